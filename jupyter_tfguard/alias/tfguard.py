@@ -1,0 +1,9 @@
+"""The importable ``tfguard``: lets ``%load_ext tfguard`` work exactly so. Everything lives in `jupyter_tfguard`."""
+
+from jupyter_tfguard import (
+    __version__,
+    load_ipython_extension,
+    unload_ipython_extension,
+)
+
+__all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension"]

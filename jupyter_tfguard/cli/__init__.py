@@ -1,0 +1,43 @@
+"""The command line: ``jupyter tfguard ...``. One thin file per command, found by themselves."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+import sys
+from collections.abc import Sequence
+
+from .._version import __version__
+from ..errors import TfGuardError
+
+_PROGRAM = "jupyter tfguard"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Returns:
+        Exit code: 0 done, 2 could not; `doctor` also 1, a problem was found.
+    """
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM, description="Says why a Jupyter kernel died, and guards the running ones."
+    )
+    parser.add_argument("--version", action="version", version=f"jupyter-tfguard {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in pkgutil.iter_modules(__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{__name__}.{module.name}").add_to(commands)
+    chosen = parser.parse_args(arguments)
+    try:
+        code: int = chosen.run(chosen)
+    except TfGuardError as bad:
+        print(f"{_PROGRAM}: {bad}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough.
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return code

@@ -1,0 +1,1 @@
+"""One file per source of facts; each declares the metrics it reads."""

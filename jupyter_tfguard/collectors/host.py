@@ -1,0 +1,135 @@
+"""Memory and swap of the machine, how often its out-of-memory killer came, and how hard it presses."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from ..errors import SourceUnavailable
+from ..metrics import Metric, Unit
+from ..units import parse_kib
+from .procfs import KeptFile, colon_lines, read_text, space_lines
+
+_SLOW_EVERY_SECONDS = 1.0
+# some avg10=0.12 avg60=0.03 avg300=0.00 total=1234
+_PRESSURE = re.compile(r"^some avg10=([0-9.]+)", re.MULTILINE)
+
+
+class HostCollector:
+    """Memory of the machine.
+
+    Source: ``/proc/meminfo`` (proc_meminfo(5)), ``oom_kill`` of ``/proc/vmstat`` (the whole machine's, kills inside
+    cgroups included), ``some avg10`` of ``/proc/pressure/memory``; psutil where there is no procfs. Kills and pressure
+    cost 100 microseconds and are read at most once a second; in between, their last numbers are repeated.
+
+    Args:
+        root: Put before ``/proc``.
+
+    Raises:
+        SourceUnavailable: Neither procfs nor psutil tells the machine's memory.
+    """
+
+    metrics: tuple[Metric, ...] = (
+        Metric(
+            "host.available_bytes", "Available memory", Unit.BYTES, "/proc/meminfo, MemAvailable"
+        ),
+        Metric("host.total_bytes", "Memory of the machine", Unit.BYTES, "/proc/meminfo, MemTotal"),
+        Metric(
+            "host.swap_used_bytes", "Swap in use", Unit.BYTES, "/proc/meminfo, SwapTotal - SwapFree"
+        ),
+        Metric("host.swap_total_bytes", "Swap", Unit.BYTES, "/proc/meminfo, SwapTotal"),
+        Metric(
+            "host.oom_kill_count",
+            "Out-of-memory kills since boot",
+            Unit.COUNT,
+            "/proc/vmstat, oom_kill",
+        ),
+        Metric(
+            "host.pressure_some_fraction",
+            "Time some task waited for memory",
+            Unit.FRACTION,
+            "/proc/pressure/memory, some avg10",
+        ),
+    )
+
+    def __init__(self, *, root: str = "") -> None:
+        self._root = root
+        self._meminfo: KeptFile | None = None
+        self._slow_next = 0.0
+        self._slow_values: dict[str, float] = {}
+        try:
+            self._meminfo = KeptFile(f"{root}/proc/meminfo", 8192)
+        except SourceUnavailable:
+            _psutil_memory()
+
+    def collect(self) -> dict[str, float]:
+        """Value per metric name; what the system does not tell is left out.
+
+        Raises:
+            SourceUnavailable: The machine's memory cannot be read.
+        """
+        if self._meminfo is None:
+            return _psutil_memory()
+        now = time.monotonic()
+        if now >= self._slow_next:
+            self._slow_next = now + _SLOW_EVERY_SECONDS
+            self._slow_values = _slow_values(self._root)
+        return _meminfo_values(colon_lines(self._meminfo.read())) | self._slow_values
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self._meminfo is not None:
+            self._meminfo.close()
+
+
+def _slow_values(root: str) -> dict[str, float]:
+    values: dict[str, float] = {}
+    try:
+        kills = space_lines(read_text(f"{root}/proc/vmstat")).get("oom_kill")
+    except SourceUnavailable:
+        kills = None
+    if kills is not None:  # Linux 4.13 and later
+        values["host.oom_kill_count"] = kills
+    try:
+        found = _PRESSURE.search(read_text(f"{root}/proc/pressure/memory"))
+    except SourceUnavailable:
+        found = None
+    if found:  # Linux 4.20 and later, unless switched off at boot
+        values["host.pressure_some_fraction"] = float(found[1]) / 100
+    return values
+
+
+def _meminfo_values(found: dict[str, str]) -> dict[str, float]:
+    sizes = {
+        name: parse_kib(found[name])
+        for name in ("MemTotal", "MemAvailable", "SwapTotal", "SwapFree")
+        if name in found
+    }
+    values: dict[str, float] = {}
+    for name, field in (
+        ("host.available_bytes", "MemAvailable"),
+        ("host.total_bytes", "MemTotal"),
+        ("host.swap_total_bytes", "SwapTotal"),
+    ):
+        if field in sizes:
+            values[name] = sizes[field]
+    if "SwapTotal" in sizes and "SwapFree" in sizes:
+        values["host.swap_used_bytes"] = sizes["SwapTotal"] - sizes["SwapFree"]
+    return values
+
+
+def _psutil_memory() -> dict[str, float]:
+    import psutil
+
+    try:
+        memory: Any = psutil.virtual_memory()
+        swap: Any = psutil.swap_memory()
+    except (psutil.Error, OSError, NotImplementedError) as bad:
+        raise SourceUnavailable(f"the machine's memory: {bad}") from bad
+    return {
+        "host.available_bytes": memory.available,
+        "host.total_bytes": memory.total,
+        "host.swap_used_bytes": swap.used,
+        "host.swap_total_bytes": swap.total,
+    }

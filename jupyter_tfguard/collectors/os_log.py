@@ -1,0 +1,125 @@
+"""Lines of the operating system's own log that speak of memory kills, of GPU faults, or of a process that crashed.
+
+Read from ``/dev/kmsg``, never waiting. Not here: logs of systemd-oomd and earlyoom, which lie in the journal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections import deque
+
+from ..errors import SourceUnavailable
+
+# Memory cgroup out of memory: Killed process 4711 (python3) total-vm:9GB, anon-rss:..., UID:0 ...
+# oom-kill:constraint=CONSTRAINT_MEMCG,...,oom_memcg=/a,task_memcg=/a/b,task=python3,pid=4711,uid=0
+# NVRM: Xid (PCI:0000:01:00): 31, pid=4711, name=python3, ...
+# python3[4711]: segfault at 0 ip 0000... sp 0000... error 4 in lib.so[7f...]
+# traps: python3[4711] general protection fault ip:...
+_OF_INTEREST = re.compile(
+    r"out of memory|oom[-_ ]?kill|oom_reaper|Killed process|memory\.oom\.group|NVRM: Xid"
+    r"|\[\d+\]: segfault at |^traps: ",
+    re.IGNORECASE,
+)
+_RECORD_BYTES = 8192  # the kernel hands out one record per read and refuses a smaller buffer
+_READ_LIMIT_RECORDS = 100_000
+_KEPT_LINES = 200
+
+
+class SystemLogReader:
+    """Reads the kernel's log from the moment of its making on (or from its beginning), as far as it is permitted.
+
+    Args:
+        from_start: Also what the log holds already.
+        path: The log.
+
+    Attributes:
+        reason: Why the log cannot be read here; None when it can.
+    """
+
+    def __init__(self, *, from_start: bool = False, path: str = "/dev/kmsg") -> None:
+        self.reason: str | None = None
+        self._kept: deque[tuple[float, str]] = deque(maxlen=_KEPT_LINES)
+        self._descriptor: int | None = None
+        if path == "/dev/kmsg" and not _in_first_pid_namespace():
+            self._give_up("the kernel log counts processes otherwise than this container does")
+            return
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+        try:
+            self._descriptor = os.open(path, flags)
+            os.lseek(self._descriptor, 0, os.SEEK_SET if from_start else os.SEEK_END)
+            self._read_new()
+        except (OSError, SourceUnavailable) as bad:
+            self._give_up(f"the kernel log {path} cannot be read here ({_words(bad)})")
+
+    def lines(self, since: float) -> list[tuple[float, str]]:
+        """Lines of interest from Unix second `since` on, oldest first: (Unix seconds, text).
+
+        The log counts time since boot on a clock of its own, without suspended time; after days of uptime it may be
+        off by a second.
+        """
+        try:
+            self._read_new()
+        except SourceUnavailable as bad:
+            self._give_up(f"the kernel log stopped being readable ({_words(bad)})")
+        return [line for line in self._kept if line[0] >= since]
+
+    def _read_new(self) -> None:
+        if self._descriptor is None:
+            return
+        for _ in range(_READ_LIMIT_RECORDS):
+            try:
+                record = os.read(self._descriptor, _RECORD_BYTES)
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                continue  # records were overwritten before they were read; the next read goes on behind them
+            except OSError as bad:
+                raise SourceUnavailable(str(bad.strerror)) from bad
+            if not record:
+                return
+            line = parse_record(record.decode("utf-8", "replace"))
+            if line is not None:
+                self._kept.append(line)
+
+    def _give_up(self, reason: str) -> None:
+        self.reason = reason
+        self.close()
+
+    def close(self) -> None:
+        """Give the descriptor back; doing it twice is harmless."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._descriptor)
+            self._descriptor = None
+
+
+def parse_record(record: str) -> tuple[float, str] | None:
+    """Unix seconds and text of one record of /dev/kmsg; None when it is not of interest.
+
+    Sample: ``3,1204,160234512,-;Memory cgroup out of memory: Killed process 4711 (python3) ...``, that is priority,
+    number, microseconds since boot, flags. Source: Documentation/ABI/testing/dev-kmsg of Linux.
+    """
+    prefix, semicolon, rest = record.partition(";")
+    text = rest.partition("\n")[0]  # further lines hold the device's fields
+    if not semicolon or not _OF_INTEREST.search(text):
+        return None
+    try:
+        since_boot = int(prefix.split(",")[2]) / 1e6
+    except (IndexError, ValueError):
+        return None
+    return min(time.time() - time.monotonic() + since_boot, time.time()), text
+
+
+def _in_first_pid_namespace() -> bool:
+    # Source: PROC_PID_INIT_INO in include/linux/proc_ns.h
+    try:
+        return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
+    except OSError:
+        return False
+
+
+def _words(bad: Exception) -> str:
+    return bad.strerror or str(bad) if isinstance(bad, OSError) else str(bad)

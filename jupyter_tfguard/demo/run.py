@@ -1,0 +1,221 @@
+"""Runs the stories one after the other and prints each report as a user reads it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking import BlockingKernelClient
+
+from ..collectors.host import HostCollector
+from ..errors import SourceUnavailable, TfGuardError
+from ..report import text
+from ..units import GIB, human_bytes, human_seconds
+from .limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
+from .server import DemoServer
+from .stories import KILL_9, LIMIT_BYTES, NULL_POINTER, XLA_TYPO, Story, memory_story
+
+_RULE = "─" * 100
+_NOTEBOOK = "walk-through.ipynb"
+
+
+def run(*, lab: bool) -> int:
+    """The whole demo.
+
+    Args:
+        lab: Leave JupyterLab open on the walk-through notebook at the end, until Ctrl-C.
+
+    Returns:
+        0 when every death was explained, 2 when one was not.
+
+    Raises:
+        TfGuardError: The server does not come up.
+    """
+    work = Path(tempfile.mkdtemp(prefix="tfguard-demo-"))
+    began = time.monotonic()
+    _say(
+        "tfguard demo: real kernels in a real Jupyter server die on purpose, and each death is explained."
+    )
+    _say("Takes two to four minutes on 2 cores. Starting the server ...")
+    server = None
+    try:
+        server = DemoServer(work, lab=lab)
+        stories = _stories()
+        failed = 0
+        for number, story in enumerate(stories, 1):
+            _say(f"\n{_RULE}\n{number} of {len(stories)}: {story.intro}")
+            if not _play(server, story):
+                failed += 1
+        _say(
+            f"\n{_RULE}\n{len(stories) - failed} of {len(stories)} deaths explained in {human_seconds(time.monotonic() - began)}."
+        )
+        _say("All of them again: jupyter tfguard list      one of them: jupyter tfguard why ID")
+        if lab:
+            _stay_open(server)
+        return 2 if failed else 0
+    finally:
+        if server is not None:
+            server.stop()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _stories() -> list[Story]:
+    others = [XLA_TYPO, NULL_POINTER, KILL_9]
+    try:
+        available = int(HostCollector().collect()["host.available_bytes"])
+    except (SourceUnavailable, KeyError):
+        available = 0
+    # The machine must never be the one that runs out.
+    limit = min(LIMIT_BYTES, int(available * 0.7) // (GIB // 4) * (GIB // 4))
+    if limit < 2 * GIB:
+        _say(
+            f"Only {human_bytes(available)} of memory are free here: the death by a memory limit is left out."
+        )
+        return others
+    try:
+        make_limit(limit).remove()
+    except NoLimitPossible as no:
+        _say(
+            f"This machine lets us set no memory limit ({no}): other real deaths are shown instead."
+        )
+        return others
+    return [memory_story(limit), *others]
+
+
+def _play(server: DemoServer, story: Story) -> bool:
+    notebook = server.work / f"{story.name}.ipynb"
+    notebook.write_text(_notebook_json(story.cells))
+    session = server.start_session(notebook)
+    kernel_id = str(session["kernel"]["id"])
+    limit = None
+    try:
+        limit = _set_limit(server, story, kernel_id)
+        ends = time.monotonic() + story.seconds_limit
+        _run_cells(server, story, kernel_id, ends)
+        report = _wait_for_report(server, kernel_id, ends)
+    except NoLimitPossible as no:
+        _say(f"The memory limit could not be set: {no}")
+        return False
+    finally:
+        server.end_session(session)
+        if limit is not None:
+            limit.remove()
+    if report is None:
+        _say(
+            f"No report came within {human_seconds(story.seconds_limit)}. The server's log ends:\n{server.log_tail()}"
+        )
+        return False
+    _say(f"\n{text.render(report)}")
+    return True
+
+
+def _set_limit(
+    server: DemoServer, story: Story, kernel_id: str
+) -> LimitedGroup | SystemdScope | None:
+    if story.limit_bytes is None:
+        return None
+    limit = make_limit(story.limit_bytes)
+    for _ in range(100):
+        pid = server.kernel_pid(kernel_id)
+        if pid is not None:
+            limit.add(pid)
+            return limit
+        time.sleep(0.1)
+    raise TfGuardError(
+        "The watcher never saw the kernel's process. `jupyter tfguard doctor` may say why."
+    )
+
+
+def _run_cells(server: DemoServer, story: Story, kernel_id: str, ends: float) -> None:
+    """Run the cells; a reply that never comes means that the kernel died, which is what we are here for."""
+    client = BlockingKernelClient()
+    client.load_connection_file(str(server.connection_file(kernel_id)))
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=60)
+        for cell in story.cells:
+            _say("\n" + "\n".join(f"    {line}" for line in cell.rstrip().splitlines()))
+            message = client.execute(cell)
+            if not _replied(server, client, message, kernel_id, ends):
+                return
+    finally:
+        client.stop_channels()
+
+
+def _replied(
+    server: DemoServer, client: BlockingKernelClient, message: str, kernel_id: str, ends: float
+) -> bool:
+    import queue
+
+    while time.monotonic() < ends:
+        with contextlib.suppress(queue.Empty):
+            reply = client.get_shell_msg(timeout=1)
+            if reply["parent_header"].get("msg_id") == message:
+                if reply["content"]["status"] == "error":
+                    _say(f"    {reply['content']['ename']}: {reply['content']['evalue']}")
+                return True
+        if server.report_of(kernel_id) is not None:
+            return False
+    return False
+
+
+def _wait_for_report(server: DemoServer, kernel_id: str, ends: float) -> dict[str, Any] | None:
+    while time.monotonic() < ends:
+        report = server.report_of(kernel_id)
+        if report is not None:
+            return report
+        time.sleep(0.2)
+    return None
+
+
+def _stay_open(server: DemoServer) -> None:
+    source = _walk_through()
+    shutil.copy(source, server.work / _NOTEBOOK)
+    address = f"{server.url}lab/tree/{_NOTEBOOK}?token={server.token}"
+    _say(
+        f"\nJupyterLab is open on the walk-through notebook; the shield in the right sidebar is the panel.\n\n    {address}\n"
+    )
+    _say("Ctrl-C ends it.")
+    webbrowser.open(address)
+    with contextlib.suppress(KeyboardInterrupt):
+        server.process.wait()
+
+
+def _walk_through() -> Path:
+    """The walk-through notebook: beside this file in an installed package, in ``notebooks/`` of a checkout."""
+    here = Path(__file__).parent
+    for path in (here / _NOTEBOOK, here.parents[1] / "notebooks" / _NOTEBOOK):
+        if path.is_file():
+            return path
+    raise TfGuardError(
+        "The walk-through notebook is missing from this installation; install jupyter-tfguard again."
+    )
+
+
+def _notebook_json(cells: tuple[str, ...]) -> str:
+    written: list[dict[str, Any]] = [
+        {
+            "cell_type": "code",
+            "execution_count": None,
+            "id": f"cell-{n}",
+            "metadata": {},
+            "outputs": [],
+            "source": cell,
+        }
+        for n, cell in enumerate(cells)
+    ]
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    return json.dumps(
+        {"cells": written, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    )
+
+
+def _say(words: str) -> None:
+    print(words, flush=True, file=sys.stdout)

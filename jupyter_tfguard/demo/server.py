@@ -1,0 +1,148 @@
+"""A real Jupyter server for the demo, and the two things asked of it: sessions, and tfguard's reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from ..errors import TfGuardError
+
+_START_SECONDS = 90.0
+
+
+class DemoServer:
+    """Starts a server on the loopback address and ends it again.
+
+    Args:
+        work: Folder of the notebooks, private to the demo.
+        lab: JupyterLab instead of the bare server.
+
+    Raises:
+        TfGuardError: It does not come up; the end of its log is in the text.
+    """
+
+    def __init__(self, work: Path, *, lab: bool) -> None:
+        self.work = work
+        self.runtime = work / ".runtime"
+        self.runtime.mkdir(mode=0o700, parents=True)
+        self.token = secrets.token_urlsafe(24)
+        self._log = (work / ".server.log").open("wb")
+        self.url = ""
+        program = "jupyterlab" if lab else "jupyter_server"
+        command = [
+            sys.executable,
+            "-m",
+            program,
+            "--no-browser",
+            "--ip=127.0.0.1",
+            "--port=0",
+            f"--ServerApp.root_dir={work}",
+        ]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            command.append("--allow-root")
+        environment = os.environ | {
+            "JUPYTER_RUNTIME_DIR": str(self.runtime),
+            "JUPYTER_TOKEN": self.token,
+        }
+        # TensorFlow's own reports of its start would hide the demo's.
+        environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log
+        )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait_until_ready(self) -> None:
+        ends = time.monotonic() + _START_SECONDS
+        while time.monotonic() < ends:
+            if self.process.poll() is not None:
+                raise TfGuardError(f"The Jupyter server ended at once:\n{self.log_tail()}")
+            for found in self.runtime.glob("jpserver-*.json"):
+                try:
+                    self.url = json.loads(found.read_text())["url"]
+                    self.get("tfguard/api/status")
+                except (OSError, ValueError, KeyError):
+                    continue
+                return
+            time.sleep(0.2)
+        raise TfGuardError(
+            "The Jupyter server does not answer for tfguard. `jupyter tfguard doctor` says which part is missing. "
+            f"Its log ends:\n{self.log_tail()}"
+        )
+
+    def log_tail(self) -> str:
+        """The last lines of the server's log."""
+        lines = (self.work / ".server.log").read_text(errors="replace").splitlines()
+        return "\n".join(f"  {line}" for line in lines[-12:])
+
+    def get(self, path: str) -> Any:
+        """JSON of a route. Raises OSError (urllib's errors are ones)."""
+        return self._ask("GET", path)
+
+    def start_session(self, notebook: Path) -> dict[str, Any]:
+        """A kernel for a notebook file: the session as the server tells it. Raises OSError."""
+        body = {
+            "path": notebook.name,
+            "name": notebook.name,
+            "type": "notebook",
+            "kernel": {"name": "python3"},
+        }
+        session: dict[str, Any] = self._ask("POST", "api/sessions", body)
+        return session
+
+    def end_session(self, session: dict[str, Any]) -> None:
+        """Shut the kernel down. A session that is gone already is fine."""
+        try:
+            self._ask("DELETE", f"api/sessions/{session['id']}")
+        except urllib.error.HTTPError as gone:
+            gone.close()
+
+    def kernel_pid(self, kernel_id: str) -> int | None:
+        """Process id of a kernel that the watcher knows; None while it does not."""
+        for kernel in self.get("tfguard/api/status")["kernels"]:
+            if kernel["kernel_id"] == kernel_id and kernel["pid"]:
+                return int(kernel["pid"])
+        return None
+
+    def connection_file(self, kernel_id: str) -> Path:
+        """Where the kernel's addresses are."""
+        return self.runtime / f"kernel-{kernel_id}.json"
+
+    def report_of(self, kernel_id: str) -> dict[str, Any] | None:
+        """The newest report about this kernel's death; None while there is none."""
+        for entry in self.get("tfguard/api/crashes")["crashes"]:
+            if entry["kernel_id"] == kernel_id and not entry["kernel_alive"]:
+                report: dict[str, Any] = self.get(f"tfguard/api/crashes/{entry['id']}")
+                return report
+        return None
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        request = urllib.request.Request(self.url + path, method=method)
+        request.add_header("Authorization", f"token {self.token}")
+        data = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(request, data, timeout=30) as answer:
+            content = answer.read()
+        return json.loads(content) if content else None
+
+    def stop(self) -> None:
+        """End the server and its kernels."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._log.close()

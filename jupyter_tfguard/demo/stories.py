@@ -1,0 +1,86 @@
+"""The deaths of the demo: what is said before, the cells that are run, what is expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..units import GIB, human_bytes
+
+# The data and the first batch of 2048 images are in memory when the first step begins; the step needs several GiB more.
+DATA_BYTES = 10_000 * 100 * 100 * 3 * 4
+LIMIT_BYTES = 4 * GIB
+
+_CNN_DATA = """\
+import numpy as np
+rng = np.random.default_rng(0)
+images = rng.random(({count}, 100, 100, 3), dtype=np.float32)
+labels = rng.integers(0, 10, {count})
+"""
+
+_CNN_MODEL = """\
+import tensorflow as tf
+model = tf.keras.Sequential([
+    tf.keras.layers.Input((100, 100, 3)),
+    tf.keras.layers.Conv2D(32, (3, 3), activation="relu"),
+    tf.keras.layers.MaxPooling2D(),
+    tf.keras.layers.Flatten(),
+    tf.keras.layers.Dense(128, activation="relu"),
+    tf.keras.layers.Dense(10, activation="softmax"),
+])
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+"""
+
+_CNN_FIT = "history = model.fit(images, labels, batch_size=2048, epochs=5)"
+
+
+@dataclass(frozen=True)
+class Story:
+    """One death.
+
+    Attributes:
+        name: File name of its notebook, without the ending.
+        intro: What is about to happen.
+        cells: Run one after the other; the last one does not come back.
+        limit_bytes: Memory limit to set around the kernel first; None = none.
+        seconds_limit: Given up after this long.
+    """
+
+    name: str
+    intro: str
+    cells: tuple[str, ...]
+    limit_bytes: int | None = None
+    seconds_limit: float = 60.0
+
+
+def memory_story(limit_bytes: int) -> Story:
+    """The program that people paste into forums, in a container that is too small for its batch."""
+    # A smaller limit leaves room for less data; the first step must still be reached.
+    count = min(10_000, max(2048, int(10_000 * (limit_bytes / LIMIT_BYTES))))
+    return Story(
+        name="train-cnn",
+        intro=f"A small CNN, batch size 2048, in a kernel that may use {human_bytes(limit_bytes)}.",
+        cells=(_CNN_DATA.format(count=count), _CNN_MODEL, _CNN_FIT),
+        limit_bytes=limit_bytes,
+        seconds_limit=240.0,
+    )
+
+
+XLA_TYPO = Story(
+    name="xla-flag",
+    intro="A typo in XLA_FLAGS: TensorFlow's compiler prints one line and ends the process.",
+    cells=(
+        'import os\nos.environ["XLA_FLAGS"] = "--xla_force_host_platform_devices=2"',
+        "import tensorflow as tf\n@tf.function(jit_compile=True)\ndef double(x):\n    return x + x\ndouble(tf.ones(3))",
+    ),
+    seconds_limit=120.0,
+)
+NULL_POINTER = Story(
+    name="null-pointer",
+    intro="Native code reads address 0.",
+    cells=("import ctypes\n\ndef poke(address):\n    return ctypes.string_at(address)\n\npoke(0)",),
+)
+KILL_9 = Story(
+    name="kill-9",
+    intro="Somebody sends SIGKILL, with plenty of memory left.",
+    cells=("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",),
+)

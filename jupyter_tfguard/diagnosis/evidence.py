@@ -1,0 +1,314 @@
+"""The bundle as rules see it. Server facts win over what the kernel claimed; unknown is None.
+
+Nothing in a bundle is trusted to have the right type: a notebook can write anything into its own recording.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..units import is_known
+from . import native_text
+from .os_log import OomKill, oom_kills
+
+# The Python error line that faulthandler writes, and the signal it stands for. Source: CPython Modules/faulthandler.c
+_FAULT_SIGNALS = {
+    "Segmentation fault": "SIGSEGV",
+    "Aborted": "SIGABRT",
+    "Bus error": "SIGBUS",
+    "Floating point exception": "SIGFPE",
+    "Floating-point exception": "SIGFPE",
+    "Illegal instruction": "SIGILL",
+}
+# "Fatal Python error: Segmentation fault"
+_FAULT_LINE = re.compile(r"^Fatal Python error: (.{1,80}?)$")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Memory counters of one cgroup before and after the death, as the watcher read them."""
+
+    path: str
+    version: int
+    own: bool
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+    def rise(self, name: str) -> int | None:
+        """How much a counter rose; None when it was not read both times."""
+        old, new = _number(self.before.get(name)), _number(self.after.get(name))
+        return None if old is None or new is None else max(0, int(new - old))
+
+    @property
+    def limit_bytes(self) -> int | None:
+        """The limit, None when there is none or it is not known."""
+        found = _number(self.before.get("limit_bytes")) or _number(self.after.get("limit_bytes"))
+        return int(found) if found else None
+
+
+class Evidence:
+    """One bundle, with typed questions."""
+
+    def __init__(self, bundle: dict[str, Any]) -> None:
+        self.bundle = bundle
+        self.identity = _dict(bundle.get("identity"))
+        self.server: dict[str, Any] | None = _dict(bundle.get("server")) or None
+        self.kernel: dict[str, Any] | None = _dict(bundle.get("kernel")) or None
+        self.header = _dict((self.kernel or {}).get("header"))
+        self.pid = int(_number(self.identity.get("pid")) or 0)
+        self.died = _number(self.identity.get("died")) or 0.0
+
+    # --- how it ended -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _exit(self) -> dict[str, Any]:
+        return _dict((self.server or {}).get("exit"))
+
+    @property
+    def exit_was_seen(self) -> bool:
+        """True when the watcher itself read the exit status."""
+        return bool(self._exit)
+
+    @property
+    def exit_signal(self) -> str | None:
+        """Name of the signal that ended it, from the exit status, else from faulthandler's or a signal's file."""
+        if self._exit:
+            return _text(self._exit.get("signal"))
+        return self._claimed_signal
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code, only when the watcher saw it."""
+        found = _number(self._exit.get("code"))
+        return None if found is None else int(found)
+
+    @cached_property
+    def _claimed_signal(self) -> str | None:
+        if self.fault_title in _FAULT_SIGNALS:
+            return _FAULT_SIGNALS[self.fault_title]
+        return next((name for name in self.signal_texts if name != "SIGQUIT"), None)
+
+    @property
+    def kernel_alive(self) -> bool:
+        """True when a child died and the kernel goes on."""
+        return bool((self.server or {}).get("kernel_alive"))
+
+    @property
+    def end_reason(self) -> str | None:
+        """How an orderly end was asked for: ``quit``, ``shutdown_request``; None without an end mark."""
+        return _text(_dict((self.kernel or {}).get("end")).get("reason"))
+
+    @property
+    def parent_gone(self) -> bool:
+        """True when the process that started the kernel had ended too (known for unwatched kernels only)."""
+        return bool(self.bundle.get("parent_gone"))
+
+    # --- texts ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def fault_lines(self) -> list[str]:
+        """faulthandler's text: from the file of ours, else from the native stderr (a faulthandler of the user's own)."""
+        lines = _lines((self.kernel or {}).get("fault_text"))
+        if lines:
+            return lines
+        starts = [i for i, line in enumerate(self.stderr_lines) if _FAULT_LINE.match(line)]
+        return self.stderr_lines[starts[-1] :] if starts else []
+
+    @property
+    def fault_title(self) -> str | None:
+        """What faulthandler calls it: ``Segmentation fault``; None without its text."""
+        found = _FAULT_LINE.match(self.fault_lines[0]) if self.fault_lines else None
+        return found.group(1) if found else None
+
+    @cached_property
+    def signal_texts(self) -> dict[str, list[str]]:
+        """Python stack per terminating signal that left one: ``{"SIGTERM": [...]}``."""
+        texts = _dict((self.kernel or {}).get("signal_texts"))
+        return {str(name): lines for name, text in texts.items() if (lines := _lines(text))}
+
+    @cached_property
+    def stderr_lines(self) -> list[str]:
+        """The last native words, oldest first."""
+        return _lines((self.kernel or {}).get("stderr_tail"))
+
+    @cached_property
+    def native_messages(self) -> list[native_text.Message]:
+        """Lines of the native stderr that say why a process gives up, oldest first."""
+        return native_text.fatal_messages(self.stderr_lines)
+
+    @property
+    def last_python_frame(self) -> str | None:
+        """``File "...", line N in name``, the innermost Python line at the fatal signal."""
+        stacks = [self.fault_lines, *self.signal_texts.values()]
+        for lines in stacks:
+            for position, line in enumerate(lines):
+                if "most recent call first" in line and position + 1 < len(lines):
+                    return lines[position + 1].strip()
+        return None
+
+    # --- numbers -------------------------------------------------------------------------------------------------
+
+    def series(self, name: str) -> list[tuple[float, float]]:
+        """(Unix seconds, value) of a metric, oldest first: the server's samples, else the kernel's."""
+        server = list(_column(self.server, name))
+        return server or list(_column(_dict((self.kernel or {}).get("samples")), name))
+
+    def last(self, name: str) -> float | None:
+        """The newest known value of a metric before the death; zeros of a process being torn down are skipped."""
+        values = [value for _, value in self.series(name)]
+        if name == "process.rss_bytes":
+            values = [value for value in values if value > 0]
+        return values[-1] if values else None
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """Highest resident memory known."""
+        rss = [value for _, value in self.series("process.rss_bytes")]
+        marks = [value for _, value in self.series("process.peak_bytes")]
+        seen = _number((self.server or {}).get("peak_bytes"))
+        known = [*rss, *marks, *([seen] if seen is not None else [])]
+        return int(max(known)) if known and max(known) > 0 else None
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The kernel's own cgroup first, then its ancestors, as counted before and after; empty when not read."""
+        before = {g["path"]: g for g in _groups(self._counters("before"))}
+        after = {g["path"]: g for g in _groups(self._counters("after"))}
+        return [
+            Group(
+                path,
+                int(_number(g.get("version")) or 0),
+                bool(g.get("own")),
+                g,
+                after.get(path, {}),
+            )
+            for path, g in before.items()
+        ]
+
+    @property
+    def own_group(self) -> Group | None:
+        """The kernel's own cgroup."""
+        return next((group for group in self.groups if group.own), None)
+
+    def _counters(self, which: str) -> dict[str, Any]:
+        return _dict((self.server or self.bundle.get("counters") or {}).get(which))
+
+    def host(self, name: str, which: str = "before") -> float | None:
+        """A number of the whole machine: ``host_available_bytes`` and others of :class:`~..record.facts.Counters`."""
+        return _number(self._counters(which).get(name))
+
+    @property
+    def host_oom_kill_rise(self) -> int | None:
+        """Rise of the machine-wide OOM kill counter, whoever was killed; None when not read both times."""
+        old = self.host("host_oom_kill_count")
+        new = self.host("host_oom_kill_count", "after")
+        return None if old is None or new is None else max(0, int(new - old))
+
+    def limit(self) -> tuple[int, str] | None:
+        """The memory limit that binds this kernel, in bytes, and its name for people."""
+        limits = [group.limit_bytes for group in self.groups if group.limit_bytes]
+        if not limits and (known := self.last("cgroup.limit_bytes")):
+            limits = [int(known)]
+        total = self.host("host_total_bytes") or self.last("host.total_bytes")
+        if limits and (not total or min(limits) < total):
+            return min(limits), "container limit"
+        return (int(total), "machine memory") if total else None
+
+    # --- the operating system's log ------------------------------------------------------------------------------
+
+    @cached_property
+    def _system_log(self) -> dict[str, Any]:
+        return _dict(self.bundle.get("system_log"))
+
+    @property
+    def system_log_readable(self) -> bool:
+        """True when the operating system's log could be read."""
+        return bool(self._system_log.get("readable"))
+
+    @cached_property
+    def oom_log(self) -> list[OomKill]:
+        """OOM kills that the system log tells of, near the death, oldest first."""
+        lines = self._system_log.get("lines")
+        found = []
+        for line in lines if isinstance(lines, list) else ():
+            when, text = _number(_dict(line).get("time")), _text(_dict(line).get("text"))
+            if text is not None and (when is None or abs(when - self.died) < 60):
+                found.append(text)
+        return oom_kills(found)
+
+    @property
+    def oom_log_of_kernel(self) -> OomKill | None:
+        """The OOM kill of this very process, if the system log tells of one."""
+        return next((kill for kill in reversed(self.oom_log) if kill.pid == self.pid), None)
+
+    # --- what could not be looked at -----------------------------------------------------------------------------
+
+    def missing(self, need: str) -> str | None:
+        """Why a kind of evidence is not there, as a sentence; None when it is."""
+        if need == "exit.status":
+            return None if self.exit_was_seen or self.kernel_alive else _NO_WATCHER
+        if need == "cgroup.counters":
+            if self.own_group is not None and self.own_group.rise("oom_kill_count") is not None:
+                return None
+            return f"OOM counters of the kernel's cgroup: {self._why('cgroup', 'not read before and after')}."
+        if need == "system_log":
+            if self.system_log_readable:
+                return None
+            reason = _text(self._system_log.get("reason")) or "nobody looked"
+            return f"System log (who the out-of-memory killer chose): {reason}."
+        if need == "kernel.recording":
+            if self.kernel is not None:
+                return None
+            return "What the kernel itself knew: the guard was not loaded in this kernel."
+        raise ValueError(f"a rule needs {need!r}, which no evidence is called")
+
+    def _why(self, what: str, otherwise: str) -> str:
+        reasons = _dict((self.server or {}).get("unavailable"))
+        return _text(reasons.get(what)) or otherwise
+
+
+_NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not is_known(value):
+        return None
+    return value
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _lines(value: object) -> list[str]:
+    return [line for line in value if isinstance(line, str)] if isinstance(value, list) else []
+
+
+def _groups(counters: dict[str, Any]) -> list[dict[str, Any]]:
+    groups = counters.get("groups")
+    found = [_dict(g) for g in groups] if isinstance(groups, (list, tuple)) else []
+    return [g for g in found if isinstance(g.get("path"), str)]
+
+
+def _column(table: dict[str, Any] | None, name: str) -> Iterator[tuple[float, float]]:
+    columns, rows = (table or {}).get("columns"), (table or {}).get("rows")
+    if (
+        not isinstance(columns, (list, tuple))
+        or name not in columns
+        or not isinstance(rows, (list, tuple))
+    ):
+        return
+    position = list(columns).index(name)
+    for row in rows:
+        if isinstance(row, (list, tuple)) and len(row) > position:
+            when, value = _number(row[0]), _number(row[position])
+            if when is not None and value is not None:
+                yield when, value

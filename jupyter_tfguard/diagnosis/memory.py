@@ -1,0 +1,165 @@
+"""What the memory rules share: how near the limit, how much grew, and what to change about this run."""
+
+from __future__ import annotations
+
+import itertools
+
+from ..units import human_bytes
+from .activity import Cell, Fit, largest_arrays, last_cell, last_fit
+from .evidence import Evidence
+from .finding import Advice, Fact, Source
+
+NEAR_LIMIT_FRACTION = 0.85
+_SPARE_BYTES = 64 * 1024 * 1024
+
+
+def memory_source(seen: Evidence) -> Source:
+    """Who measured the memory of this bundle."""
+    return Source.SERVER if (seen.server or {}).get("rows") else Source.KERNEL
+
+
+def reached_bytes(seen: Evidence) -> int | None:
+    """The most memory known to have been in use against the limit: the group's use, else the kernel's own."""
+    used = [value for _, value in seen.series("cgroup.used_bytes")]
+    tops = [*used, *([seen.peak_bytes] if seen.peak_bytes else [])]
+    for group in seen.groups:
+        if group.limit_bytes is not None:
+            tops += [
+                float(n)
+                for n in (group.after.get("peak_bytes"), group.before.get("peak_bytes"))
+                if n
+            ]
+    return int(max(tops)) if tops else None
+
+
+def near_limit(seen: Evidence) -> bool | None:
+    """True when memory in use came near the limit; None when either is unknown."""
+    limit, reached = seen.limit(), reached_bytes(seen)
+    if limit is None or reached is None:
+        return None
+    return reached >= NEAR_LIMIT_FRACTION * limit[0]
+
+
+def peak_fact(seen: Evidence) -> Fact | None:
+    """``Held at most 3.9 GiB of 4.0 GiB allowed (container limit)``."""
+    peak, limit = seen.peak_bytes, seen.limit()
+    if peak is None:
+        return None
+    text = f"The kernel's memory was {human_bytes(peak)} at its highest known point"
+    if limit is not None:
+        text += f"; the limit is {human_bytes(limit[0])} ({limit[1]})"
+    return Fact(memory_source(seen), text)
+
+
+def growth_fact(seen: Evidence) -> Fact | None:
+    """How much the memory grew since the fit, or else the cell, began."""
+    start = _start(seen)
+    peak = seen.peak_bytes
+    if start is None or peak is None:
+        return None
+    name, base = start
+    if peak - base < _SPARE_BYTES:
+        return None
+    return Fact(
+        Source.KERNEL,
+        f"It grew by {human_bytes(peak - base)} since {name} began (from {human_bytes(base)})",
+    )
+
+
+def _start(seen: Evidence) -> tuple[str, int] | None:
+    fit: Fit | None = last_fit(seen)
+    if fit is not None and fit.rss_bytes:
+        return f"the {fit.what}", fit.rss_bytes
+    cell: Cell | None = last_cell(seen)
+    if cell is not None and cell.running and cell.rss_bytes:
+        return cell.name, cell.rss_bytes
+    return None
+
+
+def next_batch_size(
+    batch_size: int, base_bytes: int, peak_bytes: int, limit_bytes: int
+) -> int | None:
+    """A batch size to try next, an estimate: a power of two, smaller than the one that failed.
+
+    What a batch needs is taken to grow with its size. The peak is where the run was stopped, not what it would have
+    needed, so half of what fits by that reckoning is proposed. None when a smaller batch cannot help.
+    """
+    room = 0.9 * limit_bytes - base_bytes
+    needed = peak_bytes - base_bytes
+    if room <= 0 or needed < _SPARE_BYTES or batch_size < 2:
+        return None
+    fits = batch_size * min(1.0, room / needed) / 2
+    return 1 << (int(fits).bit_length() - 1) if fits >= 1 else None
+
+
+def memory_advice(seen: Evidence) -> tuple[Advice, ...]:
+    """What to change about this run, the most effective first, at most three."""
+    found: list[Advice] = []
+    fit, peak, limit = last_fit(seen), seen.peak_bytes, seen.limit()
+    arrays = largest_arrays(seen)
+    if fit is not None and fit.batch_size and fit.rss_bytes and peak and limit:
+        smaller = next_batch_size(fit.batch_size, fit.rss_bytes, peak, limit[0])
+        if smaller is not None:
+            used = f"batch size {fit.batch_size} took more than {human_bytes(peak - fit.rss_bytes)} on top of the {human_bytes(fit.rss_bytes)} held when {fit.what} began"
+            found.append(
+                Advice(
+                    f"Use a smaller batch: {smaller} is an estimate to try next.",
+                    f"The {used}; the limit is {human_bytes(limit[0])}.",
+                    f"model.{fit.what}(..., batch_size={smaller})",
+                )
+            )
+            if fit.what == "fit" and fit.optimizer and fit.batch_size // smaller > 1:
+                found.append(
+                    Advice(
+                        "Keep the effective batch, if the result depends on it.",
+                        "Keras 3 adds up the gradients of several small batches before each update.",
+                        f"keras.optimizers.{fit.optimizer}(gradient_accumulation_steps={fit.batch_size // smaller})",
+                    )
+                )
+    twins = _same_size(arrays)
+    if twins is not None:
+        (first, size), (second, _) = twins
+        found.append(
+            Advice(
+                "Free the spare copy, if it is one.",
+                f"{first} and {second} hold {human_bytes(size)} each.",
+                f"del {first}" if first.isidentifier() else None,
+            )
+        )
+    if arrays and arrays[0][1] > 4 * _SPARE_BYTES:
+        held = ", ".join(f"{name} {human_bytes(size)}" for name, size in arrays[:3])
+        found.append(
+            Advice(
+                "Feed the data in batches instead of one array in memory.",
+                f"Largest arrays when the last cell ended: {held}.",
+                f"dataset = tf.data.Dataset.from_generator(...)  # or np.load(..., mmap_mode='r') for {arrays[0][0]}",
+            )
+        )
+    if not found:
+        grown = growth_fact(seen)
+        found.append(
+            Advice(
+                "Load less at once, or free what is no longer needed before this cell.",
+                f"{grown.text}." if grown else "",
+            )
+        )
+    if limit is not None and len(found) < 3:
+        how = (
+            "The limit is set by whoever runs this container, batch job or service."
+            if limit[1] == "container limit"
+            else "All programs of this machine share it."
+        )
+        found.append(Advice(f"Or raise the limit of {human_bytes(limit[0])}.", how))
+    return tuple(found[:3])
+
+
+def _same_size(arrays: list[tuple[str, int]]) -> tuple[tuple[str, int], tuple[str, int]] | None:
+    for one, other in itertools.pairwise(arrays):
+        if one[1] == other[1] and one[1] > _SPARE_BYTES:
+            return one, other
+    return None
+
+
+def peak_chips(seen: Evidence) -> tuple[str, ...]:
+    """``peak 3.98 GiB``, when it is known."""
+    return (f"peak {human_bytes(seen.peak_bytes)}",) if seen.peak_bytes else ()

@@ -1,0 +1,57 @@
+"""What a rule is, and how the files in ``rules/`` are found: no list to extend."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import rules as rules_package
+from .evidence import Evidence
+from .finding import Finding
+
+Judge = Callable[[Evidence], Finding | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Judges one cause.
+
+    Attributes:
+        cause: The label of the cause; the file has the same name.
+        needs: Kinds of evidence it looks at; those that are missing are listed as not checked.
+        outranks: Causes that this one explains, so that they stand behind it: the first error wins, not the loudest.
+        judge: The finding, or None where it does not apply.
+    """
+
+    cause: str
+    needs: tuple[str, ...]
+    outranks: tuple[str, ...]
+    judge: Judge
+
+
+_found: dict[str, Rule] = {}
+
+
+def rule(
+    cause: str, *, needs: tuple[str, ...] = (), outranks: tuple[str, ...] = ()
+) -> Callable[[Judge], Judge]:
+    """Declare the decorated function to be the judge of `cause`."""
+
+    def declare(judge: Judge) -> Judge:
+        if cause in _found:
+            raise ValueError(f"two rules for the cause {cause}")
+        _found[cause] = Rule(cause, needs, outranks, judge)
+        return judge
+
+    return declare
+
+
+@functools.cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, by name of its cause."""
+    for module in pkgutil.iter_modules(rules_package.__path__):
+        importlib.import_module(f"{rules_package.__name__}.{module.name}")
+    return tuple(_found[cause] for cause in sorted(_found))

@@ -1,0 +1,1 @@
+"""One file per cause, named as the cause it finds."""

@@ -1,0 +1,91 @@
+"""A memory limit of a container, batch job or service ended the kernel.
+
+Told apart from: a host-wide kill that happens to hit a limited group (no limit was hit), the kill of a neighbour in the
+same group, and a plain ``kill -9`` near the limit (no OOM kill was counted). Source: cgroup-v2 and cgroup-v1/memory
+documentation of Linux; which counter rises where was measured on Linux 6.1 and 6.18.
+"""
+
+from __future__ import annotations
+
+from ...units import human_bytes
+from ..ending import exit_fact
+from ..evidence import Evidence, Group
+from ..finding import Confidence, Fact, Finding, Source
+from ..memory import growth_fact, memory_advice, near_limit, peak_chips, peak_fact
+from ..rule import rule
+
+
+@rule(
+    "cgroup_oom",
+    needs=("exit.status", "cgroup.counters", "system_log"),
+    outranks=("sigkill_unattributed", "host_oom"),
+)
+def cgroup_oom(seen: Evidence) -> Finding | None:
+    if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
+        return None
+    log = seen.oom_log_of_kernel
+    own = seen.own_group
+    kills = own.rise("oom_kill_count") if own else None
+    limited = _limit_that_was_hit(seen)
+    by_log = log is not None and log.by_limit is True
+    if log is not None and log.by_limit is False:
+        return None
+    if not by_log and not (kills and limited):
+        return None
+    limit = limited.limit_bytes if limited and limited.limit_bytes else None
+    if limit is None and (known := seen.limit()) and known[1] != "machine memory":
+        limit = known[0]
+    because = [exit_fact(seen)] if seen.exit_signal else []
+    if kills:
+        because.append(_counter_fact(seen, kills, limited))
+    if log is not None:
+        because.append(Fact(Source.SYSTEM_LOG, log.line[:400]))
+    alone = (seen.server or {}).get("ended_neighbours")
+    victim_known = by_log or alone == []
+    if kills and not by_log and alone == []:
+        because.append(Fact(Source.SERVER, "No other process of the group ended at that time"))
+    because += [fact for fact in (peak_fact(seen), growth_fact(seen)) if fact]
+    against: tuple[Fact, ...] = ()
+    if near_limit(seen) is False:
+        text = (
+            "The memory in use was never seen near the limit; it may have risen between two samples"
+        )
+        against = (Fact(Source.SERVER, text),)
+    certain = seen.exit_was_seen and (by_log or (bool(kills) and victim_known))
+    size = f" ({human_bytes(limit)})" if limit else ""
+    return Finding(
+        Confidence.CERTAIN if certain else Confidence.LIKELY,
+        title=f"The kernel used all of its container's memory{size} and the operating system killed it.",
+        short_title="Container memory limit" + (f", {human_bytes(limit)}" if limit else ""),
+        because=tuple(because),
+        against=against,
+        advice=memory_advice(seen),
+        chips=("SIGKILL by the out-of-memory killer", *peak_chips(seen)),
+    )
+
+
+def _limit_that_was_hit(seen: Evidence) -> Group | None:
+    """The group whose limit was the reason: v2 counts `oom` there; v1 counts only hits, so the use must be near too."""
+    for group in seen.groups:
+        if group.version == 2 and group.rise("oom_count"):
+            return group
+    for group in seen.groups:
+        if (
+            group.version == 1
+            and group.limit_bytes
+            and group.rise("failcnt_count")
+            and near_limit(seen)
+        ):
+            return group
+    return None
+
+
+def _counter_fact(seen: Evidence, kills: int, limited: Group | None) -> Fact:
+    hits = limited.rise("failcnt_count") if limited else None
+    text = f"Its memory cgroup counted {kills} OOM kill{'s' if kills > 1 else ''}"
+    if hits:
+        text += f" and {hits:,} limit hit{'s' if hits > 1 else ''}"
+    if limited is not None and not limited.own:
+        text += f" (the limit is that of the group {limited.path} around it)"
+    source = Source.SERVER if seen.server else Source.KERNEL
+    return Fact(source, f"{text} between the last sample and the death")

@@ -1,0 +1,49 @@
+"""The out-of-memory killer took a process that the kernel had started; the kernel itself lives."""
+
+from __future__ import annotations
+
+from ...units import human_bytes
+from ..evidence import Evidence
+from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..rule import rule
+
+
+@rule("child_oom_killed", needs=("cgroup.counters", "system_log"))
+def child_oom_killed(seen: Evidence) -> Finding | None:
+    if not seen.kernel_alive:
+        return None
+    ended = [
+        int(pid) for pid in (seen.server or {}).get("ended_children") or () if isinstance(pid, int)
+    ]
+    named = [kill for kill in seen.oom_log if kill.pid in ended]
+    own = seen.own_group
+    kills = own.rise("oom_kill_count") if own else None
+    if not named and not (kills and ended):
+        return None
+    because = []
+    if kills:
+        because.append(
+            Fact(
+                Source.SERVER,
+                f"The kernel's memory cgroup counted {kills} OOM kill{'s' if kills > 1 else ''}",
+            )
+        )
+    because += [Fact(Source.SYSTEM_LOG, kill.line[:400]) for kill in named[:3]]
+    pids = ", ".join(str(pid) for pid in ended[:5])
+    because.append(
+        Fact(Source.SERVER, f"The kernel's child process {pids} was gone; the kernel itself lives")
+    )
+    limit = seen.limit()
+    worker = next((kill.anonymous_bytes for kill in named if kill.anonymous_bytes), None)
+    size = f" ({human_bytes(limit[0])}, {limit[1]})" if limit else ""
+    text = "Each worker process holds memory of its own; fewer of them, or fewer items at a time, need less."
+    if worker:
+        text += f" The one that was killed held {human_bytes(worker)}."
+    return Finding(
+        Confidence.CERTAIN if named else Confidence.LIKELY,
+        title=f"Memory ran out{size}, and the operating system killed a child process of the kernel. The kernel lives.",
+        short_title="Child process out of memory",
+        because=tuple(because),
+        advice=(Advice("Use fewer worker processes, or give each less to hold.", text),),
+        chips=("kernel alive",),
+    )

@@ -1,0 +1,87 @@
+"""The whole machine ran out of memory, and its out-of-memory killer ended the kernel.
+
+The machine-wide counter alone proves nothing: any process of the machine raises it. It needs the kernel's log line for
+this process, or a kill counted in the kernel's own group while no limit was hit and the machine was short.
+"""
+
+from __future__ import annotations
+
+from ...units import human_bytes
+from ..ending import exit_fact
+from ..evidence import Evidence
+from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..memory import growth_fact, memory_advice, peak_chips, peak_fact
+from ..rule import rule
+
+_SHORT_FRACTION = 0.08
+
+
+@rule(
+    "host_oom",
+    needs=("exit.status", "cgroup.counters", "system_log"),
+    outranks=("sigkill_unattributed",),
+)
+def host_oom(seen: Evidence) -> Finding | None:
+    if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
+        return None
+    log = seen.oom_log_of_kernel
+    if log is not None and log.by_limit:
+        return None
+    total, available = seen.host("host_total_bytes"), _lowest_available(seen)
+    short = total is not None and available is not None and available < _SHORT_FRACTION * total
+    own = seen.own_group
+    own_kills = own.rise("oom_kill_count") if own else None
+    limit_hit = any(
+        g.rise("oom_count") or (g.version == 1 and g.limit_bytes and g.rise("failcnt_count"))
+        for g in seen.groups
+    )
+    if log is None:
+        counted = own_kills or (own_kills is None and seen.host_oom_kill_rise)
+        if not (counted and short and not limit_hit and seen.exit_signal == "SIGKILL"):
+            return None
+    because = [exit_fact(seen)] if seen.exit_signal else []
+    if log is not None:
+        because.append(Fact(Source.SYSTEM_LOG, log.line[:400]))
+    if own_kills:
+        because.append(
+            Fact(
+                Source.SERVER,
+                "An OOM kill was counted in its memory cgroup, and no limit of that group was hit",
+            )
+        )
+    if short:
+        text = f"The machine had {human_bytes(available)} of {human_bytes(total)} available at its lowest seen point"
+        because.append(Fact(Source.SERVER if seen.server else Source.KERNEL, text))
+    because += [fact for fact in (peak_fact(seen), growth_fact(seen)) if fact]
+    if log is not None and seen.exit_was_seen:
+        confidence = Confidence.CERTAIN
+    elif log is not None or own_kills:
+        confidence = Confidence.LIKELY
+    else:
+        confidence = Confidence.POSSIBLE
+    against: tuple[Fact, ...] = ()
+    if log is not None and total is not None and available is not None and not short:
+        text = f"At the last sample {human_bytes(available)} of memory were still available"
+        against = (Fact(Source.SERVER, text),)
+    close = Advice(
+        "Close what else uses memory on this machine.",
+        "Other notebooks, browsers and jobs share it; `jupyter tfguard doctor` and the panel show the kernels.",
+    )
+    size = f" ({human_bytes(total)})" if total else ""
+    return Finding(
+        confidence,
+        title=f"The machine ran out of memory{size} and the operating system killed the kernel.",
+        short_title="Machine out of memory",
+        because=tuple(because),
+        against=against,
+        advice=(*memory_advice(seen)[:2], close),
+        chips=("SIGKILL by the out-of-memory killer", *peak_chips(seen)),
+    )
+
+
+def _lowest_available(seen: Evidence) -> float | None:
+    known = [value for _, value in seen.series("host.available_bytes")[-50:]]
+    before = seen.host("host_available_bytes")
+    if before is not None:
+        known.append(before)
+    return min(known) if known else None

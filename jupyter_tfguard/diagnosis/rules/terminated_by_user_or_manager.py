@@ -1,0 +1,40 @@
+"""A person, server, scheduler or platform ended the kernel on purpose: SIGTERM, SIGHUP, SIGXCPU."""
+
+from __future__ import annotations
+
+from ..ending import exit_fact, stack_facts, sure
+from ..evidence import Evidence
+from ..finding import Advice, Finding
+from ..rule import rule
+
+_SENDERS = {
+    "SIGTERM": (
+        "asked to end",
+        "Batch systems send it at the end of the time limit or to make room, containers when they are stopped, "
+        "people with `kill`. earlyoom sends it too, when memory is short.",
+    ),
+    "SIGHUP": (
+        "ended when its terminal or login session was closed",
+        "A server started in a terminal goes with it; `nohup`, `tmux` or a service keep it.",
+    ),
+    "SIGXCPU": (
+        "ended because it used up its CPU time limit",
+        "`ulimit -t` shows the limit of the shell that started Jupyter; batch systems set it too.",
+    ),
+}
+
+
+@rule("terminated_by_user_or_manager", needs=("exit.status",))
+def terminated_by_user_or_manager(seen: Evidence) -> Finding | None:
+    signal = seen.exit_signal
+    if seen.kernel_alive or signal not in _SENDERS:
+        return None
+    how, senders = _SENDERS[signal]
+    return Finding(
+        sure(seen),
+        title=f"The kernel was {how} ({signal}).",
+        short_title=f"Ended from outside, {signal}",
+        because=(exit_fact(seen), *stack_facts(seen)),
+        advice=(Advice("Find out who sent it.", senders),),
+        chips=(signal,),
+    )

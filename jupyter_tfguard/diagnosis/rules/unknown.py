@@ -1,0 +1,49 @@
+"""Nothing settles the cause. This is an answer; it stands whenever no other rule speaks."""
+
+from __future__ import annotations
+
+from ..ending import exit_fact, last_words, stack_facts
+from ..evidence import Evidence
+from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..memory import peak_chips, peak_fact
+from ..rule import rule
+
+
+@rule("unknown", needs=("exit.status", "kernel.recording"))
+def unknown(seen: Evidence) -> Finding | None:
+    signal = seen.exit_signal
+    if signal is not None:
+        title = f"The kernel was ended by {signal}, and nothing says why."
+    elif seen.parent_gone:
+        title = "The kernel ended together with the program that had started it, or after it."
+    else:
+        title = "The kernel ended without a trace: SIGKILL or os._exit() leave none."
+    because = [exit_fact(seen), *stack_facts(seen), *last_words(seen)]
+    if seen.parent_gone:
+        text = (
+            "The process that had started the kernel was gone; a kernel without it ends by itself"
+        )
+        because.append(Fact(Source.KERNEL, text))
+    peak = peak_fact(seen)
+    if peak is not None:
+        because.append(peak)
+    advice: tuple[Advice, ...] = ()
+    if seen.kernel is None:
+        advice = (
+            Advice(
+                "Install the guard in this kernel's environment.",
+                "Then the next report has the cell, the last native words and the Python stack.",
+                "python -m pip install jupyter-tfguard",
+            ),
+        )
+    elif not seen.exit_was_seen:
+        text = "A Jupyter server with jupyter-tfguard sees how its kernels end."
+        advice = (Advice("Start the kernel from a watched Jupyter server.", text),)
+    return Finding(
+        Confidence.POSSIBLE,
+        title=title,
+        short_title=f"Unknown, {signal}" if signal else "Unknown",
+        because=tuple(because),
+        advice=advice,
+        chips=(*((signal,) if signal else ()), *peak_chips(seen)),
+    )

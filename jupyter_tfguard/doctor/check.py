@@ -1,0 +1,53 @@
+"""What a check is, and how the files in ``checks/`` are found: no list to extend."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import checks as checks_package
+
+
+class Status(enum.Enum):
+    """Result of one check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+    UNKNOWN = "could not check"
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What was compared, how it stands, and the one command that mends it."""
+
+    name: str
+    status: Status
+    text: str
+    fix: str | None = None
+
+
+Check = Callable[[], CheckResult]
+
+
+def run_checks() -> list[CheckResult]:
+    """All checks, in the order of their files' names. One that breaks is reported as such, never raised."""
+    results = []
+    for module in pkgutil.iter_modules(checks_package.__path__):
+        check: Check = importlib.import_module(f"{checks_package.__name__}.{module.name}").check
+        try:
+            results.append(check())
+        except Exception as bad:  # the other checks are still worth having
+            results.append(CheckResult(module.name, Status.UNKNOWN, f"{type(bad).__name__}: {bad}"))
+    return results
+
+
+def exit_code(results: list[CheckResult]) -> int:
+    """0 when all is well or only warnings stand, 1 with a problem, 2 when something could not be checked."""
+    found = {result.status for result in results}
+    if Status.PROBLEM in found:
+        return 1
+    return 2 if Status.UNKNOWN in found else 0

@@ -1,0 +1,1 @@
+"""One file per check: each has a function `check()` that returns a `CheckResult`."""

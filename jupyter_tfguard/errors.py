@@ -1,0 +1,43 @@
+"""Every error tfguard raises on purpose, each with the sentence it prints."""
+
+from __future__ import annotations
+
+
+class TfGuardError(Exception):
+    """Base of all errors that tfguard raises on purpose; its text is meant for people."""
+
+
+class SourceUnavailable(TfGuardError):
+    """A source of facts cannot be read here and now; the metrics it feeds stay unknown."""
+
+
+class FolderUnusable(TfGuardError):
+    """A folder for records cannot be made, or is not safe to write to."""
+
+
+class RecordUnreadable(TfGuardError):
+    """A recording or a bundle is damaged beyond reading."""
+
+
+class RecordTooNew(RecordUnreadable):
+    """A record was written by a newer major version of tfguard."""
+
+    def __init__(self, what: str, found: int, known: int) -> None:
+        super().__init__(
+            f"{what} has format {found}, this tfguard reads up to format {known}: "
+            "update jupyter-tfguard to read it."
+        )
+
+
+class BundleNotFound(TfGuardError):
+    """There is no report with this id."""
+
+    def __init__(self, bundle_id: str) -> None:
+        super().__init__(
+            f"There is no report with the id {bundle_id!r}. "
+            "`jupyter tfguard list` shows the ones that are kept."
+        )
+
+
+class SettingsUnreadable(TfGuardError):
+    """The per-user settings file cannot be used."""

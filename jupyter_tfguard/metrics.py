@@ -1,0 +1,56 @@
+"""What a metric is, and what one sample of them is."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class Unit(enum.Enum):
+    """Base unit of a metric. Percent exists only on screens."""
+
+    BYTES = "bytes"
+    SECONDS = "seconds"
+    FRACTION = "fraction"
+    COUNT = "count"
+    CELSIUS = "celsius"
+    WATTS = "watts"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named number.
+
+    Attributes:
+        name: ``room.what_unit``, for instance ``process.rss_bytes``.
+        title: What people read.
+        unit: Base unit of the value.
+        source: The file and field, or the call, that the value is read from.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    source: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """All metrics at one moment.
+
+    Attributes:
+        sequence: Rises by one with each sample of one writer; orders samples when clocks jump.
+        monotonic: ``time.monotonic()``, seconds; comparable within one boot.
+        time: Wall clock, Unix seconds UTC; for people.
+        values: Value per metric name. A metric that could not be read is absent, never 0.
+    """
+
+    sequence: int
+    monotonic: float
+    time: float
+    values: Mapping[str, float]
+
+    def get(self, name: str) -> float | None:
+        """The metric's value, None when unknown."""
+        return self.values.get(name)

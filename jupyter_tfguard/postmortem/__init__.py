@@ -1,0 +1,1 @@
+"""From a dead kernel to a bundle."""

@@ -1,0 +1,137 @@
+"""Everything that is known about one death, gathered once into a bundle.
+
+What the server saw and what the kernel claimed stay apart. Every text passes redaction here, before it reaches a disk
+that outlives the kernel.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+from ..errors import RecordUnreadable
+from ..metrics import Sample
+from ..record.bundle import FORMAT, new_bundle_id
+from ..record.facts import ServerFacts, SystemLog
+from ..record.identity import ProcessIdentity
+from ..record.recording import RecordingContents, read_recording
+from ..record.redact import clean, clean_value
+from .aftermath import counters_around, system_log_after
+from .detect import Orphan
+
+EVENT_LIMIT = 600
+ROW_LIMIT = 1200
+LINE_LIMIT = 400
+LINE_LENGTH_LIMIT = 2000
+
+Bundle = dict[str, Any]
+
+
+def capture(
+    *,
+    identity: ProcessIdentity,
+    kernel_id: str | None = None,
+    kernel_name: str | None = None,
+    notebook_path: str | None = None,
+    recording: Path | RecordingContents | None = None,
+    server: ServerFacts | None = None,
+    system_log: SystemLog | None = None,
+) -> Bundle:
+    """The bundle of one death.
+
+    Args:
+        identity: The kernel's process.
+        kernel_id, kernel_name, notebook_path: What the server knows; the recording's header fills what is None.
+        recording: The kernel's recording: its folder, or its contents; None when there is none.
+        server: What a watcher saw; None when nobody watched.
+        system_log: The operating system's own log; None when nobody looked.
+    """
+    problems = []
+    contents = recording if isinstance(recording, RecordingContents) else None
+    if isinstance(recording, Path):
+        try:
+            contents = read_recording(recording)
+        except RecordUnreadable as bad:
+            problems.append(str(bad))
+    header = contents.header if contents else {}
+    died = server.died if server else _last_sign_of_life(contents)
+    return {
+        "format": list(FORMAT),
+        "id": new_bundle_id(identity.pid, died),
+        "created": time.time(),
+        "identity": {
+            "pid": identity.pid,
+            "start_time": identity.start_time,
+            "kernel_id": kernel_id or _text(header.get("kernel_id")),
+            "kernel_name": kernel_name or _text(header.get("kernel_name")),
+            "notebook_path": notebook_path or _text(header.get("notebook_path")),
+            "died": died,
+        },
+        "server": clean_value(dataclasses.asdict(server)) if server else None,
+        "kernel": _claims(contents) if contents else None,
+        "system_log": clean_value(dataclasses.asdict(system_log)) if system_log else None,
+        "problems": problems,
+    }
+
+
+def capture_orphan(orphan: Orphan) -> Bundle:
+    """The bundle of a kernel that died while nobody watched: its recording, and what can still be read now."""
+    bundle = capture(identity=orphan.identity, recording=orphan.contents, system_log=None)
+    bundle["parent_gone"] = orphan.parent_is_gone
+    if orphan.same_boot:
+        died = float(bundle["identity"]["died"])
+        bundle["system_log"] = clean_value(dataclasses.asdict(system_log_after(died)))
+        bundle["counters"] = clean_value(counters_around(orphan.contents))
+    return bundle
+
+
+def _claims(contents: RecordingContents) -> dict[str, Any]:
+    return {
+        "header": clean_value(contents.header),
+        "events": [clean_value(event) for event in contents.events[-EVENT_LIMIT:]],
+        "samples": _table(contents.samples[-ROW_LIMIT:]),
+        "progress": clean_value(contents.progress),
+        "stderr_tail": _lines(contents.stderr_tail),
+        "fault_text": _lines(contents.fault_text),
+        "signal_texts": {clean(name): _lines(t) for name, t in contents.signal_texts.items()},
+        "end": clean_value(contents.end),
+        "problems": contents.problems,
+    }
+
+
+def _table(samples: list[Sample]) -> dict[str, Any]:
+    names = sorted({name for sample in samples for name in sample.values})
+    rows = [[s.time, *(_finite(s.values.get(name)) for name in names)] for s in samples]
+    return {"columns": ["time", *names], "rows": rows}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line.rstrip()[:LINE_LENGTH_LIMIT] for line in clean(text).split("\n")]
+    return [line for line in lines if line][-LINE_LIMIT:]
+
+
+def _text(value: object) -> str | None:
+    return clean(value)[:1000] if isinstance(value, str) and value else None
+
+
+def _last_sign_of_life(contents: RecordingContents | None) -> float:
+    """Unix seconds of the newest thing in the recording: the best that files alone can say of the time of death."""
+    if contents is None:
+        return time.time()
+    newest = [float(event["t"]) for event in contents.events[-1:]]
+    newest += [sample.time for sample in contents.samples[-1:]]
+    for name in ("stderr.0.txt", "fault.txt", *(f"signal-{n}.txt" for n in contents.signal_texts)):
+        try:
+            found = (contents.path / name).stat()
+        except OSError:
+            continue
+        if found.st_size:
+            newest.append(found.st_mtime)
+    return min(max(newest), time.time()) if newest else time.time()

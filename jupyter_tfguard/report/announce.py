@@ -1,0 +1,65 @@
+"""The two lines that the next kernel prints after an accident, once."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import time
+from typing import Any
+
+from ..errors import TfGuardError
+from ..record.bundle import ANNOUNCED, BundleStore
+
+# Older deaths are in the list; a kernel that starts the next morning does not begin with them.
+_NEWS_SECONDS = 3600.0
+
+
+def announcement(store: BundleStore, kernel_id: str | None, notebook_path: str | None) -> list[str]:
+    """Two lines about the last accident of this kernel or notebook, and the mark that they were printed; [] if none."""
+    if kernel_id is None and notebook_path is None:
+        return []
+    for bundle_id in store.ids():
+        try:
+            entry = store.entry(bundle_id)
+        except TfGuardError:
+            continue
+        if _age_seconds(entry) > _NEWS_SECONDS:
+            break
+        if entry.get("kernel_alive") or not _same(entry, kernel_id, notebook_path):
+            continue
+        if entry["announced"]:
+            return []
+        with contextlib.suppress(TfGuardError, OSError):
+            store.mark(bundle_id, ANNOUNCED)
+        return _lines(entry)
+    return []
+
+
+def _same(entry: dict[str, Any], kernel_id: str | None, notebook_path: str | None) -> bool:
+    if kernel_id is not None and entry.get("kernel_id") == kernel_id:
+        return True
+    return notebook_path is not None and entry.get("notebook_path") == notebook_path
+
+
+def _age_seconds(entry: dict[str, Any]) -> float:
+    died = _moment(entry)
+    return time.time() - died.timestamp() if died else 0.0
+
+
+def _moment(entry: dict[str, Any]) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(str(entry["died_at"]).replace("Z", "+00:00"))
+    except (KeyError, ValueError):
+        return None
+
+
+def _lines(entry: dict[str, Any]) -> list[str]:
+    died = _moment(entry)
+    clock = f" at {died.astimezone():%H:%M}" if died else ""
+    path = entry.get("notebook_path")
+    kernel = f"the last kernel of {path.rsplit('/', 1)[-1]}" if path else "the last kernel"
+    where = f" in {entry['where']}" if entry.get("where") else ""
+    sure = "" if entry["cause"] == "unknown" else f" ({entry['confidence']})"
+    first = f"tfguard: {kernel} died{clock}{where}: {entry['short_title']}{sure}."
+    step = f"{entry['next_step']} " if entry.get("next_step") else ""
+    return [first, f"         {step}More: %tfguard why"]

@@ -1,0 +1,84 @@
+"""A report as Markdown, to paste into an issue or a chat. Data stands in code spans and fences, so it stays data."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .text import local_time
+from .wire import memory_sentence
+
+
+def render(report: dict[str, Any]) -> str:
+    """The whole report."""
+    cause = report["cause"]
+    sure = cause if cause == "unknown" else f"{cause}, {report['confidence']}"
+    lines = [f"## {_plain(report['title'])}", ""]
+    lines.append(
+        f"{_code(sure)} · {local_time(report['died_at'])} · {_code(report.get('notebook_path') or 'no notebook')}"
+    )
+    _section(
+        lines,
+        "What you were doing",
+        [f"- {_plain(r['label'])}: {_code(r['value'])}" for r in report["activity"]],
+    )
+    sentence = memory_sentence(report)
+    _section(lines, "Memory", [_plain(sentence)] if sentence else [])
+    _section(lines, "How we know", _facts(report["evidence"]))
+    _section(lines, "What speaks against it", _facts(report["against"]) or ["Nothing found."])
+    not_checked = [f"- {_plain(text)}" for text in report["not_checked"]]
+    _section(lines, "Not checked", not_checked or ["Everything that applies was checked."])
+    _section(lines, "What to do", _advice(report))
+    left = report["left"]
+    _section(
+        lines,
+        "What is left",
+        [f"- last checkpoint: {_code(left['checkpoint']['path'])}"] if left["checkpoint"] else [],
+    )
+    _section(lines, "Last native words", _fence(report["native_tail"]))
+    _section(lines, "Python stack", _fence(report["python_stack"]))
+    versions = [
+        f"- {_plain(str(name))} {_plain(str(version))}"
+        for name, version in report["versions"].items()
+    ]
+    _section(lines, "Versions", versions)
+    return "\n".join(lines) + "\n"
+
+
+def _section(lines: list[str], title: str, body: list[str]) -> None:
+    if body:
+        lines += ["", f"### {title}", "", *body]
+
+
+def _facts(facts: list[dict[str, str]]) -> list[str]:
+    return [f"- *{_plain(fact['source'])}*: {_plain(fact['text'])}" for fact in facts]
+
+
+def _advice(report: dict[str, Any]) -> list[str]:
+    lines = []
+    for number, advice in enumerate(report["advice"], 1):
+        lines.append(f"{number}. **{_plain(advice['title'])}** {_plain(advice['text'])}".rstrip())
+        if advice["code"]:
+            lines += ["", *(f"   {line}" for line in _fence([advice["code"]])), ""]
+    return lines
+
+
+def _plain(text: str) -> str:
+    """Text in which no character has a meaning for Markdown or HTML."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~!&])", r"\\\1", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    """A code span; its fence is longer than any run of back-quotes inside."""
+    flat = " ".join(text.split()) or " "
+    fence = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
+    pad = " " if "`" in flat else ""
+    return f"{fence}{pad}{flat}{pad}{fence}"
+
+
+def _fence(texts: list[str]) -> list[str]:
+    if not texts:
+        return []
+    longest = max((len(run) for text in texts for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}text", *texts, fence]

@@ -1,0 +1,124 @@
+"""A report as plain text, for terminals and notebooks: the sentence first, then how we know, then what to do."""
+
+from __future__ import annotations
+
+import datetime
+import textwrap
+from typing import Any
+
+from ..units import human_bytes
+from .wire import memory_sentence
+
+WIDTH = 100
+_BARS = "▁▂▃▄▅▆▇█"
+_NATIVE_LINES = 12
+_STACK_LINES = 14
+
+
+def render(report: dict[str, Any]) -> str:
+    """What ``jupyter tfguard why`` prints."""
+    parts = ["\n".join(_wrapped(str(report["title"]), "")), _headline(report)]
+    sections: list[tuple[str, list[str]]] = [
+        ("What you were doing", [_row(r["label"], r["value"]) for r in report["activity"]]),
+        ("Memory", _memory(report)),
+        ("How we know", _facts(report["evidence"])),
+        ("What speaks against it", _facts(report["against"]) or ["  Nothing found."]),
+        (
+            "Not checked",
+            [line for text in report["not_checked"] for line in _wrapped(text, "  ")]
+            or ["  Everything that applies was checked."],
+        ),
+        ("What to do", _advice(report)),
+        ("What is left", _left(report)),
+        ("Largest arrays when the last cell ended", _arrays(report)),
+        (
+            "Last native words",
+            [f"  {line[:200]}" for line in report["native_tail"][-_NATIVE_LINES:]],
+        ),
+        ("Python stack", [f"  {line[:200]}" for line in report["python_stack"][:_STACK_LINES]]),
+    ]
+    parts += [f"{title}\n" + "\n".join(lines) for title, lines in sections if lines]
+    return "\n\n".join(parts) + "\n"
+
+
+def local_time(utc_text: str) -> str:
+    """``2026-11-21 02:14:07`` in the local time zone; the text itself when it is no time."""
+    try:
+        moment = datetime.datetime.fromisoformat(utc_text.replace("Z", "+00:00"))
+    except ValueError:
+        return utc_text
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _headline(report: dict[str, Any]) -> str:
+    cause = report["cause"]
+    sure = cause if cause == "unknown" else f"{cause} ({report['confidence']})"
+    facts = [
+        sure,
+        *report["chips"],
+        report.get("notebook_path") or "",
+        local_time(report["died_at"]),
+    ]
+    return " · ".join(dict.fromkeys(fact for fact in facts if fact)) + f"\nreport {report['id']}"
+
+
+def _row(label: str, value: str) -> str:
+    return f"  {label:<10}{value}"
+
+
+def _facts(facts: list[dict[str, str]]) -> list[str]:
+    lines = []
+    for fact in facts:
+        first, *rest = _wrapped(fact["text"], " " * 14)
+        lines += [f"  {fact['source']:<11} {first.strip()}", *rest]
+    return lines
+
+
+def _memory(report: dict[str, Any]) -> list[str]:
+    sentence = memory_sentence(report)
+    if sentence is None:
+        return []
+    memory = report["memory"]
+    values = [value for _, value in memory["samples"]]
+    top = max([*values, memory["limit_bytes"] or 0])
+    stretch = max(1, -(-len(values) // 60))
+    peaks = [max(values[i : i + stretch]) for i in range(0, len(values), stretch)]
+    bars = "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] for value in peaks)
+    return [f"  {bars}", f"  {sentence}"]
+
+
+def _advice(report: dict[str, Any]) -> list[str]:
+    lines = []
+    for number, advice in enumerate(report["advice"], 1):
+        lines.append(f"  {number}. {advice['title']}")
+        if advice["text"]:
+            lines += _wrapped(advice["text"], "     ")
+        if advice["code"]:
+            lines.append(f"         {advice['code']}")
+    return lines
+
+
+def _left(report: dict[str, Any]) -> list[str]:
+    lines = []
+    checkpoint, metrics = report["left"]["checkpoint"], report["left"]["metrics"]
+    if checkpoint:
+        written = checkpoint["written_at"]
+        when = f", written {local_time(written)}" if written else ""
+        lines.append(f"  last checkpoint: {checkpoint['path']}{when}")
+    if metrics:
+        columns = metrics["columns"]
+        lines.append("  " + "".join(f"{name:>16}" for name in columns))
+        for epoch, *numbers in metrics["rows"][-8:]:
+            cells = "".join(f"{'–' if n is None else format(n, '.5g'):>16}" for n in numbers)
+            lines.append(f"  {epoch:>16}{cells}")
+    return lines
+
+
+def _arrays(report: dict[str, Any]) -> list[str]:
+    return [f"  {human_bytes(a['bytes']):>10}  {a['name']}" for a in report["arrays"]]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False
+    ) or [indent]

@@ -1,0 +1,170 @@
+"""The JSON of a report and of its line in the list: what the panel, ``list --json`` and the other renderers read."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from ..diagnosis import activity
+from ..diagnosis.evidence import Evidence
+from ..diagnosis.finding import Diagnosis, Fact
+from ..diagnosis.memory import memory_source
+from ..units import human_bytes, human_count, human_seconds
+
+MEMORY_POINTS_LIMIT = 600
+NATIVE_LINES_LIMIT = 60
+STACK_LINES_LIMIT = 120
+
+Json = dict[str, Any]
+
+
+def to_entry(bundle: Json, diagnosis: Diagnosis) -> Json:
+    """The report's line in the list."""
+    seen = Evidence(bundle)
+    best = diagnosis.best
+    identity = seen.identity
+    return {
+        "id": bundle["id"],
+        "kernel_id": identity.get("kernel_id"),
+        "kernel_name": identity.get("kernel_name"),
+        "pid": identity.get("pid"),
+        "notebook_path": identity.get("notebook_path"),
+        "cause": best.cause,
+        "confidence": best.confidence.value,
+        "title": best.title,
+        "short_title": best.short_title,
+        "because": [fact.text for fact in best.because],
+        "where": activity.where(seen),
+        "died_at": utc_text(seen.died),
+        "kernel_alive": seen.kernel_alive,
+        "next_step": best.advice[0].title if best.advice else None,
+    }
+
+
+def to_report(bundle: Json, diagnosis: Diagnosis) -> Json:
+    """The whole report."""
+    seen = Evidence(bundle)
+    best = diagnosis.best
+    metrics = activity.metrics_by_epoch(seen)
+    checkpoint = activity.last_checkpoint(seen)
+    versions = seen.header.get("versions")
+    return to_entry(bundle, diagnosis) | {
+        "chips": list(best.chips),
+        "evidence": _facts(best.because),
+        "against": _facts(best.against),
+        "not_checked": list(diagnosis.not_checked),
+        "advice": [{"title": a.title, "text": a.text, "code": a.code} for a in best.advice],
+        "other_findings": [
+            {"cause": f.cause, "confidence": f.confidence.value, "title": f.title}
+            for f in diagnosis.findings[1:]
+        ],
+        "activity": _activity(seen),
+        "memory": _memory(seen),
+        "left": {
+            "metrics": _metrics_table(metrics),
+            "checkpoint": checkpoint
+            and {"path": checkpoint[0], "written_at": checkpoint[1] and utc_text(checkpoint[1])},
+        },
+        "arrays": [{"name": n, "bytes": size} for n, size in activity.largest_arrays(seen)],
+        "native_tail": seen.stderr_lines[-NATIVE_LINES_LIMIT:],
+        "python_stack": _python_stack(seen),
+        "versions": versions if isinstance(versions, dict) else {},
+    }
+
+
+def utc_text(unix_seconds: float) -> str:
+    """``2026-11-21T02:14:07.123Z``."""
+    moment = datetime.datetime.fromtimestamp(unix_seconds, datetime.timezone.utc)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _facts(facts: tuple[Fact, ...]) -> list[Json]:
+    return [{"source": fact.source.value, "text": fact.text} for fact in facts]
+
+
+def _activity(seen: Evidence) -> list[Json]:
+    cell, fit = activity.last_cell(seen), activity.last_fit(seen)
+    rows: list[tuple[str, str | None, bool]] = []
+    if cell is not None:
+        count = f"[{cell.execution_count}] " if cell.execution_count else ""
+        label = "cell" if cell.running else "last cell"
+        rows.append((label, f"{count}{cell.head or '(text not recorded)'}", True))
+    if fit is not None:
+        parts = [f"{fit.what} of {fit.model_name or 'a model'}"]
+        if fit.parameter_count:
+            parts.append(f"{human_count(fit.parameter_count)} parameters")
+        if fit.optimizer:
+            parts.append(fit.optimizer)
+        rows.append(("training", ", ".join(parts), False))
+        rows.append(("position", fit.position or "before the first step", False))
+        if fit.batch_shape:
+            shape = " × ".join(str(n) for n in fit.batch_shape)
+            rows.append(
+                ("batch", f"{shape}{', ' + fit.batch_dtype if fit.batch_dtype else ''}", False)
+            )
+        elif fit.batch_size:
+            rows.append(("batch size", f"{fit.batch_size:,}", False))
+    if cell is not None and cell.running and cell.started and seen.died >= cell.started:
+        rows.append(("ran for", f"{human_seconds(seen.died - cell.started)} in this cell", False))
+    if cell is not None and not cell.running:
+        rows.append(("state", "no cell was running", False))
+    return [{"label": label, "value": value, "code": code} for label, value, code in rows]
+
+
+def _memory(seen: Evidence) -> Json | None:
+    samples = [(t, v) for t, v in seen.series("process.rss_bytes") if v > 0]
+    if not samples:
+        return None
+    limit = seen.limit()
+    first = samples[0][0]
+    return {
+        "samples": [[round(t, 3), int(v)] for t, v in _thinned(samples)],
+        "limit_bytes": limit[0] if limit else None,
+        "limit_name": limit[1] if limit else None,
+        "peak_bytes": seen.peak_bytes,
+        "marks": [{"time": t, "label": label} for t, label in activity.marks(seen) if t >= first][
+            -20:
+        ],
+        "died": seen.died,
+        "source": memory_source(seen).value,
+    }
+
+
+def _thinned(samples: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most `MEMORY_POINTS_LIMIT` points; of each stretch the highest stays, and the last of all."""
+    stretch = -(-len(samples) // MEMORY_POINTS_LIMIT)
+    if stretch == 1:
+        return samples
+    kept = [
+        max(samples[i : i + stretch], key=lambda p: p[1]) for i in range(0, len(samples), stretch)
+    ]
+    return kept if kept[-1] == samples[-1] else [*kept, samples[-1]]
+
+
+def _metrics_table(metrics: list[tuple[int, dict[str, float]]]) -> Json | None:
+    if not metrics:
+        return None
+    names = list(dict.fromkeys(name for _, logs in metrics for name in logs))
+    rows = [[epoch, *(logs.get(name) for name in names)] for epoch, logs in metrics[-50:]]
+    return {"columns": ["epoch", *names], "rows": rows}
+
+
+def _python_stack(seen: Evidence) -> list[str]:
+    if seen.fault_lines:
+        return seen.fault_lines[:STACK_LINES_LIMIT]
+    for name, lines in seen.signal_texts.items():
+        if name == seen.exit_signal:
+            return lines[:STACK_LINES_LIMIT]
+    return []
+
+
+def memory_sentence(report: Json) -> str | None:
+    """``0.41 GiB → 3.98 GiB in 41 s; limit 4.00 GiB (container limit)``; None without samples."""
+    memory = report.get("memory")
+    if not memory or not memory["samples"]:
+        return None
+    (start, first), (end, _) = memory["samples"][0], memory["samples"][-1]
+    text = f"{human_bytes(first)} → {human_bytes(memory.get('peak_bytes'))} in {human_seconds(end - start)}"
+    if memory["limit_bytes"]:
+        text += f"; limit {human_bytes(memory['limit_bytes'])} ({memory['limit_name']})"
+    return text

@@ -1,0 +1,58 @@
+"""Asks the collectors for all metrics at one moment."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from .errors import SourceUnavailable
+from .metrics import Metric, Sample
+
+
+class Collector(Protocol):
+    """What reads one source of facts."""
+
+    metrics: tuple[Metric, ...]
+
+    def collect(self) -> dict[str, float]:
+        """Value per metric name; raises SourceUnavailable when the source cannot be read now."""
+        ...
+
+    def close(self) -> None:
+        """Give descriptors back."""
+        ...
+
+
+class Sampler:
+    """Takes samples from several collectors.
+
+    Args:
+        collectors: Asked in this order; the sampler closes them.
+
+    Attributes:
+        metrics: All metrics of all collectors.
+        unavailable: Why a source could not be read when it failed for the first time, by collector class name.
+    """
+
+    def __init__(self, collectors: Sequence[Collector]) -> None:
+        self._collectors = tuple(collectors)
+        self._sequence = itertools.count(1)
+        self.metrics = tuple(metric for c in self._collectors for metric in c.metrics)
+        self.unavailable: dict[str, str] = {}
+
+    def tick(self) -> Sample:
+        """Take one sample. A source that fails leaves its metrics unknown."""
+        values: dict[str, float] = {}
+        for collector in self._collectors:
+            try:
+                values |= collector.collect()
+            except SourceUnavailable as gone:
+                self.unavailable.setdefault(type(collector).__name__, str(gone))
+        return Sample(next(self._sequence), time.monotonic(), time.time(), values)
+
+    def close(self) -> None:
+        """Close the collectors."""
+        for collector in self._collectors:
+            collector.close()

@@ -1,0 +1,45 @@
+"""What all tests share: private folders, and the example bundles."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest_plugins = ["pytest_jupyter.jupyter_server"]
+
+EXAMPLES = Path(__file__).parent / "examples"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A bundle that fires a rule, or a near miss that must not."""
+
+    cause: str
+    name: str
+    path: Path
+
+    @property
+    def bundle(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
+        return loaded
+
+    def __str__(self) -> str:
+        return f"{self.cause}/{self.name}"
+
+
+def examples(kind: str) -> list[Example]:
+    """All examples whose name begins with `kind`: ``fires`` or ``quiet``."""
+    paths = sorted(EXAMPLES.glob(f"*/{kind}-*.json"))
+    return [Example(path.parent.name, path.stem, path) for path in paths]
+
+
+@pytest.fixture
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A private folder for everything tfguard keeps."""
+    folder = tmp_path / "tfguard"
+    monkeypatch.setenv("TFGUARD_DIR", str(folder))
+    return folder

@@ -1,0 +1,78 @@
+"""Every rule fires on its examples, stays quiet on near misses, and says how it knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.diagnosis.finding import Confidence
+from jupyter_tfguard.diagnosis.rule import all_rules
+from tests.conftest import EXAMPLES, Example, examples
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.mark.parametrize("example", examples("fires"), ids=str)
+def test_the_best_finding_is_the_cause(example: Example) -> None:
+    best = diagnose(example.bundle).best
+    assert best.cause == example.cause
+    assert best.because
+    assert best.title.endswith(".")
+
+
+@pytest.mark.parametrize("example", examples("quiet"), ids=str)
+def test_a_near_miss_does_not_fire(example: Example) -> None:
+    assert example.cause not in [finding.cause for finding in diagnose(example.bundle).findings]
+
+
+@pytest.mark.parametrize("example", examples("fires") + examples("quiet"), ids=str)
+def test_files_alone_are_never_certain(example: Example) -> None:
+    bundle = example.bundle
+    bundle["server"] = None
+    found = diagnose(bundle).findings
+    assert Confidence.CERTAIN not in [finding.confidence for finding in found]
+
+
+def test_every_rule_has_examples_of_both_kinds() -> None:
+    for rule in all_rules():
+        names = [path.name for path in (EXAMPLES / rule.cause).glob("*.json")]
+        assert any(name.startswith("fires-") for name in names), rule.cause
+        assert any(name.startswith("quiet-") for name in names), rule.cause
+
+
+def test_every_rule_is_named_as_its_file() -> None:
+    for rule in all_rules():
+        assert rule.judge.__module__.rsplit(".", 1)[-1] == rule.cause
+
+
+def test_a_cause_that_is_outranked_exists() -> None:
+    causes = {rule.cause for rule in all_rules()}
+    for rule in all_rules():
+        assert set(rule.outranks) <= causes
+
+
+def test_the_memory_limit_names_limit_batch_and_next_step() -> None:
+    bundle = Example("cgroup_oom", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    best = diagnose(bundle).best
+    assert best.confidence is Confidence.CERTAIN
+    assert "4.00 GiB" in best.title
+    assert "2048" in best.advice[0].text
+    assert "batch_size=512" in (best.advice[0].code or "")
+    assert "estimate" in best.advice[0].title
+
+
+def test_a_plain_kill_never_speaks_of_out_of_memory_as_the_cause() -> None:
+    path = EXAMPLES / "sigkill_unattributed/fires-plain-kill-9.json"
+    best = diagnose(Example("", "", path).bundle).best
+    assert "memory" not in best.title.lower()
+    assert best.confidence is Confidence.CERTAIN
+
+
+def test_what_could_not_be_looked_at_is_said() -> None:
+    path = EXAMPLES / "sigkill_unattributed/fires-without-any-counter.json"
+    diagnosis = diagnose(Example("", "", path).bundle)
+    assert diagnosis.best.confidence is Confidence.LIKELY
+    text = " ".join(diagnosis.not_checked)
+    assert "OOM counters" in text
+    assert "System log" in text
+    assert "guard was not loaded" in text
