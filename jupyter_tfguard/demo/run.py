@@ -20,7 +20,15 @@ from ..report import text
 from ..units import GIB, human_bytes, human_seconds
 from .limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
 from .server import DemoServer
-from .stories import KILL_9, LIMIT_BYTES, NULL_POINTER, XLA_TYPO, Story, memory_story
+from .stories import (
+    KILL_9,
+    LIMIT_BYTES,
+    NULL_POINTER,
+    SMALLEST_LIMIT_BYTES,
+    XLA_TYPO,
+    Story,
+    memory_story,
+)
 
 _RULE = "─" * 100
 _NOTEBOOK = "walk-through.ipynb"
@@ -74,7 +82,7 @@ def _stories() -> list[Story]:
         available = 0
     # The machine must never be the one that runs out.
     limit = min(LIMIT_BYTES, int(available * 0.7) // (GIB // 4) * (GIB // 4))
-    if limit < 2 * GIB:
+    if limit < SMALLEST_LIMIT_BYTES:
         _say(
             f"Only {human_bytes(available)} of memory are free here: the death by a memory limit is left out."
         )

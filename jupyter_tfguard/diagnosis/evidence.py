@@ -5,6 +5,7 @@ Nothing in a bundle is trusted to have the right type: a notebook can write anyt
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,11 @@ _FAULT_SIGNALS = {
 }
 # "Fatal Python error: Segmentation fault"
 _FAULT_LINE = re.compile(r"^Fatal Python error: (.{1,80}?)$")
+
+# "Current thread 0x00007f3a (most recent call first):", after the stacks of the other threads; a single thread: "Stack (..."
+_OWN_STACK = re.compile(
+    r"^(?:Current thread 0x[0-9a-f]{1,16}|Stack)\b.{0,80}most recent call first"
+)
 
 
 @dataclass(frozen=True)
@@ -142,12 +148,14 @@ class Evidence:
 
     @property
     def last_python_frame(self) -> str | None:
-        """``File "...", line N in name``, the innermost Python line at the fatal signal."""
-        stacks = [self.fault_lines, *self.signal_texts.values()]
-        for lines in stacks:
-            for position, line in enumerate(lines):
-                if "most recent call first" in line and position + 1 < len(lines):
-                    return lines[position + 1].strip()
+        """``File "...", line N in name``, the innermost Python line at the fatal signal.
+
+        None where the crash was in a thread without Python: the other threads' lines say nothing about it.
+        """
+        for lines in (self.fault_lines, *self.signal_texts.values()):
+            for head, frame in itertools.pairwise(lines):
+                if _OWN_STACK.match(head):
+                    return frame.strip()
         return None
 
     # --- numbers -------------------------------------------------------------------------------------------------
@@ -254,12 +262,12 @@ class Evidence:
         if need == "cgroup.counters":
             if self.own_group is not None and self.own_group.rise("oom_kill_count") is not None:
                 return None
-            return f"OOM counters of the kernel's cgroup: {self._why('cgroup', 'not read before and after')}."
+            return f"Kill counters of the kernel's memory cgroup: {self._why('cgroup', 'not read before and after')}."
         if need == "system_log":
             if self.system_log_readable:
                 return None
             reason = _text(self._system_log.get("reason")) or "nobody looked"
-            return f"System log (who the out-of-memory killer chose): {reason}."
+            return f"System log (kills by the operating system): {reason}."
         if need == "kernel.recording":
             if self.kernel is not None:
                 return None

@@ -1,0 +1,112 @@
+"""A real Jupyter server, and kernels in it that really die."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking import BlockingKernelClient
+
+from jupyter_tfguard.demo.server import DemoServer
+
+
+class RecordingServer(DemoServer):
+    """A real server whose data folder the tests know."""
+
+    def __init__(self, work: Path, data: Path) -> None:
+        self.data = data
+        super().__init__(work, lab=False)
+
+
+class Kernel:
+    """One kernel of the server, with its client."""
+
+    def __init__(self, server: RecordingServer, name: str) -> None:
+        self.server = server
+        notebook = server.work / f"{name}.ipynb"
+        notebook.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
+        self.session = server.start_session(notebook)
+        self.id = str(self.session["kernel"]["id"])
+        self.client = BlockingKernelClient()
+        self.client.load_connection_file(str(server.connection_file(self.id)))
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+
+    @property
+    def pid(self) -> int:
+        ends = time.monotonic() + 10
+        while (pid := self.server.kernel_pid(self.id)) is None:
+            assert time.monotonic() < ends, "the watcher never saw the kernel"
+            time.sleep(0.05)
+        return pid
+
+    def run(self, code: str, timeout: float = 60) -> dict[str, Any]:
+        """Run a cell and wait for its reply."""
+        message = self.client.execute(code)
+        ends = time.monotonic() + timeout
+        while True:
+            reply = self.client.get_shell_msg(timeout=max(0.1, ends - time.monotonic()))
+            if reply["parent_header"].get("msg_id") == message:
+                content: dict[str, Any] = reply["content"]
+                return content
+
+    def start(self, code: str) -> None:
+        """Run a cell that does not come back."""
+        self.client.execute(code)
+
+    def report(self, timeout: float = 30) -> dict[str, Any]:
+        """The report of its death."""
+        ends = time.monotonic() + timeout
+        while (report := self.server.report_of(self.id)) is None:
+            assert time.monotonic() < ends, f"no report; the server says:\n{self.server.log_tail()}"
+            time.sleep(0.05)
+        return report
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Everything in the list about this kernel."""
+        entries = self.server.get("tfguard/api/crashes")["crashes"]
+        return [entry for entry in entries if entry["kernel_id"] == self.id]
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.server.end_session(self.session)
+
+
+@pytest.fixture(scope="package")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingServer]:
+    """One server for all deaths, with a data folder of its own."""
+    home = tmp_path_factory.mktemp("home")
+    private = {
+        "TFGUARD_DIR": home / "tfguard",
+        "JUPYTER_CONFIG_DIR": home / "config",
+        "JUPYTER_DATA_DIR": home / "data",
+        "IPYTHONDIR": home / "ipython",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in private.items():
+            patch.setenv(name, str(value))
+        patch.delenv("TF_FORCE_GPU_ALLOW_GROWTH", raising=False)
+        patch.delenv("TFGUARD_DISABLE", raising=False)
+        found = RecordingServer(tmp_path_factory.mktemp("work"), home / "tfguard")
+        yield found
+        found.stop()
+
+
+@pytest.fixture
+def kernel(server: RecordingServer, request: pytest.FixtureRequest) -> Iterator[Kernel]:
+    """A fresh kernel."""
+    made = Kernel(server, "".join(c if c.isalnum() else "-" for c in request.node.name)[:60])
+    yield made
+    made.close()
+
+
+def no_cgroup(reason: str) -> None:
+    """Skip for want of rights to make a memory limit; in CI that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(f"no memory limit can be set here: {reason}")
+    pytest.skip(f"no memory limit can be set here: {reason}")
+

@@ -1,0 +1,89 @@
+"""What was asked for makes no report: restart, shutdown, interrupt, an error in a cell."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.crash.conftest import Kernel
+
+
+def post(kernel: Kernel, action: str) -> None:
+    server = kernel.server
+    request = urllib.request.Request(f"{server.url}api/kernels/{kernel.id}/{action}", method="POST")
+    request.add_header("Authorization", f"token {server.token}")
+    with urllib.request.urlopen(request, b"", timeout=60) as answer:
+        json.loads(answer.read() or b"null")
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+def test_a_restart_makes_no_report(kernel: Kernel, busy: bool) -> None:
+    first = kernel.pid
+    if busy:
+        kernel.start("import time; time.sleep(100)")
+        time.sleep(0.5)
+    post(kernel, "restart")
+    ends = time.monotonic() + 20
+    while kernel.server.kernel_pid(kernel.id) in (None, first) and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert kernel.server.kernel_pid(kernel.id) not in (None, first)
+    time.sleep(1.5)
+    assert kernel.entries() == []
+
+
+def test_an_interrupt_makes_no_report(kernel: Kernel) -> None:
+    kernel.start("import time; time.sleep(100)")
+    time.sleep(0.7)
+    post(kernel, "interrupt")
+    time.sleep(1.5)
+    assert kernel.run("1 + 1")["status"] == "ok"
+    assert kernel.entries() == []
+
+
+def test_a_shutdown_makes_no_report_and_leaves_no_recording(kernel: Kernel) -> None:
+    pid = kernel.pid
+    kernel.run("x = 1")
+    kernel.server.end_session(kernel.session)
+    ends = time.monotonic() + 20
+    recordings = kernel.server.data / "recordings"
+    while any(recordings.glob(f"*{pid}-*")) and time.monotonic() < ends:
+        time.sleep(0.2)
+    assert list(recordings.glob(f"*{pid}-*")) == []
+    assert kernel.entries() == []
+
+
+def test_an_error_in_a_cell_makes_no_report(kernel: Kernel) -> None:
+    assert kernel.run("import sys; sys.exit(5)")["status"] in ("error", "ok")
+    assert kernel.run("1/0")["status"] == "error"
+    time.sleep(1.0)
+    assert kernel.entries() == []
+
+
+def test_the_next_kernel_says_in_two_lines_why_once(kernel: Kernel) -> None:
+    first = kernel.pid
+    kernel.start("import os; os._exit(3)")
+    kernel.report()
+    ends = time.monotonic() + 30
+    while kernel.server.kernel_pid(kernel.id) in (None, first) and time.monotonic() < ends:
+        time.sleep(0.1)
+    kernel.client.wait_for_ready(timeout=30)
+    printed = []
+    for code in ("1 + 1", "2 + 2"):
+        seen: list[str] = []
+
+        def keep(message: dict[str, object], seen: list[str] = seen) -> None:
+            content = message["content"]
+            if message["header"]["msg_type"] == "stream":  # type: ignore[index]
+                seen.append(content["text"])  # type: ignore[index]
+
+        kernel.client.execute_interactive(code, output_hook=keep, timeout=30)
+        printed.append("".join(seen))
+    assert printed[0].count("\n") == 2
+    assert "exit code 3" in printed[0]
+    assert "%tfguard why" in printed[0]
+    assert printed[1] == ""

@@ -1,0 +1,125 @@
+"""A report reads the same as text, Markdown and JSON; data stays data in each of them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.report import markdown, text
+from jupyter_tfguard.report.wire import to_entry, to_report
+from tests.conftest import EXAMPLES, Example, examples
+
+pytestmark = pytest.mark.quick
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "[click](javascript:alert(1))",
+    "```\n# heading\n```",
+    "![x](http://example.org/pixel)",
+    "`` ` ``",
+    "\x1b[31mred",
+    "‮gnp.exe",
+]
+
+
+def report_of(path: str) -> dict[str, object]:
+    bundle = Example("", "", EXAMPLES / path).bundle
+    return to_report(bundle, diagnose(bundle))
+
+
+@pytest.mark.parametrize("example", examples("fires") + examples("quiet"), ids=str)
+def test_every_example_renders_in_every_form(example: Example) -> None:
+    report = to_report(example.bundle, diagnose(example.bundle))
+    json.dumps(report, allow_nan=False)
+    printed = text.render(report)
+    assert printed.split(".")[0].split()[0] == str(report["title"]).split()[0]
+    assert "How we know" in printed
+    assert "What speaks against it" in printed
+    assert "Not checked" in printed
+    assert str(report["cause"]) in markdown.render(report)
+
+
+def test_the_text_of_a_memory_death_names_what_matters() -> None:
+    printed = text.render(report_of("cgroup_oom/fires-v2-own-limit.json"))
+    flat = " ".join(printed.split())
+    for words in (
+        "container's memory (4.00 GiB)",
+        "peak 3.93 GiB",
+        "[12] history = model.fit",
+        "epoch 1 of 10, step 3 of 5",
+        "2048 × 100 × 100 × 3, float32",
+        "batch_size=512",
+        "grew by 2.33 GiB since the fit began",
+        "1 OOM kill and 94 limit hits",
+    ):
+        assert words in flat
+
+
+def test_no_line_is_wider_than_a_terminal_except_code() -> None:
+    for example in examples("fires"):
+        printed = text.render(to_report(example.bundle, diagnose(example.bundle)))
+        body = printed.split("Last native words")[0]
+        assert max(len(line) for line in body.splitlines() if "model." not in line) <= 124
+
+
+def test_unknown_has_no_confidence_beside_it() -> None:
+    printed = text.render(report_of("unknown/fires-abort-without-words.json"))
+    assert "unknown · SIGABRT" in printed
+    assert "possible" not in printed
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_text_has_no_meaning_in_markdown(hostile: str) -> None:
+    bundle = Example("", "", EXAMPLES / "tf_check_failed/fires-unknown-xla-flag-exit-1.json").bundle
+    bundle["kernel"]["events"][0]["head"] = hostile
+    bundle["kernel"]["stderr_tail"] = [hostile, *bundle["kernel"]["stderr_tail"]]
+    bundle["identity"]["notebook_path"] = hostile
+    rendered = markdown.render(to_report(bundle, diagnose(bundle)))
+    outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", rendered, flags=re.DOTALL)
+    assert "<img" not in outside
+    assert "](" not in outside
+    assert outside.count("\n## ") == 0
+
+
+def test_the_list_has_the_fields_that_scripts_read() -> None:
+    bundle = Example("", "", EXAMPLES / "sys_exit/fires-exit-3.json").bundle
+    entry = to_entry(bundle, diagnose(bundle))
+    wanted = {
+        "id",
+        "kernel_id",
+        "pid",
+        "cause",
+        "confidence",
+        "title",
+        "because",
+        "died_at",
+        "notebook_path",
+    }
+    assert wanted <= set(entry)
+    assert entry["cause"] == "sys_exit"
+    assert entry["because"]
+    assert all(isinstance(fact, str) for fact in entry["because"])
+
+
+def test_types_that_a_forged_recording_may_hold_break_nothing() -> None:
+    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    strange = [None, -1, 1e308, "x", [], {}, [[]], {"a": {}}, True]
+    for key in list(bundle["kernel"]):
+        for value in strange:
+            forged = json.loads(json.dumps(bundle))
+            forged["kernel"][key] = value
+            text.render(to_report(forged, diagnose(forged)))
+    for event in range(2):
+        for key in list(bundle["kernel"]["events"][event]):
+            for value in strange:
+                forged = json.loads(json.dumps(bundle))
+                forged["kernel"]["events"][event][key] = value
+                text.render(to_report(forged, diagnose(forged)))
+    for key in list(bundle["kernel"]["progress"]):
+        for value in strange:
+            forged = json.loads(json.dumps(bundle))
+            forged["kernel"]["progress"][key] = value
+            text.render(to_report(forged, diagnose(forged)))
