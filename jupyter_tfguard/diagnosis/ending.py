@@ -34,9 +34,13 @@ def sure(seen: Evidence, otherwise: Confidence = Confidence.LIKELY) -> Confidenc
 
 
 def stack_facts(seen: Evidence) -> tuple[Fact, ...]:
-    """The innermost Python line at the fatal signal, if faulthandler could write it."""
-    frame = seen.last_python_frame
-    return (Fact(Source.KERNEL, f"Python was at {frame}"),) if frame else ()
+    """The innermost Python line at the fatal signal, and the cell's own line, if faulthandler could write them."""
+    frame, cell = seen.last_python_frame, seen.last_cell_frame
+    if frame is None:
+        return ()
+    called = f", called from {cell}" if cell and "ipykernel_" not in frame else ""
+    where = cell if cell and not called else frame
+    return (Fact(Source.KERNEL, f"Python was at {where}{called}"),)
 
 
 def last_words(seen: Evidence) -> tuple[Fact, ...]:

@@ -32,6 +32,10 @@ _FAULT_LINE = re.compile(r"^Fatal Python error: (.{1,80}?)$")
 _OWN_STACK = re.compile(
     r"^(?:Current thread 0x[0-9a-f]{1,16}|Stack)\b.{0,80}most recent call first"
 )
+# The file name that ipykernel gives a cell:   File "/tmp/ipykernel_4711/1234567890.py", line 4 in poke
+_CELL_FRAME = re.compile(
+    r'^\s+File "[^"]{0,300}ipykernel_\d+[^"]{0,100}", line (?P<line>\d{1,7}) in (?P<name>.{1,100})$'
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class Group:
         """How much a counter rose; None when it was not read both times."""
         old, new = _number(self.before.get(name)), _number(self.after.get(name))
         return None if old is None or new is None else max(0, int(new - old))
+
+    @property
+    def was_full(self) -> bool:
+        """True when its highest use rose to its limit between the two readings, or stood near it before."""
+        limit, peak = self.limit_bytes, _number(self.after.get("peak_bytes"))
+        used = _number(self.before.get("used_bytes"))
+        if limit is None or peak is None or used is None or peak < 0.99 * limit:
+            return False
+        return used > 0.5 * limit or (_number(self.before.get("peak_bytes")) or 0) < 0.99 * limit
 
     @property
     def limit_bytes(self) -> int | None:
@@ -156,6 +169,19 @@ class Evidence:
             for head, frame in itertools.pairwise(lines):
                 if _OWN_STACK.match(head):
                     return frame.strip()
+        return None
+
+    @property
+    def last_cell_frame(self) -> str | None:
+        """``line N of the cell, in name``: the innermost Python line of the notebook's own code at the fatal signal."""
+        for lines in (self.fault_lines, *self.signal_texts.values()):
+            own = next((i for i, line in enumerate(lines) if _OWN_STACK.match(line)), None)
+            for line in lines[own + 1 :] if own is not None else ():
+                if found := _CELL_FRAME.match(line):
+                    place = "" if found["name"] == "<module>" else f", in {found['name']}"
+                    return f"line {found['line']} of the cell{place}"
+                if not line.startswith("  "):
+                    break
         return None
 
     # --- numbers -------------------------------------------------------------------------------------------------

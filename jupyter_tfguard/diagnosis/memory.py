@@ -10,6 +10,7 @@ from .evidence import Evidence
 from .finding import Advice, Fact, Source
 
 NEAR_LIMIT_FRACTION = 0.85
+_SHORT_FRACTION = 0.08
 _SPARE_BYTES = 64 * 1024 * 1024
 
 
@@ -40,6 +41,19 @@ def near_limit(seen: Evidence) -> bool | None:
     return reached >= NEAR_LIMIT_FRACTION * limit[0]
 
 
+def lowest_available(seen: Evidence) -> float | None:
+    """Lowest memory that the machine had available in the last samples, bytes."""
+    known = [value for _, value in seen.series("host.available_bytes")[-50:]]
+    before = seen.host("host_available_bytes")
+    return min([*known, *([before] if before is not None else [])], default=None)
+
+
+def host_was_short(seen: Evidence) -> bool:
+    """True when the machine itself had next to nothing left before the death."""
+    total, available = seen.host("host_total_bytes"), lowest_available(seen)
+    return total is not None and available is not None and available < _SHORT_FRACTION * total
+
+
 def peak_fact(seen: Evidence) -> Fact | None:
     """``Held at most 3.9 GiB of 4.0 GiB allowed (container limit)``."""
     peak, limit = seen.peak_bytes, seen.limit()
@@ -48,6 +62,8 @@ def peak_fact(seen: Evidence) -> Fact | None:
     text = f"The kernel's memory was {human_bytes(peak)} at its highest known point"
     if limit is not None:
         text += f"; the limit is {human_bytes(limit[0])} ({limit[1]})"
+        if peak > limit[0]:
+            text += ", which may count files that it maps elsewhere"
     return Fact(memory_source(seen), text)
 
 
@@ -131,8 +147,8 @@ def memory_advice(seen: Evidence) -> tuple[Advice, ...]:
         found.append(
             Advice(
                 "Feed the data in batches instead of one array in memory.",
-                f"Largest arrays when the last cell ended: {held}.",
-                f"dataset = tf.data.Dataset.from_generator(...)  # or np.load(..., mmap_mode='r') for {arrays[0][0]}",
+                f"Largest arrays when the last cell ended: {held}. Keras copies an array whole before it trains; "
+                "a keras.utils.PyDataset or tf.data pipeline hands over one batch at a time.",
             )
         )
     if not found:

@@ -88,7 +88,8 @@ def _activity(seen: Evidence) -> list[Json]:
     if cell is not None:
         count = f"[{cell.execution_count}] " if cell.execution_count else ""
         label = "cell" if cell.running else "last cell"
-        rows.append((label, f"{count}{cell.head or '(text not recorded)'}", True))
+        head = " ".join((cell.head or "(text not recorded)").split())
+        rows.append((label, f"{count}{head}", True))
     if fit is not None:
         parts = [f"{fit.what} of {fit.model_name or 'a model'}"]
         if fit.parameter_count:
@@ -151,11 +152,22 @@ def _metrics_table(metrics: list[tuple[int, dict[str, float]]]) -> Json | None:
 
 def _python_stack(seen: Evidence) -> list[str]:
     if seen.fault_lines:
-        return seen.fault_lines[:STACK_LINES_LIMIT]
+        return _current_first(seen.fault_lines)[:STACK_LINES_LIMIT]
     for name, lines in seen.signal_texts.items():
         if name == seen.exit_signal:
             return lines[:STACK_LINES_LIMIT]
     return []
+
+
+def _current_first(lines: list[str]) -> list[str]:
+    """faulthandler's text with the thread that crashed before the others."""
+    start = next((i for i, line in enumerate(lines) if line.startswith("Current thread")), None)
+    if start is None:
+        return lines
+    end = start + 1
+    while end < len(lines) and lines[end].startswith("  "):
+        end += 1
+    return [lines[0], *lines[start:end], *lines[1:start], *lines[end:]]
 
 
 def memory_sentence(report: Json) -> str | None:

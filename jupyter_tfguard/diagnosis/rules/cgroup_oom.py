@@ -11,7 +11,14 @@ from ...units import human_bytes
 from ..ending import exit_fact
 from ..evidence import Evidence, Group
 from ..finding import Confidence, Fact, Finding, Source
-from ..memory import growth_fact, memory_advice, near_limit, peak_chips, peak_fact
+from ..memory import (
+    growth_fact,
+    host_was_short,
+    memory_advice,
+    near_limit,
+    peak_chips,
+    peak_fact,
+)
 from ..rule import rule
 
 
@@ -65,16 +72,22 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
 
 
 def _limit_that_was_hit(seen: Evidence) -> Group | None:
-    """The group whose limit was the reason: v2 counts `oom` there; v1 counts only hits, so the use must be near too."""
+    """The group whose limit was the reason.
+
+    v2 counts `oom` there. v1 counts only hits (Linux 6.18 not even these), so the group must have been full, and the
+    machine must not have been short at the same time.
+    """
     for group in seen.groups:
         if group.version == 2 and group.rise("oom_count"):
             return group
     for group in seen.groups:
+        full = group.rise("failcnt_count") or group.was_full
         if (
             group.version == 1
             and group.limit_bytes
-            and group.rise("failcnt_count")
+            and full
             and near_limit(seen)
+            and not host_was_short(seen)
         ):
             return group
     return None
@@ -82,9 +95,12 @@ def _limit_that_was_hit(seen: Evidence) -> Group | None:
 
 def _counter_fact(seen: Evidence, kills: int, limited: Group | None) -> Fact:
     hits = limited.rise("failcnt_count") if limited else None
+    full = limited is not None and limited.was_full
     text = f"Its memory cgroup counted {kills} OOM kill{'s' if kills > 1 else ''}"
     if hits:
         text += f" and {hits:,} limit hit{'s' if hits > 1 else ''}"
+    elif full and limited is not None:
+        text += f" and was filled to its limit of {human_bytes(limited.limit_bytes)}"
     if limited is not None and not limited.own:
         text += f" (the limit is that of the group {limited.path} around it)"
     source = Source.SERVER if seen.server else Source.KERNEL

@@ -10,10 +10,15 @@ from ...units import human_bytes
 from ..ending import exit_fact
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
-from ..memory import growth_fact, memory_advice, peak_chips, peak_fact
+from ..memory import (
+    growth_fact,
+    host_was_short,
+    lowest_available,
+    memory_advice,
+    peak_chips,
+    peak_fact,
+)
 from ..rule import rule
-
-_SHORT_FRACTION = 0.08
 
 
 @rule(
@@ -27,12 +32,13 @@ def host_oom(seen: Evidence) -> Finding | None:
     log = seen.oom_log_of_kernel
     if log is not None and log.by_limit:
         return None
-    total, available = seen.host("host_total_bytes"), _lowest_available(seen)
-    short = total is not None and available is not None and available < _SHORT_FRACTION * total
+    total, available = seen.host("host_total_bytes"), lowest_available(seen)
+    short = host_was_short(seen)
     own = seen.own_group
     own_kills = own.rise("oom_kill_count") if own else None
     limit_hit = any(
-        g.rise("oom_count") or (g.version == 1 and g.limit_bytes and g.rise("failcnt_count"))
+        g.rise("oom_count")
+        or (g.version == 1 and g.limit_bytes and (g.rise("failcnt_count") or g.was_full))
         for g in seen.groups
     )
     if log is None:
@@ -77,11 +83,3 @@ def host_oom(seen: Evidence) -> Finding | None:
         advice=(*memory_advice(seen)[:2], close),
         chips=("SIGKILL by the out-of-memory killer", *peak_chips(seen)),
     )
-
-
-def _lowest_available(seen: Evidence) -> float | None:
-    known = [value for _, value in seen.series("host.available_bytes")[-50:]]
-    before = seen.host("host_available_bytes")
-    if before is not None:
-        known.append(before)
-    return min(known) if known else None

@@ -13,7 +13,7 @@ from ..rule import rule
 def segfault_native(seen: Evidence) -> Finding | None:
     if seen.kernel_alive or seen.exit_signal not in ("SIGSEGV", "SIGBUS"):
         return None
-    frame = seen.last_python_frame
+    frame = seen.last_cell_frame or seen.last_python_frame
     advice = []
     if frame is not None:
         advice.append(

@@ -1,0 +1,156 @@
+"""A real JupyterLab in headless Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from jupyter_tfguard.demo.server import DemoServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SCREENSHOTS = Path(__file__).parent / "screenshots"
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(autouse=True)
+def jp_asyncio_loop() -> None:
+    """pytest-jupyter's event loop does not go together with Playwright's; nothing here needs it."""
+
+
+@pytest.fixture(autouse=True)
+def jp_server_cleanup() -> None:
+    """Belongs to pytest-jupyter's server, which is not used here."""
+
+
+class Lab:
+    """JupyterLab on one server, with what the tests do in it."""
+
+    def __init__(self, server: DemoServer, browser: Browser) -> None:
+        self.server = server
+        self.browser = browser
+
+    def notebook(self, name: str, *cells: str) -> Path:
+        """A notebook file in the server's folder."""
+        written = [
+            {
+                "cell_type": "code",
+                "execution_count": None,
+                "id": f"cell-{n}",
+                "metadata": {},
+                "outputs": [],
+                "source": cell,
+            }
+            for n, cell in enumerate(cells)
+        ]
+        kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+        content = {
+            "cells": written,
+            "metadata": {"kernelspec": kernel},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+        path = self.server.work / f"{name}.ipynb"
+        path.write_text(json.dumps(content))
+        return path
+
+    def open(self, notebook: Path | None = None, *, dark: bool = False) -> Page:
+        """A fresh page, in a window of a person's size; waits until the kernel is idle."""
+        page = self.browser.new_page(viewport={"width": 1440, "height": 900})
+        tree = f"/tree/{notebook.name}" if notebook else ""
+        page.goto(f"{self.server.url}lab{tree}?token={self.server.token}&reset")
+        page.wait_for_selector("#jp-main-dock-panel", timeout=60_000)
+        page.wait_for_function("window.jupyterapp !== undefined")
+        if dark:
+            command(page, "apputils:change-theme", {"theme": "JupyterLab Dark"})
+            page.wait_for_selector("body[data-jp-theme-light='false']")
+        if notebook:
+            page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/", timeout=60_000)
+            time.sleep(1.5)  # a cell that is run at the first "idle" can get lost
+        return page
+
+
+def command(page: Page, name: str, arguments: dict[str, Any] | None = None) -> None:
+    """Run a JupyterLab command, not waiting for its end."""
+    page.evaluate(
+        "([name, args]) => { void window.jupyterapp.commands.execute(name, args); }",
+        [name, arguments or {}],
+    )
+
+
+def picture(page: Page, name: str) -> None:
+    """Keep a screenshot, to be looked at."""
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+@pytest.fixture(scope="package")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
+    """One JupyterLab server, with settings and data of its own."""
+    home = tmp_path_factory.mktemp("lab-home")
+    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+    config = home / "config"
+    config.mkdir()
+    (config / "jupyter_lab_config.json").write_text('{"LabApp": {"expose_app_in_browser": true}}')
+    private = {
+        "TFGUARD_DIR": home / "tfguard",
+        "JUPYTER_CONFIG_DIR": config,
+        "JUPYTER_DATA_DIR": home / "data",
+        "IPYTHONDIR": home / "ipython",
+        "JUPYTERLAB_SETTINGS_DIR": home / "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": home / "workspaces",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in private.items():
+            patch.setenv(name, str(value))
+        found = DemoServer(tmp_path_factory.mktemp("lab"), lab=True)
+        yield found
+        found.stop()
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """Chromium of the system, or Playwright's own."""
+    from playwright.sync_api import Error, sync_playwright
+
+    path = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    with sync_playwright() as playwright:
+        try:
+            found = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        except Error as missing:
+            reason = f"no Chromium on this machine: {str(missing).splitlines()[0]}"
+            if os.environ.get("CI"):
+                pytest.fail(reason)
+            pytest.skip(reason)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def lab(server: DemoServer, browser: Browser) -> Iterator[Lab]:
+    """JupyterLab; pages and kernels are closed afterwards."""
+    made = Lab(server, browser)
+    yield made
+    for context in list(browser.contexts):
+        context.close()
+    for session in server.get("api/sessions"):
+        server.end_session(session)

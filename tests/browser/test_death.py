@@ -1,0 +1,100 @@
+"""After a death: the cause inside JupyterLab's own dialog, a notification, the report, the list."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import command, picture
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.browser.conftest import Lab
+
+KILL = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+SEGFAULT = "import ctypes\n\ndef poke(address):\n    return ctypes.string_at(address)\n\npoke(0)"
+HOSTILE = (
+    "import os\n# <img src=x onerror='window.pwned = 1'>\n"
+    "os.write(2, b\"<img src=x onerror='window.pwned = 1'><script>window.pwned = 1</script>\\n\")\nos._exit(7)"
+)
+
+
+def dialog_of(page: Page) -> str:
+    dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
+    dialog.wait_for(timeout=30_000)
+    return ".jp-Dialog"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_kill_9_is_explained_in_the_dialog_and_the_report_opens_from_it(
+    lab: Lab, dark: bool
+) -> None:
+    theme = "dark" if dark else "light"
+    page = lab.open(lab.notebook(f"killed-{theme}", KILL), dark=dark)
+    command(page, "notebook:run-all-cells")
+    dialog = page.locator(dialog_of(page))
+    line = dialog.locator(".jp-TfGuard-Cause")
+    line.get_by_text("killed with SIGKILL").wait_for(timeout=15_000)
+    text = dialog.inner_text().lower()
+    assert "out of memory" not in text
+    page.wait_for_timeout(500)
+    picture(page, f"dialog-{theme}")
+    dialog.get_by_role("button", name="Show why").click()
+    report = page.locator(".jp-TfGuard-Report")
+    report.wait_for()
+    assert "killed with SIGKILL" in report.inner_text()
+    assert "How we know".lower() in report.inner_text().lower()
+    page.wait_for_timeout(800)
+    picture(page, f"report-kill-{theme}")
+    if dark:
+        command(page, "apputils:change-theme", {"theme": "JupyterLab Light"})
+        page.wait_for_selector("body[data-jp-theme-light='true']")
+
+
+def test_the_notification_opens_the_report_and_the_list_keeps_it(lab: Lab) -> None:
+    page = lab.open(lab.notebook("segfault", SEGFAULT))
+    command(page, "notebook:run-all-cells")
+    dialog = page.locator(dialog_of(page))
+    dialog.get_by_role("button", name="Ok").click()
+    toast = page.locator(".Toastify__toast", has_text="egmentation fault")
+    toast.wait_for(timeout=15_000)
+    page.wait_for_timeout(800)
+    picture(page, "notification")
+    toast.get_by_role("button", name="Show why").click()
+    report = page.locator(".jp-TfGuard-Report")
+    report.wait_for()
+    assert "string_at" in report.inner_text()
+    command(page, "tfguard:open-panel")
+    deaths = page.locator(".jp-TfGuard-Deaths")
+    deaths.wait_for()
+    assert "egmentation fault" in deaths.inner_text()
+    picture(page, "report-segfault")
+
+
+def test_a_page_opened_after_the_death_tells_of_it(lab: Lab) -> None:
+    page = lab.open(lab.notebook("away", KILL))
+    session = next(s for s in lab.server.get("api/sessions") if s["path"] == "away.ipynb")
+    command(page, "notebook:run-all-cells")
+    page.close()
+    for _ in range(100):
+        if lab.server.report_of(session["kernel"]["id"]):
+            break
+        time.sleep(0.2)
+    later = lab.open()
+    later.locator(".Toastify__toast", has_text="Show why").first.wait_for(timeout=20_000)
+
+
+def test_hostile_text_makes_no_element_and_runs_nothing(lab: Lab) -> None:
+    page = lab.open(lab.notebook("hostile", HOSTILE))
+    command(page, "notebook:run-all-cells")
+    dialog = page.locator(dialog_of(page))
+    dialog.get_by_role("button", name="Show why").click(timeout=20_000)
+    report = page.locator(".jp-TfGuard-Report")
+    report.wait_for()
+    assert "<script>" in report.inner_text()
+    assert report.locator("img, script").count() == 0
+    assert page.evaluate("window.pwned") is None

@@ -1,0 +1,80 @@
+"""The panel is live while the kernel is busy, and plain where there is nothing to show."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tests.browser.conftest import command, picture
+
+if TYPE_CHECKING:
+    from tests.browser.conftest import Lab
+
+FIT = """\
+import numpy as np, tensorflow as tf
+x = np.random.rand(2000, 40, 40, 3).astype("float32"); y = np.random.randint(0, 10, 2000)
+model = tf.keras.Sequential([tf.keras.layers.Input((40, 40, 3)), tf.keras.layers.Conv2D(16, 3, activation="relu"),
+    tf.keras.layers.MaxPooling2D(), tf.keras.layers.Flatten(), tf.keras.layers.Dense(64, activation="relu"),
+    tf.keras.layers.Dense(10, activation="softmax")])
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+model.fit(x, y, batch_size=32, epochs=400, verbose=0)
+"""
+
+
+def test_the_panel_is_live_during_fit_in_light_and_dark(lab: Lab) -> None:
+    page = lab.open(lab.notebook("train", FIT))
+    command(page, "tfguard:open-panel")
+    panel = page.locator(".jp-TfGuard-Panel")
+    panel.wait_for()
+    command(page, "notebook:run-all-cells")
+    training = panel.locator(".jp-TfGuard-Training")
+    training.wait_for(timeout=60_000)
+    seen = set()
+    for _ in range(40):
+        text = training.inner_text()
+        if found := re.search(r"epoch (\d+) of 400", text):
+            seen.add(found[1])
+        if len(seen) >= 3:
+            break
+        page.wait_for_timeout(500)
+    assert len(seen) >= 3, f"the training card stood still: {seen} {training.inner_text()}"
+    assert "busy" in page.locator(".jp-StatusBar-Widget", has_text="Python 3").inner_text().lower()
+    text = panel.inner_text()
+    assert re.search(r"\d(\.\d+)? [MG]iB", text)
+    assert "No NVIDIA GPU" in text or "GPU 0" in text
+    assert "guarding" in text
+    page.wait_for_timeout(6000)
+    picture(page, "panel-fit-light")
+    command(page, "apputils:change-theme", {"theme": "JupyterLab Dark"})
+    page.wait_for_selector("body[data-jp-theme-light='false']")
+    page.wait_for_timeout(1500)
+    picture(page, "panel-fit-dark")
+    command(page, "apputils:change-theme", {"theme": "JupyterLab Light"})
+    page.wait_for_selector("body[data-jp-theme-light='true']")
+
+
+def test_a_notebook_without_tensorflow_hears_nothing_of_it(lab: Lab) -> None:
+    page = lab.open(lab.notebook("plain", "held = bytearray(50_000_000); 1 + 1"))
+    command(page, "tfguard:open-panel")
+    command(page, "notebook:run-all-cells")
+    panel = page.locator(".jp-TfGuard-Panel")
+    page.wait_for_function(
+        r"/\d+ MiB/.test(document.querySelector('.jp-TfGuard-Panel')?.innerText ?? '')",
+        timeout=30_000,
+    )
+    text = panel.inner_text().lower()
+    assert "growth" not in text
+    assert "training" not in text
+    assert "tensorflow" not in text
+    picture(page, "panel-plain")
+
+
+def test_no_notebook_open_is_a_calm_sentence(lab: Lab) -> None:
+    page = lab.open()
+    command(page, "tfguard:open-panel")
+    panel = page.locator(".jp-TfGuard-Panel")
+    panel.wait_for()
+    page.wait_for_timeout(1500)
+    assert panel.inner_text().strip()
+    assert page.locator(".jp-TfGuard-Panel [role=alert]").count() == 0
+    picture(page, "panel-empty")

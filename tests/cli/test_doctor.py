@@ -1,0 +1,74 @@
+"""`jupyter tfguard doctor`: every part is named, and what is missing comes with one command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def doctor(tmp_path: Path, **more: str) -> tuple[int, dict[str, dict[str, str]]]:
+    private = {
+        "TFGUARD_DIR": str(tmp_path / "data"),
+        "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
+    }
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith(("TFGUARD_", "TF_FORCE"))
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "jupyter_tfguard", "doctor", "--json"],
+        env=environment | private | more,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.returncode, {check["name"]: check for check in json.loads(done.stdout)}
+
+
+def test_a_sound_installation_is_all_ok(tmp_path: Path) -> None:
+    code, checks = doctor(tmp_path)
+    assert {name: c["status"] for name, c in checks.items() if c["status"] != "ok"} == {}
+    assert code == 0
+
+
+def test_switched_off_by_the_environment_is_a_warning_with_its_cure(tmp_path: Path) -> None:
+    code, checks = doctor(tmp_path, TFGUARD_DISABLE="1")
+    assert checks["guard switched on"]["status"] == "warning"
+    assert checks["guard switched on"]["fix"] == "unset TFGUARD_DISABLE"
+    assert code == 0
+
+
+def test_a_growth_value_of_the_users_own_is_told(tmp_path: Path) -> None:
+    _, checks = doctor(tmp_path, TF_FORCE_GPU_ALLOW_GROWTH="false")
+    assert checks["GPU memory growth"]["status"] == "warning"
+
+
+def test_a_settings_file_that_is_no_json_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "jupyter_tfguard_config.json").write_text("{oops")
+    code, checks = doctor(tmp_path)
+    assert checks["guard switched on"]["status"] == "problem"
+    assert code == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs users")
+def test_a_folder_that_cannot_be_written_is_a_problem_with_its_cure(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    code, checks = doctor(tmp_path)
+    assert checks["folder of the records"]["status"] == "problem"
+    assert "TFGUARD_DIR" in checks["folder of the records"]["fix"]
+    assert code == 1
+
+
+def test_the_doctor_never_imports_tensorflow() -> None:
+    code = (
+        "import sys; from jupyter_tfguard.doctor.check import run_checks; run_checks();"
+        "sys.exit(int(any(m in sys.modules for m in ('tensorflow', 'keras'))))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

@@ -1,0 +1,155 @@
+"""`jupyter tfguard why` after the death of a kernel that no server watched: VS Code, papermill, scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+from jupyter_tfguard.demo.limits import NoLimitPossible, make_limit
+from tests.crash.conftest import no_cgroup
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and cgroups of Linux")
+
+
+@pytest.fixture
+def environment(data_folder: Path, tmp_path: Path) -> dict[str, str]:
+    private = {"TFGUARD_DIR": str(data_folder), "IPYTHONDIR": str(tmp_path / "ipython")}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TFGUARD_WATCHER")}
+    return kept | private
+
+
+@pytest.fixture
+def manager(environment: dict[str, str]) -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(env=environment)
+    client = manager.blocking_client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def command(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-m", "jupyter_tfguard", *words]
+    return subprocess.run(
+        call, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def entries(environment: dict[str, str]) -> list[dict[str, Any]]:
+    done = command(environment, "list", "--json")
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def die(manager: tuple[KernelManager, BlockingKernelClient], code: str) -> None:
+    kernels, client = manager
+    client.execute(code)
+    ends = time.monotonic() + 30
+    while kernels.provisioner.process.poll() is None:
+        assert time.monotonic() < ends, "the kernel lives"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("code", "cause", "confidence"),
+    [
+        ("import ctypes; ctypes.string_at(0)", "segfault_native", "likely"),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
+            "terminated_by_user_or_manager",
+            "likely",
+        ),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "unknown", "possible"),
+        ("quit()", "sys_exit", "likely"),
+    ],
+    ids=["segfault", "SIGTERM", "SIGKILL", "quit"],
+)
+def test_the_record_alone_tells_and_is_never_certain(
+    manager: tuple[KernelManager, BlockingKernelClient],
+    environment: dict[str, str],
+    code: str,
+    cause: str,
+    confidence: str,
+) -> None:
+    die(manager, code)
+    (entry,) = entries(environment)
+    assert (entry["cause"], entry["confidence"]) == (cause, confidence)
+    printed = command(environment, "why")
+    assert printed.returncode == 0
+    assert entry["title"] in " ".join(printed.stdout.split())
+    assert "no watcher saw the death" in " ".join(printed.stdout.split())
+    again = command(environment, "why", entry["id"][:20])
+    assert again.stdout == printed.stdout
+
+
+def test_a_memory_limit_is_told_from_the_counters_of_the_group(
+    manager: tuple[KernelManager, BlockingKernelClient], environment: dict[str, str]
+) -> None:
+    try:
+        limit = make_limit(300 << 20)
+    except NoLimitPossible as no:
+        no_cgroup(str(no))
+    kernels, client = manager
+    try:
+        limit.add(kernels.provisioner.pid)
+        client.execute("import time; time.sleep(2.5)")
+        die(
+            manager,
+            "held = []\nwhile True:\n    held.append(bytearray(b'x' * (8 << 20)))\n    time.sleep(0.05)",
+        )
+        (entry,) = entries(environment)
+    finally:
+        limit.remove()
+    assert entry["cause"] == "cgroup_oom"
+    assert entry["confidence"] == "likely"
+
+
+def test_nothing_has_died_is_a_sentence_and_an_empty_list(environment: dict[str, str]) -> None:
+    assert entries(environment) == []
+    done = command(environment, "why")
+    assert done.returncode == 0
+    assert "Nothing has died yet" in done.stdout
+
+
+def test_an_unknown_id_is_a_sentence_not_a_traceback(environment: dict[str, str]) -> None:
+    for words in ("nonsense", "../../etc/passwd", "20260101-000000-1-abcd"):
+        done = command(environment, "why", words)
+        assert done.returncode == 2
+        assert "no report with the id" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_damaged_report_does_not_hide_the_others(
+    manager: tuple[KernelManager, BlockingKernelClient],
+    environment: dict[str, str],
+    data_folder: Path,
+) -> None:
+    die(manager, "import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
+    entries(environment)
+    damaged = data_folder / "bundles" / "20990101-000000-1-abcd"
+    damaged.mkdir(mode=0o700)
+    (damaged / "entry.json").write_bytes(b"\x00{{{")
+    (entry,) = entries(environment)
+    assert entry["cause"] == "terminated_by_user_or_manager"
+
+
+def test_a_living_kernel_is_not_reported(
+    manager: tuple[KernelManager, BlockingKernelClient], environment: dict[str, str]
+) -> None:
+    assert entries(environment) == []
+    os.kill(manager[0].provisioner.pid, signal.SIGINT)
+    assert entries(environment) == []

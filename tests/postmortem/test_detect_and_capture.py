@@ -1,0 +1,196 @@
+"""Which recordings become reports, what a bundle keeps, and that one death makes one report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.config import TfGuard
+from jupyter_tfguard.metrics import Metric, Sample, Unit
+from jupyter_tfguard.postmortem.capture import capture, capture_orphan
+from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.record.bundle import BundleStore
+from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
+from jupyter_tfguard.record.recording import FORMAT, Recording, claim, read_recording
+from jupyter_tfguard.report.publish import publish, report_orphans
+
+pytestmark = pytest.mark.quick
+
+METRICS = (Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "statm"),)
+
+
+def dead_process() -> ProcessIdentity:
+    """A process that has lived and ended."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    identity = ProcessIdentity.of(child.pid)
+    child.communicate(b"\n")
+    assert identity is not None
+    return identity
+
+
+def record(root: Path, identity: ProcessIdentity, **header: Any) -> Recording:
+    recording = Recording(
+        root, identity, {"kernel_id": "k1", "notebook_path": "a.ipynb"} | header, METRICS
+    )
+    recording.event("cell_start", execution_count=3, head="password = 'hunter2x'")
+    recording.sample(Sample(1, time.monotonic(), time.time(), {"process.rss_bytes": 5e8}))
+    return recording
+
+
+@pytest.fixture
+def root(data_folder: Path) -> Path:
+    return data_folder / "recordings"
+
+
+def test_a_death_without_a_mark_is_found_once(root: Path) -> None:
+    record(root, dead_process()).close()
+    found = orphans(root)
+    assert [orphan.contents.header["kernel_id"] for orphan in found] == ["k1"]
+    assert orphans(root) == []
+
+
+def test_a_living_kernel_is_left_alone(root: Path) -> None:
+    identity = ProcessIdentity.of(os.getpid())
+    assert identity is not None
+    record(root, identity).close()
+    assert orphans(root) == []
+    assert (root / identity.folder_name).is_dir()
+
+
+def test_an_orderly_end_is_swept_away_without_a_report(root: Path) -> None:
+    recording = record(root, dead_process())
+    recording.end("shutdown_request")
+    recording.close()
+    assert orphans(root) == []
+    assert list(root.iterdir()) == []
+
+
+def test_a_pid_that_is_used_again_is_not_taken_for_the_kernel(root: Path) -> None:
+    mine = ProcessIdentity.of(os.getpid())
+    assert mine is not None
+    earlier = ProcessIdentity(mine.pid, mine.start_time - 5)
+    record(root, earlier).close()
+    assert len(orphans(root)) == 1
+
+
+def test_a_fresh_death_is_left_to_the_living_watcher(root: Path) -> None:
+    watcher = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    recording = record(root, dead_process(), watcher_pid=watcher.pid)
+    recording.close()
+    assert orphans(root) == []
+    long_ago = time.time() - 60
+    for file in recording.folder.path.iterdir():
+        os.utime(file, (long_ago, long_ago))
+    assert len(orphans(root)) == 1
+    watcher.communicate(b"\n")
+
+
+def test_only_one_of_two_claims_wins(root: Path) -> None:
+    recording = record(root, dead_process())
+    recording.close()
+    assert claim(recording.folder.path) is not None
+    assert claim(recording.folder.path) is None
+
+
+def test_a_claim_of_a_process_that_died_meanwhile_is_taken_over(root: Path) -> None:
+    recording = record(root, dead_process())
+    recording.close()
+    claimer = dead_process()
+    path = recording.folder.path
+    path.rename(path.with_name(f"claimed-{claimer.pid}-{path.name}"))
+    assert len(orphans(root)) == 1
+
+
+def test_a_report_that_cannot_be_written_leaves_the_recording_for_later(
+    root: Path, data_folder: Path
+) -> None:
+    recording = record(root, dead_process())
+    recording.close()
+    (data_folder / "bundles").write_text("in the way")
+    store = BundleStore(data_folder / "bundles")
+    assert report_orphans(root, store, TfGuard()) == []
+    assert recording.folder.path.is_dir()
+    (data_folder / "bundles").unlink()
+    assert len(report_orphans(root, store, TfGuard())) == 1
+    assert list(root.iterdir()) == []
+
+
+def test_secrets_and_escapes_are_gone_from_the_bundle(root: Path) -> None:
+    recording = record(root, dead_process())
+    folder = recording.folder
+    folder.write_whole("stderr.0.txt", b"\x1b[31mtoken=abcdef123456\x1b[0m\nlast words\n")
+    recording.close()
+    (orphan,) = orphans(root)
+    bundle = capture_orphan(orphan)
+    text = json.dumps(bundle)
+    assert "hunter2x" not in text
+    assert "abcdef123456" not in text
+    assert "\\u001b" not in text
+    assert bundle["kernel"]["stderr_tail"][-1] == "last words"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": "x"}', b"\xff" * 100, b"null"])
+def test_a_damaged_header_makes_no_report_and_no_error(root: Path, content: bytes) -> None:
+    recording = record(root, dead_process())
+    recording.close()
+    (recording.folder.path / "header.json").write_bytes(content)
+    assert orphans(root) == []
+
+
+def test_a_newer_recording_is_left_for_a_newer_tfguard(root: Path) -> None:
+    recording = record(root, dead_process(), format=[FORMAT[0] + 1, 0])
+    recording.close()
+    assert orphans(root) == []
+    assert recording.folder.path.is_dir()
+
+
+def test_everything_damaged_but_the_header_still_makes_a_report(
+    root: Path, data_folder: Path
+) -> None:
+    recording = record(root, dead_process())
+    recording.close()
+    for file in recording.folder.path.iterdir():
+        if file.name != "header.json":
+            file.write_bytes(os.urandom(5000))
+    (entry,) = report_orphans(root, BundleStore(data_folder / "bundles"), TfGuard())
+    assert entry["cause"] == "unknown"
+
+
+def test_the_newest_reports_are_kept_and_the_newest_unread_never_goes(data_folder: Path) -> None:
+    store = BundleStore(data_folder / "bundles")
+    settings = TfGuard(bundle_limit_count=3)
+    identity = dead_process()
+    ids = []
+    for count in range(6):
+        bundle = capture(identity=identity)
+        bundle["id"] = f"20991231-00000{count}-{identity.pid}-abcd"
+        ids.append(publish(bundle, store, settings)["id"])
+    assert store.ids() == sorted(ids, reverse=True)[:3]
+    for bundle_id in store.ids()[:2]:
+        store.mark(bundle_id, "read")
+    publish(capture(identity=identity), store, TfGuard(bundle_limit_count=1))
+    assert ids[3] in store.ids()  # unread, though two newer ones exist that were read
+
+
+def test_the_boot_decides_when_the_machine_was_restarted(root: Path) -> None:
+    identity = ProcessIdentity.of(os.getpid())
+    assert identity is not None
+    record(root, identity, boot_id="another-boot").close()
+    (orphan,) = orphans(root)
+    assert boot_id() != "another-boot"
+    assert orphan.same_boot is False
+    assert capture_orphan(orphan)["system_log"] is None
+
+
+def test_a_recording_that_is_no_folder_is_a_sentence(tmp_path: Path) -> None:
+    from jupyter_tfguard.errors import RecordUnreadable
+
+    with pytest.raises(RecordUnreadable, match="There is no recording at"):
+        read_recording(tmp_path / "nothing")
