@@ -1,0 +1,182 @@
+import * as React from 'react';
+import { describe, expect, it, vi } from 'vitest';
+
+import { Panel } from '../live/Panel';
+import { Series } from '../series';
+import { readCrashes, readStatus } from '../wire';
+import type { KernelState } from '../wire';
+
+import { render } from './render';
+import type { IRendered } from './render';
+import { sample, trans } from './samples';
+
+vi.mock('../chart/timeChart', () => ({
+  TimeChart: class {
+    update = vi.fn();
+    dispose = vi.fn();
+  }
+}));
+
+const copy = { label: 'Copy', done: 'Copied', failed: 'Not copied', write: vi.fn() };
+const NOW = Date.parse('2026-11-21T12:00:00Z') / 1000;
+
+function kernel(index: number): KernelState {
+  const found = readStatus(sample('status')).kernels[index];
+  if (found === undefined) {
+    throw new Error(`status.json has no kernel ${index}.`);
+  }
+  return found;
+}
+
+function draw(state: Partial<Panel.IState> = {}, onOpenReport = vi.fn()): IRendered {
+  const current = state.kernel === undefined ? kernel(0) : state.kernel;
+  const series = new Series();
+  series.push(1, 1_000);
+  const model: Panel.IState = {
+    crashes: [],
+    gpus: { state: 'none', reason: 'No NVIDIA GPU here', devices: [] },
+    hasAnswer: true,
+    marks: [],
+    others: [],
+    problems: [],
+    series,
+    server: 'ok',
+    staleSeconds: null,
+    target: { path: 'course/train.ipynb', kernelId: current?.kernel_id ?? 'k' },
+    trouble: null,
+    ...state,
+    kernel: current
+  };
+  return render(
+    <Panel model={model} copy={copy} now={NOW} onOpenReport={onOpenReport} trans={trans} />
+  );
+}
+
+describe('Panel', () => {
+  it('shows memory with its limit and the name of the limit', () => {
+    const { text } = draw();
+    expect(text).toContain('TF Guard · train.ipynb');
+    expect(text).toContain('guarding');
+    expect(text).toContain('5.9 GiB');
+    expect(text).toContain('of 8.0 GiB · container limit');
+    expect(text).toContain('memory growth set; no GPU here');
+  });
+
+  it('shows where the training is', () => {
+    const { node, text } = draw();
+    expect(text).toContain('epoch 3 of 10 · step 219 of 313');
+    expect(text).toContain('4.2 steps/s · 9 min left');
+    expect(text).toContain('batch size 32 · loss 0.412');
+    const bar = node.querySelector('[role="progressbar"]');
+    expect(bar?.getAttribute('aria-valuenow')).toBe('27');
+  });
+
+  it('has no training card and no word of growth in a kernel without TensorFlow', () => {
+    const { node, text } = draw({ kernel: kernel(1) });
+    expect(node.querySelector('.jp-TfGuard-Training')).toBeNull();
+    expect(text).not.toMatch(/growth|TensorFlow/i);
+  });
+
+  it('says how to get the guard into a kernel that lacks it', () => {
+    const { text } = draw({ kernel: kernel(1) });
+    expect(text).toContain('guard not loaded in this kernel');
+    expect(text).toContain('pip install jupyter-tfguard');
+    expect(text).toContain('limit not known');
+  });
+
+  it('says why a kernel is not watched, and shows no number for it', () => {
+    const { node, text } = draw({ kernel: kernel(2) });
+    expect(text).toContain('remote kernel, not watched here');
+    expect(node.querySelector('.jp-TfGuard-HostMemory')).toBeNull();
+  });
+
+  it('shows unknown memory as a dash', () => {
+    const unknown = kernel(0);
+    unknown.host.rss_bytes = null;
+    expect(draw({ kernel: unknown }).node.querySelector('.jp-TfGuard-big')?.textContent).toBe('–');
+  });
+
+  it('raises an alarm near the limit', () => {
+    const full = kernel(0);
+    full.host.rss_bytes = 7.9 * 2 ** 30;
+    const alert = draw({ kernel: full }).node.querySelector('[role="alert"]');
+    expect(alert?.textContent).toContain('More than 90 %');
+    expect(draw().node.querySelector('[role="alert"]')).toBeNull();
+  });
+
+  it.each([
+    [{ target: null, kernel: null }, 'Open a notebook or a console'],
+    [{ target: { path: 'a.ipynb', kernelId: null }, kernel: null }, 'No kernel runs here.'],
+    [{ kernel: null, hasAnswer: false }, 'Waiting for the first values…'],
+    [{ kernel: null }, 'This server does not know the kernel'],
+    [{ server: 'absent' as const }, 'Restart Jupyter, then reload this page.'],
+    [{ server: 'away' as const, staleSeconds: 47 }, 'Values are 45 s old.'],
+    [{ server: 'refused' as const, trouble: '403 Forbidden' }, '403 Forbidden'],
+    [{ problems: [{ what: 'Disk full.', fix: 'Free some.' }] }, 'Disk full.Free some.']
+  ])('explains the state %j', (state, words) => {
+    expect(draw(state).text).toContain(words);
+  });
+
+  it('shows no numbers where the server part is not loaded', () => {
+    const { node } = draw({ server: 'absent' });
+    expect(node.querySelector('.jp-TfGuard-HostMemory')).toBeNull();
+    expect(node.querySelector('.jp-TfGuard-Gpu')).toBeNull();
+  });
+
+  it('greys old values while the server is away', () => {
+    const { node } = draw({ server: 'away', staleSeconds: 12 });
+    expect(node.querySelector('.jp-mod-stale .jp-TfGuard-HostMemory')).not.toBeNull();
+  });
+
+  it('shows each GPU, or one line where there is none', () => {
+    expect(draw().text).toContain('No NVIDIA GPU here');
+    const { text } = draw({ gpus: readStatus(sample('status')).gpus });
+    expect(text).toContain('GPU 0 · NVIDIA A100-SXM4-40GB');
+    expect(text).toContain('27.9 of 40.0 GiB');
+    expect(text).toContain('83 % busy · 71 °C · 288 W');
+  });
+
+  it('greets a new user', () => {
+    expect(draw().text).toContain('Guarding. Nothing has died yet.');
+  });
+
+  it('lists deaths, the unread ones apart, and opens their reports', async () => {
+    const onOpen = vi.fn();
+    const drawn = draw({ crashes: readCrashes(sample('crashes')) }, onOpen);
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(4);
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death.jp-mod-unread')).toHaveLength(2);
+    expect(drawn.text).toContain('train.ipynb · cell [12] · epoch 1, step 3');
+    expect(drawn.text).toContain('the kernel lives on');
+    await drawn.click('[data-report-id="20261119-170231-2201-9ab1"]');
+    expect(onOpen).toHaveBeenCalledWith('20261119-170231-2201-9ab1');
+  });
+
+  it('keeps a long list short until asked', async () => {
+    const [first] = readCrashes(sample('crashes'));
+    const crashes = Array.from({ length: 30 }, (_, index) => ({ ...first, id: `id-${index}` }));
+    const drawn = draw({ crashes });
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(8);
+    await drawn.click('.jp-TfGuard-Deaths > .jp-TfGuard-link');
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(30);
+  });
+
+  it('keeps hostile names text', () => {
+    const evil = '<img src=x onerror="alert(1)">';
+    const hostile = kernel(0);
+    hostile.guard.text = evil;
+    hostile.training!.model_name = evil;
+    hostile.host.limit!.name = evil;
+    const crashes = readCrashes(sample('crashes')).map(entry => ({
+      ...entry,
+      short_title: evil,
+      notebook_path: evil
+    }));
+    const { node, text } = draw({
+      kernel: hostile,
+      crashes,
+      target: { path: evil, kernelId: 'k' }
+    });
+    expect(node.querySelector('img')).toBeNull();
+    expect(text.split(evil).length).toBeGreaterThan(7);
+  });
+});

@@ -1,0 +1,208 @@
+import { Signal } from '@lumino/signaling';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { ApiError } from '../api';
+import { GuardModel } from '../model';
+import { readCrashes, readStatus, readStreamMessage } from '../wire';
+import type { CrashEntry, IWatch, StreamMessage } from '../wire';
+
+import { sample } from './samples';
+
+vi.mock('@jupyterlab/services', () => ({ ServerConnection: {} }));
+
+const KERNEL = '6f2b8a52-0f5e-4c5e-9d0b-3b7c1d4e9a10';
+const VIEW = {
+  isPageVisible: true,
+  isPanelVisible: true,
+  isStatusItemShown: true,
+  rateHertz: 2
+};
+
+class FakeStream {
+  readonly message = new Signal<this, StreamMessage>(this);
+  readonly connectionChanged = new Signal<this, boolean>(this);
+  readonly unreadable = new Signal<this, string>(this);
+  readonly wishes: IWatch[] = [];
+  isStarted = false;
+
+  start(): void {
+    this.isStarted = true;
+  }
+
+  watch(wanted: IWatch): void {
+    this.wishes.push(wanted);
+  }
+
+  dispose(): void {
+    this.isStarted = false;
+  }
+
+  get lastWish(): IWatch | undefined {
+    return this.wishes[this.wishes.length - 1];
+  }
+
+  say(value: unknown): void {
+    this.message.emit(readStreamMessage(JSON.stringify(value)));
+  }
+}
+
+class FakeApi {
+  failure: Error | null = null;
+  readonly read: string[] = [];
+
+  async status(): Promise<ReturnType<typeof readStatus>> {
+    if (this.failure !== null) {
+      throw this.failure;
+    }
+    return readStatus(sample('status'));
+  }
+
+  async crashes(): Promise<CrashEntry[]> {
+    return readCrashes(sample('crashes'));
+  }
+
+  async markRead(id: string): Promise<void> {
+    this.read.push(id);
+  }
+}
+
+describe('GuardModel', () => {
+  let api: FakeApi;
+  let stream: FakeStream;
+  let model: GuardModel;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    api = new FakeApi();
+    stream = new FakeStream();
+    model = new GuardModel({ api, stream });
+    model.setView(VIEW);
+    model.setTarget({ path: 'course/train.ipynb', kernelId: KERNEL });
+  });
+
+  afterEach(() => {
+    model.dispose();
+    vi.useRealTimers();
+  });
+
+  it('asks for the current kernel at the rate of the open panel', () => {
+    expect(stream.lastWish).toEqual({ kernel_id: KERNEL, rate_hertz: 2, visible: true });
+  });
+
+  it('asks for one number every two seconds while the panel is closed', () => {
+    model.setView({ ...VIEW, isPanelVisible: false });
+    expect(stream.lastWish).toMatchObject({ rate_hertz: 0.5, visible: true });
+  });
+
+  it.each([
+    ['the page is hidden', { ...VIEW, isPageVisible: false }],
+    ['nothing of it is seen', { ...VIEW, isPanelVisible: false, isStatusItemShown: false }]
+  ])('asks for nothing while %s', (_name, view) => {
+    model.setView(view);
+    expect(stream.lastWish?.visible).toBe(false);
+  });
+
+  it('starts with the status, then listens', async () => {
+    await model.start();
+    expect(model.server).toBe('ok');
+    expect(stream.isStarted).toBe(true);
+    expect(model.crashes).toHaveLength(4);
+    expect(model.kernel?.host.rss_bytes).toBe(6335076762);
+  });
+
+  it('tells a missing server part from a server that is away, and asks again', async () => {
+    api.failure = new ApiError('absent', '404 Not Found');
+    await model.start();
+    expect(model.server).toBe('absent');
+    expect(stream.isStarted).toBe(false);
+    api.failure = new ApiError('away', 'no answer');
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(model.server).toBe('away');
+    api.failure = null;
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(model.server).toBe('ok');
+    expect(stream.isStarted).toBe(true);
+  });
+
+  it('takes over history and ticks of the current kernel', () => {
+    stream.say(sample('history'));
+    stream.say(sample('tick'));
+    expect(model.series.times).toHaveLength(61);
+    expect(model.kernel?.training?.epoch).toBe(3);
+    expect(model.others).toHaveLength(2);
+    expect(model.marks.map(mark => mark.label)).toEqual(['[7] load', '[12] fit']);
+  });
+
+  it('forgets the old kernel when the user goes to another, and ignores its late ticks', () => {
+    stream.say(sample('tick'));
+    model.setTarget({ path: 'eda.ipynb', kernelId: 'other' });
+    stream.say(sample('tick'));
+    stream.say(sample('history'));
+    expect(model.kernel).toBeNull();
+    expect(model.series.times).toEqual([]);
+    expect(stream.lastWish?.kernel_id).toBe('other');
+  });
+
+  it('breaks the line where a new process took over', () => {
+    const tick = sample('tick');
+    stream.say(tick);
+    tick.kernel.pid = 4800;
+    tick.kernel.host.time += 4;
+    tick.kernel.host.rss_bytes = 60_000_000;
+    stream.say(tick);
+    expect(model.series.values).toEqual([6335076762, null, 60_000_000]);
+  });
+
+  it('keeps an unknown memory unknown', () => {
+    const tick = sample('tick');
+    tick.kernel.host.rss_bytes = null;
+    stream.say(tick);
+    expect(model.series.values).toEqual([null]);
+  });
+
+  it('keeps the last values with their age while the server is away', async () => {
+    await model.start();
+    stream.say(sample('tick'));
+    expect(model.staleSeconds).toBeNull();
+    stream.connectionChanged.emit(false);
+    vi.advanceTimersByTime(7_000);
+    expect(model.server).toBe('away');
+    expect(model.staleSeconds).toBeCloseTo(7);
+    expect(model.kernel).not.toBeNull();
+  });
+
+  it('notices a stream that is open but silent', async () => {
+    await model.start();
+    stream.say(sample('tick'));
+    vi.advanceTimersByTime(20_000);
+    expect(model.server).toBe('away');
+    stream.say(sample('tick'));
+    expect(model.server).toBe('ok');
+  });
+
+  it('reads deaths anew after a reconnection', async () => {
+    await model.start();
+    const heard = vi.fn();
+    model.crashesRead.connect(heard);
+    stream.connectionChanged.emit(false);
+    stream.connectionChanged.emit(true);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(heard).toHaveBeenCalledTimes(1);
+    expect(model.server).toBe('ok');
+  });
+
+  it('marks a report as read here and on the server', async () => {
+    await model.start();
+    const id = '20261121-021407-4711-k3f9';
+    await model.markRead(id);
+    expect(model.crashes?.find(entry => entry.id === id)?.unread).toBe(false);
+    expect(api.read).toEqual([id]);
+  });
+
+  it('says what it could not read, until it can', () => {
+    stream.unreadable.emit('tick.time: expected a number, found nothing');
+    expect(model.trouble).toContain('tick.time');
+    stream.say(sample('tick'));
+    expect(model.trouble).toBeNull();
+  });
+});

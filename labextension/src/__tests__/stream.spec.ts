@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { GuardStream } from '../stream';
+import type { StreamMessage } from '../wire';
+
+import { sampleText } from './samples';
+
+class FakeSocket {
+  static readonly made: FakeSocket[] = [];
+  onopen: (() => void) | null = null;
+  onclose: (() => void) | null = null;
+  onmessage: ((event: { data: string }) => void) | null = null;
+  readonly sent: string[] = [];
+  isClosed = false;
+
+  constructor(readonly url: string) {
+    FakeSocket.made.push(this);
+  }
+
+  send(text: string): void {
+    this.sent.push(text);
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+function made(index: number): FakeSocket {
+  const socket = FakeSocket.made[index];
+  if (socket === undefined) {
+    throw new Error(`Socket ${index} was not opened.`);
+  }
+  return socket;
+}
+
+function newStream(settings: Partial<GuardStream.ISettings> = {}): GuardStream {
+  return new GuardStream({
+    wsUrl: 'ws://127.0.0.1:8888/user/ann/',
+    appendToken: false,
+    token: '',
+    WebSocket: FakeSocket as unknown as typeof WebSocket,
+    ...settings
+  });
+}
+
+const WATCH = { kernel_id: 'k1', rate_hertz: 2, visible: true };
+
+describe('GuardStream', () => {
+  let stream: GuardStream;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    FakeSocket.made.length = 0;
+    stream = newStream();
+  });
+
+  afterEach(() => {
+    stream.dispose();
+    vi.useRealTimers();
+  });
+
+  it('opens below the base URL, with the token only where it is wanted', () => {
+    stream.start();
+    expect(made(0).url).toBe('ws://127.0.0.1:8888/user/ann/tfguard/api/stream');
+    const other = newStream({ appendToken: true, token: 'a&b', wsUrl: 'wss://host/x' });
+    other.start();
+    expect(made(1).url).toBe('wss://host/x/tfguard/api/stream?token=a%26b');
+    other.dispose();
+  });
+
+  it('keeps what was wished before the socket opened, and says it at the opening', () => {
+    stream.start();
+    stream.watch({ ...WATCH, rate_hertz: 5 });
+    stream.watch(WATCH);
+    expect(made(0).sent).toEqual([]);
+    made(0).onopen?.();
+    expect(made(0).sent.map(text => JSON.parse(text))).toEqual([{ type: 'watch', ...WATCH }]);
+  });
+
+  it('sends a change at once, and the same wish only once', () => {
+    stream.watch(WATCH);
+    stream.start();
+    made(0).onopen?.();
+    stream.watch({ ...WATCH });
+    stream.watch({ ...WATCH, visible: false });
+    expect(made(0).sent).toHaveLength(2);
+    expect(JSON.parse(made(0).sent[1] ?? '')).toMatchObject({ visible: false });
+  });
+
+  it('connects anew, waits longer each time, and repeats its wish', () => {
+    const states: boolean[] = [];
+    stream.connectionChanged.connect((_, isOpen) => states.push(isOpen));
+    stream.watch(WATCH);
+    stream.start();
+    made(0).onopen?.();
+    made(0).onclose?.();
+    vi.advanceTimersByTime(999);
+    expect(FakeSocket.made).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    made(1).onclose?.();
+    vi.advanceTimersByTime(1_999);
+    expect(FakeSocket.made).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    made(2).onopen?.();
+    expect(made(2).sent).toHaveLength(1);
+    expect(states).toEqual([true, false, true]);
+    made(2).onclose?.();
+    vi.advanceTimersByTime(1_000);
+    expect(FakeSocket.made).toHaveLength(4);
+  });
+
+  it('never waits longer than half a minute', () => {
+    stream.start();
+    for (let index = 0; index < 10; index += 1) {
+      made(index).onclose?.();
+      vi.advanceTimersByTime(30_000);
+    }
+    expect(FakeSocket.made).toHaveLength(11);
+  });
+
+  it('hands on messages, and goes on after one that cannot be read', () => {
+    const messages: StreamMessage[] = [];
+    const unreadable: string[] = [];
+    stream.message.connect((_, message) => messages.push(message));
+    stream.unreadable.connect((_, what) => unreadable.push(what));
+    stream.start();
+    made(0).onopen?.();
+    made(0).onmessage?.({ data: '{"type": "tick"' });
+    made(0).onmessage?.({ data: '{"type": "tick", "time": "noon"}' });
+    made(0).onmessage?.({ data: sampleText('tick') });
+    expect(unreadable).toHaveLength(2);
+    expect(unreadable[1]).toContain('tick.time');
+    expect(messages.map(message => message.type)).toEqual(['tick']);
+  });
+
+  it('opens nothing more once it is disposed', () => {
+    stream.start();
+    made(0).onopen?.();
+    made(0).onclose?.();
+    stream.dispose();
+    vi.advanceTimersByTime(60_000);
+    expect(FakeSocket.made).toHaveLength(1);
+  });
+});

@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+
+import { clock, dayAndTime, humanSpan } from '../when';
+
+import { trans } from './samples';
+
+describe('when', () => {
+  it.each([
+    [41, '41 s'],
+    [545, '9 min'],
+    [7500, '2 h 5 min'],
+    [3 * 86_400, '3 d'],
+    [-4, '0 s']
+  ])('prints a span of %s s as %s', (seconds, text) => {
+    expect(humanSpan(seconds, trans)).toBe(text);
+  });
+
+  it('shortens a time of today, of this week, and of long ago', () => {
+    const now = new Date(2026, 10, 21, 16, 0).getTime() / 1000;
+    const at = (day: number): string => new Date(2026, 10, day, 2, 14).toISOString();
+    expect(dayAndTime(at(21), now, trans)).toBe('today 02:14');
+    expect(dayAndTime(at(19), now, trans)).toMatch(/^\S+ 02:14$/);
+    expect(dayAndTime(at(1), now, trans)).toContain('2026');
+    expect(dayAndTime('yesterday', now, trans)).toBe('–');
+  });
+
+  it('prints the time of day with and without seconds', () => {
+    const seconds = new Date(2026, 10, 21, 0, 14, 7).getTime() / 1000;
+    expect(clock(seconds)).toBe('00:14:07');
+    expect(clock(seconds, true)).toBe('00:14');
+  });
+});

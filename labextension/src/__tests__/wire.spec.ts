@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+
+import { ShapeError } from '../check';
+import { readCrashes, readDeath, readReport, readStatus, readStreamMessage } from '../wire';
+
+import { sample, sampleText } from './samples';
+
+describe('wire', () => {
+  it('reads every sample', () => {
+    expect(readStatus(sample('status')).kernels.map(kernel => kernel.watched)).toEqual([
+      true,
+      true,
+      false
+    ]);
+    expect(readCrashes(sample('crashes'))).toHaveLength(4);
+    expect(readReport(sample('report')).memory?.samples).toHaveLength(241);
+    expect(readDeath(sample('event')).cause).toBe('cgroup_oom');
+  });
+
+  it('reads both kinds of stream message', () => {
+    const tick = readStreamMessage(sampleText('tick'));
+    const history = readStreamMessage(sampleText('history'));
+    expect(tick.type === 'tick' && tick.tick.kernel?.training?.step).toBe(219);
+    expect(history.type === 'history' && history.history.rows).toHaveLength(60);
+  });
+
+  it('passes over a kind of message that it does not know', () => {
+    expect(readStreamMessage('{"type": "weather", "rain": true}')).toEqual({ type: 'other' });
+  });
+
+  it('keeps an unknown value unknown, and takes a missing key as unknown', () => {
+    const status = sample('status');
+    delete status.kernels[0].host.swap_bytes;
+    const read = readStatus(status);
+    expect(read.kernels[0]?.host.swap_bytes).toBeNull();
+    expect(read.kernels[2]?.host.rss_bytes).toBeNull();
+  });
+
+  it('keeps metrics in the order they came, words included', () => {
+    const tick = sample('tick');
+    tick.kernel.training.logs = { val_loss: 'nan', loss: 0.5, extra: null };
+    const read = readStreamMessage(JSON.stringify(tick));
+    expect(read.type === 'tick' && [...(read.tick.kernel?.training?.logs ?? [])]).toEqual([
+      ['val_loss', 'nan'],
+      ['loss', 0.5],
+      ['extra', null]
+    ]);
+  });
+
+  it.each([
+    ['a number as text', (status: Sample) => (status.server_time = '12')],
+    ['a text as number', (status: Sample) => (status.version = 1)],
+    ['a missing list', (status: Sample) => delete status.kernels],
+    ['an unknown state', (status: Sample) => (status.gpus.state = 'melted')],
+    ['a limit without bytes', (status: Sample) => delete status.kernels[0].host.limit.bytes],
+    ['a flag as number', (status: Sample) => (status.kernels[0].watched = 1)],
+    ['a list as object', (status: Sample) => (status.problems = {})]
+  ])('refuses %s', (_name, spoil) => {
+    const status = sample('status');
+    spoil(status);
+    expect(() => readStatus(status)).toThrow(ShapeError);
+  });
+
+  it('says where a text differs', () => {
+    const report = sample('report');
+    report.evidence[2].text = null;
+    expect(() => readReport(report)).toThrow(
+      'report.evidence[2].text: expected a text, found nothing'
+    );
+  });
+
+  it('refuses history in other columns', () => {
+    const history = sample('history');
+    history.columns.reverse();
+    expect(() => readStreamMessage(JSON.stringify(history))).toThrow(ShapeError);
+  });
+
+  it('refuses what is not JSON', () => {
+    expect(() => readStreamMessage('NaN of 8 GiB')).toThrow(SyntaxError);
+  });
+});
+
+type Sample = ReturnType<typeof sample>;

@@ -1,0 +1,90 @@
+/** The one door to the server extension's REST routes. */
+import { URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+
+import { ShapeError } from './check';
+import { readCrashes, readReport, readStatus } from './wire';
+import type { CrashEntry, Report, Status } from './wire';
+
+/**
+ * Why a request brought nothing.
+ *
+ * `absent`: the server has no such route or report; of `status` that means that the server part of
+ * the extension is not loaded. `away`: no answer at all. `refused`: an answer that says no, or one
+ * that cannot be read.
+ */
+export type Failure = 'absent' | 'away' | 'refused';
+
+export class ApiError extends Error {
+  constructor(
+    readonly failure: Failure,
+    message: string
+  ) {
+    super(message);
+    this.name = 'ApiError';
+  }
+}
+
+export class GuardApi {
+  constructor(readonly settings: ServerConnection.ISettings) {}
+
+  async status(): Promise<Status> {
+    return this._json('status', readStatus);
+  }
+
+  /** Deaths, newest first. */
+  async crashes(): Promise<CrashEntry[]> {
+    return this._json('crashes', readCrashes);
+  }
+
+  async report(id: string): Promise<Report> {
+    return this._json(`crashes/${encodeURIComponent(id)}`, readReport);
+  }
+
+  async markdown(id: string): Promise<string> {
+    return (await this._request(`crashes/${encodeURIComponent(id)}/markdown`)).text();
+  }
+
+  async markRead(id: string): Promise<void> {
+    await this._request(`crashes/${encodeURIComponent(id)}/read`, { method: 'POST' });
+  }
+
+  private async _json<T>(route: string, read: (value: unknown) => T): Promise<T> {
+    const response = await this._request(route);
+    try {
+      return read(await response.json());
+    } catch (error) {
+      if (error instanceof ShapeError || error instanceof SyntaxError) {
+        throw new ApiError('refused', error.message);
+      }
+      throw error;
+    }
+  }
+
+  private async _request(route: string, init: RequestInit = {}): Promise<Response> {
+    const url = `${URLExt.join(this.settings.baseUrl, 'tfguard', 'api')}/${route}`;
+    let response: Response;
+    try {
+      response = await ServerConnection.makeRequest(url, init, this.settings);
+    } catch (error) {
+      throw new ApiError('away', error instanceof Error ? error.message : String(error));
+    }
+    if (!response.ok) {
+      const failure = response.status === 404 ? 'absent' : 'refused';
+      throw new ApiError(failure, await reason(response));
+    }
+    return response;
+  }
+}
+
+/** What the server says about its refusal, or the status line. */
+async function reason(response: Response): Promise<string> {
+  const fallback = `${response.status} ${response.statusText}`;
+  try {
+    const body: unknown = await response.json();
+    const message = (body as { message?: unknown } | null)?.message;
+    return typeof message === 'string' && message !== '' ? message : fallback;
+  } catch {
+    return fallback;
+  }
+}

@@ -1,0 +1,49 @@
+import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { IStatusBar } from '@jupyterlab/statusbar';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { Guard } from './guard';
+import { readSettings } from './settings';
+
+const PLUGIN_ID = 'jupyter-tfguard:plugin';
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: PLUGIN_ID,
+  description: 'Live memory of the current kernel, and reports of kernels that died.',
+  autoStart: true,
+  optional: [
+    ICommandPalette,
+    ILabShell,
+    ILayoutRestorer,
+    ISettingRegistry,
+    IStatusBar,
+    ITranslator
+  ],
+  activate: async (
+    app: JupyterFrontEnd,
+    palette: ICommandPalette | null,
+    labShell: ILabShell | null,
+    restorer: ILayoutRestorer | null,
+    settingRegistry: ISettingRegistry | null,
+    statusBar: IStatusBar | null,
+    translator: ITranslator | null
+  ): Promise<void> => {
+    const trans = (translator ?? nullTranslator).load('jupyter_tfguard');
+    const guard = new Guard(app, { labShell, palette, restorer, statusBar }, trans);
+    guard.start();
+    try {
+      const settings = await settingRegistry?.load(PLUGIN_ID);
+      if (settings !== undefined) {
+        guard.configure(readSettings(settings));
+        settings.changed.connect(() => guard.configure(readSettings(settings)), guard);
+      }
+    } catch (error) {
+      console.warn('jupyter-tfguard: settings cannot be read, the defaults hold.', error);
+    }
+  }
+};
+
+export default plugin;

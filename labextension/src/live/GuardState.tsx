@@ -1,0 +1,135 @@
+import * as React from 'react';
+
+import type { GuardModel } from '../model';
+import { CommandNotice, Notice } from '../parts/Notice';
+import type { CodeBlock } from '../parts/CodeBlock';
+import { humanSpan } from '../when';
+import type { Guard, KernelState } from '../wire';
+import type { Trans } from '../words';
+
+type Mood = 'good' | 'warning' | 'error' | 'quiet';
+
+const SIGNS: Record<Mood, string> = { good: '●', warning: '▲', error: '✕', quiet: '○' };
+
+/** The state of the guard in a few words: sign, colour and text say the same. */
+export function GuardState(props: GuardState.IProps): React.JSX.Element {
+  const [mood, text] = stateOf(props);
+  return (
+    <span className={`jp-TfGuard-State jp-mod-${mood}`}>
+      <span aria-hidden="true">{SIGNS[mood]}</span> {text}
+    </span>
+  );
+}
+
+export namespace GuardState {
+  export interface IProps {
+    readonly server: GuardModel['server'];
+    readonly kernel: KernelState | null;
+    readonly trans: Trans;
+  }
+}
+
+function stateOf({ server, kernel, trans }: GuardState.IProps): [Mood, string] {
+  switch (server) {
+    case 'connecting':
+      return ['quiet', trans.__('connecting…')];
+    case 'absent':
+      return ['error', trans.__('not loaded')];
+    case 'away':
+      return ['error', trans.__('server away')];
+    case 'refused':
+      return ['error', trans.__('not working')];
+    case 'ok':
+      break;
+  }
+  if (kernel === null) {
+    return ['quiet', trans.__('ready')];
+  }
+  if (!kernel.watched) {
+    return ['quiet', trans.__('not watched')];
+  }
+  const { loaded, problems, text } = kernel.guard;
+  if (loaded === null) {
+    return ['quiet', text];
+  }
+  return [
+    loaded && problems.length === 0 ? 'good' : 'warning',
+    loaded ? text : trans.__('watching from outside')
+  ];
+}
+
+/** What stands between the page and the server, with what to do. */
+export function ServerNotice(props: ServerNotice.IProps): React.JSX.Element | null {
+  const { server, staleSeconds, trouble, trans } = props;
+  switch (server) {
+    case 'absent':
+      return (
+        <Notice
+          kind="error"
+          text={trans.__('The server part of TF Guard is not loaded.')}
+          fix={trans.__('Restart Jupyter, then reload this page.')}
+        />
+      );
+    case 'away':
+      return (
+        <Notice
+          kind="error"
+          text={
+            staleSeconds === null
+              ? trans.__('The server does not answer.')
+              : trans.__(
+                  'The server does not answer. Values are %1 old.',
+                  humanSpan(staleSeconds - (staleSeconds % 5), trans)
+                )
+          }
+          fix={trouble ?? trans.__('TF Guard tries again by itself.')}
+        />
+      );
+    case 'refused':
+      return <Notice kind="error" text={trans.__('The server refused.')} fix={trouble} />;
+    case 'connecting':
+    case 'ok':
+      return trouble === null ? null : (
+        <Notice kind="warning" text={trans.__('Something could not be read.')} fix={trouble} />
+      );
+  }
+}
+
+export namespace ServerNotice {
+  export type IProps = Pick<GuardModel, 'server' | 'staleSeconds' | 'trouble'> & {
+    readonly trans: Trans;
+  };
+}
+
+/** What the guard inside the kernel says of itself: missing, troubled, and its growth setting. */
+export function GuardNotices(props: GuardNotices.IProps): React.JSX.Element | null {
+  const { guard, copy, trans } = props;
+  const { fix, growth, loaded, problems, text } = guard;
+  if (loaded === true && problems.length === 0 && growth === null) {
+    return null;
+  }
+  return (
+    <section className="jp-TfGuard-Section jp-TfGuard-Guard" aria-label={trans.__('Guard')}>
+      {loaded === false && fix !== null && <CommandNotice text={text} command={fix} copy={copy} />}
+      {loaded === false && fix === null && <Notice kind="warning" text={text} />}
+      {problems.map(problem => (
+        <Notice key={problem} kind="warning" text={problem} />
+      ))}
+      {growth !== null && (
+        <div className="jp-TfGuard-quiet jp-TfGuard-small">
+          <span aria-hidden="true">{GROWTH_SIGNS[growth.state]}</span> {growth.text}
+        </div>
+      )}
+    </section>
+  );
+}
+
+const GROWTH_SIGNS = { on: '✓', off_by_user: '○', too_late: '▲', no_gpu: '○', unknown: '○' };
+
+export namespace GuardNotices {
+  export interface IProps {
+    readonly guard: Guard;
+    readonly copy: CodeBlock.ICopy;
+    readonly trans: Trans;
+  }
+}

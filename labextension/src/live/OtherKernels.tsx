@@ -1,0 +1,42 @@
+import * as React from 'react';
+
+import { Section } from '../parts/Section';
+import { fileName, humanBytes } from '../units';
+import type { OtherKernel } from '../wire';
+import type { Trans } from '../words';
+
+/** What else holds memory here. Nothing where this is the only kernel. */
+export function OtherKernels(props: OtherKernels.IProps): React.JSX.Element | null {
+  const { others, trans } = props;
+  if (others.length === 0) {
+    return null;
+  }
+  return (
+    <Section name="Others" title={trans.__('Other kernels')}>
+      <ul className="jp-TfGuard-list">
+        {others.map(other => (
+          <li key={other.kernel_id} className="jp-TfGuard-row jp-TfGuard-small">
+            <span className="jp-TfGuard-name" title={other.notebook_path ?? other.kernel_id}>
+              {otherName(other, trans)}
+            </span>
+            <span>{humanBytes(other.rss_bytes)}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+export namespace OtherKernels {
+  export interface IProps {
+    readonly others: readonly OtherKernel[];
+    readonly trans: Trans;
+  }
+}
+
+function otherName(other: OtherKernel, trans: Trans): string {
+  if (other.notebook_path !== null) {
+    return fileName(other.notebook_path);
+  }
+  return other.kernel_name ?? trans.__('kernel without a notebook');
+}

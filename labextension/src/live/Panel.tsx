@@ -1,0 +1,122 @@
+import * as React from 'react';
+
+import type { GuardModel } from '../model';
+import type { CodeBlock } from '../parts/CodeBlock';
+import { Notice } from '../parts/Notice';
+import { fileName } from '../units';
+import type { Trans } from '../words';
+
+import { GpuSection } from './GpuSection';
+import { GuardNotices, GuardState, ServerNotice } from './GuardState';
+import { HostMemory } from './HostMemory';
+import { OtherKernels } from './OtherKernels';
+import { PastDeaths } from './PastDeaths';
+import { TrainingCard } from './TrainingCard';
+
+/** The sidebar: each part stands there only if it has something to say. */
+export function Panel(props: Panel.IProps): React.JSX.Element {
+  const { model, copy, now, onOpenReport, trans } = props;
+  const { crashes, gpus, kernel, others, problems, server, staleSeconds, target, trouble } = model;
+  const hasServer = server === 'ok' || server === 'away';
+  return (
+    <div className={`jp-TfGuard-body${server === 'away' ? ' jp-mod-stale' : ''}`}>
+      <header className="jp-TfGuard-header">
+        <h2>
+          {trans.__('TF Guard')}
+          {target !== null && (
+            <span className="jp-TfGuard-aside" title={target.path}>
+              {' · '}
+              {fileName(target.path)}
+            </span>
+          )}
+        </h2>
+        <GuardState server={server} kernel={kernel} trans={trans} />
+      </header>
+      <ServerNotice server={server} staleSeconds={staleSeconds} trouble={trouble} trans={trans} />
+      {problems.map(problem => (
+        <Notice key={problem.what} kind="warning" text={problem.what} fix={problem.fix} />
+      ))}
+      {hasServer && (
+        <>
+          <Kernel model={model} copy={copy} trans={trans} />
+          {gpus !== null && <GpuSection gpus={gpus} trans={trans} />}
+          <OtherKernels others={others} trans={trans} />
+        </>
+      )}
+      {crashes !== null && (
+        <PastDeaths crashes={crashes} now={now} onOpen={onOpenReport} trans={trans} />
+      )}
+    </div>
+  );
+}
+
+export namespace Panel {
+  /** What the panel reads of the model. */
+  export type IState = Pick<
+    GuardModel,
+    | 'crashes'
+    | 'gpus'
+    | 'hasAnswer'
+    | 'kernel'
+    | 'marks'
+    | 'others'
+    | 'problems'
+    | 'series'
+    | 'server'
+    | 'staleSeconds'
+    | 'target'
+    | 'trouble'
+  >;
+
+  export interface IProps {
+    readonly model: IState;
+    readonly copy: CodeBlock.ICopy;
+    /** Unix seconds. */
+    readonly now: number;
+    readonly onOpenReport: (id: string) => void;
+    readonly trans: Trans;
+  }
+}
+
+/** The parts about the current kernel, or one line that says why there are none. */
+function Kernel(props: Pick<Panel.IProps, 'model' | 'copy' | 'trans'>): React.JSX.Element {
+  const { copy, model, trans } = props;
+  const { kernel, target } = model;
+  if (target === null) {
+    return (
+      <Hint text={trans.__('Open a notebook or a console to see the memory of its kernel.')} />
+    );
+  }
+  if (target.kernelId === null) {
+    return <Hint text={trans.__('No kernel runs here.')} />;
+  }
+  if (kernel === null) {
+    return (
+      <Hint
+        text={
+          model.hasAnswer
+            ? trans.__('This server does not know the kernel, so it is not watched.')
+            : trans.__('Waiting for the first values…')
+        }
+      />
+    );
+  }
+  if (!kernel.watched) {
+    return <Hint text={kernel.unwatched_reason ?? trans.__('This kernel is not watched.')} />;
+  }
+  return (
+    <>
+      <HostMemory kernel={kernel} series={model.series} marks={model.marks} trans={trans} />
+      <GuardNotices guard={kernel.guard} copy={copy} trans={trans} />
+      {kernel.training !== null && <TrainingCard training={kernel.training} trans={trans} />}
+    </>
+  );
+}
+
+function Hint({ text }: { text: string }): React.JSX.Element {
+  return (
+    <section className="jp-TfGuard-Section jp-TfGuard-Hint">
+      <div className="jp-TfGuard-quiet">{text}</div>
+    </section>
+  );
+}

@@ -1,0 +1,71 @@
+import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
+import type { Message } from '@lumino/messaging';
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+import * as React from 'react';
+
+import { shieldIcon } from '../icons';
+import type { GuardModel } from '../model';
+import type { CodeBlock } from '../parts/CodeBlock';
+import type { Trans } from '../words';
+
+import { Panel } from './Panel';
+
+export const PANEL_ID = 'jp-tfguard-panel';
+
+/** The panel as a widget of the side area. */
+export class PanelWidget extends ReactWidget {
+  constructor(private readonly _options: PanelWidget.IOptions) {
+    super();
+    const { trans } = _options;
+    this.id = PANEL_ID;
+    this.title.icon = shieldIcon;
+    this.title.caption = trans.__('TF Guard: memory of the kernel, past deaths');
+    this.addClass('jp-TfGuard-Panel');
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', trans.__('TF Guard'));
+  }
+
+  /** The panel was opened or closed. */
+  get visibilityChanged(): ISignal<this, boolean> {
+    return this._visibilityChanged;
+  }
+
+  protected override render(): React.JSX.Element {
+    const { model, copy, openReport, trans } = this._options;
+    return (
+      <UseSignal signal={model.changed}>
+        {() => (
+          <Panel
+            model={model}
+            copy={copy}
+            now={Date.now() / 1000}
+            onOpenReport={openReport}
+            trans={trans}
+          />
+        )}
+      </UseSignal>
+    );
+  }
+
+  protected override onAfterShow(msg: Message): void {
+    super.onAfterShow(msg);
+    this._visibilityChanged.emit(true);
+  }
+
+  protected override onAfterHide(msg: Message): void {
+    super.onAfterHide(msg);
+    this._visibilityChanged.emit(false);
+  }
+
+  private readonly _visibilityChanged = new Signal<this, boolean>(this);
+}
+
+export namespace PanelWidget {
+  export interface IOptions {
+    readonly model: GuardModel;
+    readonly copy: CodeBlock.ICopy;
+    readonly openReport: (id: string) => void;
+    readonly trans: Trans;
+  }
+}

@@ -1,0 +1,49 @@
+import * as React from 'react';
+
+import { CodeBlock } from './CodeBlock';
+
+/** A sentence that asks for attention, with a sign as well as a colour; and what to do about it. */
+export function Notice(props: Notice.IProps): React.JSX.Element {
+  const { kind, text, fix, children } = props;
+  return (
+    <div className={`jp-TfGuard-Notice jp-mod-${kind}`} role="alert">
+      <span className="jp-TfGuard-Notice-sign" aria-hidden="true">
+        {SIGNS[kind]}
+      </span>
+      <div className="jp-TfGuard-Notice-body">
+        <div>{text}</div>
+        {typeof fix === 'string' && <div className="jp-TfGuard-quiet">{fix}</div>}
+        {children}
+      </div>
+    </div>
+  );
+}
+
+const SIGNS = { warning: '▲', error: '✕' } as const;
+
+export namespace Notice {
+  export interface IProps {
+    readonly kind: keyof typeof SIGNS;
+    readonly text: string;
+    readonly fix?: string | null;
+    readonly children?: React.ReactNode;
+  }
+}
+
+/** A notice whose remedy is a command to copy. */
+export function CommandNotice(props: CommandNotice.IProps): React.JSX.Element {
+  const { text, command, copy } = props;
+  return (
+    <Notice kind="warning" text={text}>
+      <CodeBlock code={command} copy={copy} />
+    </Notice>
+  );
+}
+
+export namespace CommandNotice {
+  export interface IProps {
+    readonly text: string;
+    readonly command: string;
+    readonly copy: CodeBlock.ICopy;
+  }
+}

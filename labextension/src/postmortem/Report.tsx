@@ -1,0 +1,154 @@
+import * as React from 'react';
+
+import { CopyButton } from '../parts/CodeBlock';
+import type { CodeBlock } from '../parts/CodeBlock';
+import { Section } from '../parts/Section';
+import { fileName } from '../units';
+import { fullTime } from '../when';
+import type { Report as ReportData } from '../wire';
+import { confidenceWord } from '../words';
+import type { Trans } from '../words';
+
+import { AdviceList } from './AdviceList';
+import { DeathChart } from './DeathChart';
+import { EvidenceList } from './EvidenceList';
+import { Arrays, LastWords, WhatIsLeft } from './Remains';
+
+/** Why a kernel died. The sentence first, then what to do, then how we know. */
+export function Report(props: Report.IProps): React.JSX.Element {
+  const { report, copy, markdown, trans } = props;
+  return (
+    <article className="jp-TfGuard-Report" data-report-id={report.id}>
+      <div className="jp-TfGuard-quiet jp-TfGuard-small">{origin(report, trans)}</div>
+      <h1>{report.title}</h1>
+      <Chips report={report} trans={trans} />
+      {report.memory !== null && (
+        <DeathChart memory={report.memory} isAlive={report.kernel_alive} trans={trans} />
+      )}
+      <div className="jp-TfGuard-columns">
+        <Activity activity={report.activity} trans={trans} />
+        <AdviceList advice={report.advice} copy={copy} trans={trans} />
+      </div>
+      <Section name="Evidence" title={trans.__('How we know')}>
+        <EvidenceList facts={report.evidence} empty={trans.__('Nothing was recorded.')} />
+      </Section>
+      <div className="jp-TfGuard-columns">
+        <Section name="Against" title={trans.__('What speaks against it')}>
+          <EvidenceList facts={report.against} empty={trans.__('Nothing found.')} />
+        </Section>
+        <NotChecked texts={report.not_checked} trans={trans} />
+      </div>
+      <OtherFindings findings={report.other_findings} trans={trans} />
+      <WhatIsLeft left={report.left} trans={trans} />
+      <Arrays arrays={report.arrays} trans={trans} />
+      <LastWords name="Native" title={trans.__('Last native words')} lines={report.native_tail} />
+      <LastWords name="Stack" title={trans.__('Python stack')} lines={report.python_stack} />
+      <footer className="jp-TfGuard-row">
+        <span className="jp-TfGuard-quiet jp-TfGuard-small">{versionsText(report)}</span>
+        <CopyButton copy={copy} label={trans.__('Copy as Markdown')} text={markdown} />
+      </footer>
+    </article>
+  );
+}
+
+export namespace Report {
+  export interface IProps {
+    readonly report: ReportData;
+    readonly copy: CodeBlock.ICopy;
+    /** Fetches the report as Markdown. */
+    readonly markdown: () => Promise<string>;
+    readonly trans: Trans;
+  }
+}
+
+function origin(report: ReportData, trans: Trans): string {
+  return [
+    trans.__('Kernel report'),
+    ...(report.notebook_path === null ? [] : [fileName(report.notebook_path)]),
+    fullTime(report.died_at),
+    ...(report.kernel_name === null ? [] : [report.kernel_name])
+  ].join(' · ');
+}
+
+function Chips({ report, trans }: { report: ReportData; trans: Trans }): React.JSX.Element {
+  return (
+    <ul className="jp-TfGuard-chips">
+      <li className={`jp-TfGuard-chip jp-mod-${report.confidence}`}>
+        {confidenceWord(report.confidence, trans)}
+      </li>
+      {report.kernel_alive && (
+        <li className="jp-TfGuard-chip">{trans.__('the kernel lives on')}</li>
+      )}
+      {report.chips.map((chip, index) => (
+        <li key={index} className="jp-TfGuard-chip">
+          {chip}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Activity(props: { activity: ReportData['activity']; trans: Trans }): React.JSX.Element {
+  const { activity, trans } = props;
+  return (
+    <Section name="Activity" title={trans.__('What you were doing')}>
+      {activity.length === 0 ? (
+        <div className="jp-TfGuard-quiet">{trans.__('Nothing was recorded.')}</div>
+      ) : (
+        <dl className="jp-TfGuard-facts">
+          {activity.map(({ label, value, code }, index) => (
+            <React.Fragment key={index}>
+              <dt>{label}</dt>
+              <dd>{code ? <code>{value}</code> : value}</dd>
+            </React.Fragment>
+          ))}
+        </dl>
+      )}
+    </Section>
+  );
+}
+
+function NotChecked({ texts, trans }: { texts: string[]; trans: Trans }): React.JSX.Element {
+  return (
+    <Section name="NotChecked" title={trans.__('Not checked')}>
+      {texts.length === 0 ? (
+        <div className="jp-TfGuard-quiet">{trans.__('Everything that applies was checked.')}</div>
+      ) : (
+        <ul className="jp-TfGuard-list jp-TfGuard-quiet">
+          {texts.map((text, index) => (
+            <li key={index}>{text}</li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function OtherFindings(props: {
+  findings: ReportData['other_findings'];
+  trans: Trans;
+}): React.JSX.Element | null {
+  const { findings, trans } = props;
+  if (findings.length === 0) {
+    return null;
+  }
+  return (
+    <Section name="OtherFindings" title={trans.__('Also seen')}>
+      <ul className="jp-TfGuard-list">
+        {findings.map((finding, index) => (
+          <li key={index}>
+            {finding.title}{' '}
+            <span className="jp-TfGuard-quiet">({confidenceWord(finding.confidence, trans)})</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+function versionsText(report: ReportData): string {
+  return [...report.versions]
+    .filter(([, version]) => version !== null)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(' · ');
+}

@@ -1,0 +1,92 @@
+import { ReactWidget } from '@jupyterlab/ui-components';
+import * as React from 'react';
+
+import { shieldIcon } from '../icons';
+import type { CodeBlock } from '../parts/CodeBlock';
+import { Notice } from '../parts/Notice';
+import { fileName } from '../units';
+import { clock, parseStamp } from '../when';
+import type { Report as ReportData } from '../wire';
+import type { Trans } from '../words';
+
+import { Report } from './Report';
+
+/** Id of the tab of one report: one tab per report. */
+export function reportTabId(reportId: string): string {
+  return `jp-tfguard-report-${reportId}`;
+}
+
+/** One report, fetched when made. Shows what went wrong if it cannot be had. */
+export class ReportWidget extends ReactWidget {
+  constructor(private readonly _options: ReportWidget.IOptions) {
+    super();
+    const { trans } = _options;
+    this.addClass('jp-TfGuard-ReportView');
+    this.title.icon = shieldIcon;
+    this.title.label = trans.__('Kernel report');
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', trans.__('Kernel report'));
+    this.node.tabIndex = 0;
+  }
+
+  get reportId(): string {
+    return this._options.reportId;
+  }
+
+  /** Fetch the report and show it. */
+  async load(): Promise<void> {
+    const { fetch, reportId, trans } = this._options;
+    try {
+      this._report = await fetch(reportId);
+    } catch (error) {
+      this._failure = error instanceof Error ? error.message : String(error);
+    }
+    if (this.isDisposed) {
+      return;
+    }
+    if (this._report !== null) {
+      const { died_at, notebook_path, title } = this._report;
+      const name = notebook_path === null ? trans.__('Kernel report') : fileName(notebook_path);
+      const died = parseStamp(died_at);
+      this.title.label = died === null ? name : `${name} ${clock(died, true)}`;
+      this.title.caption = title;
+    }
+    this.update();
+  }
+
+  protected override render(): React.JSX.Element {
+    const { copy, markdown, reportId, trans } = this._options;
+    if (this._report !== null) {
+      return (
+        <Report
+          report={this._report}
+          copy={copy}
+          markdown={() => markdown(reportId)}
+          trans={trans}
+        />
+      );
+    }
+    return this._failure === null ? (
+      <div className="jp-TfGuard-quiet">{trans.__('Reading the report…')}</div>
+    ) : (
+      <Notice
+        kind="error"
+        text={trans.__('The report %1 could not be read.', reportId)}
+        fix={this._failure}
+      />
+    );
+  }
+
+  private _report: ReportData | null = null;
+  private _failure: string | null = null;
+}
+
+export namespace ReportWidget {
+  export interface IOptions {
+    readonly reportId: string;
+    readonly fetch: (id: string) => Promise<ReportData>;
+    readonly markdown: (id: string) => Promise<string>;
+    readonly copy: CodeBlock.ICopy;
+    readonly trans: Trans;
+  }
+}

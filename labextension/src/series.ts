@@ -1,0 +1,54 @@
+/** The samples of one kernel that the page keeps: the last minutes, oldest first. */
+import type { IPoints } from './chart/decimate';
+
+const KEPT_SECONDS = 600;
+
+export class Series implements IPoints {
+  get times(): readonly number[] {
+    return this._times;
+  }
+
+  /** Resident bytes at each time; null breaks the line. */
+  get values(): readonly (number | null)[] {
+    return this._values;
+  }
+
+  /** The newest time, or null if there is none. */
+  get end(): number | null {
+    return this._times[this._times.length - 1] ?? null;
+  }
+
+  clear(): void {
+    this._times = [];
+    this._values = [];
+  }
+
+  /** Add one sample. One that is not newer than the last is the same reading again: passed over. */
+  push(time: number, value: number | null): void {
+    const last = this.end;
+    if (last !== null && time <= last) {
+      return;
+    }
+    this._times.push(time);
+    this._values.push(value);
+    const old = this._times.findIndex(kept => kept >= time - KEPT_SECONDS);
+    if (old > 0) {
+      this._times.splice(0, old);
+      this._values.splice(0, old);
+    }
+  }
+
+  /** Put older samples before those that are there. */
+  prepend(rows: readonly (readonly [number, number | null, ...unknown[]])[]): void {
+    const times = this._times;
+    const values = this._values;
+    this.clear();
+    for (const [time, value] of rows) {
+      this.push(time, value);
+    }
+    times.forEach((time, index) => this.push(time, values[index] ?? null));
+  }
+
+  private _times: number[] = [];
+  private _values: (number | null)[] = [];
+}

@@ -1,0 +1,95 @@
+/**
+ * Which notebook or console the user looks at. Any widget that carries a kernel session counts, so
+ * this needs neither the notebook's nor the console's package, and works in Notebook 7 alike.
+ */
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { ISessionContext } from '@jupyterlab/apputils';
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+import type { Widget } from '@lumino/widgets';
+
+import type { ITarget } from './model';
+
+type SessionWidget = Widget & { readonly sessionContext: ISessionContext };
+
+function hasSession(widget: Widget | null): widget is SessionWidget {
+  const found = (widget as { sessionContext?: { kernelChanged?: unknown } } | null)?.sessionContext;
+  return found?.kernelChanged !== undefined;
+}
+
+/** Open notebooks and consoles. */
+export function sessionWidgets(shell: JupyterFrontEnd.IShell): SessionWidget[] {
+  return [...shell.widgets('main')].filter(hasSession);
+}
+
+/** Follows the user: stays with the last notebook when a text file or a report comes to the front. */
+export class CurrentSession {
+  constructor(private readonly _shell: JupyterFrontEnd.IShell) {
+    _shell.currentChanged?.connect(this._follow, this);
+    this._follow();
+  }
+
+  get changed(): ISignal<this, ITarget | null> {
+    return this._changed;
+  }
+
+  get target(): ITarget | null {
+    const session = this._widget?.sessionContext;
+    return session === undefined
+      ? null
+      : { path: session.path, kernelId: session.session?.kernel?.id ?? null };
+  }
+
+  /** Look again, as when a layout was restored. */
+  update(): void {
+    this._follow();
+  }
+
+  private _follow(): void {
+    const current = this._shell.currentWidget;
+    if (hasSession(current)) {
+      this._take(current);
+    } else if (this._widget === null) {
+      this._take(sessionWidgets(this._shell)[0] ?? null);
+    }
+  }
+
+  private _take(widget: SessionWidget | null): void {
+    if (widget === this._widget) {
+      return;
+    }
+    this._leave();
+    this._widget = widget;
+    if (widget !== null) {
+      widget.disposed.connect(this._onGone, this);
+      widget.sessionContext.kernelChanged.connect(this._emit, this);
+      widget.sessionContext.propertyChanged.connect(this._emit, this);
+    }
+    this._emit();
+  }
+
+  private _leave(): void {
+    const widget = this._widget;
+    this._widget = null;
+    if (widget !== null) {
+      widget.disposed.disconnect(this._onGone, this);
+      widget.sessionContext.kernelChanged.disconnect(this._emit, this);
+      widget.sessionContext.propertyChanged.disconnect(this._emit, this);
+    }
+  }
+
+  private _onGone(gone: Widget): void {
+    this._leave();
+    const others = sessionWidgets(this._shell).filter(widget => widget !== gone);
+    const current = this._shell.currentWidget;
+    this._take(others.find(widget => widget === current) ?? others[0] ?? null);
+    this._emit();
+  }
+
+  private _emit(): void {
+    this._changed.emit(this.target);
+  }
+
+  private readonly _changed = new Signal<this, ITarget | null>(this);
+  private _widget: SessionWidget | null = null;
+}

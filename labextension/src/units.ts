@@ -1,0 +1,104 @@
+/**
+ * Numbers as people read them. Bytes in binary units. What is not known is a dash, never 0.
+ * Words that a translator must see stand in `when.ts`; here are only signs and units.
+ */
+
+export const UNKNOWN = '–';
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
+
+interface IScaled {
+  readonly digits: string;
+  readonly unit: string;
+}
+
+/** Up to MiB whole numbers, from GiB on one decimal: the steps that a limit is given in. */
+function scale(bytes: number): IScaled {
+  let value = bytes;
+  let power = 0;
+  while (Math.abs(round(value, power)) >= 1024 && power < BYTE_UNITS.length - 1) {
+    value /= 1024;
+    power += 1;
+  }
+  return { digits: round(value, power).toFixed(decimals(power)), unit: BYTE_UNITS[power] ?? '' };
+}
+
+function decimals(power: number): number {
+  return power >= 3 ? 1 : 0;
+}
+
+function round(value: number, power: number): number {
+  const tenth = 10 ** decimals(power);
+  return Math.round(value * tenth) / tenth;
+}
+
+/** `5.9 GiB`, `612 MiB`. */
+export function humanBytes(bytes: number | null): string {
+  if (bytes === null) {
+    return UNKNOWN;
+  }
+  const { digits, unit } = scale(bytes);
+  return `${digits} ${unit}`;
+}
+
+/** Round bytes beside an axis: `0`, `4 GiB`, `512 MiB`. */
+export function tickBytes(bytes: number): string {
+  return bytes === 0 ? '0' : humanBytes(bytes).replace('.0 ', ' ');
+}
+
+/** Used and limit, the first without its unit where both have the same: `5.9` and `8.0 GiB`. */
+export function bytesOfLimit(used: number | null, limit: number): [string, string] {
+  if (used === null) {
+    return [UNKNOWN, humanBytes(limit)];
+  }
+  const small = scale(used);
+  return [small.unit === scale(limit).unit ? small.digits : humanBytes(used), humanBytes(limit)];
+}
+
+/** `9.8 M`, `12.4 k`, `313`. */
+export function humanCount(count: number): string {
+  const steps: [number, string][] = [
+    [1e9, 'G'],
+    [1e6, 'M'],
+    [1e4, 'k']
+  ];
+  for (const [size, unit] of steps) {
+    if (count >= size) {
+      return `${(count / (unit === 'k' ? 1e3 : size)).toFixed(1)} ${unit}`;
+    }
+  }
+  return String(count);
+}
+
+/** A logged metric: three significant digits, exponents only where digits would not do. */
+export function humanMetric(value: number | string | null): string {
+  if (value === null) {
+    return UNKNOWN;
+  }
+  if (typeof value === 'string') {
+    return value;
+  }
+  if (Number.isInteger(value)) {
+    return String(value);
+  }
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-3) {
+    return value.toExponential(2);
+  }
+  return value.toPrecision(Math.max(3, Math.ceil(Math.log10(size))));
+}
+
+/** `4.2`, `310`; for rates per second. */
+export function humanRate(perSecond: number): string {
+  return perSecond < 100 ? perSecond.toPrecision(2) : String(Math.round(perSecond));
+}
+
+/** `83 %`. */
+export function humanPercent(fraction: number): string {
+  return `${Math.round(fraction * 100)} %`;
+}
+
+/** The last part of a path: what a notebook is called on its tab. `RTC:` marks shared editing. */
+export function fileName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1).replace(/^RTC:/, '');
+}

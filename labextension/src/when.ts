@@ -1,0 +1,71 @@
+/** Times and spans in the user's language and time zone. */
+import type { Trans } from './words';
+
+import { UNKNOWN } from './units';
+
+const DAY_SECONDS = 86_400;
+
+/** `02:14:07`; with `short`, `02:14`. */
+export function clock(seconds: number, short = false): string {
+  return new Date(seconds * 1000).toLocaleTimeString(undefined, {
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    ...(short ? {} : { second: '2-digit' })
+  });
+}
+
+/** Seconds of an ISO 8601 text, or null if it is none. */
+export function parseStamp(stamp: string): number | null {
+  const milliseconds = Date.parse(stamp);
+  return Number.isNaN(milliseconds) ? null : milliseconds / 1000;
+}
+
+/** When a past thing was, as short as it stays clear: `today 02:14`, `Thu 17:02`, `2026-03-01`. */
+export function dayAndTime(stamp: string, now: number, trans: Trans): string {
+  const seconds = parseStamp(stamp);
+  if (seconds === null) {
+    return UNKNOWN;
+  }
+  const then = new Date(seconds * 1000);
+  const today = new Date(now * 1000);
+  if (then.toDateString() === today.toDateString()) {
+    return trans.__('today %1', clock(seconds, true));
+  }
+  if (now - seconds < 6 * DAY_SECONDS && now > seconds) {
+    const day = then.toLocaleDateString(undefined, { weekday: 'short' });
+    return `${day} ${clock(seconds, true)}`;
+  }
+  return then.toLocaleDateString();
+}
+
+/** `Saturday 21 November 2026, 02:14:07`, in the user's own order. */
+export function fullTime(stamp: string): string {
+  const seconds = parseStamp(stamp);
+  if (seconds === null) {
+    return stamp;
+  }
+  const day = new Date(seconds * 1000).toLocaleDateString(undefined, {
+    weekday: 'long',
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric'
+  });
+  return `${day}, ${clock(seconds)}`;
+}
+
+/** A span in its two largest units: `41 s`, `9 min`, `2 h 5 min`, `3 d`. */
+export function humanSpan(seconds: number, trans: Trans): string {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 90) {
+    return trans.__('%1 s', whole);
+  }
+  const minutes = Math.round(whole / 60);
+  if (minutes < 90) {
+    return trans.__('%1 min', minutes);
+  }
+  if (minutes < 48 * 60) {
+    return trans.__('%1 h %2 min', Math.floor(minutes / 60), minutes % 60);
+  }
+  return trans.__('%1 d', Math.round(minutes / 60 / 24));
+}

@@ -1,0 +1,30 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { Confidence } from './wire';
+
+/** What turns our English into the user's language. */
+export type Trans = Pick<TranslationBundle, '__' | '_n'>;
+
+/** How sure a finding is, as a word. */
+export function confidenceWord(confidence: Confidence, trans: Trans): string {
+  switch (confidence) {
+    case 'certain':
+      return trans.__('certain');
+    case 'likely':
+      return trans.__('likely');
+    case 'possible':
+      return trans.__('possible');
+  }
+}
+
+/** The same, as a sentence of its own. */
+export function confidenceSentence(confidence: Confidence, trans: Trans): string {
+  switch (confidence) {
+    case 'certain':
+      return trans.__('Certain.');
+    case 'likely':
+      return trans.__('Likely.');
+    case 'possible':
+      return trans.__('Possible.');
+  }
+}
