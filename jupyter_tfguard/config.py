@@ -36,7 +36,8 @@ class TfGuard(Configurable):
         True, help="Keep the last native words: file descriptor 2 is copied and forwarded."
     ).tag(config=True)
     announce_last_death = Bool(
-        True, help="Print two lines about the last death at the first cell of the next kernel, once."
+        True,
+        help="Print two lines about the last death at the first cell of the next kernel, once.",
     ).tag(config=True)
     busy_hertz = Float(
         10.0, min=0.1, max=20.0, help="Samples a second while a kernel is busy."
@@ -48,7 +49,9 @@ class TfGuard(Configurable):
     bundle_limit_bytes = Integer(
         64 * 1024 * 1024, min=1024 * 1024, help="Bytes of reports kept at most."
     ).tag(config=True)
-    bundle_limit_days = Float(14.0, min=0.01, help="Days a report is kept at most.").tag(config=True)
+    bundle_limit_days = Float(14.0, min=0.01, help="Days a report is kept at most.").tag(
+        config=True
+    )
 
     @property
     def active(self) -> bool:
