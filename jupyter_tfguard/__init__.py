@@ -30,5 +30,8 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
     return [{"src": "labextension", "dest": "jupyter-tfguard"}]
 
 
-def _jupyter_server_extension_points() -> list[dict[str, str]]:
-    return [{"module": "jupyter_tfguard.server.extension"}]
+def _jupyter_server_extension_points() -> list[dict[str, Any]]:
+    # Asked by Jupyter Server only, which has all of it imported already.
+    from .server.extension import TfGuardExtension
+
+    return [{"module": "jupyter_tfguard.server.extension", "app": TfGuardExtension}]

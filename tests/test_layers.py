@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "etc": {"kernel"},
     "alias": {"kernel"},
     "__main__": {"cli"},
-    "__init__": {"kernel"},
+    "__init__": {"kernel", "server"},
 }
 ONLY_IN = {
     "IPython": {"kernel"},

@@ -44,13 +44,13 @@ class PrivateFolder:
     def _check_owner(self) -> None:
         assert self._descriptor is not None
         found = os.fstat(self._descriptor)
-        if found.st_uid != os.geteuid():
+        if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
             self.close()
             raise FolderUnusable(
                 f"The folder {self.path} belongs to another user (uid {found.st_uid}). "
                 "Set TFGUARD_DIR to a folder of your own."
             )
-        if stat.S_IMODE(found.st_mode) & 0o077:
+        if stat.S_IMODE(found.st_mode) & 0o077 and hasattr(os, "fchmod"):
             os.fchmod(self._descriptor, 0o700)
 
     def open(self, name: str, flags: int) -> int:

@@ -5,6 +5,7 @@ On other systems, and where the C library refuses, :class:`OSError` says so and 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import functools
@@ -93,17 +94,13 @@ class WriteWatch:
         if self._wake_out in ready:
             return
         time.sleep(_COALESCE_SECONDS)
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.read(self._descriptor, 65536)
-        except BlockingIOError:
-            pass
 
     def wake(self) -> None:
         """End :meth:`wait` now and from here on."""
-        try:
+        with contextlib.suppress(BlockingIOError):  # it is full of wake-ups already
             os.write(self._wake_in, b"x")
-        except BlockingIOError:
-            pass  # it is full of wake-ups already
 
     def close(self) -> None:
         """Give the descriptors back."""

@@ -71,7 +71,7 @@ class Recording:
         with PrivateFolder(root):
             pass  # makes the root, or says why it cannot be used
         self.folder = PrivateFolder(root / identity.folder_name)
-        self.header = {
+        self.header: dict[str, Any] = {
             "format": list(FORMAT),
             "pid": identity.pid,
             "start_time": identity.start_time,

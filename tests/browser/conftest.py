@@ -79,8 +79,7 @@ class Lab:
         page.wait_for_selector("#jp-main-dock-panel", timeout=60_000)
         page.wait_for_function("window.jupyterapp !== undefined")
         if dark:
-            command(page, "apputils:change-theme", {"theme": "JupyterLab Dark"})
-            page.wait_for_selector("body[data-jp-theme-light='false']")
+            theme(page, dark=True)
         if notebook:
             page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/", timeout=60_000)
             time.sleep(1.5)  # a cell that is run at the first "idle" can get lost
@@ -93,6 +92,13 @@ def command(page: Page, name: str, arguments: dict[str, Any] | None = None) -> N
         "([name, args]) => { void window.jupyterapp.commands.execute(name, args); }",
         [name, arguments or {}],
     )
+
+
+def theme(page: Page, *, dark: bool) -> None:
+    """Switch the theme, and wait until it is there."""
+    command(page, "apputils:change-theme", {"theme": f"JupyterLab {'Dark' if dark else 'Light'}"})
+    light = "false" if dark else "true"
+    page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
 
 
 def picture(page: Page, name: str) -> None:

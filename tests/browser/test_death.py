@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.conftest import command, picture
+from tests.browser.conftest import command, picture, theme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -33,8 +33,8 @@ def dialog_of(page: Page) -> str:
 def test_kill_9_is_explained_in_the_dialog_and_the_report_opens_from_it(
     lab: Lab, dark: bool
 ) -> None:
-    theme = "dark" if dark else "light"
-    page = lab.open(lab.notebook(f"killed-{theme}", KILL), dark=dark)
+    name = "dark" if dark else "light"
+    page = lab.open(lab.notebook(f"killed-{name}", KILL), dark=dark)
     command(page, "notebook:run-all-cells")
     dialog = page.locator(dialog_of(page))
     line = dialog.locator(".jp-TfGuard-Cause")
@@ -42,17 +42,16 @@ def test_kill_9_is_explained_in_the_dialog_and_the_report_opens_from_it(
     text = dialog.inner_text().lower()
     assert "out of memory" not in text
     page.wait_for_timeout(500)
-    picture(page, f"dialog-{theme}")
+    picture(page, f"dialog-{name}")
     dialog.get_by_role("button", name="Show why").click()
     report = page.locator(".jp-TfGuard-Report")
     report.wait_for()
     assert "killed with SIGKILL" in report.inner_text()
     assert "How we know".lower() in report.inner_text().lower()
     page.wait_for_timeout(800)
-    picture(page, f"report-kill-{theme}")
+    picture(page, f"report-kill-{name}")
     if dark:
-        command(page, "apputils:change-theme", {"theme": "JupyterLab Light"})
-        page.wait_for_selector("body[data-jp-theme-light='true']")
+        theme(page, dark=False)
 
 
 def test_the_notification_opens_the_report_and_the_list_keeps_it(lab: Lab) -> None:

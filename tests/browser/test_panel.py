@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture
+from tests.browser.conftest import command, picture, theme
 
 if TYPE_CHECKING:
     from tests.browser.conftest import Lab
@@ -45,12 +45,10 @@ def test_the_panel_is_live_during_fit_in_light_and_dark(lab: Lab) -> None:
     assert "guarding" in text
     page.wait_for_timeout(6000)
     picture(page, "panel-fit-light")
-    command(page, "apputils:change-theme", {"theme": "JupyterLab Dark"})
-    page.wait_for_selector("body[data-jp-theme-light='false']")
+    theme(page, dark=True)
     page.wait_for_timeout(1500)
     picture(page, "panel-fit-dark")
-    command(page, "apputils:change-theme", {"theme": "JupyterLab Light"})
-    page.wait_for_selector("body[data-jp-theme-light='true']")
+    theme(page, dark=False)
 
 
 def test_a_notebook_without_tensorflow_hears_nothing_of_it(lab: Lab) -> None:

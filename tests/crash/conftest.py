@@ -109,4 +109,3 @@ def no_cgroup(reason: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(f"no memory limit can be set here: {reason}")
     pytest.skip(f"no memory limit can be set here: {reason}")
-

@@ -1,0 +1,111 @@
+"""The largest arrays at the top level of the notebook, by name and bytes.
+
+Only objects whose size is known without work: NumPy arrays, TensorFlow tensors and variables, pandas frames and series.
+Lists and dictionaries are not measured. User code is never run: types are compared, attributes of foreign types are not
+read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import sys
+import time
+from typing import Any
+
+_NAMES_LIMIT = 2000
+_SECONDS_LIMIT = 0.002
+_WIDE_COLUMNS = 100
+
+
+def largest_arrays(namespace: dict[str, Any], count: int = 5) -> list[dict[str, Any]]:
+    """The `count` largest, as ``{"name", "bytes"}``, largest first; what was not reached in 2 ms is left out.
+
+    Args:
+        namespace: The user's global names, newest last; those with a leading underscore are skipped.
+    """
+    sizes = _Sizes()
+    if not sizes.any_library:
+        return []
+    end = time.monotonic() + _SECONDS_LIMIT
+    found: list[tuple[int, str]] = []
+    for name, value in _newest(namespace):
+        if not isinstance(name, str) or name.startswith("_"):
+            continue
+        size = sizes.of(value)
+        if size:
+            found.append((size, name))
+        if time.monotonic() > end:
+            break
+    found.sort(reverse=True)
+    return [{"name": name[:80], "bytes": size} for size, name in found[:count]]
+
+
+def _newest(namespace: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The names made last."""
+    try:
+        return list(itertools.islice(reversed(namespace.items()), _NAMES_LIMIT))
+    except RuntimeError:
+        return []  # a thread of the user's makes names right now
+
+
+class _Sizes:
+    """Bytes of one value, with the libraries as they are loaded now."""
+
+    def __init__(self) -> None:
+        numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+        self._ndarray = getattr(numpy, "ndarray", None)
+        self._memmap = getattr(numpy, "memmap", None)
+        self._frame = getattr(pandas, "DataFrame", None)
+        self._series = getattr(pandas, "Series", None)
+        self.any_library = self._ndarray is not None or "tensorflow" in sys.modules
+
+    def of(self, value: Any) -> int | None:
+        """Bytes the value's data takes; None when it is nothing we measure."""
+        # `isinstance` asks the value for its __class__, which a proxy answers with code of its own.
+        kind = type(value)
+        try:
+            if self._ndarray is not None and issubclass(kind, self._ndarray):
+                if self._memmap is not None and issubclass(kind, self._memmap):
+                    return None  # lies in a file
+                return int(self._ndarray.nbytes.__get__(value))
+            if self._frame is not None and kind is self._frame:
+                return _frame_bytes(value)
+            if self._series is not None and kind is self._series:
+                return int(value.nbytes)
+            if kind.__module__.startswith(("tensorflow.", "keras.src.", "tf_keras.src.")):
+                return _tensor_bytes(value)
+        except Exception:
+            return None  # a half-made object; there is nothing to say about it
+        return None
+
+
+def _frame_bytes(frame: Any) -> int:
+    if frame.shape[1] <= _WIDE_COLUMNS:
+        return int(frame.memory_usage(index=False, deep=False).sum())
+    # Summing a wide frame column by column takes milliseconds.
+    return int(frame.shape[0]) * sum(int(getattr(d, "itemsize", 8)) for d in frame.dtypes)
+
+
+_TENSOR_KINDS = ("EagerTensor", "ResourceVariable", "Variable", "KerasVariable")
+
+
+def _tensor_bytes(value: Any) -> int | None:
+    if not any(kind.__name__ in _TENSOR_KINDS for kind in type(value).__mro__):
+        return None
+    sizes = [None if size is None else int(size) for size in tuple(value.shape)]
+    if None in sizes:
+        return None
+    width = _width(value.dtype)
+    return None if width is None else math.prod(s for s in sizes if s is not None) * width
+
+
+def _width(dtype: Any) -> int | None:
+    """Bytes of one element: a TensorFlow dtype knows, Keras 3 gives a name like ``bfloat16``."""
+    if not isinstance(dtype, str):
+        return int(dtype.size) or None
+    if dtype == "bool":
+        return 1
+    bits = re.match(r"[a-z]+(\d+)", dtype)  # float8_e4m3fn has 8
+    return max(1, int(bits[1]) // 8) if bits else None

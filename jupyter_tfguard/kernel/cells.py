@@ -1,0 +1,132 @@
+"""What each cell was, when it began and how it ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..shield import shield
+from .arrays import largest_arrays
+
+_HEAD_CHARACTERS = 80
+_REDACTED_CHARACTERS = 2000
+
+Emit = Callable[..., None]
+
+
+@dataclass
+class _Open:
+    """A running cell, and how deep code in it has called back into IPython."""
+
+    count: int | None
+    started: float
+    depth: int = 1
+
+
+class CellRecorder:
+    """Listens to IPython's events of one shell.
+
+    Args:
+        shell: The IPython shell.
+        emit: Called with the kind of an event and its fields.
+        rss_bytes: The kernel's resident memory now, None when unknown.
+        keep_text: Whether the head of the source is kept.
+        on_start, on_end: Called when a cell begins and when the last running one has ended.
+    """
+
+    def __init__(
+        self,
+        shell: Any,
+        emit: Emit,
+        rss_bytes: Callable[[], int | None],
+        *,
+        keep_text: bool,
+        on_start: Callable[[], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._shell = shell
+        self._emit = emit
+        self._rss_bytes = rss_bytes
+        self._keep_text = keep_text
+        self._on_start = on_start
+        self._on_end = on_end
+        self._open: dict[
+            int, _Open
+        ] = {}  # by thread: ipykernel's subshells run cells beside each other
+        # IPython raises its counter before the event in some versions and after the cell in others,
+        # so the number of the next cell is kept here.
+        self._next_count: int | None = getattr(shell, "execution_count", None)
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._shell.events.register("pre_run_cell", self._before)
+        self._shell.events.register("post_run_cell", self._after)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        for event, function in (("pre_run_cell", self._before), ("post_run_cell", self._after)):
+            if function in self._shell.events.callbacks.get(event, ()):
+                self._shell.events.unregister(event, function)
+
+    @shield("start of a cell")
+    def _before(self, info: Any = None) -> None:
+        thread = threading.get_ident()
+        running = self._open.get(thread)
+        if running is not None:
+            running.depth += 1
+            return
+        self._open[thread] = _Open(self._next_count, time.monotonic())
+        try:
+            self._emit(
+                "cell_start",
+                execution_count=self._next_count,
+                cell_id=self._cell_id(info),
+                head=_head(str(getattr(info, "raw_cell", ""))) if self._keep_text else None,
+                rss_bytes=self._rss_bytes(),
+            )
+        finally:
+            self._on_start()
+
+    @shield("end of a cell")
+    def _after(self, result: Any = None) -> None:
+        self._next_count = getattr(self._shell, "execution_count", None)
+        running = self._open.get(threading.get_ident())
+        # An empty cell ends without having begun, and so does the one that loaded us.
+        if running is None:
+            return
+        running.depth -= 1
+        if running.depth:
+            return
+        del self._open[threading.get_ident()]
+        error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
+        try:
+            self._emit(
+                "cell_end",
+                execution_count=running.count,
+                seconds=round(time.monotonic() - running.started, 6),
+                ok=error is None,
+                error=None if error is None else type(error).__name__,
+                arrays=largest_arrays(self._shell.user_ns),
+                rss_bytes=self._rss_bytes(),
+            )
+        finally:
+            if not self._open:
+                self._on_end()
+
+    def _cell_id(self, info: Any) -> str | None:
+        found = getattr(info, "cell_id", None)
+        if found is None:
+            parent = self._shell.kernel.get_parent("shell")
+            found = (parent.get("metadata") or {}).get("cellId")
+        return None if found is None else str(found)[:100]
+
+
+def _head(source: str) -> str:
+    """The first characters of a cell, secrets taken out before anything is cut off."""
+    from ..record.redact import redact  # its patterns take 2 ms to build: not at kernel start
+
+    text = redact(source.lstrip()[:_REDACTED_CHARACTERS]).rstrip()
+    return text if len(text) <= _HEAD_CHARACTERS else text[: _HEAD_CHARACTERS - 1] + "…"

@@ -1,0 +1,86 @@
+"""How an orderly end is told: ``quit`` by user code, a shutdown that was asked for, or the interpreter's own end.
+
+A death leaves no mark; that is how it is told from an end.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ..shield import shield, shielded
+
+Emit = Callable[..., None]
+_REQUEST = "shutdown_request"
+
+
+class Endings:
+    """Watches how this kernel is asked to end.
+
+    Args:
+        shell: The IPython shell, with its kernel.
+        emit: Called with the kind of an event and its fields.
+        on_exit: Called with the reason when the interpreter ends; not in forked children.
+    """
+
+    def __init__(self, shell: Any, emit: Emit, on_exit: Callable[[str], None]) -> None:
+        self._shell = shell
+        self._emit = emit
+        self._on_exit = on_exit
+        self._pid = os.getpid()
+        self._reason = "exit"
+        self._wrapped: list[tuple[dict[str, Any], Any, Any]] = []
+
+    def start(self) -> None:
+        """Begin to watch."""
+        # After ipykernel's own, so before it: it waits for a reader of fd 2 that we feed.
+        atexit.register(self._at_exit)
+        with shielded("watching for the kernel's shutdown"):
+            self._shell.observe(self._exit_now, "exit_now")
+            kernel = self._shell.kernel
+            for handlers in (kernel.control_handlers, kernel.shell_handlers):
+                self._wrap(handlers)
+
+    def stop(self) -> None:
+        """Watch no more."""
+        atexit.unregister(self._at_exit)
+        with shielded("watching for the kernel's shutdown"):
+            self._shell.unobserve(self._exit_now, "exit_now")
+            for handlers, ours, original in self._wrapped:
+                if handlers.get(_REQUEST) is ours:
+                    handlers[_REQUEST] = original
+        self._wrapped.clear()
+
+    def _wrap(self, handlers: dict[str, Any]) -> None:
+        original = handlers.get(_REQUEST)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def shutdown_request(stream: Any, ident: Any, parent: Any) -> Any:
+            self._requested(parent)
+            return original(stream, ident, parent)
+
+        handlers[_REQUEST] = shutdown_request
+        self._wrapped.append((handlers, shutdown_request, original))
+
+    @shield("noting a shutdown request")
+    def _requested(self, parent: Any) -> None:
+        self._reason = _REQUEST
+        restart = parent.get("content", {}).get("restart")
+        self._emit("exit_requested", how=_REQUEST, restart=restart)
+
+    @shield("noting quit")
+    def _exit_now(self, change: Any) -> None:
+        # A shutdown request sets exit_now as well, after it was noted above.
+        if change["new"] and self._reason != _REQUEST:
+            self._reason = "quit"
+            self._emit("exit_requested", how="quit", restart=None)
+
+    @shield("end of the kernel")
+    def _at_exit(self) -> None:
+        if os.getpid() == self._pid:
+            self._on_exit(self._reason)

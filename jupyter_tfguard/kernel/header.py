@@ -1,0 +1,123 @@
+"""What is known of this kernel at its start: the first lines of its recording."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Container
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .._version import __version__
+from ..places import WATCHER_VARIABLE
+from ..record.identity import ProcessIdentity
+
+_KERNEL_ID = re.compile(r"kernel-(.+)\.json")
+# Version numbers taken when these are found imported; nothing is imported for it.
+_LIBRARIES = ("tensorflow", "keras", "tf_keras", "numpy")
+
+
+def kernel_header(shell: Any) -> dict[str, Any]:
+    """The header's fields that stand from the start on; None what is not known."""
+    connection = _connection_file(shell)
+    return {
+        "kernel_id": kernel_id(connection),
+        "connection_file": None if connection is None else connection.name,
+        "notebook_path": os.environ.get("JPY_SESSION_NAME") or None,
+        "kernel_name": _kernel_name(connection),
+        "parent_pid": os.getppid(),
+        "watcher_pid": watcher_pid(),
+        "prefix": sys.prefix,
+        "cwd": _working_directory(),
+        "versions": {
+            "python": platform.python_version(),
+            "ipython": _module_version("IPython"),
+            "ipykernel": _module_version("ipykernel"),
+            "jupyter_tfguard": __version__,
+        },
+    }
+
+
+def _connection_file(shell: Any) -> Path | None:
+    application = getattr(shell.kernel, "parent", None)
+    name = getattr(application, "abs_connection_file", None) or getattr(
+        application, "connection_file", None
+    )
+    return Path(name) if isinstance(name, str) and name else None
+
+
+def kernel_id(connection: Path | None) -> str | None:
+    """The id that a Jupyter server gave: part of the connection file's name."""
+    match = _KERNEL_ID.fullmatch(connection.name) if connection is not None else None
+    return match[1] if match else None
+
+
+def _kernel_name(connection: Path | None) -> str | None:
+    if connection is not None:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            name = json.loads(connection.read_text(encoding="utf-8")).get("kernel_name")
+            return str(name) if name else None
+    return None
+
+
+def _working_directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None  # removed under us
+
+
+def watcher_pid() -> int | None:
+    """Process id of the server whose watcher looks after this kernel, as its environment tells."""
+    text = os.environ.get(WATCHER_VARIABLE, "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def watcher_alive() -> bool:
+    """True while that server runs."""
+    pid = watcher_pid()
+    identity = None if pid is None else ProcessIdentity.of(pid)
+    return identity is not None and identity.is_running()
+
+
+def library_versions(
+    just_imported: str | None = None, known: Container[str] = ()
+) -> dict[str, str]:
+    """Versions of the libraries that are imported now, of those a report names; those in `known` are left out.
+
+    Args:
+        just_imported: A module whose import calls us: complete, though Python has not said so yet.
+    """
+    found = {}
+    for name in _LIBRARIES:
+        module = sys.modules.get(name)
+        if module is None or name in known:
+            continue
+        if name != just_imported and is_being_imported(module):
+            continue
+        version = _module_version(name)
+        if version is not None:
+            found[name] = version
+    return found
+
+
+def is_being_imported(module: ModuleType) -> bool:
+    """True while the module's own code is still running."""
+    return bool(getattr(vars(module).get("__spec__"), "_initializing", False))
+
+
+def _module_version(name: str) -> str | None:
+    """The version a loaded module tells, otherwise the installed one; nothing is imported."""
+    version = vars(sys.modules[name]).get("__version__") if name in sys.modules else None
+    if isinstance(version, str):
+        return version
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

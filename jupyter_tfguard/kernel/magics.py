@@ -1,0 +1,87 @@
+"""``%tfguard``: what the guard knows, on one line typed in a cell."""
+
+# mypy: disable-error-code="untyped-decorator"
+# IPython's decorators have no types.
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..errors import TfGuardError
+from ..places import bundles_folder
+from ..record.bundle import BundleStore
+from ..shield import shield
+from .startup import current
+
+NAME = "tfguard"
+
+
+def tfguard(line: str) -> None:
+    """Show this kernel's memory against its limit, or why the last kernel died.
+
+    ``%tfguard [status]``, ``%tfguard why [--crash N]``
+    """
+    arguments = _parse(line)
+    if arguments.action == "why":
+        _why(arguments.crash)
+    else:
+        _status()
+
+
+def _parse(line: str) -> Any:
+    """Action and options; a wrong word is IPython's UsageError, with the usage."""
+    from IPython.core.magic_arguments import parse_argstring
+
+    return parse_argstring(_described(), line)
+
+
+@functools.cache
+def _described() -> Any:
+    # IPython builds the parser's help when it decorates: 5 ms that kernel start does without.
+    from IPython.core.magic_arguments import argument, magic_arguments
+
+    @magic_arguments()
+    @argument("action", nargs="?", choices=("status", "why"), default="status")
+    @argument("--crash", type=int, default=1, metavar="N", help="why: the N-th latest death")
+    def magic_tfguard(line: str) -> None:
+        """Show this kernel's memory against its limit, or why the last kernel died."""
+
+    return magic_tfguard
+
+
+@shield("%tfguard status")
+def _status() -> None:
+    from .status import status_text
+
+    session = current()
+    print("tfguard does not run here." if session is None else status_text(session))
+
+
+@shield("%tfguard why")
+def _why(number: int) -> None:
+    from ..report.text import render
+
+    store = BundleStore(bundles_folder())
+    entries = store.entries()
+    if not entries:
+        print("No kernel of yours has died on record: there is nothing to tell.")
+        return
+    if not 1 <= number <= len(entries):
+        kept = "is 1 death" if len(entries) == 1 else f"are {len(entries)} deaths"
+        print(f"There {kept} on record; the latest is --crash 1.")
+        return
+    try:
+        print(render(store.report(entries[number - 1]["id"])))
+    except TfGuardError as bad:
+        print(bad)
+
+
+def register(shell: Any) -> None:
+    """Make ``%tfguard`` known to the shell."""
+    shell.register_magic_function(tfguard, magic_kind="line", magic_name=NAME)
+
+
+def unregister(shell: Any) -> None:
+    """Take ``%tfguard`` out again."""
+    shell.magics_manager.magics["line"].pop(NAME, None)

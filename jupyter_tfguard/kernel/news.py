@@ -1,0 +1,104 @@
+"""Deaths of earlier kernels: reported where no watcher did, and told of at the first cell, once.
+
+It happens in threads of its own: a cell waits a moment for them once, never for a file.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from ..config import TfGuard
+from ..places import bundles_folder, recordings_folder
+from ..record.bundle import BundleStore
+from ..record.identity import ProcessIdentity
+from ..record.recording import unclaimed_name
+from ..shield import shielded
+from .header import watcher_alive
+
+_WAIT_SECONDS = 0.25
+
+
+class News:
+    """What the user of this kernel should hear of earlier ones.
+
+    Args:
+        settings: The options.
+        kernel_id, notebook_path: Whose death is of interest here.
+    """
+
+    def __init__(self, settings: TfGuard, kernel_id: str | None, notebook_path: str | None) -> None:
+        self._settings = settings
+        self._kernel_id = kernel_id
+        self._notebook_path = notebook_path
+        self._lines: list[str] = []
+        self._reported = threading.Event()
+        self._ready = threading.Event()
+        self._asked = False
+        self._told = False
+
+    def start(self) -> None:
+        """Report kernels that died unwatched, in the background; a living watcher does that itself."""
+        if watcher_alive() or not has_dead_recordings():
+            self._reported.set()
+        else:
+            threading.Thread(target=self._report, name="tfguard-reports", daemon=True).start()
+
+    def at_cell(self) -> None:
+        """At the start of a cell: print the lines. What is not ready now is told at a later cell."""
+        if self._told:
+            return
+        wait = 0.0
+        if not self._asked:
+            if not self._settings.announce_last_death or (
+                self._reported.is_set() and not _any_bundle()
+            ):
+                self._told = True
+                return
+            self._asked = True
+            wait = _WAIT_SECONDS
+            threading.Thread(target=self._ask, name="tfguard-news", daemon=True).start()
+        if self._ready.wait(wait):
+            self._told = True
+            for line in self._lines:
+                print(line)
+
+    def _report(self) -> None:
+        try:
+            with shielded("reports of kernels that died unwatched"):
+                from ..report.publish import report_orphans
+
+                report_orphans(recordings_folder(), BundleStore(bundles_folder()), self._settings)
+        finally:
+            self._reported.set()
+
+    def _ask(self) -> None:
+        self._reported.wait()
+        try:
+            with shielded("telling of the last death"):
+                from ..report.announce import announcement
+
+                store = BundleStore(bundles_folder())
+                self._lines = announcement(store, self._kernel_id, self._notebook_path)
+        finally:
+            self._ready.set()
+
+
+def has_dead_recordings() -> bool:
+    """True when a recording lies there whose kernel, or whose claimer, does not run any more."""
+    try:
+        names = os.listdir(recordings_folder())
+    except OSError:
+        return False
+    for name in names:
+        identity = ProcessIdentity.from_folder_name(unclaimed_name(name) or name)
+        if identity is not None and not identity.is_running():
+            return True
+    return False
+
+
+def _any_bundle() -> bool:
+    try:
+        return bool(os.listdir(bundles_folder()))
+    except OSError:
+        return False

@@ -1,0 +1,84 @@
+"""The kernel's own samples, for places where no watcher looks at it from outside.
+
+A thread in the kernel is blind while native code holds the GIL; a watcher's samples are better where there is one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from ..metrics import Sample
+from ..sampler import Sampler
+from ..shield import note_problem
+
+_STOP_SECONDS = 2.0
+_FIRST_SECONDS = 0.05
+
+
+class Pulse:
+    """A thread that samples, fast while a cell runs, slowly otherwise.
+
+    Args:
+        sampler: Owned from here on.
+        busy_hertz, idle_hertz: Samples a second.
+        on_sample: Given each sample, in the thread.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        busy_hertz: float,
+        idle_hertz: float,
+        on_sample: Callable[[Sample], None],
+    ) -> None:
+        self._sampler = sampler
+        self._busy_seconds = 1.0 / busy_hertz
+        self._idle_seconds = 1.0 / idle_hertz
+        self._on_sample = on_sample
+        self._busy = False
+        self._stopping = False
+        self._change = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tfguard-pulse", daemon=True)
+        self.latest: Sample | None = None
+
+    def start(self) -> None:
+        """Begin to sample."""
+        self._thread.start()
+
+    def set_busy(self, busy: bool) -> None:
+        """Tell that a cell has begun, or that the last one has ended."""
+        self._busy = busy
+        if busy:
+            self._change.set()
+
+    def stop(self) -> None:
+        """Take no more samples."""
+        self._stopping = True
+        self._change.set()
+        self._thread.join(_STOP_SECONDS)
+        if not self._thread.is_alive():
+            self._sampler.close()
+
+    def _run(self) -> None:
+        # The first sample costs some milliseconds: not in the middle of the kernel's start.
+        self._change.wait(_FIRST_SECONDS)
+        while not self._stopping:
+            try:
+                self.latest = self._sampler.tick()
+                self._on_sample(self.latest)
+            except Exception as error:
+                note_problem("sampling in the kernel", error)
+                return
+            self._sleep(time.monotonic())
+
+    def _sleep(self, sampled: float) -> None:
+        """Until the next sample is due; a cell that begins brings it forward, but never beyond the busy rate."""
+        while not self._stopping:
+            pause = self._busy_seconds if self._busy else self._idle_seconds
+            left = sampled + pause - time.monotonic()
+            if left <= 0:
+                return
+            if self._change.wait(left):
+                self._change.clear()

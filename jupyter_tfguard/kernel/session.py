@@ -1,0 +1,300 @@
+"""Everything the guard does in one kernel, begun together and undone together. What fails is left out and noted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ..collectors.cgroup import CgroupCollector
+from ..collectors.host import HostCollector
+from ..collectors.process import ProcessCollector
+from ..config import TfGuard
+from ..errors import SourceUnavailable, TfGuardError
+from ..metrics import Sample
+from ..places import recordings_folder
+from ..record.identity import ProcessIdentity
+from ..record.recording import Recording
+from ..record.spool import StderrSpool
+from ..sampler import Collector, Sampler
+from ..shield import note_problem, shielded
+from ..training.growth import Growth, GrowthSetting
+from .cells import CellRecorder
+from .endings import Endings
+from .faults import FaultFiles
+from .header import kernel_header, library_versions, watcher_alive
+from .import_hook import ImportHook
+from .news import News
+from .pulse import Pulse
+
+if TYPE_CHECKING:
+    from ..training.attach import TrainingRecorder
+    from ..training.progress import FitProgress
+
+
+class GuardSession:
+    """The guard of this kernel.
+
+    Args:
+        shell: The IPython shell, with its kernel.
+        settings: The options.
+    """
+
+    def __init__(self, shell: Any, settings: TfGuard) -> None:
+        self.shell = shell
+        self.settings = settings
+        self.problems: list[str] = []
+        self.growth: Growth | None = None  # None until TensorFlow is imported
+        self.recording: Recording | None = None
+        self.pulse: Pulse | None = None
+        self._growth_setting = GrowthSetting(os.environ, wanted=settings.set_memory_growth)
+        self._training: TrainingRecorder | None = None  # None until Keras is imported
+        self._faults: FaultFiles | None = None
+        self._spool: StderrSpool | None = None
+        self._process: ProcessCollector | None = None
+        self._faulthandler_state = "off"
+        self._known_versions: dict[str, str] = {}
+        self._news = News(settings, None, None)
+        self._cells = CellRecorder(
+            shell,
+            self.emit,
+            self.rss_bytes,
+            keep_text=settings.record_cell_text,
+            on_start=self._cell_starts,
+            on_end=self._cells_end,
+        )
+        self._hook = ImportHook(
+            {
+                "tensorflow": self._tensorflow_imported,
+                "keras": self._keras_imported,
+                "tf_keras": self._keras_imported,
+            }
+        )
+        self._endings = Endings(shell, self.emit, self._at_exit)
+
+    # --- beginning
+
+    def start(self) -> None:
+        """Begin. Memory growth comes first: it matters most, and needs nothing else."""
+        with self._part("memory growth"):
+            self._growth_setting.set()
+        sampler = Sampler(_collectors(os.getpid()))
+        with self._part("memory of this process"):
+            self._process = ProcessCollector(os.getpid())
+        with self._part("recording"):
+            self._start_recording(sampler)
+        with self._part("samples"):
+            pulse = Pulse(
+                sampler, self.settings.busy_hertz, self.settings.idle_hertz, self._sampled
+            )
+            pulse.start()
+            self.pulse = pulse
+        with self._part("cells"):
+            self._cells.start()
+        with self._part("imports"):
+            self._hook.install()
+        with self._part("end of the kernel"):
+            self._endings.start()
+        with self._part("reports of earlier kernels"):
+            self._news.start()
+        if self.recording is not None:
+            self._write_guard_state()
+
+    def _start_recording(self, sampler: Sampler) -> None:
+        header = kernel_header(self.shell)
+        self._news = News(self.settings, header["kernel_id"], header["notebook_path"])
+        identity = ProcessIdentity.of(os.getpid())
+        if identity is None:
+            raise SourceUnavailable("The start time of this process cannot be read.")
+        self.recording = recording = Recording(
+            recordings_folder(), identity, header | {"guard": self._guard_state()}, sampler.metrics
+        )
+        with self._part("stacks of fatal signals"):
+            self._faults = FaultFiles(recording.folder)
+            self._faulthandler_state = self._faults.start()
+        if self.settings.keep_native_stderr:
+            with self._part("native text"):
+                spool = StderrSpool(recording.folder, self._problem)
+                spool.start()
+                self._spool = spool
+
+    @contextlib.contextmanager
+    def _part(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except SourceUnavailable as absent:
+            self.problems.append(str(absent))  # this system does not have it; no failure of ours
+        except Exception as error:
+            note_problem(f"kernel start: {name}", error)
+            self.problems.append(
+                str(error) if isinstance(error, TfGuardError) else f"{name}: {error}"
+            )
+
+    # --- what happens meanwhile
+
+    def emit(self, kind: str, **fields: Any) -> None:
+        """Put an event into the journal."""
+        if self.recording is not None:
+            self.recording.event(kind, **fields)
+
+    def rss_bytes(self) -> int | None:
+        """Resident memory of this kernel now; None when unknown."""
+        value = self.memory().get("process.rss_bytes")
+        return None if value is None else int(value)
+
+    def memory(self) -> dict[str, float]:
+        """The metrics of this process now."""
+        if self._process is None:
+            return {}
+        try:
+            return self._process.collect()
+        except SourceUnavailable:
+            return {}
+
+    def refresh_growth(self) -> None:
+        """Look at memory growth again: the user's own calls may have come since. Tells only of a change."""
+        if "tensorflow" not in sys.modules:
+            return
+        found = self._growth_setting.state()
+        if found == self.growth:
+            return
+        self.growth = found
+        self.emit("growth", state=found.state, text=found.text)
+        self._write_guard_state()
+
+    @property
+    def progress(self) -> FitProgress | None:
+        """The newest fit, running or ended; None when there was none."""
+        return None if self._training is None else self._training.board.current
+
+    @property
+    def growth_came_late(self) -> bool:
+        """True when TensorFlow had its GPUs before growth could be set."""
+        return self._growth_setting.came_late
+
+    def _cell_starts(self) -> None:
+        if self.pulse is not None:
+            self.pulse.set_busy(True)
+        self._news.at_cell()
+
+    def _cells_end(self) -> None:
+        if self.pulse is not None:
+            self.pulse.set_busy(False)
+        self.refresh_growth()
+        self._write_versions()
+
+    def _sampled(self, sample: Sample) -> None:
+        if self.recording is not None:
+            self.recording.sample(sample)
+        if self._training is not None:
+            self._training.tick()
+
+    def _write_progress(self, record: dict[str, Any]) -> None:
+        if self.recording is not None:
+            self.recording.set_progress(record)
+
+    def _tensorflow_imported(self, module: ModuleType) -> None:
+        self._imported("tensorflow")
+        self.refresh_growth()
+
+    def _keras_imported(self, module: ModuleType) -> None:
+        self._imported(module.__name__)
+        if self._training is None:
+            from ..training.attach import TrainingRecorder
+            from ..training.progress import ProgressBoard
+
+            board = ProgressBoard(self._write_progress)
+            self._training = TrainingRecorder(self.emit, board, self.rss_bytes)
+        self._training.attach(module)
+
+    def _imported(self, name: str) -> None:
+        self._write_versions(name)
+        self.emit("import", module=name, version=self._known_versions.get(name))
+
+    def _write_versions(self, just_imported: str | None = None) -> None:
+        found = library_versions(just_imported, known=self._known_versions)
+        if found and self.recording is not None:
+            self._known_versions |= found
+            versions = {**self.recording.header["versions"], **self._known_versions}
+            self.recording.write_header({"versions": versions})
+
+    def _problem(self, text: str) -> None:
+        note_problem("kernel", text)
+        self.problems.append(text)
+        self._write_guard_state()
+
+    def _guard_state(self) -> dict[str, Any]:
+        growth = self.growth
+        return {
+            "growth": None if growth is None else {"state": growth.state, "text": growth.text},
+            "faulthandler": self._faulthandler_state,
+            "stderr": self._spool is not None and self._spool.running,
+            "problems": list(self.problems),
+        }
+
+    def _write_guard_state(self) -> None:
+        if self.recording is not None:
+            self.recording.write_header({"guard": self._guard_state()})
+
+    # --- end
+
+    def unload(self) -> None:
+        """Undo everything, and leave no recording: from here on the kernel is not guarded."""
+        self._stop()
+        self._growth_setting.undo()
+        if self.recording is not None:
+            self.recording.end("unload")
+            self.recording.remove()
+            self.recording = None
+
+    def _at_exit(self, reason: str) -> None:
+        self._stop()
+        if self.recording is None:
+            return
+        self.recording.end(reason)
+        if watcher_alive():
+            self.recording.close()  # the watcher reads the mark, and clears away
+        else:
+            self.recording.remove()
+        self.recording = None
+
+    def _stop(self) -> None:
+        """End every part; one that fails does not keep the others."""
+        parts = (self.pulse, self._spool, self._faults)
+        stops: list[Callable[[], None]] = [
+            self._endings.stop,
+            self._hook.uninstall,
+            self._cells.stop,
+            *(part.stop for part in parts if part is not None),
+        ]
+        if self._training is not None:
+            stops.append(self._training.detach)
+        if self._process is not None:
+            stops.append(self._process.close)
+        for stop in stops:
+            with shielded("unloading"):
+                stop()
+        self.pulse = self._spool = self._faults = self._process = None
+
+    def leave_child(self) -> None:
+        """In a forked child: undo what reaches into it, and never touch the parent's recording again."""
+        recording, self.recording = self.recording, None
+        self.pulse = self._process = None
+        if self._training is not None:
+            self._training.silence()
+        self._hook.uninstall()
+        if self._faults is not None:
+            self._faults.leave_child()
+        if recording is not None:
+            recording.close()  # this process's copies of the descriptors
+
+
+def _collectors(pid: int) -> list[Collector]:
+    found: list[Collector] = []
+    for make in (lambda: ProcessCollector(pid), HostCollector, lambda: CgroupCollector(pid)):
+        with contextlib.suppress(SourceUnavailable):
+            found.append(make())
+    return found

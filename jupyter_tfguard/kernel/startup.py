@@ -1,0 +1,144 @@
+"""Starts the guard in a kernel, once: by the startup file, quietly, or by ``%load_ext tfguard``."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+from typing import Any
+
+from ..config import TfGuard, load_settings
+from ..errors import SettingsUnreadable
+from ..places import DISABLE_VARIABLE, disabled_by_environment, user_settings_file
+from ..shield import note_problem, shield, shielded
+from .session import GuardSession
+
+# IPython knows the extension by both names.
+NAMES = ("tfguard", "jupyter_tfguard")
+
+_session: GuardSession | None = None
+_session_pid = 0
+_fork_hook_registered = False
+
+
+def current() -> GuardSession | None:
+    """The guard of this kernel; None when there is none, and in forked children."""
+    return _session if os.getpid() == _session_pid else None
+
+
+def is_kernel(shell: Any) -> bool:
+    """True for the shell of a Jupyter kernel; False in a terminal."""
+    return getattr(shell, "kernel", None) is not None
+
+
+@shield("kernel start")
+def autostart(shell: Any) -> None:
+    """Start the guard without a word, unless it is switched off or runs already."""
+    if is_kernel(shell):
+        start(shell)
+
+
+def start(shell: Any) -> GuardSession | None:
+    """The guard of this kernel, started if need be; None when it is switched off."""
+    global _session, _session_pid
+    running = current()
+    if running is not None:
+        return running
+    settings = read_settings(shell)
+    if not settings.active:
+        return None
+    session = GuardSession(shell, settings)
+    # Before it starts: a callback of its own may ask for it.
+    _session, _session_pid = session, os.getpid()
+    session.start()
+    _register_fork_hook()
+    with shielded("magics"):
+        from .magics import register
+
+        register(shell)
+    with shielded("extension names"):
+        _enter(shell)
+    return session
+
+
+def stop(shell: Any) -> None:
+    """Undo everything, if the guard runs."""
+    global _session
+    session = current()
+    _session = None
+    with shielded("extension names"):
+        _leave(shell)
+    with shielded("magics"):
+        from .magics import unregister
+
+        unregister(shell)
+    if session is not None:
+        session.unload()
+
+
+def read_settings(shell: Any) -> TfGuard:
+    """The options; the defaults, with a note, when the user's file cannot be read."""
+    try:
+        return load_settings(shell)
+    except SettingsUnreadable as bad:
+        note_problem("settings", str(bad))
+        return TfGuard()
+
+
+def why_off(shell: Any) -> str | None:
+    """What switches the guard off, and how to have it back; None when nothing does."""
+    if disabled_by_environment():
+        return f"{DISABLE_VARIABLE} is set in the environment. Remove it and restart Jupyter to enable it"
+    if read_settings(shell).enabled:
+        return None
+    try:
+        by_shell = shell.config.TfGuard.get("enabled") is False
+    except AttributeError:
+        by_shell = False
+    if by_shell:
+        return "IPython's configuration says c.TfGuard.enabled = False. Remove that line and restart the kernel to enable it"
+    return f"TfGuard.enabled is false in {user_settings_file()}. Set it to true and restart the kernel to enable it"
+
+
+def _register_fork_hook() -> None:
+    global _fork_hook_registered
+    if not _fork_hook_registered and hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_in_child)
+        _fork_hook_registered = True
+
+
+@shield("forked child")
+def _in_child() -> None:
+    # The session's pid is the parent's, so current() does not know it any more.
+    if _session is not None and os.getpid() != _session_pid:
+        _session.leave_child()
+
+
+def _enter(shell: Any) -> None:
+    """Let IPython's ``%unload_ext`` and ``%load_ext`` reach us although the startup file did the loading.
+
+    IPython answers a second ``%load_ext`` itself ("already loaded"); a user who types it wants to know the state.
+    """
+    manager = shell.extension_manager
+    for name in NAMES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+            manager.loaded.add(name)
+    original = manager.load_extension
+
+    def load_extension(module_str: str) -> Any:
+        if module_str in NAMES and module_str in manager.loaded:
+            from .extension import load
+
+            return load(shell)
+        return original(module_str)
+
+    if "load_extension" not in vars(manager):
+        manager.load_extension = load_extension
+
+
+def _leave(shell: Any) -> None:
+    manager = shell.extension_manager
+    for name in NAMES:
+        manager.loaded.discard(name)
+    vars(manager).pop("load_extension", None)

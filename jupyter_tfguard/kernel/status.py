@@ -1,0 +1,122 @@
+"""The guard's state in words: the line of ``%load_ext tfguard`` and the lines of ``%tfguard status``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from .._version import __version__
+from ..places import bundles_folder
+from ..record.bundle import BundleStore
+from ..training.growth import TOO_LATE_FIX
+from ..units import human_bytes, human_seconds
+from .header import watcher_alive
+from .session import GuardSession
+
+_SERVER_WORDS = (
+    "jupyter-lab",
+    "jupyter-server",
+    "jupyter-notebook",
+    "jupyterhub",
+    "jupyterlab",
+    "jupyter_server",
+)
+
+
+def state_line(session: GuardSession) -> str:
+    """One line: whether the kernel is guarded, and what is missing."""
+    session.refresh_growth()
+    known = []
+    if session.growth is not None and session.growth.state != "too_late":
+        known.append(session.growth.text)
+    missing = []
+    if session.recording is None:
+        known.append("nothing is recorded")
+    if watcher_alive():
+        known.append("watched by the Jupyter server")
+    elif _under_server():
+        missing.append("server part not loaded: restart Jupyter, then reload this page.")
+    else:
+        known.append("no Jupyter server watches it")
+    if session.growth_came_late:
+        missing.append(
+            f"Memory growth came too late, TensorFlow has its GPUs already: {TOO_LATE_FIX}."
+        )
+    if session.problems:
+        missing.append(f"Problem: {session.problems[0].rstrip('.')}.")
+    inside = f" ({'; '.join(known)})" if known else ""
+    missing_text = "".join(f" {sentence[0].upper()}{sentence[1:]}" for sentence in missing)
+    return f"tfguard {__version__}: guarding this kernel{inside}.{missing_text}"
+
+
+def status_text(session: GuardSession) -> str:
+    """Memory against its limit, guard, training, last death."""
+    lines = [state_line(session), f"Memory: {_memory(session)}"]
+    lines += [f"Problem: {problem}" for problem in session.problems[1:]]
+    training = _training(session)
+    if training:
+        lines.append(training)
+    lines.append(_last_death())
+    return "\n".join(lines)
+
+
+def _memory(session: GuardSession) -> str:
+    sample = session.pulse.latest if session.pulse is not None else None
+    values = dict(sample.values) if sample is not None else {}
+    values |= session.memory()
+    rss, peak = values.get("process.rss_bytes"), values.get("process.peak_bytes")
+    text = human_bytes(rss)
+    limit, name = values.get("cgroup.limit_bytes"), "container limit"
+    if limit is None:
+        limit, name = values.get("host.total_bytes"), "machine memory"
+    if limit is not None:
+        text += f" of {human_bytes(limit)} ({name})"
+    if rss is not None and limit:
+        text += f", {100 * rss / limit:.0f} %"
+    used = values.get("cgroup.used_bytes")
+    if name == "container limit" and used is not None:
+        text += f"; whole container {human_bytes(used)}"
+    available = values.get("host.available_bytes")
+    if available is not None:
+        text += f"; machine has {human_bytes(available)} available"
+    return text + (f"; highest so far {human_bytes(peak)}" if peak is not None else "")
+
+
+def _training(session: GuardSession) -> str | None:
+    progress = session.progress
+    if progress is None:
+        return None
+    parts = [f"{progress.what} of {progress.model_name or 'a model'}"]
+    if progress.epoch is not None:
+        parts.append(
+            f"epoch {progress.epoch}" + (f" of {progress.epochs}" if progress.epochs else "")
+        )
+    if progress.step is not None:
+        parts.append(f"step {progress.step}" + (f" of {progress.steps}" if progress.steps else ""))
+    if progress.batch_size is not None:
+        parts.append(f"batch size {progress.batch_size}")
+    if progress.ended is not None:
+        parts.append(f"took {human_seconds(progress.ended - progress.started)}")
+    return ("Training: " if progress.active else "Last training: ") + ", ".join(parts)
+
+
+def _last_death() -> str:
+    entries = BundleStore(bundles_folder()).entries()
+    if not entries:
+        return "Last death: none on record"
+    newest = entries[0]
+    return f"Last death: {newest.get('died_at', '')[:16].replace('T', ' ')} UTC, {newest.get('title')} %tfguard why tells more."
+
+
+def _under_server() -> bool:
+    """True when a Jupyter server started this kernel. Source: its session variable, else the parent's command line."""
+    if os.environ.get("JPY_SESSION_NAME"):
+        return True
+    if sys.platform != "linux":
+        return False
+    try:
+        command = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return False
+    return any(word in command for word in _SERVER_WORDS)

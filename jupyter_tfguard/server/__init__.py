@@ -1,0 +1,1 @@
+"""The part that runs in Jupyter Server."""

@@ -1,0 +1,312 @@
+"""Which kernels this server runs, and which of their ends were accidents.
+
+Works with every kernel manager: once a second the list of kernels and their processes is compared with what is watched;
+events and restart callbacks only make it faster. All of it runs on the event loop, and nothing of it waits for a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from jupyter_client.provisioning import LocalProvisioner
+from jupyter_core.utils import ensure_async
+
+from ..errors import SourceUnavailable
+from ..record.identity import ProcessIdentity
+from ..shield import note_problem, shielded
+from ..watch.watcher import Watcher
+from ..watch.witness import Kernel, Witness
+from .state import REMOTE, STARTING, KernelView
+
+_RECONCILE_SECONDS = 1.0
+_PATHS_SECONDS = 5.0
+_PROVISIONER_WAIT_SECONDS = 3.0
+_START_SECONDS = 60.0
+_REMEMBERED_ENDS = 1000
+_KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
+
+
+class _Tracked:
+    """A kernel id, the process behind it now, and what was hung onto both."""
+
+    def __init__(self, kernel: Kernel, manager: Any) -> None:
+        self.kernel = kernel
+        self.manager = manager
+        self.since = time.monotonic()
+        self.witness: Witness | None = None
+        self.reader: int | None = None
+        self.reason: str | None = STARTING
+        self.callbacks: list[tuple[Callable[[], None], str]] = []
+
+
+class KernelTracker:
+    """Keeps the watcher's list equal to the server's.
+
+    Args:
+        serverapp: The Jupyter server.
+        watcher: Does the watching.
+        on_asked_end: Called with a process that ended because it was asked to.
+    """
+
+    def __init__(
+        self,
+        serverapp: Any,
+        watcher: Watcher,
+        on_asked_end: Callable[[ProcessIdentity], None],
+    ) -> None:
+        self._app = serverapp
+        self._watcher = watcher
+        self._on_asked_end = on_asked_end
+        self._tracked: dict[str, _Tracked] = {}
+        self._ended: deque[ProcessIdentity] = deque(maxlen=_REMEMBERED_ENDS)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._paths_next = 0.0
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin; to be called on the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        with contextlib.suppress(Exception):  # a server without this schema: the list alone will do
+            self._app.event_logger.add_listener(
+                schema_id=_KERNEL_ACTIONS, listener=self._on_kernel_action
+            )
+        self._task = self._loop.create_task(self._reconcile_forever())
+
+    async def stop(self) -> None:
+        """End; kernels that end from here on make no report."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        with contextlib.suppress(Exception):
+            self._app.event_logger.remove_listener(listener=self._on_kernel_action)
+        for kernel_id in list(self._tracked):
+            self._untrack(kernel_id)
+
+    async def _on_kernel_action(self, logger: Any, schema_id: str, data: dict[str, Any]) -> None:
+        self._wake.set()
+
+    async def _reconcile_forever(self) -> None:
+        while True:
+            with shielded("watching the server's kernels"):
+                self.reconcile()
+                await self._read_paths()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _RECONCILE_SECONDS)
+            self._wake.clear()
+
+    # --- the list ------------------------------------------------------------------------------------------------
+
+    def reconcile(self) -> None:
+        """Compare the server's kernels with what is watched, and follow."""
+        ids = list(self._app.kernel_manager.list_kernel_ids())
+        for kernel_id in [k for k in self._tracked if k not in ids]:
+            self._untrack(kernel_id)
+        for kernel_id in ids:
+            try:
+                manager = self._app.kernel_manager.get_kernel(kernel_id)
+            except (
+                Exception
+            ):  # it left the list just now; the managers raise KeyError or an HTTP error
+                continue
+            tracked = self._tracked.get(kernel_id)
+            if tracked is None or tracked.manager is not manager:
+                if tracked is not None:
+                    self._untrack(kernel_id)
+                tracked = self._tracked[kernel_id] = self._new(kernel_id, manager)
+            self._follow(tracked)
+
+    def _new(self, kernel_id: str, manager: Any) -> _Tracked:
+        kernel = Kernel(
+            kernel_id,
+            kernel_name=getattr(manager, "kernel_name", None) or None,
+            is_busy=lambda: _is_busy(manager, tracked.since),
+            is_ending=lambda: bool(getattr(manager, "shutting_down", False)),
+        )
+        tracked = _Tracked(kernel, manager)
+
+        def died() -> None:
+            with shielded("a kernel that its restarter found dead"):
+                self._ended_by_accident(tracked)
+
+        # Where there is no pidfd this is the first to know, and it knows the return code.
+        for event in ("restart", "dead"):
+            with contextlib.suppress(Exception):  # remote managers have no restarter
+                manager.add_restart_callback(died, event)
+                tracked.callbacks.append((died, event))
+        return tracked
+
+    def _follow(self, tracked: _Tracked) -> None:
+        pid, reason = self._process(tracked)
+        if pid is None:
+            tracked.reason = reason
+            if tracked.witness is not None and not tracked.witness.handle.is_running():
+                self._ended_now(tracked)
+            return
+        identity = ProcessIdentity.of(pid)
+        if tracked.witness is not None:
+            if tracked.witness.identity == identity:
+                return
+            self._ended_now(tracked)
+        # Between a death and the restart the old process is still there, as a zombie that accepts a pidfd.
+        if identity is None or identity in self._ended:
+            return
+        try:
+            witness = self._watcher.watch(pid, tracked.kernel)
+        except SourceUnavailable:
+            return
+        tracked.witness, tracked.reason = witness, None
+        descriptor = witness.handle.fileno()
+        if descriptor is not None and self._loop is not None:
+            with contextlib.suppress(NotImplementedError, OSError):
+                self._loop.add_reader(descriptor, self._on_pidfd, tracked)
+                tracked.reader = descriptor
+
+    def _process(self, tracked: _Tracked) -> tuple[int | None, str | None]:
+        """Process id of the kernel; without one, why it cannot be watched here."""
+        provisioner = getattr(tracked.manager, "provisioner", None)
+        pid = getattr(provisioner, "pid", None)
+        process = getattr(provisioner, "process", None)
+        if isinstance(pid, int) and pid > 0:
+            # A provisioner of another kind may give the id of a process on another machine.
+            if isinstance(provisioner, LocalProvisioner) or getattr(process, "pid", None) == pid:
+                return pid, None
+            return None, REMOTE
+        waited = time.monotonic() - tracked.since
+        return None, STARTING if waited < _PROVISIONER_WAIT_SECONDS else REMOTE
+
+    # --- ends ----------------------------------------------------------------------------------------------------
+
+    def _on_pidfd(self, tracked: _Tracked) -> None:
+        with shielded("the end of a kernel"):
+            self._ended_now(tracked)
+
+    def gone(self, witness: Witness) -> None:
+        """The sampler found a process ended that has no pidfd. May be called from any thread."""
+
+        def check() -> None:
+            with shielded("the end of a kernel"):
+                for tracked in self._tracked.values():
+                    if tracked.witness is witness:
+                        self._ended_now(tracked)
+
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed
+                self._loop.call_soon_threadsafe(check)
+
+    def _ended_now(self, tracked: _Tracked) -> None:
+        witness = tracked.witness
+        if witness is None:
+            return
+        if witness.was_asked_to_end() or tracked.kernel.kernel_id not in self._tracked:
+            self._detach(tracked)
+            self._ended.append(witness.identity)
+            self._watcher.drop(witness)
+            self._on_asked_end(witness.identity)
+        else:
+            self._ended_by_accident(tracked)
+
+    def _ended_by_accident(self, tracked: _Tracked) -> None:
+        witness = tracked.witness
+        if witness is None or witness.identity in self._ended:
+            return
+        self._detach(tracked)
+        self._ended.append(witness.identity)
+        self._watcher.ended(witness, lambda: _returncode(tracked.manager, witness.identity.pid))
+
+    def _detach(self, tracked: _Tracked) -> None:
+        if tracked.reader is not None and self._loop is not None:
+            self._loop.remove_reader(tracked.reader)
+        tracked.reader = None
+        tracked.witness = None
+        tracked.reason = STARTING
+
+    def _untrack(self, kernel_id: str) -> None:
+        tracked = self._tracked.pop(kernel_id)
+        witness = tracked.witness
+        for callback, event in tracked.callbacks:
+            with contextlib.suppress(Exception):
+                tracked.manager.remove_restart_callback(callback, event)
+        if witness is not None:
+            self._detach(tracked)
+            self._watcher.drop(witness)
+            if not witness.identity.is_running():
+                self._ended.append(witness.identity)
+                self._on_asked_end(witness.identity)
+
+    # --- for the panel -------------------------------------------------------------------------------------------
+
+    def views(self) -> list[KernelView]:
+        """All kernels of the server."""
+        return [_view(tracked) for tracked in self._tracked.values()]
+
+    def view(self, kernel_id: str) -> KernelView | None:
+        """One kernel; None when the server has none of this id."""
+        tracked = self._tracked.get(kernel_id)
+        return _view(tracked) if tracked else None
+
+    async def _read_paths(self) -> None:
+        """Learn the notebooks' paths from the server's sessions, every few seconds, sooner for a new kernel."""
+        now = time.monotonic()
+        young = any(
+            t.kernel.notebook_path is None and now - t.since < 2 * _PATHS_SECONDS
+            for t in self._tracked.values()
+        )
+        if not self._tracked or (now < self._paths_next and not young):
+            return
+        self._paths_next = now + _PATHS_SECONDS
+        try:
+            sessions = await ensure_async(self._app.session_manager.list_sessions())
+        except Exception as bad:  # another session manager, or a kernel that left in between
+            note_problem("reading the server's sessions", bad)
+            return
+        for session in sessions:
+            tracked = self._tracked.get(str((session.get("kernel") or {}).get("id")))
+            if tracked is not None and session.get("type") != "console":
+                tracked.kernel.notebook_path = session.get("path") or None
+
+
+def _view(tracked: _Tracked) -> KernelView:
+    return KernelView(
+        kernel=tracked.kernel,
+        execution_state=_execution_state(tracked.manager),
+        language=_language(tracked.manager),
+        witness=tracked.witness,
+        unwatched_reason=tracked.reason,
+    )
+
+
+def _execution_state(manager: Any) -> str:
+    state = getattr(manager, "execution_state", None)
+    return state if isinstance(state, str) and state else "unknown"
+
+
+def _returncode(manager: Any, pid: int) -> int | None:
+    """What the kernel's starter knows of its end. Popen keeps it, so nobody who asks later misses it."""
+    process = getattr(getattr(manager, "provisioner", None), "process", None)
+    if process is None or getattr(process, "pid", None) != pid:
+        return None
+    found = process.poll()
+    return found if isinstance(found, int) else None
+
+
+def _is_busy(manager: Any, since: float) -> bool:
+    state = _execution_state(manager)
+    # A kernel that nobody has talked to yet stays "starting" for ever.
+    if state == "starting":
+        return time.monotonic() - since < _START_SECONDS
+    return state not in ("idle", "dead")
+
+
+def _language(manager: Any) -> str | None:
+    # The specification as it was loaded to start the kernel; asking for `kernel_spec` could read files.
+    language = getattr(getattr(manager, "_kernel_spec", None), "language", None)
+    return language if isinstance(language, str) and language else None

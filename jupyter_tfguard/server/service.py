@@ -1,0 +1,173 @@
+"""Everything the extension runs in a server, put together: watcher, reports, GPUs, and what the routes answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import Any, Protocol
+
+from ..config import TfGuard
+from ..places import DISABLE_VARIABLE, bundles_folder, disabled_by_environment, recordings_folder
+from ..record.bundle import BundleStore
+from ..record.identity import ProcessIdentity
+from ..shield import note_problem, shielded
+from ..watch.gpu_helper import GpuHelper, Gpus
+from ..watch.watcher import Watcher
+from .kernels import KernelTracker
+from .reporter import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, Reporter, event_data
+from .state import KernelView, gpus_state, history, kernel_state, other_kernel
+
+DISABLED = "tfguard is switched off"
+_GPU_SECONDS = 1.0
+_PROBLEM_LIMIT = 20
+
+
+class Client(Protocol):
+    """An open page."""
+
+    def leave(self) -> None:
+        """Close the connection."""
+
+
+class Service:
+    """One per server.
+
+    Args:
+        serverapp: The Jupyter server.
+        settings: The options.
+    """
+
+    def __init__(self, serverapp: Any, settings: TfGuard) -> None:
+        self._app = serverapp
+        self._settings = settings
+        self.store = BundleStore(bundles_folder())
+        self._clients: set[Client] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._gpu_timer: asyncio.TimerHandle | None = None
+        self._watcher: Watcher | None = None
+        self._tracker: KernelTracker | None = None
+        self._reporter: Reporter | None = None
+        self._helper = GpuHelper()
+
+    def start(self) -> None:
+        """Begin to watch; to be called on the running event loop. Does nothing where tfguard is switched off."""
+        if not self._settings.active:
+            return
+        self._loop = asyncio.get_running_loop()
+        self._app.event_logger.register_event_schema(EVENT_SCHEMA_FILE)
+        reporter = self._reporter = Reporter(
+            recordings_folder(), self.store, self._settings, self._app.log, self._on_report
+        )
+        self._watcher = Watcher(
+            recordings_folder(),
+            reporter.report,
+            lambda witness: self._tracker.gone(witness) if self._tracker else None,
+            gpus=lambda: self._helper.read().devices,
+            busy_hertz=self._settings.busy_hertz,
+            idle_hertz=self._settings.idle_hertz,
+        )
+        self._tracker = KernelTracker(self._app, self._watcher, self._on_asked_end)
+        self._tracker.start()
+        self._in_thread(reporter.report_orphans)
+        self._look_at_gpus()
+
+    def _in_thread(self, work: Any, *args: Any) -> None:
+        threading.Thread(target=work, args=args, name="tfguard-files", daemon=True).start()
+
+    def _on_asked_end(self, identity: ProcessIdentity) -> None:
+        if self._reporter is not None:
+            self._in_thread(self._reporter.forget, identity)
+
+    def _on_report(self, entry: Entry) -> None:
+        def emit() -> None:
+            with shielded("the event of a kernel's death"):
+                self._app.event_logger.emit(schema_id=EVENT_SCHEMA, data=event_data(entry))
+
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed: nobody listens any more
+                self._loop.call_soon_threadsafe(emit)
+
+    def _look_at_gpus(self) -> None:
+        """Once a second: the helper starts when somebody looks or a kernel runs, and is given up when it hangs."""
+        assert self._loop is not None
+        if self._clients or (self._tracker is not None and self._tracker.views()):
+            with shielded("reading the GPUs"):
+                self._helper.want()
+        self._gpu_timer = self._loop.call_later(_GPU_SECONDS, self._look_at_gpus)
+
+    async def stop(self) -> None:
+        """End everything: threads, helper, connections. Kernels that end from here on make no report."""
+        if self._gpu_timer is not None:
+            self._gpu_timer.cancel()
+        for client in list(self._clients):
+            with contextlib.suppress(Exception):
+                client.leave()
+        if self._tracker is not None:
+            await self._tracker.stop()
+        if self._watcher is not None:
+            await asyncio.to_thread(self._watcher.stop)
+        await asyncio.to_thread(self._helper.stop)
+
+    # --- for the routes ------------------------------------------------------------------------------------------
+
+    def client_came(self, client: Client) -> None:
+        """A page has opened its stream."""
+        self._clients.add(client)
+
+    def client_went(self, client: Client) -> None:
+        """A page has closed its stream."""
+        self._clients.discard(client)
+
+    def gpus(self) -> dict[str, Any]:
+        """``Gpus`` of the wire."""
+        if not self._settings.active:
+            return gpus_state(Gpus("unavailable", DISABLED))
+        return gpus_state(self._helper.read())
+
+    def kernels(self) -> list[dict[str, Any]]:
+        """``KernelState`` of every kernel."""
+        return [kernel_state(view) for view in self._views()]
+
+    def tick(self, kernel_id: str | None) -> dict[str, Any]:
+        """The ``tick`` of a page that looks at this kernel."""
+        views = self._views()
+        kernel = next((v for v in views if v.kernel.kernel_id == kernel_id), None)
+        return {
+            "kernel": kernel_state(kernel) if kernel else None,
+            "others": [other_kernel(view) for view in views if view is not kernel],
+            "gpus": self.gpus(),
+        }
+
+    def history(self, kernel_id: str) -> dict[str, Any]:
+        """The ``history`` of this kernel."""
+        return history(self._tracker.view(kernel_id) if self._tracker else None, kernel_id)
+
+    def problems(self, noted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What does not work, newest first, each with what to do about it.
+
+        Args:
+            noted: As :func:`~..shield.read_problems` gives them.
+        """
+        found: list[dict[str, Any]] = []
+        if not self._settings.active:
+            fix = "c.TfGuard.enabled = True in the configuration, or remove the option."
+            if disabled_by_environment():
+                fix = f"Start Jupyter without {DISABLE_VARIABLE}."
+            found.append({"what": DISABLED, "fix": fix})
+        for entry in reversed(noted[-_PROBLEM_LIMIT:]):
+            what = f"{entry.get('place')}: {entry.get('what')}"
+            found.append({"what": what, "fix": str(entry.get("fix") or "")})
+        return found
+
+    def _views(self) -> list[KernelView]:
+        if self._tracker is not None:
+            return self._tracker.views()
+        return []
+
+
+def note_start_failure(bad: BaseException) -> str:
+    """Write down why the extension could not start, and the sentence for the server's log."""
+    fix = "Kernels run as without it; `jupyter tfguard doctor` tells more."
+    note_problem("starting the server extension", bad, fix=fix)
+    return f"tfguard could not start ({type(bad).__name__}: {bad}). {fix}"

@@ -1,0 +1,173 @@
+"""What the panel shows of a kernel, put together from what is in memory; nothing is read here."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from ..watch.gpu_helper import Gpus
+from ..watch.live import Live
+from ..watch.witness import Kernel, Witness
+
+REMOTE = "remote kernel, not watched here"
+STARTING = "starting"
+INSTALL = "%pip install jupyter-tfguard"
+_GUARD_WAIT_SECONDS = 10.0
+_FRESH_SECONDS = 5.0
+_GROWTH_STATES = ("on", "off_by_user", "too_late", "no_gpu", "unknown")
+_TEXT_LIMIT = 300
+_PROBLEM_LIMIT = 10
+
+
+@dataclass(frozen=True)
+class KernelView:
+    """One kernel of the server, watched or not.
+
+    Attributes:
+        kernel: What the server knows.
+        execution_state: ``busy``, ``idle``, ...; ``unknown`` when the server does not tell.
+        language: Of the kernel's specification; None = unknown.
+        witness: None when it is not watched.
+        unwatched_reason: Why not.
+    """
+
+    kernel: Kernel
+    execution_state: str
+    language: str | None
+    witness: Witness | None
+    unwatched_reason: str | None
+
+
+def kernel_state(view: KernelView) -> dict[str, Any]:
+    """``KernelState`` of the wire."""
+    witness = view.witness
+    live = witness.live if witness else Live()
+    return {
+        "kernel_id": view.kernel.kernel_id,
+        "pid": witness.identity.pid if witness else None,
+        "kernel_name": view.kernel.kernel_name,
+        "notebook_path": notebook_path(view),
+        "execution_state": view.execution_state,
+        "watched": witness is not None,
+        "unwatched_reason": None if witness else view.unwatched_reason,
+        "guard": _guard(view, live),
+        "host": _host(witness),
+        "training": live.training,
+        "marks": list(live.marks),
+    }
+
+
+def other_kernel(view: KernelView) -> dict[str, Any]:
+    """``OtherKernel`` of the wire: one line for a kernel whose notebook is not in front."""
+    rss = _latest(view.witness).get("process.rss_bytes")
+    return {
+        "kernel_id": view.kernel.kernel_id,
+        "notebook_path": notebook_path(view),
+        "kernel_name": view.kernel.kernel_name,
+        "rss_bytes": _whole(rss),
+        "execution_state": view.execution_state,
+    }
+
+
+def history(view: KernelView | None, kernel_id: str) -> dict[str, Any]:
+    """The ``history`` message: the last 10 minutes of a kernel; empty for one that is not watched."""
+    witness = view.witness if view else None
+    rows = witness.history.chart.read() if witness else []
+    return {
+        "type": "history",
+        "kernel_id": kernel_id,
+        "columns": ["time", "rss_bytes", "limit_bytes"],
+        "rows": [[when, _whole(rss), _whole(limit)] for when, rss, limit in rows],
+        "marks": list(witness.live.marks) if witness else [],
+    }
+
+
+def gpus_state(gpus: Gpus) -> dict[str, Any]:
+    """``Gpus`` of the wire."""
+    return {"state": gpus.state, "reason": gpus.reason, "devices": list(gpus.devices)}
+
+
+def notebook_path(view: KernelView) -> str | None:
+    """From the server's sessions, else what the kernel says."""
+    if view.kernel.notebook_path is not None or view.witness is None:
+        return view.kernel.notebook_path
+    claimed = (view.witness.live.header or {}).get("notebook_path")
+    return claimed[:1000] if isinstance(claimed, str) and claimed else None
+
+
+def _guard(view: KernelView, live: Live) -> dict[str, Any]:
+    guard: dict[str, Any] = {
+        "loaded": None,
+        "text": "not known",
+        "fix": None,
+        "problems": [],
+        "growth": None,
+    }
+    if view.witness is None:
+        return guard
+    if live.header is not None:
+        claimed = live.header.get("guard")
+        claimed = claimed if isinstance(claimed, dict) else {}
+        problems = claimed.get("problems")
+        return guard | {
+            "loaded": True,
+            "text": "guarding",
+            "problems": [
+                str(problem)[:_TEXT_LIMIT]
+                for problem in (problems if isinstance(problems, list) else [])[:_PROBLEM_LIMIT]
+            ],
+            "growth": _growth(claimed.get("growth")),
+        }
+    if time.monotonic() - view.witness.since < _GUARD_WAIT_SECONDS:
+        return guard | {"text": STARTING}
+    if view.language is not None and view.language.lower() != "python":
+        return guard | {"loaded": False, "text": "not a Python kernel: memory and deaths only"}
+    return guard | {"loaded": False, "text": "guard not loaded in this kernel", "fix": INSTALL}
+
+
+def _growth(claimed: object) -> dict[str, str] | None:
+    if not isinstance(claimed, dict) or claimed.get("state") not in _GROWTH_STATES:
+        return None
+    return {"state": claimed["state"], "text": str(claimed.get("text", ""))[:_TEXT_LIMIT]}
+
+
+def _host(witness: Witness | None) -> dict[str, Any]:
+    values = _latest(witness)
+    sample = witness.latest if witness else None
+    return {
+        "rss_bytes": _whole(values.get("process.rss_bytes")),
+        "peak_bytes": _whole(values.get("process.peak_bytes")),
+        "children_rss_bytes": _whole(values.get("process.children_rss_bytes")),
+        "swap_bytes": _whole(values.get("process.swap_bytes")),
+        "limit": _limit(witness, values),
+        "available_bytes": _whole(values.get("host.available_bytes")),
+        "time": sample.time if sample and values else None,
+    }
+
+
+def _limit(witness: Witness | None, values: dict[str, float]) -> dict[str, Any] | None:
+    """The limit that binds, and what is in use of it that cannot simply be given back."""
+    size, kind = witness.limit() if witness and values else (None, None)
+    if size is None:
+        return None
+    if kind == "cgroup":
+        name, held = "container limit", values.get("cgroup.used_bytes")
+        spare = values.get("cgroup.reclaimable_bytes")
+        used = None if held is None else held - min(held, spare or 0)
+    else:
+        name, free = "machine memory", values.get("host.available_bytes")
+        used = None if free is None else size - free
+    return {"bytes": size, "name": name, "kind": kind, "used_bytes": _whole(used)}
+
+
+def _latest(witness: Witness | None) -> dict[str, float]:
+    """The newest sample's values; empty when it is old: a kernel being taken down gives no numbers."""
+    sample = witness.latest if witness else None
+    if sample is None or time.monotonic() - sample.monotonic > _FRESH_SECONDS:
+        return {}
+    return dict(sample.values)
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)

@@ -1,0 +1,268 @@
+"""Follows ``fit``, ``evaluate`` and ``predict`` of the user's Keras, once it is imported.
+
+The methods of Keras' ``Model`` class are wrapped, and one callback is added to those that the user gives. When anything of
+ours fails, the user's fit runs as it would without us; its exceptions pass unchanged.
+
+Covers Keras 3, Keras 2 (TensorFlow 2.15) and tf_keras. Not the graph mode of TensorFlow 1.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from ..shield import note_problem, shielded
+from .callback import make_callback_class
+from .checkpoints import CheckpointWatch
+from .describe import describe_batch, describe_model
+from .progress import FitProgress, ProgressBoard
+from .watch import FitWatch
+
+Emit = Callable[..., None]
+METHODS = ("fit", "evaluate", "predict")
+# Code that calls `predict` a thousand times a minute would push everything else out of the journal.
+_BURST_COUNT = 50
+_RUNS_PER_SECOND = 1.0
+
+
+@dataclass(frozen=True)
+class _Wrapped:
+    """A method that was replaced; `own` tells whether the class itself had it, or inherited it."""
+
+    owner: Any
+    name: str
+    ours: Any
+    original: Any
+    own: bool
+
+
+@dataclass
+class _Run:
+    """One call of a wrapped method, with the arguments to call the original with."""
+
+    watch: FitWatch | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    borrowed: Any = None  # the user's own CallbackList, to which our callback was added
+    callback: Any = None
+
+
+class TrainingRecorder:
+    """Records the training that happens in this process.
+
+    Args:
+        emit: Called with the kind of an event and its fields.
+        board: Where progress is shown; closed with the recorder.
+        rss_bytes: The process's resident memory now, None when unknown.
+    """
+
+    def __init__(
+        self, emit: Emit, board: ProgressBoard, rss_bytes: Callable[[], int | None]
+    ) -> None:
+        self._emit = emit
+        self.board = board
+        self._rss_bytes = rss_bytes
+        self._ids = itertools.count(1)
+        self._running = threading.local()
+        self._wrapped: list[_Wrapped] = []
+        self._active = True
+        self._watch: FitWatch | None = None
+        self._allowed = float(_BURST_COUNT)
+        self._allowed_at = time.monotonic()
+
+    def attach(self, keras: ModuleType) -> None:
+        """Wrap the model class of this Keras; twice is as good as once."""
+        model_class = keras.Model
+        if any(wrapped.owner is model_class for wrapped in self._wrapped):
+            return
+        callback_class = make_callback_class(keras.callbacks.Callback)
+        list_class = getattr(keras.callbacks, "CallbackList", ())
+        for name in METHODS:
+            original = inspect.getattr_static(model_class, name)
+            ours = self._wrapper(name, original, callback_class, list_class)
+            own = name in vars(model_class)
+            setattr(model_class, name, ours)
+            self._wrapped.append(_Wrapped(model_class, name, ours, original, own))
+
+    def detach(self) -> None:
+        """Put the methods back. One that somebody else has wrapped since stays, and does nothing of ours any more."""
+        self.silence()
+        for wrapped in self._wrapped:
+            if vars(wrapped.owner).get(wrapped.name) is not wrapped.ours:
+                continue
+            if wrapped.own:
+                setattr(wrapped.owner, wrapped.name, wrapped.original)
+            else:
+                delattr(wrapped.owner, wrapped.name)
+        self._wrapped.clear()
+
+    def silence(self) -> None:
+        """Record nothing more. In a forked child: its fits are not this kernel's."""
+        self._active = False
+        self.board.close()
+
+    def tick(self) -> None:
+        """From the sampling thread: write what the steps have counted."""
+        self.board.flush()
+        watch = self._watch
+        if watch is not None and watch.progress.active:
+            watch.tick()
+
+    def _wrapper(self, what: str, original: Any, callback_class: Any, list_class: Any) -> Any:
+        signature = inspect.signature(original)
+
+        @functools.wraps(original)
+        def run_and_record(model: Any, /, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            run = self._begin(what, signature, callback_class, list_class, model, args, kwargs)
+            if run is None:
+                return original(model, *args, **kwargs)
+            try:
+                result = original(model, *run.args, **run.kwargs)
+            except BaseException as error:
+                self._end(run, error)
+                raise
+            self._end(run, None)
+            return result
+
+        return run_and_record
+
+    # --- one run
+
+    def _begin(
+        self,
+        what: str,
+        signature: inspect.Signature,
+        callback_class: Any,
+        list_class: Any,
+        model: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> _Run | None:
+        """Tell of the start; None when there is nothing of ours to do, as within another fit (its validation)."""
+        if not self._active or getattr(self._running, "inside", False):
+            return None
+        try:
+            bound = signature.bind(model, *args, **kwargs)
+        except TypeError:
+            return None  # wrong arguments: Keras says so better
+        run = _Run(None, args, kwargs)
+        try:
+            bound.apply_defaults()
+            run.watch = self._start_watch(what, bound.arguments, model)
+            if "callbacks" in bound.arguments:
+                position = list(signature.parameters).index("callbacks") - 1
+                given = bound.arguments["callbacks"]
+                self._add_callback(
+                    run, given, position, callback_class(run.watch), list_class, model
+                )
+        except Exception as error:
+            note_problem(f"start of {what}", error)
+            if run.watch is None:
+                return None
+        self._running.inside = True
+        return run
+
+    def _start_watch(self, what: str, arguments: dict[str, Any], model: Any) -> FitWatch:
+        steps = arguments.get("steps_per_epoch") or arguments.get("steps")
+        epochs = arguments.get("epochs")
+        facts: dict[str, Any] = {
+            "epochs": epochs if isinstance(epochs, int) else None,
+            "steps": steps if isinstance(steps, int) else None,
+            "model_name": None,
+            "parameter_count": None,
+            "optimizer": None,
+            "batch_size": None,
+            "batch_shape": None,
+            "batch_dtype": None,
+        }
+        with shielded("describing a model"):
+            facts |= describe_model(model)
+        with shielded("describing a batch"):
+            facts |= describe_batch(arguments)
+        fit_id = next(self._ids)
+        shape, dtype = facts["batch_shape"], facts["batch_dtype"]
+        counted = {k: v for k, v in facts.items() if k not in ("batch_shape", "batch_dtype")}
+        progress = FitProgress(fit_id, what, **counted)
+        emit = self._emit if self._may_emit() else _nothing
+        emit(
+            "fit_start",
+            fit_id=fit_id,
+            what=what,
+            **counted,
+            batch_shape=shape,
+            batch_dtype=dtype,
+            rss_bytes=self._rss_bytes(),
+        )
+        given = _flat(arguments.get("callbacks"))
+        with shielded("looking for checkpoints"):
+            checkpoints = CheckpointWatch(given, since=time.time())
+        watch = FitWatch(progress, self.board, emit, model, checkpoints)
+        self._watch = watch
+        self.board.begin(progress)
+        return watch
+
+    def _may_emit(self) -> bool:
+        """False for a run in a long row of quick ones: only the newest of those is shown, as progress."""
+        now = time.monotonic()
+        refilled = self._allowed + (now - self._allowed_at) * _RUNS_PER_SECOND
+        self._allowed, self._allowed_at = min(refilled, float(_BURST_COUNT)), now
+        if self._allowed < 1.0:
+            return False
+        self._allowed -= 1.0
+        return True
+
+    def _add_callback(
+        self, run: _Run, given: Any, position: int, callback: Any, list_class: Any, model: Any
+    ) -> None:
+        if list_class and isinstance(given, list_class):
+            callback.set_params(given.params)
+            callback.set_model(model)
+            given.callbacks.append(callback)
+            run.borrowed, run.callback = given, callback
+            return
+        if given is None:
+            together: Any = [callback]
+        elif isinstance(given, (list, tuple)):
+            together = [*given, callback]
+        elif hasattr(given, "on_train_begin"):
+            together = [given, callback]
+        else:
+            return  # some other structure: it goes to Keras as it is
+        if position < len(run.args):
+            run.args = (*run.args[:position], together, *run.args[position + 1 :])
+        else:
+            run.kwargs = run.kwargs | {"callbacks": together}
+
+    def _end(self, run: _Run, error: BaseException | None) -> None:
+        self._running.inside = False
+        with shielded("end of a fit"):
+            if run.borrowed is not None and run.callback in run.borrowed.callbacks:
+                run.borrowed.callbacks.remove(run.callback)
+            if run.watch is not None:
+                run.watch.ends(error)
+
+
+def _flat(callbacks: Any) -> list[Any]:
+    """The user's callbacks, out of a list of lists or a CallbackList."""
+    if callbacks is None:
+        return []
+    inner = getattr(callbacks, "callbacks", callbacks)
+    if not isinstance(inner, (list, tuple)):
+        return [inner]
+    return [
+        found
+        for item in inner
+        for found in (_flat(item) if isinstance(item, (list, tuple)) else [item])
+    ]
+
+
+def _nothing(kind: str, **fields: Any) -> None:
+    """In the place of an event that is left out."""

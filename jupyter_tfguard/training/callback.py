@@ -1,0 +1,88 @@
+"""The Keras callback that rides along in a fit: a subclass made from the user's own Keras, version 2 or 3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..shield import shield
+from .watch import FitWatch
+
+_PLACE = "following a fit"
+
+
+def make_callback_class(base: Any) -> Any:
+    """A subclass of ``keras.callbacks.Callback`` that tells a :class:`FitWatch` how far the fit is.
+
+    It takes part in no decision of Keras': it never asks for logs as numbers, which would wait for each step (Keras 2,
+    ``_supports_tf_logs``), and it may be called from Keras' own threads (Keras 3, ``async_safe``).
+    """
+    follow = shield(_PLACE)
+
+    class TfGuardProgress(base):  # type: ignore[misc]
+        """Follows the progress of one fit for jupyter-tfguard."""
+
+        async_safe = True
+
+        def __init__(self, watch: FitWatch) -> None:
+            super().__init__()
+            self._supports_tf_logs = True
+            self._watch = watch
+            self._what = watch.progress.what
+
+        @follow
+        def on_train_begin(self, logs: Any = None) -> None:
+            self._watch.begins(self.params)
+
+        @follow
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            self._watch.epoch_begins(epoch)
+
+        @follow
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self._watch.step_begins(batch)
+
+        @follow
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self._watch.epoch_ends(epoch, logs)
+
+        # Within a fit these tell of its validation, which is no step of ours.
+        @follow
+        def on_test_begin(self, logs: Any = None) -> None:
+            if self._what == "evaluate":
+                self._watch.begins(self.params)
+
+        @follow
+        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+            if self._what == "evaluate":
+                self._watch.step_begins(batch)
+
+        @follow
+        def on_predict_begin(self, logs: Any = None) -> None:
+            self._watch.begins(self.params)
+
+        @follow
+        def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self._watch.step_begins(batch)
+
+    if _hands_out_tensors(base):
+        # Keras 2 times the callbacks that do not bear the name of one of its own, and warns of slow ones.
+        TfGuardProgress.__name__ = base.__name__
+    else:
+
+        @follow
+        def keep_logs(self: Any, batch: int, logs: Any = None) -> None:
+            self._watch.progress.logs = logs or {}
+
+        TfGuardProgress.on_train_batch_end = keep_logs
+        TfGuardProgress.on_test_batch_end = follow(_keep_test_logs)
+    return TfGuardProgress
+
+
+def _keep_test_logs(callback: Any, batch: int, logs: Any = None) -> None:
+    if callback._what == "evaluate":
+        callback._watch.progress.logs = logs or {}
+
+
+def _hands_out_tensors(base: Any) -> bool:
+    """Keras 2 gives a callback like ours the logs of a step as tensors, unfinished."""
+    return hasattr(base(), "_supports_tf_logs")

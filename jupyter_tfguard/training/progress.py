@@ -1,0 +1,165 @@
+"""How far a fit has come: counters in memory, and on disk often enough that a death finds them.
+
+A step must cost nothing noticeable, so a step only stores a number. The file is written at the beginning of a step when
+the last write is 50 ms ago (a slow step is then on disk before it starts), and otherwise by a thread from outside.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..record.slot import SLOT_BYTES
+
+WRITE_SECONDS = 0.05
+_RATE_SECONDS = 2.0
+_LOGS_LIMIT = 12
+_NAME_LIMIT = 40
+# json text beside the record's own head
+_TEXT_LIMIT_BYTES = SLOT_BYTES - 32
+
+
+@dataclass(slots=True)
+class FitProgress:
+    """One running ``fit``, ``evaluate`` or ``predict``. Epoch and step are 1-based; step is the one running."""
+
+    fit_id: int
+    what: str
+    model_name: str | None = None
+    parameter_count: int | None = None
+    optimizer: str | None = None
+    batch_size: int | None = None
+    epochs: int | None = None
+    steps: int | None = None
+    epoch: int | None = None
+    step: int | None = None
+    logs: dict[str, Any] = field(default_factory=dict)
+    active: bool = True
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    steps_done: int = 0
+    _anchor: tuple[float, int] | None = None
+    _next_anchor: tuple[float, int] | None = None
+
+    def record(self, now: float) -> dict[str, Any]:
+        """The progress as the slot keeps it. `now`: monotonic seconds."""
+        return {
+            "fit_id": self.fit_id,
+            "what": self.what,
+            "active": self.active,
+            "model_name": None if self.model_name is None else self.model_name[:_NAME_LIMIT],
+            "parameter_count": self.parameter_count,
+            "optimizer": None if self.optimizer is None else self.optimizer[:_NAME_LIMIT],
+            "batch_size": self.batch_size,
+            "epochs": self.epochs,
+            "epoch": self.epoch,
+            "steps": self.steps,
+            "step": self.step,
+            "steps_per_second": self._rate(now),
+            "logs": plain_logs(self.logs),
+            "started": self.started,
+            "ended": self.ended,
+            "time": time.time(),
+        }
+
+    def _rate(self, now: float) -> float | None:
+        """Steps a second over the last two to four seconds; None before the first step has ended."""
+        done = self.steps_done
+        if self._anchor is None or self._next_anchor is None:
+            if done:  # the first step compiles the model: count from its end on
+                self._anchor = self._next_anchor = (now, done)
+            return None
+        if now - self._next_anchor[0] > _RATE_SECONDS and done > self._next_anchor[1]:
+            self._anchor, self._next_anchor = self._next_anchor, (now, done)
+        began, done_then = self._anchor
+        if done == done_then or now == began:
+            return None
+        return round((done - done_then) / (now - began), 4)
+
+
+class ProgressBoard:
+    """Writes the progress of the newest fit.
+
+    Args:
+        write: Keeps one record; called by one thread at a time.
+    """
+
+    def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
+        self._write = write
+        self._lock = threading.Lock()
+        self._current: FitProgress | None = None
+        self._written = 0.0
+        self._written_steps = -1
+        self._open = True
+
+    @property
+    def current(self) -> FitProgress | None:
+        """The newest fit, running or ended; None when there was none."""
+        return self._current
+
+    def begin(self, progress: FitProgress) -> None:
+        """Show this fit from here on."""
+        self._current = progress
+        self._write_now()
+
+    def end(self, progress: FitProgress) -> None:
+        """Write how the fit ended."""
+        progress.active = False
+        progress.ended = time.time()
+        if self._current is progress:
+            self._write_now()
+
+    def step_begins(self, progress: FitProgress) -> None:
+        """Called at each step: writes when the last write is long enough ago."""
+        if time.monotonic() - self._written >= WRITE_SECONDS and self._current is progress:
+            self._write_now()
+
+    def flush(self) -> None:
+        """From the sampling thread: write when steps were made since the last write."""
+        current = self._current
+        if current is not None and current.active and current.steps_done != self._written_steps:
+            self._write_now()
+
+    def close(self) -> None:
+        """Write no more."""
+        self._open = False
+
+    def _write_now(self) -> None:
+        current = self._current
+        # The other thread is writing the very same numbers: no need to wait for it.
+        if current is None or not self._open or not self._lock.acquire(blocking=not current.active):
+            return
+        try:
+            now = time.monotonic()
+            self._written, self._written_steps = now, current.steps_done
+            self._write(_fitting(current.record(now)))
+        finally:
+            self._lock.release()
+
+
+def _fitting(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with as many logs as there is room for."""
+    while record["logs"] and len(json.dumps(record)) > _TEXT_LIMIT_BYTES:
+        record["logs"].popitem()
+    return record
+
+
+def plain_logs(logs: Any) -> dict[str, float]:
+    """Keras' logs as floats, at most twelve; what is no number is left out.
+
+    A TensorFlow tensor that lies on a device is left out as well: reading it would wait for the step.
+    """
+    found: dict[str, float] = {}
+    if not isinstance(logs, dict):
+        return found
+    for name, value in list(logs.items())[:_LOGS_LIMIT]:
+        if isinstance(value, (int, float)) or type(value).__module__ == "numpy":
+            try:
+                found[str(name)[:_NAME_LIMIT]] = float(value)
+            except (TypeError, ValueError):
+                continue  # a metric with several values
+    return found

@@ -1,0 +1,134 @@
+"""One fit as it goes: turns what Keras tells into counters and events."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..shield import shielded
+from .checkpoints import CheckpointWatch
+from .describe import parameter_count
+from .progress import FitProgress, ProgressBoard, plain_logs
+
+Emit = Callable[..., None]
+_LOOK_SECONDS = 1.0
+# From a thread, a file that has not changed for so long is taken as complete.
+_SETTLED_SECONDS = 2.0
+
+
+class FitWatch:
+    """Watches one run of ``fit``, ``evaluate`` or ``predict``.
+
+    Args:
+        progress: Its counters.
+        board: Where they are shown.
+        emit: Called with the kind of an event and its fields.
+        model: Looked at until it is built.
+        checkpoints: Of this run.
+    """
+
+    def __init__(
+        self,
+        progress: FitProgress,
+        board: ProgressBoard,
+        emit: Emit,
+        model: Any,
+        checkpoints: CheckpointWatch,
+    ) -> None:
+        self.progress = progress
+        self._board = board
+        self._emit = emit
+        self._model: Any = model
+        self._checkpoints = checkpoints
+        self._checkpoints_lock = threading.Lock()
+        self._looked = time.monotonic()
+        self._epoch_began = time.monotonic()
+        self._earlier_steps = 0
+        # The parameters of some models are known only after their first step.
+        self._complete = progress.parameter_count is not None
+
+    def begins(self, params: Mapping[str, Any] | None) -> None:
+        """Keras is about to make the first step; `params` are those of its callbacks."""
+        progress = self.progress
+        steps, epochs = (params or {}).get("steps"), (params or {}).get("epochs")
+        new = {}
+        if progress.steps is None and isinstance(steps, int):
+            progress.steps = new["steps"] = steps
+        if progress.what == "fit" and isinstance(epochs, int) and epochs != progress.epochs:
+            progress.epochs = new["epochs"] = epochs
+        self._tell_what_is_new(new)
+
+    def _tell_what_is_new(self, new: dict[str, Any]) -> None:
+        if not self._complete:
+            count = parameter_count(self._model)
+            if count is not None:
+                self.progress.parameter_count = new["parameter_count"] = count
+                self._complete = True
+        if new:
+            self._emit("fit_ready", fit_id=self.progress.fit_id, **new)
+
+    def epoch_begins(self, epoch: int) -> None:
+        """`epoch`: as Keras counts, from 0."""
+        self.progress.epoch = int(epoch) + 1
+        self.progress.step = None
+        self._epoch_began = time.monotonic()
+
+    def step_begins(self, batch: int) -> None:
+        """`batch`: as Keras counts, from 0. Called at every step: keep it short."""
+        progress = self.progress
+        progress.step = batch + 1
+        progress.steps_done = self._earlier_steps + batch
+        if not self._complete and batch:
+            self._tell_what_is_new({})
+        self._board.step_begins(progress)
+
+    def epoch_ends(self, epoch: int, logs: Any) -> None:
+        """Keep the epoch's logs, and look whether a checkpoint was written."""
+        progress = self.progress
+        progress.logs = plain_logs(logs)
+        self._earlier_steps += progress.step or 0
+        progress.steps_done = self._earlier_steps
+        # How many steps an epoch of a generator has shows only at the end of the first.
+        if progress.steps is None and progress.step:
+            progress.steps = progress.step
+            self._tell_what_is_new({"steps": progress.step})
+        self._emit(
+            "epoch_end",
+            fit_id=progress.fit_id,
+            epoch=int(epoch) + 1,
+            logs=dict(progress.logs),
+            seconds=round(time.monotonic() - self._epoch_began, 6),
+        )
+        self.look_for_checkpoint()
+
+    def ends(self, error: BaseException | None) -> None:
+        """The run is over."""
+        self.look_for_checkpoint()
+        self._model = None  # not to be kept alive by us
+        self._board.end(self.progress)
+        self._emit(
+            "fit_end",
+            fit_id=self.progress.fit_id,
+            ok=error is None,
+            error=None if error is None else type(error).__name__,
+        )
+
+    def tick(self) -> None:
+        """From the sampling thread: checkpoints in the middle of an epoch."""
+        if time.monotonic() - self._looked >= _LOOK_SECONDS:
+            self.look_for_checkpoint(until=time.time() - _SETTLED_SECONDS)
+
+    def look_for_checkpoint(self, until: float = math.inf) -> None:
+        """Tell of checkpoints that were written since the last look."""
+        if not self._checkpoints_lock.acquire(blocking=False):
+            return  # the other thread is looking right now
+        try:
+            self._looked = time.monotonic()
+            with shielded("looking for checkpoints"):
+                for written in self._checkpoints.look(until):
+                    self._emit("checkpoint", path=written.path, written=written.time)
+        finally:
+            self._checkpoints_lock.release()

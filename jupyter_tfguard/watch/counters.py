@@ -1,0 +1,74 @@
+"""The counters that prove or rule out an out-of-memory kill, read before and after a death."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from ..collectors.cgroup import MemoryGroup
+from ..record.facts import Counters, GroupCounters
+
+_KEPT_SECONDS = 0.5
+
+
+class GroupReader:
+    """Reads groups, each at most once in half a second: kernels of one server mostly share theirs."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, GroupCounters]] = {}
+
+    def read(self, groups: Iterable[MemoryGroup]) -> tuple[GroupCounters, ...]:
+        """Counters of these groups, not older than half a second."""
+        now = time.monotonic()
+        self._known = {k: v for k, v in self._known.items() if now - v[0] < _KEPT_SECONDS}
+        found = []
+        for group in groups:
+            key = f"{group.directory} {group.own}"
+            if key not in self._known:
+                self._known[key] = (now, group_counters(group))
+            found.append(self._known[key][1])
+        return tuple(found)
+
+
+def group_counters(group: MemoryGroup) -> GroupCounters:
+    """The group's counters now."""
+    return GroupCounters(
+        path=group.path,
+        version=group.version,
+        own=group.own,
+        limit_bytes=group.limit_bytes(),
+        used_bytes=group.used_bytes(),
+        peak_bytes=group.peak_bytes(),
+        oom_count=group.oom_count(),
+        oom_kill_count=group.oom_kill_count(),
+        failcnt_count=group.failcnt_count(),
+    )
+
+
+def counters(
+    groups: tuple[GroupCounters, ...],
+    host: Mapping[str, float],
+    group_pids: tuple[int, ...] | None,
+) -> Counters:
+    """Everything at one moment.
+
+    Args:
+        groups: The kernel's own group first.
+        host: What :class:`~..collectors.host.HostCollector` read.
+        group_pids: Processes of the kernel's own group.
+    """
+
+    def known(name: str) -> int | None:
+        return int(host[name]) if name in host else None
+
+    swap_total, swap_used = known("host.swap_total_bytes"), known("host.swap_used_bytes")
+    return Counters(
+        time=time.time(),
+        groups=groups,
+        host_oom_kill_count=known("host.oom_kill_count"),
+        host_available_bytes=known("host.available_bytes"),
+        host_total_bytes=known("host.total_bytes"),
+        swap_total_bytes=swap_total,
+        swap_free_bytes=None if swap_total is None or swap_used is None else swap_total - swap_used,
+        group_pids=group_pids,
+    )

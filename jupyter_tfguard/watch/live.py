@@ -1,0 +1,216 @@
+"""What a running kernel says of itself in its recording: guard state, training progress, marks. Cheap enough for 2 Hz.
+
+Nothing of it is trusted: the notebook of the same user can write what it likes there, so everything is typed and bounded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import FolderUnusable
+from ..record.folders import PrivateFolder
+from ..record.journal import NAMES as JOURNAL_NAMES
+from ..record.journal import read_journal
+from ..record.recording import HEADER, PROGRESS
+from ..record.slot import SLOT_BYTES, read_slot
+
+MARK_LIMIT = 20
+MARK_SECONDS = 600.0
+_HEADER_LIMIT_BYTES = 64 * 1024
+_TAIL_BYTES = 64 * 1024
+_TEXT_LIMIT = 200
+_READ_EVERY_SECONDS = 0.45
+_SAME_MOMENT_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Live:
+    """The newest state.
+
+    Attributes:
+        header: The recording's header; None until there is one.
+        training: As the panel reads it (``Training``); None when nothing was trained yet.
+        marks: ``{"time", "label"}`` of the last 10 minutes, oldest first, at most 20.
+    """
+
+    header: dict[str, Any] | None = None
+    training: dict[str, Any] | None = None
+    marks: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass
+class _Tail:
+    """How far a journal file was read."""
+
+    offset: int = 0
+    rest: bytes = b""
+
+
+@dataclass
+class LiveReader:
+    """Reads one recording again and again, only what is new.
+
+    Args:
+        path: Folder of the recording, which may not exist yet.
+    """
+
+    path: Path
+    _folder: PrivateFolder | None = None
+    _header: dict[str, Any] | None = None
+    _header_stamp: tuple[int, int] | None = None
+    _tails: dict[str, _Tail] = field(default_factory=dict)
+    _marks: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MARK_LIMIT))
+    _cell: int | None = None
+    _next: float = 0.0
+    _last: Live = Live()
+
+    def read(self) -> Live:
+        """The newest state; read from disk at most twice a second, unknown where it cannot be read."""
+        now = time.monotonic()
+        if now < self._next:
+            return self._last
+        self._next = now + _READ_EVERY_SECONDS
+        if self._folder is None and not self._open():
+            return self._last
+        assert self._folder is not None
+        self._read_header(self._folder)
+        if self._header is None:
+            return self._last
+        for name in JOURNAL_NAMES:
+            self._read_tail(self._folder, name)
+        progress = read_slot(self._folder.read(PROGRESS, 2 * SLOT_BYTES) or b"")
+        oldest = time.time() - MARK_SECONDS
+        marks = tuple(mark for mark in self._marks if mark["time"] >= oldest)
+        self._last = Live(self._header, training_state(progress), marks)
+        return self._last
+
+    def _open(self) -> bool:
+        if not self.path.is_dir():
+            return False
+        try:
+            self._folder = PrivateFolder(self.path)
+        except FolderUnusable:
+            return False
+        return True
+
+    def _read_header(self, folder: PrivateFolder) -> None:
+        try:
+            found = os.stat(self.path / HEADER, follow_symlinks=False)
+        except OSError:
+            return
+        stamp = (found.st_mtime_ns, found.st_ino)
+        if stamp == self._header_stamp:
+            return
+        with contextlib.suppress(ValueError, RecursionError):
+            value = json.loads(folder.read(HEADER, _HEADER_LIMIT_BYTES) or b"")
+            if isinstance(value, dict):
+                self._header, self._header_stamp = value, stamp
+
+    def _read_tail(self, folder: PrivateFolder, name: str) -> None:
+        tail = self._tails.setdefault(name, _Tail())
+        try:
+            descriptor = folder.open(name, os.O_RDONLY)
+        except (OSError, FolderUnusable):
+            return
+        try:
+            size = os.fstat(descriptor).st_size
+            if size < tail.offset:  # the two files took turns, and this one began anew
+                tail.offset, tail.rest = 0, b""
+            if size - tail.offset > _TAIL_BYTES:
+                tail.offset, tail.rest = size - _TAIL_BYTES, b""
+            os.lseek(descriptor, tail.offset, os.SEEK_SET)
+            new = os.read(descriptor, _TAIL_BYTES)
+        except OSError:
+            return
+        finally:
+            os.close(descriptor)
+        tail.offset += len(new)
+        whole, newline, rest = (tail.rest + new).rpartition(b"\n")
+        tail.rest = rest[-_TAIL_BYTES:]
+        if newline:
+            for event in read_journal([whole]):
+                self._take(event)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        kind, when = event["kind"], float(event["t"])
+        if kind == "cell_start":
+            self._cell = _whole(event.get("execution_count"))
+            if self._cell is not None:
+                self._marks.append({"time": when, "label": f"[{self._cell}]"})
+        elif kind == "fit_start":
+            what = _text(event.get("what")) or "fit"
+            cell = f"[{self._cell}] " if self._cell is not None else ""
+            last = self._marks[-1] if self._marks else None
+            # A cell that does nothing but fit gets one mark, not two on top of each other.
+            if (
+                last
+                and last["label"] == cell.strip()
+                and when - last["time"] < _SAME_MOMENT_SECONDS
+            ):
+                self._marks.pop()
+            self._marks.append({"time": when, "label": f"{cell}{what}"})
+
+    def close(self) -> None:
+        """Give the folder's descriptor back."""
+        if self._folder is not None:
+            self._folder.close()
+            self._folder = None
+
+
+def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The recording's progress as the panel's ``Training``; None without one."""
+    if progress is None or _text(progress.get("what")) not in ("fit", "evaluate", "predict"):
+        return None
+    logs = progress.get("logs")
+    whole = ("parameter_count", "batch_size", "epochs", "epoch", "steps", "step")
+    numbers = {name: _whole(progress.get(name)) for name in whole}
+    speed = _number(progress.get("steps_per_second"))
+    active = progress.get("active") is True
+    return {
+        "kind": progress["what"],
+        "active": active,
+        "model_name": _text(progress.get("model_name")) or "model",
+        "optimizer": _text(progress.get("optimizer")),
+        **numbers,
+        "steps_per_second": speed,
+        "seconds_left": _seconds_left(numbers, speed) if active else None,
+        "logs": {
+            str(name)[:_TEXT_LIMIT]: value
+            for name, value in list(logs.items() if isinstance(logs, dict) else ())[:20]
+            if _number(value) is not None
+        },
+        "started": _number(progress.get("started")),
+        "ended": _number(progress.get("ended")),
+    }
+
+
+def _seconds_left(numbers: dict[str, int | None], speed: float | None) -> float | None:
+    steps, step = numbers["steps"], numbers["step"]
+    if not speed or speed <= 0 or not steps or step is None:
+        return None
+    epochs, epoch = numbers["epochs"] or 1, numbers["epoch"] or 1
+    left = (epochs - epoch) * steps + (steps - step + 1)
+    return max(0.0, left / speed)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return value
+
+
+def _whole(value: object) -> int | None:
+    found = _number(value)
+    return int(found) if found is not None and abs(found) < 1e18 else None
+
+
+def _text(value: object) -> str | None:
+    return value[:_TEXT_LIMIT] if isinstance(value, str) and value else None

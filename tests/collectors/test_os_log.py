@@ -1,0 +1,95 @@
+"""Lines of the system's log: which are of interest, when they were written, and when it may not be read."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard.collectors import os_log
+from jupyter_tfguard.collectors.os_log import SystemLogReader, parse_record
+
+pytestmark = pytest.mark.quick
+
+KILLED = (
+    "3,1204,{us},-;Memory cgroup out of memory: Killed process 4711 (python3) total-vm:9812344kB, "
+    "anon-rss:8123456kB, file-rss:1024kB, shmem-rss:0kB, UID:1000 pgtables:16320kB oom_score_adj:0\n"
+)
+
+
+def record(text: str, seconds_since_boot: float = 1.0) -> str:
+    return f"6,99,{int(seconds_since_boot * 1e6)},-;{text}\n SUBSYSTEM=pci\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Out of memory: Killed process 4711 (python) total-vm:1kB, anon-rss:1kB",
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/a,task=python3,pid=4711,uid=0",
+        "python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+        "Tasks in /kubepods/pod1 are going to be killed due to memory.oom.group set",
+        "NVRM: Xid (PCI:0000:01:00): 31, pid=4711, name=python3, Ch 00000008",
+        "python3[4711]: segfault at 0 ip 00007f sp 00007f error 4 in libtensorflow.so.2[7f]",
+        "traps: python3[4711] trap invalid opcode ip:7f sp:7f error:0 in lib.so[7f]",
+    ],
+)
+def test_lines_of_interest_are_kept_without_their_device_fields(text: str) -> None:
+    found = parse_record(record(text))
+    assert found is not None
+    assert found[1] == text
+
+
+@pytest.mark.parametrize("text", ["eth0: link up", "systemd[1]: Started Session 3 of user a.", ""])
+def test_other_lines_are_left_out(text: str) -> None:
+    assert parse_record(record(text)) is None
+
+
+@pytest.mark.parametrize("damaged", ["", ";", "a,b;Out of memory", "3,1,x,-;Out of memory: Killed"])
+def test_damaged_records_are_left_out(damaged: str) -> None:
+    assert parse_record(damaged) is None
+
+
+def test_time_since_boot_becomes_unix_time() -> None:
+    found = parse_record(KILLED.format(us=int((time.monotonic() - 5) * 1e6)))
+    assert found is not None
+    assert found[0] == pytest.approx(time.time() - 5, abs=0.1)
+
+
+def test_a_log_that_is_not_there_says_so(tmp_path: Path) -> None:
+    reader = SystemLogReader(path=str(tmp_path / "kmsg"))
+    assert reader.reason is not None
+    assert "No such file" in reader.reason
+    assert reader.lines(0) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_reading_never_waits_and_takes_only_what_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "kmsg"
+    path.write_text(KILLED.format(us=1_000_000))
+    reader = SystemLogReader(path=str(path))
+    assert reader.reason is None
+    assert reader.lines(0) == []  # it begins at the end
+    with path.open("a") as log:
+        log.write(KILLED.format(us=int(time.monotonic() * 1e6)))
+    [(when, text)] = reader.lines(0)
+    assert "Killed process 4711" in text
+    assert reader.lines(when + 1) == []
+    reader.close()
+
+
+def test_inside_a_container_the_log_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os_log, "_in_first_pid_namespace", lambda: False)
+    reader = SystemLogReader()
+    assert reader.reason == "the kernel log counts processes otherwise than this container does"
+
+
+def test_the_real_log_is_read_or_refused_in_a_sentence() -> None:
+    reader = SystemLogReader(from_start=True)
+    readable = os.access("/dev/kmsg", os.R_OK) and os_log._in_first_pid_namespace()
+    if readable:
+        assert reader.reason is None
+    else:
+        assert reader.reason
+    reader.close()

@@ -1,0 +1,55 @@
+"""Sizes of what lies at the top level of a notebook, told without work."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jupyter_tfguard.kernel.arrays import largest_arrays
+
+pytestmark = pytest.mark.quick
+
+
+def sizes(**names: Any) -> dict[str, int]:
+    return {array["name"]: array["bytes"] for array in largest_arrays(names)}
+
+
+def test_only_arrays_are_measured() -> None:
+    found = sizes(
+        a=np.ones(3), b=[1] * 1000, c={"x": np.ones(9)}, d="text", e=np.float64(1), f=None
+    )
+    assert found == {"a": 24}
+
+
+def test_what_lies_in_a_file_holds_no_memory(tmp_path: Path) -> None:
+    mapped = np.memmap(tmp_path / "mapped", dtype="float64", mode="w+", shape=(1000,))
+    assert sizes(mapped=mapped, own=np.ones(2)) == {"own": 16}
+
+
+def test_strange_values_are_left_out() -> None:
+    class Hostile:
+        __slots__ = ()
+
+        def __getattribute__(self, name: str) -> Any:
+            raise RuntimeError("looked at")
+
+    assert sizes(hostile=Hostile(), own=np.ones(2)) == {"own": 16}
+
+
+def test_many_names_do_not_hold_up_the_cell() -> None:
+    names = {f"n{i}": np.ones(i % 100) for i in range(50_000)}
+    began = time.perf_counter()
+    found = largest_arrays(names)
+    assert time.perf_counter() - began < 0.2  # 2 ms of looking; the ceiling is for a busy machine
+    assert len(found) == 5
+
+
+def test_pandas_frames_are_measured_narrow_and_wide() -> None:
+    pandas = pytest.importorskip("pandas")
+    narrow = pandas.DataFrame({"a": np.ones(100), "b": np.ones(100, "int32")})
+    wide = pandas.DataFrame(np.ones((10, 500)))
+    assert sizes(n=narrow, w=wide, s=narrow["a"]) == {"w": 40_000, "n": 1200, "s": 800}

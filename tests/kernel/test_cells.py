@@ -1,0 +1,121 @@
+"""What is written of each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.kernel.rig import GuardedKernel
+
+Make = Callable[..., GuardedKernel]
+
+
+def pair(kernel: GuardedKernel, code: str, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run a cell; the two events it made."""
+    count = len([e for e in kernel.recording().events if e["kind"] == "cell_end"])
+    kernel.run(code, **how)
+    end = kernel.wait_for_event("cell_end", count=count + 1)[-1]
+    start = [e for e in kernel.recording().events if e["kind"] == "cell_start"][-1]
+    return start, end
+
+
+def test_a_cell_is_recorded_with_number_id_and_memory(kernel: GuardedKernel) -> None:
+    kernel.run("first = 1")
+    start, end = pair(kernel, "x = 1\nx", cell_id="3f2a-cell")
+    number = int(kernel.run("print(len(In) - 2)").stdout)
+    assert start["cell_id"] == "3f2a-cell"
+    assert start["head"] == "x = 1\nx"
+    assert start["execution_count"] == end["execution_count"] == number
+    assert start["rss_bytes"] > 10_000_000
+    assert end["rss_bytes"] > 10_000_000
+    assert end["ok"] is True
+    assert end["error"] is None
+    assert 0 <= end["seconds"] < 5
+
+
+def test_the_number_is_the_one_the_notebook_shows(kernel: GuardedKernel) -> None:
+    request = kernel.send("'numbered'")
+    kernel.finish(request)
+    starts = [e for e in kernel.recording().events if e["kind"] == "cell_start"]
+    shown = int(kernel.run("print(max(Out))").stdout)
+    assert starts[-1]["head"] == "'numbered'"
+    assert starts[-1]["execution_count"] == shown
+
+
+def test_an_error_is_recorded_by_its_class_only(kernel: GuardedKernel) -> None:
+    _, end = pair(kernel, "raise KeyError('a secret text')")
+    assert (end["ok"], end["error"]) == (False, "KeyError")
+    assert "a secret text" not in str(end)
+    _, end = pair(kernel, "this is no python")
+    assert (end["ok"], end["error"]) == (False, "SyntaxError")
+
+
+def test_secrets_are_taken_out_before_the_head_is_cut(kernel: GuardedKernel) -> None:
+    start, _ = pair(
+        kernel, "api_key = 'sk-abcdefghijklmnopqrstuvwxyz0123456789'\n" + "y = 1\n" * 50
+    )
+    assert "sk-abc" not in start["head"]
+    assert "[redacted]" in start["head"]
+    assert len(start["head"]) <= 80
+    start, _ = pair(kernel, "z = '" + " " * 60 + "'; token = 'hf_abcdefghijklmnopqrstuvwxyz'")
+    assert "hf_" not in start["head"]
+
+
+def test_a_cell_that_runs_cells_is_one_cell(kernel: GuardedKernel) -> None:
+    before = len(kernel.recording().events)
+    pair(kernel, "get_ipython().run_cell('inner = 1'); get_ipython().run_cell('1/0');")
+    assert len(kernel.recording().events) == before + 2
+
+
+def test_an_empty_cell_is_none(kernel: GuardedKernel) -> None:
+    before = len(kernel.recording().events)
+    kernel.run("")
+    kernel.run("   ")
+    assert len(kernel.recording().events) == before
+
+
+def test_the_largest_arrays_are_named(kernel: GuardedKernel) -> None:
+    _, end = pair(
+        kernel,
+        "import numpy as np\n"
+        "big, small, _hidden, text = np.ones(1000), np.ones(2, 'float32'), np.ones(9000), 'x' * 10000\n"
+        "more = {i: i for i in range(100)}",
+    )
+    assert end["arrays"][:2] == [{"name": "big", "bytes": 8000}, {"name": "small", "bytes": 8}]
+    assert kernel.recording().header["versions"]["numpy"]
+    _, end = pair(kernel, "for i in range(7): globals()[f'a{i}'] = np.ones(10_000 + i)")
+    assert [array["name"] for array in end["arrays"]] == ["a6", "a5", "a4", "a3", "a2"]
+
+
+def test_user_code_is_never_run_by_looking(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "class Loud:\n"
+        "    def __getattr__(self, name): print('asked for', name); raise AttributeError\n"
+        "    @property\n"
+        "    def __class__(self): print('asked for its class'); return int\n"
+        "    nbytes = property(lambda self: print('asked'))\n"
+        "class LoudArray(np.ndarray):\n"
+        "    nbytes = property(lambda self: print('asked an array'))\n"
+        "loud, loud_array = Loud(), np.ones(90_000).view(LoudArray)\n"
+    )
+    assert ran.text == ""
+    end = kernel.wait_for_event("cell_end")[-1]
+    assert end["arrays"][0] == {"name": "loud_array", "bytes": 720_000}
+
+
+def test_samples_are_taken_faster_while_a_cell_runs(kernel: GuardedKernel) -> None:
+    kernel.run("import time; time.sleep(1.2)")
+    start, end = (e for e in kernel.recording().events[-2:])
+    taken = [s for s in kernel.recording().samples if start["t"] <= s.time <= end["t"]]
+    assert len(taken) >= 8  # 10 Hz by default; 1 Hz at rest
+    assert all(sample.get("process.rss_bytes") for sample in taken)
+
+
+def test_the_text_of_cells_can_be_left_out(new_kernel: Make, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    settings = tmp_path / "config" / "jupyter_tfguard_config.json"
+    settings.write_text('{"TfGuard": {"record_cell_text": false}}')
+    start, _ = pair(new_kernel(), "private = 1")
+    assert start["head"] is None
+    assert start["execution_count"] == 1

@@ -1,0 +1,75 @@
+"""Orderly ends are told from each other, and from deaths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from jupyter_tfguard.record.recording import RecordingContents
+from tests.kernel.rig import GuardedKernel
+
+Make = Callable[..., GuardedKernel]
+WATCHED = {"TFGUARD_WATCHER_PID": str(os.getpid())}
+
+
+def requested(recorded: RecordingContents) -> list[tuple[str, bool | None]]:
+    return [(e["how"], e["restart"]) for e in recorded.events if e["kind"] == "exit_requested"]
+
+
+def test_quit_leaves_its_mark_for_the_watcher(new_kernel: Make) -> None:
+    kernel = new_kernel(environment=WATCHED)
+    assert kernel.die("quit()") == 0
+    recorded = kernel.recording()
+    assert recorded.end is not None
+    assert recorded.end["reason"] == "quit"
+    assert requested(recorded) == [("quit", None)]
+
+
+def test_a_shutdown_that_was_asked_for_leaves_another(new_kernel: Make) -> None:
+    kernel = new_kernel(environment=WATCHED)
+    kernel.shutdown()
+    recorded = kernel.recording()
+    assert recorded.end is not None
+    assert recorded.end["reason"] == "shutdown_request"
+    assert requested(recorded) == [("shutdown_request", False)]
+
+
+def test_a_restart_is_a_request_too(new_kernel: Make) -> None:
+    kernel = new_kernel(environment=WATCHED)
+    kernel.manager.restart_kernel()
+    kernel.client.wait_for_ready(timeout=60)
+    ends = []
+    for path in kernel.recording_paths():
+        end = path / "end.json"
+        if end.exists():
+            ends.append(path.joinpath("journal.0.jsonl").read_text())
+    assert len(ends) == 1
+    assert '"restart": true' in ends[0]
+
+
+def test_without_a_watcher_an_orderly_end_leaves_nothing(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    assert kernel.die("quit()") == 0
+    assert kernel.recording_paths() == []
+
+
+def test_a_watcher_that_is_dead_is_none(new_kernel: Make) -> None:
+    kernel = new_kernel(environment={"TFGUARD_WATCHER_PID": "999999999"})
+    kernel.shutdown()
+    assert kernel.recording_paths() == []
+
+
+def test_an_exit_code_of_the_users_own_is_no_orderly_end(new_kernel: Make) -> None:
+    kernel = new_kernel(environment=WATCHED)
+    assert kernel.die("import os; os._exit(3)") == 3
+    recorded = kernel.recording()
+    assert recorded.end is None
+    assert requested(recorded) == []
+
+
+def test_sys_exit_in_a_cell_ends_nothing(new_kernel: Make) -> None:
+    kernel = new_kernel(environment=WATCHED)
+    kernel.run("import sys; sys.exit(5)")
+    assert kernel.run("print('alive')").stdout == "alive\n"
+    assert kernel.recording().end is None
+    assert requested(kernel.recording()) == []

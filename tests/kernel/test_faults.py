@@ -1,0 +1,148 @@
+"""Python stacks of fatal and terminating signals, and whose handlers win."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+from tests.kernel.rig import GuardedKernel
+
+Make = Callable[..., GuardedKernel]
+
+
+def test_a_segfault_leaves_its_stack(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    code = (
+        "import ctypes\ndef the_guilty_function():\n    ctypes.string_at(0)\nthe_guilty_function()"
+    )
+    assert kernel.die(code) == -signal.SIGSEGV
+    recorded = kernel.recording()
+    assert recorded.fault_text.startswith("Fatal Python error: Segmentation fault")
+    assert "the_guilty_function" in recorded.fault_text
+    assert recorded.end is None
+    assert recorded.events[-1]["kind"] == "cell_start"
+
+
+def test_an_abort_leaves_its_stack_and_the_last_native_words(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    code = "import os\nos.write(2, b'F0000 check failed: the last words\\n')\nos.abort()"
+    assert kernel.die(code) == -signal.SIGABRT
+    recorded = kernel.recording()
+    assert recorded.fault_text.startswith("Fatal Python error: Aborted")
+    assert recorded.stderr_tail.endswith("F0000 check failed: the last words\n")
+
+
+def test_a_kill_leaves_the_last_native_words_and_nothing_else(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    code = "import os, signal\nos.write(2, b'last words\\n')\nos.kill(os.getpid(), signal.SIGKILL)"
+    assert kernel.die(code) == -signal.SIGKILL
+    recorded = kernel.recording()
+    assert recorded.stderr_tail == "last words\n"
+    assert recorded.fault_text == ""
+    assert recorded.signal_texts == {}
+    assert recorded.end is None
+
+
+def test_a_terminating_signal_leaves_a_stack_and_its_status(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    kernel.send("import time\ndef where_it_was():\n    time.sleep(60)\nwhere_it_was()")
+    kernel.wait_for_event("cell_start")
+    kernel.manager.provisioner.process.send_signal(signal.SIGTERM)
+    assert kernel.wait_for_end() == -signal.SIGTERM
+    recorded = kernel.recording()
+    assert list(recorded.signal_texts) == ["SIGTERM"]
+    assert "where_it_was" in recorded.signal_texts["SIGTERM"]
+    assert recorded.end is None
+
+
+def test_a_signal_is_noted_while_native_code_holds_the_gil(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    kernel.send("import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')")
+    kernel.wait_for_event("cell_start")
+    kernel.manager.provisioner.process.send_signal(signal.SIGHUP)
+    assert kernel.wait_for_end() == -signal.SIGHUP
+    assert "SIGHUP" in kernel.recording().signal_texts
+
+
+def test_a_faulthandler_of_the_users_own_is_left_alone(new_kernel: Make) -> None:
+    kernel = new_kernel(before="import faulthandler; faulthandler.enable(); del faulthandler")
+    assert kernel.recording().header["guard"]["faulthandler"] == "user"
+    assert kernel.die("import ctypes; ctypes.string_at(0)") == -signal.SIGSEGV
+    recorded = kernel.recording()
+    assert recorded.fault_text == ""
+    # It went to fd 2, as the user wanted; and so into our copy.
+    assert "Fatal Python error: Segmentation fault" in recorded.stderr_tail
+
+
+def test_a_signal_handler_of_the_users_own_is_left_alone(new_kernel: Make) -> None:
+    kernel = new_kernel(
+        before="import signal; signal.signal(signal.SIGTERM, lambda *_: print('mine')); "
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN); del signal"
+    )
+    ran = kernel.run("import os, signal; os.kill(os.getpid(), 15); os.kill(os.getpid(), 1)")
+    assert ran.stdout == "mine\n"
+    assert kernel.recording().signal_texts == {}
+    # One that comes after ours wins as well, and unloading leaves it there.
+    code = "signal.signal(signal.SIGQUIT, lambda *_: print('late'))\n%unload_ext tfguard\nos.kill(os.getpid(), 3)"
+    assert kernel.run(code).stdout == "late\n"
+
+
+FORKED = """
+import os, signal, time
+child = os.fork()
+if child == 0:
+    {inside}
+    time.sleep(60)
+    os._exit(0)
+time.sleep(0.5)
+{outside}
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_killed_forked_child_leaves_no_trace_of_its_own(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    terminated = kernel.run(FORKED.format(inside="pass", outside="os.kill(child, signal.SIGTERM)"))
+    assert terminated.stdout == "-15\n"
+    crashed = kernel.run(FORKED.format(inside="import ctypes; ctypes.string_at(0)", outside=""))
+    assert crashed.stdout == "-11\n"
+    recorded = kernel.recording()
+    assert recorded.fault_text == ""
+    assert recorded.signal_texts == {}
+    # The parent itself is still guarded.
+    assert kernel.die("import ctypes; ctypes.string_at(0)") == -signal.SIGSEGV
+    assert "Segmentation fault" in kernel.recording().fault_text
+
+
+def test_a_forked_child_never_writes_into_the_recording(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    ran = kernel.run(
+        "import os\n"
+        "from jupyter_tfguard.kernel import startup\n"
+        "session = startup._session\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    session.emit('import', module='from-the-child', version=None)\n"
+        "    session._write_progress({'fit_id': 99})\n"
+        "    os._exit(0 if startup.current() is None else 1)\n"
+        "print(os.waitpid(child, 0)[1], startup.current() is session)"
+    )
+    assert ran.stdout == "0 True\n"
+    recorded = kernel.recording()
+    assert "from-the-child" not in [event.get("module") for event in recorded.events]
+    assert recorded.progress is None
+
+
+def test_a_child_that_runs_its_exit_handlers_leaves_the_recording(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    ran = kernel.run(
+        "import os\n"
+        "from jupyter_tfguard.kernel import startup\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    startup._session._endings._at_exit()\n"
+        "    os._exit(0)\n"
+        "print(os.waitpid(child, 0)[1])"
+    )
+    assert ran.stdout == "0\n"
+    assert kernel.recording().end is None

@@ -1,0 +1,75 @@
+"""What the next kernel says of the last one's death, and what the user can ask."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+from tests.kernel.rig import GuardedKernel
+
+Make = Callable[..., GuardedKernel]
+DEATH = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+
+
+def test_nothing_on_record_is_a_plain_answer(kernel: GuardedKernel) -> None:
+    assert (
+        kernel.run("%tfguard why").text
+        == "No kernel of yours has died on record: there is nothing to tell.\n"
+    )
+
+
+def test_status_tells_memory_and_limit(kernel: GuardedKernel) -> None:
+    lines = kernel.run("%tfguard").stdout.splitlines()
+    assert lines == kernel.run("%tfguard status").stdout.splitlines()[:1] + lines[1:]
+    assert lines[0].startswith("tfguard 0.")
+    assert "MiB of" in lines[1]
+    assert "(machine memory)" in lines[1] or "(container limit)" in lines[1]
+    assert lines[-1] == "Last death: none on record"
+    assert "growth" not in "".join(lines)
+
+
+def test_a_wrong_word_is_answered_with_the_usage(kernel: GuardedKernel) -> None:
+    ran = kernel.run("%tfguard nonsense")
+    assert "nonsense" in ran.text
+    assert "why" in ran.text
+
+
+def test_the_next_kernel_reports_and_tells_of_an_unwatched_death_once(new_kernel: Make) -> None:
+    first = new_kernel()
+    assert first.die(DEATH) == -signal.SIGKILL
+    dead = first.recording_paths()
+    assert len(dead) == 1
+    first.close()
+    # The same kernel again, as a kernel manager restarts it: same connection file.
+    second = new_kernel(kernel_id=first.kernel_id)
+    lines = second.run("print('mine')").stdout.splitlines()
+    if lines == ["mine"]:  # the report was not ready in the quarter second that a cell waits
+        lines = [*second.run("print('mine')").stdout.splitlines()]
+    assert lines[0].startswith("tfguard: the last kernel died")
+    assert lines[-2].endswith("More: %tfguard why")
+    assert lines[-1] == "mine"
+    assert second.run("print('mine')").stdout == "mine\n"
+    assert not dead[0].exists()
+    told = second.run("%tfguard why").stdout
+    assert "SIGKILL" in told
+    assert "memory limit" not in told.splitlines()[0].lower()
+    assert "There is 1 death on record" in second.run("%tfguard why --crash 2").stdout
+    assert second.run("%tfguard").stdout.splitlines()[-1].startswith("Last death: 20")
+
+
+def test_another_notebooks_death_is_reported_but_not_told(new_kernel: Make) -> None:
+    first = new_kernel()
+    first.die(DEATH)
+    other = new_kernel()
+    assert other.run("print('mine')").stdout == "mine\n"
+    assert "SIGKILL" in other.run("%tfguard why").stdout
+
+
+def test_a_living_watcher_is_left_to_report(new_kernel: Make) -> None:
+    watched = {"TFGUARD_WATCHER_PID": str(os.getpid())}
+    first = new_kernel(environment=watched)
+    first.die(DEATH)
+    second = new_kernel(environment=watched, kernel_id=first.kernel_id)
+    assert second.run("print('mine')").stdout == "mine\n"
+    assert len(second.recording_paths()) == 2

@@ -1,0 +1,270 @@
+"""How the guard comes into a kernel: quietly, once, and only when it is wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.kernel.rig import GuardedKernel, run_terminal
+
+Make = Callable[..., GuardedKernel]
+
+THREADS = (
+    "import threading; print(sorted(t.name for t in threading.enumerate() if 'tfguard' in t.name))"
+)
+
+
+def test_the_guard_loads_without_a_word(kernel: GuardedKernel) -> None:
+    ran = kernel.run("")
+    assert ran.text == ""
+    assert len(kernel.recording_paths()) == 1
+    assert kernel.problems() == ""
+
+
+def test_it_imports_no_tensorflow_and_leaves_no_name(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "import sys\n"
+        "print([m for m in ('tensorflow', 'keras', 'numpy', 'pynvml') if m in sys.modules])\n"
+        "print([n for n in globals() if 'tfguard' in n.lower()])\n"
+        "print(__doc__)"
+    )
+    assert ran.stdout.splitlines() == [
+        "[]",
+        "[]",
+        "Automatically created module for IPython interactive environment",
+    ]
+
+
+def test_growth_is_set_with_our_marker(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "import os; print(os.environ['TF_FORCE_GPU_ALLOW_GROWTH'], os.environ['TFGUARD_SET_GROWTH'])"
+    )
+    assert ran.stdout == "true 1\n"
+
+
+def test_the_header_tells_who_this_is(kernel: GuardedKernel) -> None:
+    header = kernel.recording().header
+    assert header["kernel_id"] == kernel.kernel_id
+    assert header["connection_file"] == f"kernel-{kernel.kernel_id}.json"
+    assert header["kernel_name"] == "python3"
+    assert header["pid"] == kernel.pid
+    assert header["parent_pid"] == os.getpid()
+    assert header["watcher_pid"] is None
+    assert header["notebook_path"] is None
+    assert set(header["versions"]) >= {"python", "ipython", "ipykernel", "jupyter_tfguard"}
+    assert header["guard"] == {
+        "growth": None,
+        "faulthandler": "ours",
+        "stderr": True,
+        "problems": [],
+    }
+
+
+def test_the_recording_is_private(kernel: GuardedKernel) -> None:
+    path = kernel.recording_paths()[0]
+    assert path.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in path.iterdir()} == {0o600}
+
+
+def test_loading_by_hand_prints_one_line_each_time_and_makes_no_second_guard(
+    kernel: GuardedKernel,
+) -> None:
+    before = kernel.run(THREADS).stdout
+    for name in ("tfguard", "tfguard", "jupyter_tfguard"):
+        line = kernel.run(f"%load_ext {name}").text
+        assert line.startswith("tfguard 0.")
+        assert "guarding this kernel" in line
+        assert line.count("\n") == 1
+        assert "growth" not in line  # no TensorFlow here, so nothing speaks of it
+    assert kernel.run(THREADS).stdout == before
+    assert len(kernel.recording_paths()) == 1
+
+
+def test_other_extensions_load_as_ever(kernel: GuardedKernel) -> None:
+    assert kernel.run("%load_ext autoreload").text == ""
+    assert "already loaded" in kernel.run("%load_ext autoreload").text
+
+
+def test_a_growth_value_of_the_users_own_wins(new_kernel: Make) -> None:
+    kernel = new_kernel(environment={"TF_FORCE_GPU_ALLOW_GROWTH": "false"})
+    ran = kernel.run(
+        "import os; print(os.environ['TF_FORCE_GPU_ALLOW_GROWTH'], 'TFGUARD_SET_GROWTH' in os.environ)"
+    )
+    assert ran.stdout == "false False\n"
+
+
+def test_the_environment_switches_it_off(new_kernel: Make) -> None:
+    kernel = new_kernel(environment={"TFGUARD_DISABLE": "1"})
+    assert kernel.run(THREADS).stdout == "[]\n"
+    assert kernel.recording_paths() == []
+    line = kernel.run("%load_ext tfguard").text
+    assert "switched off" in line
+    assert "TFGUARD_DISABLE" in line
+    assert line.count("\n") == 1
+    assert kernel.recording_paths() == []
+
+
+def test_the_users_file_switches_it_off(new_kernel: Make, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    settings = tmp_path / "config" / "jupyter_tfguard_config.json"
+    settings.write_text(json.dumps({"TfGuard": {"enabled": False}}))
+    kernel = new_kernel()
+    assert kernel.recording_paths() == []
+    assert str(settings) in kernel.run("%load_ext tfguard").text
+
+
+def test_the_configuration_of_ipython_switches_it_off(new_kernel: Make, tmp_path: Path) -> None:
+    profile = tmp_path / "ipython" / "profile_default"
+    profile.mkdir(parents=True)
+    (profile / "ipython_kernel_config.py").write_text("c.TfGuard.enabled = False\n")
+    kernel = new_kernel()
+    assert kernel.recording_paths() == []
+    assert "c.TfGuard.enabled" in kernel.run("%load_ext tfguard").text
+
+
+def test_a_broken_settings_file_is_noted_and_the_guard_runs(
+    new_kernel: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "jupyter_tfguard_config.json").write_text("{")
+    kernel = new_kernel()
+    assert len(kernel.recording_paths()) == 1
+    assert "jupyter_tfguard_config.json could not be read" in kernel.problems()
+
+
+def test_a_broken_guard_writes_it_down_and_the_kernel_lives(new_kernel: Make) -> None:
+    kernel = new_kernel(
+        before="import sys; sys.modules['jupyter_tfguard.kernel.session'] = None; del sys"
+    )
+    assert kernel.run("print(6 * 7)").text == "42\n"
+    problem = json.loads(kernel.problems())
+    assert problem["place"] == "kernel start"
+    assert "jupyter_tfguard.kernel.session" in problem["what"]
+
+
+def test_a_startup_file_that_was_left_behind_says_nothing(new_kernel: Make) -> None:
+    kernel = new_kernel(before="import sys; sys.modules['jupyter_tfguard'] = None; del sys")
+    assert kernel.run("print(6 * 7)").text == "42\n"
+    assert kernel.problems() == ""
+
+
+def test_an_unusable_folder_leaves_a_living_kernel_with_growth(
+    new_kernel: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    kernel = new_kernel(environment={"TFGUARD_DIR": str(tmp_path / "file" / "below")})
+    assert kernel.run("import os; print(os.environ['TF_FORCE_GPU_ALLOW_GROWTH'])").text == "true\n"
+    line = kernel.run("%load_ext tfguard").text
+    assert "nothing is recorded" in line
+    assert "cannot be used" in line
+    assert "of" in kernel.run("%tfguard status").text.splitlines()[1]
+
+
+def test_a_server_that_watches_is_told_from_one_that_does_not(new_kernel: Make) -> None:
+    watched = new_kernel(environment={"TFGUARD_WATCHER_PID": str(os.getpid())})
+    assert "watched by the Jupyter server" in watched.run("%load_ext tfguard").text
+    watched.close()
+    unwatched = new_kernel(environment={"JPY_SESSION_NAME": "a/train.ipynb"})
+    assert "restart Jupyter, then reload this page" in unwatched.run(
+        "%load_ext tfguard"
+    ).text.replace("R", "r")
+    paths = [
+        json.loads((path / "header.json").read_text())["notebook_path"]
+        for path in unwatched.recording_paths()
+    ]
+    assert "a/train.ipynb" in paths
+
+
+def test_a_terminal_is_left_alone(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    count = len(kernel.recording_paths())
+    ran = run_terminal(kernel, "import os; print('TF_FORCE_GPU_ALLOW_GROWTH' in os.environ)")
+    assert ran.stdout.strip() == "False"
+    assert len(kernel.recording_paths()) == count
+    loaded = run_terminal(kernel, "%load_ext tfguard")
+    assert loaded.stdout.strip().endswith(
+        "guards Jupyter kernels only; there is nothing to do in a terminal."
+    )
+    assert loaded.stdout.count("\n") == 1
+
+
+POSIX_NAMES_GONE = """
+import os, signal, sys
+for name in ("register_at_fork", "pidfd_open", "waitid", "fork", "geteuid", "getuid", "posix_fallocate",
+             "sched_getaffinity", "fchmod", "fstatvfs", "statvfs"):
+    if hasattr(os, name):
+        delattr(os, name)
+for name in ("SIGHUP", "SIGXCPU", "SIGQUIT", "SIGUSR1", "sigwait"):
+    if hasattr(signal, name):
+        delattr(signal, name)
+import faulthandler
+del faulthandler.register, faulthandler.unregister
+sys.modules["fcntl"] = sys.modules["resource"] = sys.modules["pwd"] = sys.modules["grp"] = None
+sys.platform = "win32"
+del os, signal, sys, faulthandler, name
+"""
+
+
+def test_it_starts_with_every_posix_name_missing(new_kernel: Make) -> None:
+    kernel = new_kernel(before=POSIX_NAMES_GONE)
+    line = kernel.run("%load_ext tfguard").text
+    assert "guarding this kernel" in line
+    assert line.count("\n") == 1
+    assert kernel.run("%tfguard").text.startswith("tfguard")
+    recorded = kernel.recording()
+    assert [event["kind"] for event in recorded.events][:2] == ["cell_start", "cell_end"]
+    assert recorded.header["guard"]["stderr"] is False
+    assert recorded.samples[-1].get("process.rss_bytes")
+
+
+STATE = """
+import faulthandler, os, signal, sys, threading
+ip = get_ipython()
+print([
+    os.readlink("/proc/self/fd/2"),
+    faulthandler.is_enabled(),
+    [str(handlers) for handlers in (ip.kernel.control_handlers["shutdown_request"].__qualname__,)],
+    {event: [c.__qualname__ for c in callbacks if "tfguard" in c.__module__] for event, callbacks in ip.events.callbacks.items()},
+    [type(finder).__name__ for finder in sys.meta_path],
+    sorted(t.name for t in threading.enumerate() if "tfguard" in t.name),
+    "tfguard" in ip.magics_manager.magics["line"],
+    [name for name in os.environ if "TFGUARD_SET" in name or "ALLOW_GROWTH" in name],
+    open("/proc/self/status").read().split("SigCgt:")[1].split()[0],
+    sorted(os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")
+           and "tfguard" in os.readlink(f"/proc/self/fd/{fd}")),
+    "load_extension" in vars(ip.extension_manager),
+])
+"""
+
+
+def test_unloading_undoes_everything(new_kernel: Make) -> None:
+    kernel = new_kernel(environment={"TFGUARD_DISABLE": "1"})
+    kernel.run("import os; del os.environ['TFGUARD_DISABLE']")
+    untouched = kernel.run(STATE).stdout
+    assert kernel.run("%load_ext tfguard").text.startswith("tfguard")
+    assert kernel.run(STATE).stdout != untouched
+    assert len(kernel.recording_paths()) == 1
+    assert kernel.run("%unload_ext tfguard").text == ""
+    assert kernel.run(STATE).stdout == untouched
+    assert kernel.recording_paths() == []
+
+
+def test_what_the_startup_file_loaded_can_be_unloaded_and_loaded_again(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    assert kernel.run("%unload_ext tfguard").text == ""
+    assert kernel.run(THREADS).stdout == "[]\n"
+    assert kernel.recording_paths() == []
+    assert "guarding this kernel" in kernel.run("%load_ext tfguard").text
+    assert len(kernel.recording_paths()) == 1
+    assert kernel.run("import os; os.write(2, b'kept\\n')").stderr == "kept\n"
+    assert kernel.recording().stderr_tail.endswith("kept\n")
+    assert "guarding this kernel" in kernel.run("%reload_ext tfguard").text
+
+
+def test_missing_server_part_is_not_claimed_for_a_dead_watcher(new_kernel: Make) -> None:
+    kernel = new_kernel(
+        environment={"TFGUARD_WATCHER_PID": "999999999", "JPY_SESSION_NAME": "x.ipynb"}
+    )
+    assert "server part not loaded" in kernel.run("%load_ext tfguard").text.lower()

@@ -1,0 +1,84 @@
+/* A stand-in for NVIDIA's management library, for machines without a GPU.
+ *
+ * Only the calls that tfguard makes, after NVML's public C interface. What it does is chosen by TFGUARD_STANDIN:
+ *   fine     two cards; the second one knows neither its power nor its load
+ *   none     no cards
+ *   hang     the call for memory never returns, after the first tick
+ *   crash    the call for memory ends in an abort, after the first tick
+ *   dead     the library loads, the driver does not
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef int nvmlReturn_t;
+enum { OK = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, DRIVER_NOT_LOADED = 9 };
+
+typedef struct { unsigned long long total, free, used; } nvmlMemory_t;
+typedef struct { unsigned int gpu, memory; } nvmlUtilization_t;
+typedef struct card { unsigned int index; } *nvmlDevice_t;
+
+static struct card cards[2] = {{0}, {1}};
+
+static int does(const char *what) {
+    const char *chosen = getenv("TFGUARD_STANDIN");
+    return strcmp(chosen ? chosen : "fine", what) == 0;
+}
+
+nvmlReturn_t nvmlInitWithFlags(unsigned int flags) { (void)flags; return does("dead") ? DRIVER_NOT_LOADED : OK; }
+nvmlReturn_t nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+nvmlReturn_t nvmlShutdown(void) { return OK; }
+
+const char *nvmlErrorString(nvmlReturn_t result) {
+    return result == DRIVER_NOT_LOADED ? "Driver Not Loaded" : "Not Supported";
+}
+
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
+    *count = does("none") ? 0 : 2;
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {
+    if (index > 1) return NOT_FOUND;
+    *device = &cards[index];
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
+    static int calls = 0;
+    if (++calls > 2 && does("hang")) for (;;) pause();
+    if (calls > 2 && does("crash")) abort();
+    memory->total = 42949672960ULL;
+    memory->used = device->index ? 0 : 21474836480ULL;
+    memory->free = memory->total - memory->used;
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates) {
+    if (device->index) return NOT_SUPPORTED;
+    rates->gpu = 83;
+    rates->memory = 40;
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned int *celsius) {
+    (void)sensor;
+    *celsius = 71 - 30 * device->index;
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *milliwatts) {
+    if (device->index) return NOT_SUPPORTED;
+    *milliwatts = 288400;
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *text, unsigned int length) {
+    strncpy(text, device->index ? "GPU-00000000-0000-0000-0000-000000000001" : "GPU-00000000-0000-0000-0000-000000000000", length);
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *text, unsigned int length) {
+    strncpy(text, device->index ? "Stand-in B" : "Stand-in A", length);
+    return OK;
+}

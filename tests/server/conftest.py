@@ -1,0 +1,120 @@
+"""A real Jupyter server with the extension and real kernels, in private folders."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from traitlets.config import Config
+
+EVENT = "https://schema.jupyter-tfguard.org/kernel_death/v1"
+
+
+@pytest.fixture
+def jp_server_config(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+    for name in ("TF_FORCE_GPU_ALLOW_GROWTH", "TFGUARD_SET_GROWTH", "TFGUARD_WATCHER_PID"):
+        # Set first, so that what the extension sets is undone after the test.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("TFGUARD_DISABLE", raising=False)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    return Config({"ServerApp": {"jpserver_extensions": {"jupyter_tfguard": True}}})
+
+
+async def until(condition: Callable[[], Any], seconds: float = 20.0, what: str = "") -> Any:
+    """The first true value of `condition`, which may be a coroutine function."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if isinstance(found, Awaitable):
+            found = await found
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited {seconds} s in vain for {what or condition}")
+        await asyncio.sleep(0.05)
+
+
+class Server:
+    """What the tests do with a server, over its own routes."""
+
+    samples = Path(__file__).parents[1] / "wire"
+
+    def __init__(self, app: Any, fetch: Any) -> None:
+        self.app = app
+        self.fetch = fetch
+        self.events: list[dict[str, Any]] = []
+
+    async def listen(self) -> None:
+        async def take(logger: Any, schema_id: str, data: dict[str, Any]) -> None:
+            self.events.append(data)
+
+        await until(lambda: EVENT in self.app.event_logger.schemas, what="the event's schema")
+        self.app.event_logger.add_listener(schema_id=EVENT, listener=take)
+
+    async def get(self, *path: str, **kwargs: Any) -> Any:
+        answer = await self.fetch("tfguard", "api", *path, **kwargs)
+        return json.loads(answer.body)
+
+    async def start_kernel(self, wait: bool = True) -> str:
+        answer = await self.fetch("api", "kernels", method="POST", body="{}")
+        kernel_id: str = json.loads(answer.body)["id"]
+        if wait:
+            await until(lambda: self.is_ready(kernel_id), 60, "a watched kernel")
+        return kernel_id
+
+    async def state(self, kernel_id: str) -> dict[str, Any] | None:
+        status = await self.get("status")
+        return next((k for k in status["kernels"] if k["kernel_id"] == kernel_id), None)
+
+    async def is_ready(self, kernel_id: str) -> dict[str, Any] | None:
+        """The kernel's state once it is watched and its guard is loaded."""
+        state = await self.state(kernel_id)
+        return state if state and state["watched"] and state["guard"]["loaded"] else None
+
+    async def pid(self, kernel_id: str) -> int:
+        state = await self.state(kernel_id)
+        assert state is not None
+        assert state["pid"] is not None
+        return int(state["pid"])
+
+    async def execute(self, kernel_id: str, code: str, wait: bool = True) -> None:
+        """Run a cell; with `wait`, until the kernel is idle again or dead."""
+        client = self.app.kernel_manager.get_kernel(kernel_id).client()
+        client.start_channels()
+        try:
+            await client.wait_for_ready(timeout=30)
+            client.execute(code)
+            if wait:
+                with contextlib.suppress(
+                    Exception
+                ):  # no answer comes from a kernel that died of the cell
+                    await client.get_shell_msg(timeout=3)
+            else:
+                await until(lambda: self._is_busy(kernel_id), 10, "a busy kernel")
+        finally:
+            client.stop_channels()
+
+    async def _is_busy(self, kernel_id: str) -> bool:
+        state = await self.state(kernel_id)
+        return bool(state and state["execution_state"] == "busy")
+
+    async def crashes(self, count: int, seconds: float = 20.0) -> list[dict[str, Any]]:
+        async def enough() -> list[dict[str, Any]] | None:
+            found: list[dict[str, Any]] = (await self.get("crashes"))["crashes"]
+            return found if len(found) >= count else None
+
+        return await until(enough, seconds, f"{count} reports")
+
+
+@pytest.fixture
+def server(jp_serverapp: Any, jp_fetch: Any, jp_asyncio_loop: Any) -> Server:
+    found = Server(jp_serverapp, jp_fetch)
+    jp_asyncio_loop.run_until_complete(found.listen())
+    return found

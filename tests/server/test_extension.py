@@ -1,0 +1,263 @@
+"""The extension in a server where things are missing, refused or switched off: the server and its kernels live on."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from traitlets.config import Config
+
+from jupyter_tfguard.config import TfGuard
+from jupyter_tfguard.server.extension import set_environment
+from jupyter_tfguard.server.reporter import plain
+from jupyter_tfguard.watch import exit_status
+
+from .conftest import Server, until
+
+STANDIN = Path(__file__).parents[1] / "rigs" / "nvml" / "nvml_standin.c"
+GROWTH = ("TF_FORCE_GPU_ALLOW_GROWTH", "TFGUARD_SET_GROWTH", "TFGUARD_WATCHER_PID")
+
+
+async def kernel_environment(server: Server, kernel_id: str) -> dict[str, str | None]:
+    environ = Path(f"/proc/{await server.pid(kernel_id)}/environ").read_bytes().decode()
+    found = dict(pair.partition("=")[::2] for pair in environ.split("\0") if pair)
+    return {name: found.get(name) for name in GROWTH}
+
+
+async def test_kernels_inherit_memory_growth_and_its_mark(server: Server) -> None:
+    kernel_id = await server.start_kernel()
+    assert await kernel_environment(server, kernel_id) == dict(
+        zip(GROWTH, ("true", "1", str(os.getpid())), strict=True)
+    )
+
+
+@pytest.mark.quick
+def test_a_value_of_the_user_s_own_wins() -> None:
+    environment = {"TF_FORCE_GPU_ALLOW_GROWTH": "false"}
+    set_environment(TfGuard(), environment)
+    assert environment["TF_FORCE_GPU_ALLOW_GROWTH"] == "false"
+    assert "TFGUARD_SET_GROWTH" not in environment
+    assert environment["TFGUARD_WATCHER_PID"] == str(os.getpid())
+
+
+@pytest.mark.quick
+def test_growth_can_be_switched_off_alone() -> None:
+    environment: dict[str, str] = {}
+    set_environment(TfGuard(set_memory_growth=False), environment)
+    assert list(environment) == ["TFGUARD_WATCHER_PID"]
+
+
+class TestSwitchedOffByTheEnvironment:
+    @pytest.fixture
+    def server(
+        self, jp_server_config: Config, monkeypatch: pytest.MonkeyPatch, request: Any
+    ) -> Any:
+        monkeypatch.setenv("TFGUARD_DISABLE", "1")
+        app, fetch = request.getfixturevalue("jp_serverapp"), request.getfixturevalue("jp_fetch")
+        return Server(app, fetch)
+
+    async def test_it_says_so_and_does_nothing(self, server: Server) -> None:
+        status = await server.get("status")
+        [problem] = status["problems"]
+        assert problem["what"] == "tfguard is switched off"
+        assert "TFGUARD_DISABLE" in problem["fix"]
+        assert status["gpus"]["state"] == "unavailable"
+        assert "TF_FORCE_GPU_ALLOW_GROWTH" not in os.environ
+        assert not [t for t in threading.enumerate() if t.name.startswith("tfguard")]
+
+
+class TestSwitchedOffByAnOption:
+    @pytest.fixture
+    def jp_server_config(self, jp_server_config: Config) -> Config:
+        jp_server_config.TfGuard.enabled = False
+        return jp_server_config
+
+    async def test_it_says_so(self, jp_serverapp: Any, jp_fetch: Any) -> None:
+        status = await Server(jp_serverapp, jp_fetch).get("status")
+        assert "c.TfGuard.enabled" in status["problems"][0]["fix"]
+        assert "TFGUARD_WATCHER_PID" not in os.environ
+
+
+class TestABadOption:
+    @pytest.fixture
+    def jp_server_config(self, jp_server_config: Config) -> Config:
+        jp_server_config.TfGuard.busy_hertz = "often"
+        return jp_server_config
+
+    async def test_it_is_one_line_in_the_log_and_the_server_lives(
+        self, jp_serverapp: Any, jp_fetch: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        answer = await jp_fetch("api", "kernels", method="POST", body="{}")
+        assert json.loads(answer.body)["id"]
+        lines = [r.getMessage() for r in caplog.get_records("setup")]
+        [line] = [line for line in lines if "tfguard could not start" in line]
+        assert "busy_hertz" in line
+        assert "jupyter tfguard doctor" in line
+
+
+async def test_everything_ends_with_the_server(server: Server) -> None:
+    await server.start_kernel()
+    service = server.app.web_app.settings["tfguard_service"]
+    assert {t.name for t in threading.enumerate() if t.name.startswith("tfguard")} >= {
+        "tfguard-sampler",
+        "tfguard-live",
+    }
+    await service.stop()
+    await until(
+        lambda: not [t for t in threading.enumerate() if t.name.startswith("tfguard")],
+        10,
+        "the threads to end",
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no POSIX permissions here")
+def test_an_unwritable_folder_leaves_a_working_server(tmp_path: Path) -> None:
+    """Root, too, is refused: without the right to override permissions, in another user's folder."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+    as_root = os.geteuid() == 0
+    if as_root:
+        os.chown(closed, 65534, 65534)
+    environment = {name: value for name, value in os.environ.items() if name not in GROWTH}
+    answer = subprocess.run(
+        [sys.executable, Path(__file__).with_name("unwritable_server.py"), closed],
+        env=environment
+        | {
+            "TFGUARD_DIR": str(closed / "tfguard"),
+            "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
+            "JUPYTER_DATA_DIR": str(tmp_path / "data"),
+            "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),
+            "IPYTHONDIR": str(tmp_path / "ipython"),
+        },
+        cwd=tmp_path,
+        preexec_fn=drop_override if as_root else None,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert answer.returncode == 0, answer.stderr[-3000:]
+    told = ast.literal_eval(answer.stdout.splitlines()[-1])
+    assert told["plain_write_refused"] is True
+    assert told["restarted"] is True
+    assert told["crashes"] == []
+    lines = [line for line in answer.stderr.splitlines() if "could not be written" in line]
+    assert len(lines) == 1
+    assert "Set TFGUARD_DIR" in lines[0]
+    assert "jupyter_tfguard/" not in answer.stderr  # no traceback of ours
+
+
+def drop_override() -> None:
+    """Take root's right to write where permissions say no, for this process and all it starts."""
+    libc = ctypes.CDLL(None)
+    # Source: prctl(2), PR_CAPBSET_DROP; capability.h: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
+    for capability in (1, 2, 3):
+        libc.prctl(24, capability, 0, 0, 0)
+
+
+async def test_a_hanging_gpu_library_leaves_a_working_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler here")
+    library = tmp_path / "libnvidia-ml.so.1"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, STANDIN], check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    monkeypatch.setenv("TFGUARD_STANDIN", "hang")
+    kernel_id = await server.start_kernel()
+
+    async def given_up() -> bool:
+        gpus = (await server.get("status"))["gpus"]
+        return gpus["state"] == "unavailable" and "does not answer" in gpus["reason"]
+
+    await until(given_up, 20, "the helper to be given up")
+    os.kill(await server.pid(kernel_id), signal.SIGKILL)
+    [crash] = await server.crashes(1)
+    assert crash["cause"] == "sigkill_unattributed"
+
+
+class TestWithoutPosixNames:
+    """macOS and Windows, as far as they can be tried here."""
+
+    @pytest.fixture
+    def jp_server_config(self, jp_server_config: Config, monkeypatch: pytest.MonkeyPatch) -> Config:
+        for name in ("pidfd_open", "waitid", "register_at_fork"):
+            monkeypatch.delattr(os, name, raising=False)
+        monkeypatch.setattr(exit_status, "_WAITID_CALL", {})
+        monkeypatch.setattr(exit_status, "stat_fields", lambda pid: None)
+        return jp_server_config
+
+    async def test_the_return_code_tells(self, server: Server) -> None:
+        kernel_id = await server.start_kernel()
+        pid = await server.pid(kernel_id)
+        witness = server.app.web_app.settings["tfguard_service"]._watcher.witnesses[0]
+        assert witness.handle.fileno() is None
+        os.kill(pid, signal.SIGKILL)
+        [crash] = await server.crashes(1)
+        assert crash["pid"] == pid
+        assert crash["cause"] == "sigkill_unattributed"
+        await server.start_kernel()
+        await server.fetch("api", "kernels", kernel_id, "restart", method="POST", body="")
+        await until(lambda: server.is_ready(kernel_id), 30, "the restarted kernel")
+        assert len((await server.get("crashes"))["crashes"]) == 1
+
+
+IMPORT_ALL = """
+import asyncio, importlib, os, pkgutil, select, signal, socket, subprocess, sys
+import jupyter_server.serverapp, jupyter_server.extension.application, jupyter_client.provisioning, psutil, json
+for module, names in {
+    os: ("pidfd_open", "waitid", "register_at_fork", "pread", "pwrite", "posix_fallocate", "fchmod",
+         "O_NOFOLLOW", "O_CLOEXEC", "O_DIRECTORY", "O_NONBLOCK", "sysconf", "geteuid", "uname"),
+    signal: ("SIGHUP", "SIGKILL", "SIGXCPU", "SIGQUIT", "SIGUSR1", "SIGRTMIN", "SIGRTMAX", "pthread_sigmask"),
+}.items():
+    for name in names:
+        if hasattr(module, name):
+            delattr(module, name)
+for name in ("fcntl", "resource", "pwd", "grp", "termios"):
+    sys.modules[name] = None
+import jupyter_tfguard
+assert jupyter_tfguard._jupyter_server_extension_points()
+for room in ("collectors", "watch", "server"):
+    package = importlib.import_module(f"jupyter_tfguard.{room}")
+    for found in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"jupyter_tfguard.{room}.{found.name}")
+import jupyter_tfguard.sampler
+"""
+
+
+def test_everything_imports_without_posix_names() -> None:
+    answer = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
+
+
+@pytest.mark.quick
+def test_control_characters_do_not_reach_the_log() -> None:
+    assert plain("a\nb\x1b[31mc\u202ed") == r"a\nb\x1b[31mc\u202ed"
+    assert len(plain("x" * 1000)) == 300
+
+
+@pytest.mark.quick
+def test_a_line_of_the_log_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    from jupyter_tfguard.record.bundle import BundleStore
+    from jupyter_tfguard.server.reporter import Reporter
+
+    told = []
+    log = logging.getLogger("test")
+    reporter = Reporter(
+        Path("/nowhere"), BundleStore(Path("/nowhere")), TfGuard(), log, told.append
+    )
+    entry = {"id": "1", "kernel_id": "k\nFAKE", "pid": 1, "cause": "c", "confidence": "certain"}
+    reporter._tell(entry)
+    assert told == [entry]
+    assert "\n" not in caplog.records[-1].getMessage()

@@ -1,0 +1,177 @@
+"""The live stream of a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tornado.httpclient import HTTPClientError
+
+from .conftest import Server, until
+
+
+class Stream:
+    def __init__(self, socket: Any) -> None:
+        self.socket = socket
+
+    async def watch(self, **what: Any) -> None:
+        await self.socket.write_message(json.dumps({"type": "watch", "visible": True} | what))
+
+    async def next(self, kind: str, seconds: float = 5.0) -> dict[str, Any]:
+        deadline = time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            message = await asyncio.wait_for(self.socket.read_message(), max(0.01, left))
+            found: dict[str, Any] = json.loads(message)
+            if found["type"] == kind:
+                return found
+
+    async def count(self, seconds: float) -> int:
+        ticks = 0
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                await asyncio.wait_for(self.socket.read_message(), left)
+            except asyncio.TimeoutError:
+                break
+            ticks += 1
+        return ticks
+
+
+@pytest.fixture
+def connect(server: Server, jp_ws_fetch: Any, jp_asyncio_loop: Any) -> Iterator[Any]:
+    sockets = []
+
+    async def open_one() -> Stream:
+        sockets.append(await jp_ws_fetch("tfguard", "api", "stream"))
+        return Stream(sockets[-1])
+
+    async def close_all() -> None:
+        for socket in sockets:
+            socket.close()
+            while await socket.read_message() is not None:
+                pass
+
+    yield open_one
+    jp_asyncio_loop.run_until_complete(close_all())
+
+
+def sample(server: Server, name: str) -> Any:
+    return json.loads((server.samples / name).read_text())
+
+
+async def test_ticks_go_on_while_the_kernel_is_busy(server: Server, connect: Any) -> None:
+    kernel_id = await server.start_kernel()
+    await server.execute(
+        kernel_id, "import time\nheld = bytearray(150 << 20)\ntime.sleep(60)", wait=False
+    )
+    stream = await connect()
+    await stream.watch(kernel_id=kernel_id, rate_hertz=5)
+    history = await stream.next("history")
+    assert history["columns"] == ["time", "rss_bytes", "limit_bytes"]
+    assert history["kernel_id"] == kernel_id
+    times = []
+    for _ in range(20):
+        tick = await stream.next("tick")
+        times.append(tick["kernel"]["host"]["time"])
+    assert times[-1] - times[0] > 2.5
+    assert len(set(times)) > 15  # fresh numbers, although the cell runs
+    kernel = tick["kernel"]
+    assert kernel["execution_state"] == "busy"
+    assert kernel["host"]["rss_bytes"] > 150 << 20
+    assert [mark["label"] for mark in kernel["marks"]] == ["[1]"]
+    wanted = sample(server, "tick.json")
+    assert set(tick) == set(wanted)
+    assert set(kernel) == set(wanted["kernel"])
+    assert set(kernel["guard"]) == set(wanted["kernel"]["guard"])
+    assert set(kernel["host"]) == set(wanted["kernel"]["host"])
+    assert set(kernel["host"]["limit"]) == set(wanted["kernel"]["host"]["limit"])
+    await stream.watch(kernel_id=kernel_id)
+    again = await stream.next("history")
+    assert set(again) == set(sample(server, "history.json"))
+    assert len(again["rows"]) > len(history["rows"])
+    assert all(row[1] is None or isinstance(row[1], int) for row in again["rows"])
+
+
+async def test_other_kernels_have_one_line_each(server: Server, connect: Any) -> None:
+    one, two = await server.start_kernel(), await server.start_kernel()
+    stream = await connect()
+    await stream.watch(kernel_id=one)
+    tick = await stream.next("tick")
+    assert tick["kernel"]["kernel_id"] == one
+    [other] = tick["others"]
+    assert other["kernel_id"] == two
+    assert other["rss_bytes"] > 10 << 20
+    assert set(other) == set(sample(server, "tick.json")["others"][0])
+
+
+async def test_a_hidden_page_gets_nothing(server: Server, connect: Any) -> None:
+    stream = await connect()
+    await stream.watch(kernel_id=None)
+    assert (await stream.next("tick"))["kernel"] is None
+    await stream.watch(kernel_id=None, visible=False)
+    await stream.count(0.3)  # what was on its way
+    assert await stream.count(1.2) == 0
+    await stream.watch(kernel_id=None, visible=True)
+    await stream.next("tick")
+
+
+@pytest.mark.parametrize(("rate", "least", "most"), [(1000, 8, 22), (0.001, 1, 2)])
+async def test_the_rate_is_held_within_bounds(
+    connect: Any, rate: float, least: int, most: int
+) -> None:
+    stream = await connect()
+    await stream.watch(kernel_id=None, rate_hertz=rate)
+    assert least <= await stream.count(1.9) <= most
+
+
+BAD = [
+    "",
+    "{",
+    "[]",
+    "null",
+    '{"type": "shutdown"}',
+    '{"type": "watch", "kernel_id": 7}',
+    '{"type": "watch", "rate_hertz": "fast"}',
+    '{"type": "watch", "rate_hertz": NaN}',
+    "[" * 3000,
+    "x" * 10_000,
+]
+
+
+async def test_messages_that_make_no_sense_are_ignored_and_noted_once(
+    server: Server, connect: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = await connect()
+    for message in BAD:
+        await stream.socket.write_message(message)
+    await stream.watch(kernel_id="no such kernel")
+    assert (await stream.next("history"))["rows"] == []
+    assert (await stream.next("tick"))["kernel"] is None
+    noted = [r for r in caplog.records if "not understood" in r.getMessage()]
+    assert len(noted) == 1
+    assert noted[0].levelno == logging.WARNING
+
+
+@pytest.mark.parametrize("headers", [{"Authorization": ""}, {"Authorization": "token wrong"}])
+async def test_the_stream_is_closed_without_the_token(
+    server: Server, jp_ws_fetch: Any, headers: dict[str, str]
+) -> None:
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_ws_fetch("tfguard", "api", "stream", headers=headers)
+    assert caught.value.code in (401, 403)
+
+
+async def test_a_page_that_goes_away_is_forgotten(server: Server, connect: Any) -> None:
+    service = server.app.web_app.settings["tfguard_service"]
+    stream = await connect()
+    await stream.watch(kernel_id=None, rate_hertz=10)
+    await stream.next("tick")
+    assert len(service._clients) == 1
+    stream.socket.close()
+    await until(lambda: not service._clients, 5, "the page to be forgotten")

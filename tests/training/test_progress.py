@@ -1,0 +1,156 @@
+"""Progress of a fit: on disk before a slow step, cheap for fast ones, and never too long for its place."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jupyter_tfguard.record.slot import SLOT_BYTES
+from jupyter_tfguard.training import progress as progress_module
+from jupyter_tfguard.training.checkpoints import CheckpointWatch
+from jupyter_tfguard.training.progress import FitProgress, ProgressBoard, plain_logs
+from jupyter_tfguard.training.watch import FitWatch
+
+pytestmark = pytest.mark.quick
+
+
+class Clock:
+    """A monotonic clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time(self) -> float:
+        return 1.7e9 + self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    moved = Clock()
+    monkeypatch.setattr(progress_module, "time", moved)
+    return moved
+
+
+class Model:
+    """Built after its first step, as a model without an input shape is."""
+
+    built = False
+    weights: tuple[Any, ...] = (np.ones((3, 4)), np.ones(4))
+
+
+def make() -> tuple[FitWatch, list[dict[str, Any]], list[dict[str, Any]], ProgressBoard]:
+    written: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
+    board = ProgressBoard(written.append)
+    progress = FitProgress(1, "fit", model_name="m", batch_size=8)
+
+    def emit(kind: str, **fields: Any) -> None:
+        events.append({"kind": kind} | fields)
+
+    watch = FitWatch(progress, board, emit, Model(), CheckpointWatch([], time.time()))
+    board.begin(progress)
+    return watch, written, events, board
+
+
+def test_a_slow_step_is_on_disk_before_it_starts(clock: Clock) -> None:
+    watch, written, _, _ = make()
+    watch.begins({"steps": 100, "epochs": 2})
+    watch.epoch_begins(0)
+    for batch in range(3):
+        clock.now += 5.0
+        watch.step_begins(batch)
+        assert written[-1]["step"] == batch + 1
+        assert written[-1]["epoch"] == 1
+    assert written[-1]["steps"] == 100
+
+
+def test_fast_steps_are_written_twenty_times_a_second_and_by_the_thread(clock: Clock) -> None:
+    watch, written, _, board = make()
+    watch.epoch_begins(0)
+    for batch in range(1000):
+        clock.now += 0.001
+        watch.step_begins(batch)
+    assert 15 <= len(written) <= 25
+    watch.step_begins(1000)
+    count = len(written)
+    board.flush()
+    assert written[-1]["step"] == 1001
+    board.flush()  # nothing new
+    assert len(written) == count + 1
+
+
+def test_steps_per_second_are_those_of_the_last_seconds(clock: Clock) -> None:
+    watch, written, _, _ = make()
+    watch.epoch_begins(0)
+    watch.step_begins(0)
+    assert written[-1]["steps_per_second"] is None
+    clock.now += 30.0  # the first step compiles
+    watch.step_begins(1)
+    for batch in range(2, 100):
+        clock.now += 0.1
+        watch.step_begins(batch)
+    assert written[-1]["steps_per_second"] == pytest.approx(10.0, rel=0.05)
+    for batch in range(100, 200):
+        clock.now += 0.5
+        watch.step_begins(batch)
+    assert written[-1]["steps_per_second"] == pytest.approx(2.0, rel=0.05)
+
+
+def test_the_record_fits_its_place_whatever_the_names(clock: Clock) -> None:
+    written: list[dict[str, Any]] = []
+    board = ProgressBoard(written.append)
+    progress = FitProgress(1, "fit", model_name="ж" * 500, optimizer="x" * 500)
+    progress.logs = {"я" * 50 + str(n): 0.123456789012345 for n in range(50)}
+    board.begin(progress)
+    assert len(json.dumps(written[0])) < SLOT_BYTES - 16
+    assert written[0]["logs"]
+    assert written[0]["model_name"] == "ж" * 40
+
+
+def test_what_is_known_only_later_is_told_later(clock: Clock) -> None:
+    watch, _, events, _ = make()
+    watch.begins({"steps": None, "epochs": 1, "verbose": 0})
+    watch.epoch_begins(0)
+    watch.step_begins(0)
+    assert [e["kind"] for e in events] == ["fit_ready"]
+    assert events[0] == {"kind": "fit_ready", "fit_id": 1, "epochs": 1}
+    Model.built = True
+    try:
+        watch.step_begins(1)
+    finally:
+        Model.built = False
+    assert events[-1] == {"kind": "fit_ready", "fit_id": 1, "parameter_count": 16}
+    watch.epoch_ends(0, {"loss": np.float32(0.5), "lr": 0.1})
+    assert events[-2] == {"kind": "fit_ready", "fit_id": 1, "steps": 2}
+    assert events[-1]["kind"] == "epoch_end"
+    assert events[-1]["logs"] == {"loss": 0.5, "lr": 0.1}
+    assert events[-1]["epoch"] == 1
+
+
+def test_the_end_is_written_once_and_nothing_after_it(clock: Clock) -> None:
+    watch, written, events, board = make()
+    watch.ends(KeyboardInterrupt())
+    assert written[-1]["active"] is False
+    assert written[-1]["ended"] is not None
+    assert events[-1] == {"kind": "fit_end", "fit_id": 1, "ok": False, "error": "KeyboardInterrupt"}
+    count = len(written)
+    board.flush()
+    board.close()
+    board.begin(FitProgress(2, "fit"))
+    assert len(written) == count
+
+
+def test_logs_become_floats_and_the_rest_is_left_out() -> None:
+    found = plain_logs(
+        {"loss": np.float32(1.5), "n": 3, "confusion": np.ones((2, 2)), "tensor": object()}
+    )
+    assert found == {"loss": 1.5, "n": 3.0}
+    assert plain_logs(None) == {}
+    assert len(plain_logs({str(n): n for n in range(100)})) == 12

@@ -1,0 +1,125 @@
+"""Real processes to watch, and a real memory limit where one can be set here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard.collectors.cgroup import MemoryGroup, memory_groups
+from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.watcher import Watcher
+from jupyter_tfguard.watch.witness import Kernel, Witness
+
+MIB = 1024**2
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def made_groups() -> Iterator[list[Path]]:
+    """Memory groups to be removed after the processes in them have ended."""
+    made: list[Path] = []
+    yield made
+    for directory in made:
+        until(lambda d=directory: _removed(d))
+
+
+def _removed(directory: Path) -> bool:
+    try:
+        directory.rmdir()
+    except OSError:  # the last process is still on its way out
+        return False
+    return True
+
+
+@pytest.fixture
+def start(made_groups: list[Path]) -> Iterator[Start]:
+    """Starts `code` in Python and waits for its first line of output."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def run(code: str, *arguments: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        started.append(process)
+        assert process.stdout is not None
+        process.stdout.readline()
+        return process
+
+    yield run
+    for process in started:
+        with contextlib.suppress(OSError):
+            process.kill()
+        with contextlib.suppress(OSError):
+            process.communicate()
+
+
+class Watch:
+    """A watcher whose deaths are collected."""
+
+    def __init__(self, recordings: Path) -> None:
+        self.deaths: queue.Queue[Death] = queue.Queue()
+        self.gone: queue.Queue[Witness] = queue.Queue()
+        self.watcher = Watcher(recordings, self.deaths.put, self.gone.put)
+
+    def begin(self, pid: int, **kernel: object) -> Witness:
+        witness = self.watcher.watch(pid, Kernel("kernel-1", **kernel))  # type: ignore[arg-type]
+        until(lambda: witness.before is not None)
+        return witness
+
+    def death(self, seconds: float = 10.0) -> Death:
+        return self.deaths.get(timeout=seconds)
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[Watch]:
+    found = Watch(tmp_path / "recordings")
+    yield found
+    found.watcher.stop()
+
+
+def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited {seconds} s in vain for {condition}")
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def limited_group(made_groups: list[Path]) -> Callable[[int], MemoryGroup]:
+    """Makes a memory group with a limit below this process's own; skips where that is not permitted."""
+
+    def make(limit_bytes: int) -> MemoryGroup:
+        try:
+            own = memory_groups(os.getpid())[0]
+            directory = Path(own.directory) / f"tfguard-test-{uuid.uuid4().hex[:8]}"
+            directory.mkdir()
+            made_groups.append(directory)
+            name = "memory.limit_in_bytes" if own.version == 1 else "memory.max"
+            (directory / name).write_text(str(limit_bytes))
+        except (OSError, SourceUnavailable) as bad:
+            reason = f"no memory group can be made here: {bad}"
+            if os.environ.get("CI"):
+                pytest.fail(reason)
+            pytest.skip(reason)
+        path = f"{own.path.rstrip('/')}/{directory.name}"
+        return MemoryGroup(path, str(directory), own.version, own=True)
+
+    return make
+
+
+def enter(group: MemoryGroup, pid: int) -> None:
+    (Path(group.directory) / "cgroup.procs").write_text(str(pid))

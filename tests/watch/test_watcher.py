@@ -1,0 +1,191 @@
+"""Real processes that are watched and die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.watch.history import COLUMNS
+from jupyter_tfguard.watch.process_handle import is_running
+from jupyter_tfguard.watch.watcher import Watcher
+from jupyter_tfguard.watch.witness import Kernel
+
+from .conftest import MIB, Start, Watch, until
+
+WAIT = "print(flush=True); import sys; sys.stdin.read()"
+GROW = """
+import time
+print(flush=True)
+held = []
+while len(held) < 300:
+    held.append(bytearray(1 << 20)); time.sleep(0.005)
+time.sleep(60)
+"""
+
+
+def test_a_death_is_handed_on_with_everything_seen(watch: Watch, start: Start) -> None:
+    process = start(WAIT)
+    witness = watch.begin(process.pid, kernel_name="python3", notebook_path="a.ipynb")
+    process.send_signal(signal.SIGTERM)
+    until(lambda: not witness.handle.is_running())
+    watch.watcher.ended(witness)
+    death = watch.death()
+    facts = death.facts
+    assert (death.kernel_id, death.kernel_name, death.notebook_path) == (
+        "kernel-1",
+        "python3",
+        "a.ipynb",
+    )
+    assert death.identity.pid == process.pid
+    assert death.recording.name == death.identity.folder_name
+    assert facts.exit is not None
+    assert (facts.exit.signal, facts.kernel_alive) == ("SIGTERM", False)
+    assert abs(facts.died - time.time()) < 5
+    assert facts.columns == ("time", *COLUMNS)
+    assert all(len(row) == len(facts.columns) for row in facts.rows)
+    assert facts.before is not None
+    assert facts.after is not None
+    assert facts.before.time <= facts.died <= facts.after.time
+    assert facts.before.host_total_bytes == facts.after.host_total_bytes
+    assert process.wait() == -signal.SIGTERM
+
+
+def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> None:
+    process = start(GROW)
+    witness = watch.begin(process.pid)
+    until(lambda: (witness.peak_bytes or 0) > 150 * MIB)
+    process.kill()
+    until(lambda: not witness.handle.is_running())
+    watch.watcher.ended(witness)
+    facts = watch.death().facts
+    column = facts.columns.index("process.rss_bytes")
+    seen = [row[column] for row in facts.rows]
+    assert None not in seen
+    assert 0 not in seen  # a process being taken down shows 0, which is no sample
+    assert max(v for v in seen if v is not None) > 140 * MIB
+    assert facts.peak_bytes is not None
+    assert facts.peak_bytes > 150 * MIB
+
+
+def test_an_inherited_peak_does_not_count(watch: Watch, start: Start) -> None:
+    ballast = bytearray(400 * MIB)
+    process = start(WAIT)
+    witness = watch.begin(process.pid)
+    del ballast
+    process.kill()
+    until(lambda: not witness.handle.is_running())
+    watch.watcher.ended(witness)
+    facts = watch.death().facts
+    assert facts.peak_source == "VmHWM"
+    assert facts.peak_bytes is not None
+    assert facts.peak_bytes < 100 * MIB
+    assert facts.starter_peak_bytes is not None
+    assert facts.starter_peak_bytes > 400 * MIB
+
+
+def test_idle_kernels_are_sampled_once_a_second_and_busy_ones_ten_times(
+    watch: Watch, start: Start
+) -> None:
+    busy = False
+    witness = watch.watcher.watch(start(WAIT).pid, Kernel("k", is_busy=lambda: busy))
+    time.sleep(2.2)
+    idle = len(witness.history.rows.read())
+    busy = True
+    time.sleep(2.2)
+    fast = len(witness.history.rows.read()) - idle
+    assert idle <= 4
+    assert 12 <= fast <= 26
+
+
+def test_the_end_of_an_unannounced_process_is_noticed(watch: Watch, start: Start) -> None:
+    process = start(WAIT)
+    witness = watch.begin(process.pid)
+    process.kill()
+    assert watch.gone.get(timeout=5) is witness
+
+
+def test_vanished_children_are_named(watch: Watch, start: Start) -> None:
+    process = start(
+        "import subprocess, sys\n"
+        "kid = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n" + WAIT
+    )
+    witness = watch.begin(process.pid)
+    until(lambda: bool(witness._children))
+    [child] = witness._children
+    os.kill(child, signal.SIGKILL)
+    process.kill()
+    until(lambda: not witness.handle.is_running())
+    until(lambda: not is_running(child))
+    watch.watcher.ended(witness)
+    assert watch.death().facts.ended_children == (child,)
+
+
+def test_the_return_code_is_the_last_resort(
+    watch: Watch, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = start(WAIT)
+    witness = watch.begin(process.pid)
+    monkeypatch.setattr(
+        "jupyter_tfguard.watch.process_handle.read_end", lambda identity, pidfd: None
+    )
+    process.kill()
+    until(lambda: not witness.handle.is_running())
+    watch.watcher.ended(witness, returncode=lambda: -9)
+    exit_facts = watch.death().facts.exit
+    assert exit_facts is not None
+    assert (exit_facts.signal, exit_facts.how) == ("SIGKILL", "returncode")
+
+
+def test_a_zombie_can_be_watched_and_reported(watch: Watch) -> None:
+    process = subprocess.Popen(["true"])
+    until(lambda: not is_running(process.pid))
+    witness = watch.watcher.watch(process.pid, Kernel("k"))
+    watch.watcher.ended(witness)
+    facts = watch.death().facts
+    assert facts.exit is not None
+    assert facts.exit.code == 0
+    assert facts.rows == ()
+    assert facts.before is None
+    process.wait()
+
+
+def test_nobody_cannot_be_watched(watch: Watch) -> None:
+    with pytest.raises(SourceUnavailable):
+        watch.watcher.watch(2**22 + 1, Kernel("k"))
+
+
+def test_stopping_leaves_no_thread_and_no_descriptor(tmp_path: Path, start: Start) -> None:
+    process = start(WAIT)
+    threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    stopped = Watch(tmp_path)
+    stopped.begin(process.pid)
+    stopped.watcher.stop()
+    until(lambda: threading.active_count() == threads)
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
+def test_a_failing_receiver_does_not_stop_the_next_report(
+    tmp_path: Path, start: Start, data_folder: Path
+) -> None:
+    seen = []
+
+    def receive(death: object) -> None:
+        seen.append(death)
+        raise RuntimeError("disk full")
+
+    watcher = Watcher(tmp_path, receive, lambda witness: None)
+    for _ in range(2):
+        process = start(WAIT)
+        witness = watcher.watch(process.pid, Kernel("k"))
+        process.kill()
+        until(lambda w=witness: not w.handle.is_running())
+        watcher.ended(witness)
+    until(lambda: len(seen) == 2)
+    watcher.stop()
