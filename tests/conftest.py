@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,12 @@ def examples(kind: str) -> list[Example]:
     """All examples whose name begins with `kind`: ``fires`` or ``quiet``."""
     paths = sorted(EXAMPLES.glob(f"*/{kind}-*.json"))
     return [Example(path.parent.name, path.stem, path) for path in paths]
+
+
+def without_pytest(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment as users have it: ipykernel leaves fd 1 and 2 alone when it finds pytest's variables."""
+    ours = ("PYTEST_", "TFGUARD_", "TF_FORCE_GPU_ALLOW_GROWTH", "JPY_")
+    return {name: value for name, value in environment.items() if not name.startswith(ours)}
 
 
 @pytest.fixture

@@ -150,6 +150,12 @@ class CgroupCollector:
             Unit.COUNT,
             "memory.failcnt; memory.events.local: max",
         ),
+        Metric(
+            "cgroup.oom_count",
+            "Times the memory limit called the out-of-memory killer",
+            Unit.COUNT,
+            "memory.events.local: oom, of the group whose limit binds; cgroup v2 only",
+        ),
     )
 
     def __init__(self, pid: int, *, root: str = "", host_bytes: int | None = None) -> None:
@@ -184,6 +190,7 @@ class CgroupCollector:
             "cgroup.used_bytes": used,
             "cgroup.oom_kill_count": self.groups[0].oom_kill_count(),
             "cgroup.failcnt_count": self._binding.failcnt_count(),
+            "cgroup.oom_count": self._binding.oom_count(),
         }
         return self._slow_values | {name: v for name, v in fast.items() if v is not None}
 

@@ -18,6 +18,8 @@ from ..units import parse_kib
 from .procfs import KeptFile, colon_lines, read_text
 
 _CHILDREN_EVERY_SECONDS = 1.0
+_CHILDREN_LATEST_SECONDS = 10.0
+_CHILDREN_COST_FRACTION = 0.001  # of a core
 _CHILDREN_LIMIT = 512
 _STATUS_FIELDS = (("process.peak_bytes", "VmHWM"), ("process.swap_bytes", "VmSwap"))
 
@@ -28,7 +30,8 @@ class ProcessCollector:
     Source: ``/proc/[pid]/statm`` (second field, pages), ``/proc/[pid]/status`` and ``/proc/[pid]/task/*/children``, see
     proc_pid_statm(5), proc_pid_status(5), proc_tid_children(5); psutil where there is no procfs. Resident memory
     counts shared pages in full and leaves swapped ones out; Linux keeps it per processor and may be some hundred KiB
-    behind. Children are looked for at most once a second; in between, their last numbers are repeated.
+    behind. Children are looked for at most once a second, more rarely where that takes more than a millisecond (a
+    process of hundreds of threads); in between, their last numbers are repeated.
 
     Raises:
         SourceUnavailable: There is no such process, or it may not be looked at.
@@ -78,10 +81,12 @@ class ProcessCollector:
             SourceUnavailable: The process has ended, or its memory is being taken down (resident size 0).
         """
         values = self._collect_psutil() if self._psutil is not None else self._collect_procfs()
-        now = time.monotonic()
-        if now >= self._children_next:
-            self._children_next = now + _CHILDREN_EVERY_SECONDS
+        began = time.monotonic()
+        if began >= self._children_next:
             self._children_values = self._collect_children()
+            cost = time.monotonic() - began
+            pause = max(_CHILDREN_EVERY_SECONDS, cost / _CHILDREN_COST_FRACTION)
+            self._children_next = began + min(pause, _CHILDREN_LATEST_SECONDS)
         return values | self._children_values
 
     def _collect_procfs(self) -> dict[str, float]:

@@ -153,7 +153,7 @@ def metrics_by_epoch(seen: Evidence) -> list[tuple[int, dict[str, float]]]:
         epoch, logs = _int(event.get("epoch")), event.get("logs")
         if event.get("kind") == "epoch_end" and epoch is not None and isinstance(logs, dict):
             last = event.get("fit_id")
-            numbers = {str(k): float(v) for k, v in logs.items() if _float(v) is not None}
+            numbers = {str(k): float(v) for k, v in logs.items() if type(v) in (int, float)}
             found.setdefault(last, []).append((epoch, numbers))
     return found.get(last, [])
 

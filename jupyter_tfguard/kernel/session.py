@@ -55,6 +55,7 @@ class GuardSession:
         self._faults: FaultFiles | None = None
         self._spool: StderrSpool | None = None
         self._process: ProcessCollector | None = None
+        self._cgroup: CgroupCollector | None = None
         self._faulthandler_state = "off"
         self._known_versions: dict[str, str] = {}
         self._news = News(settings, None, None)
@@ -81,7 +82,9 @@ class GuardSession:
         """Begin. Memory growth comes first: it matters most, and needs nothing else."""
         with self._part("memory growth"):
             self._growth_setting.set()
-        sampler = Sampler(_collectors(os.getpid()))
+        collectors = _collectors(os.getpid())
+        self._cgroup = next((c for c in collectors if isinstance(c, CgroupCollector)), None)
+        sampler = Sampler(collectors)
         with self._part("memory of this process"):
             self._process = ProcessCollector(os.getpid())
         with self._part("recording"):
@@ -192,6 +195,15 @@ class GuardSession:
         if self._training is not None:
             self._training.tick()
 
+    def _write_memory_group(self) -> None:
+        """Keep in the header which cgroup this kernel is in: after a death nothing else knows it."""
+        if self._cgroup is None or self.recording is None:
+            return
+        own, binding = self._cgroup.groups[0], self._cgroup.binding
+        group = {"path": own.path, "version": own.version, "limited_by": binding.path}
+        if self.recording.header.get("memory_group") != group:
+            self.recording.write_header({"memory_group": group})
+
     def _write_progress(self, record: dict[str, Any]) -> None:
         if self.recording is not None:
             self.recording.set_progress(record)
@@ -255,8 +267,9 @@ class GuardSession:
         if self.recording is None:
             return
         self.recording.end(reason)
-        if watcher_alive():
-            self.recording.close()  # the watcher reads the mark, and clears away
+        if watcher_alive() or reason == "quit":
+            # The watcher reads the mark, and clears away; without one, quit() is told by the next kernel.
+            self.recording.close()
         else:
             self.recording.remove()
         self.recording = None

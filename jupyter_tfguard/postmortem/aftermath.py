@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..collectors.cgroup import groups_at
@@ -33,63 +34,66 @@ def system_log_after(died: float) -> SystemLog:
 def counters_around(contents: RecordingContents) -> dict[str, Any]:
     """``{"before", "after"}`` as :class:`Counters`: the kernel's own last sample, and a reading of now.
 
-    The group is named by its path in the recording's header; where it lies is looked up here, never taken from there.
+    The groups are named by their paths in the recording's header; where they lie is looked up here, never taken from
+    there.
     """
     last = contents.samples[-1].values if contents.samples else {}
-    group = contents.header.get("memory_group")
-    before_groups: tuple[GroupCounters, ...] = ()
-    after_groups: tuple[GroupCounters, ...] = ()
-    if isinstance(group, dict) and isinstance(group.get("path"), str):
-        path, version = group["path"], 1 if group.get("version") == 1 else 2
-        before_groups = (
-            GroupCounters(
-                path,
-                version,
-                own=True,
-                limit_bytes=_whole(last.get("cgroup.limit_bytes")),
-                used_bytes=_whole(last.get("cgroup.used_bytes")),
-                oom_kill_count=_whole(last.get("cgroup.oom_kill_count")),
-                failcnt_count=_whole(last.get("cgroup.failcnt_count")),
-                oom_count=_whole(last.get("cgroup.oom_count")),
-            ),
-        )
-        after_groups = _groups_now(path, version)
-    try:
-        host = HostCollector().collect()
-    except SourceUnavailable:
-        host = {}
     before = Counters(
         contents.samples[-1].time if contents.samples else 0.0,
-        before_groups,
+        tuple(_groups_before(contents.header.get("memory_group"), last)),
         host_oom_kill_count=_whole(last.get("host.oom_kill_count")),
         host_available_bytes=_whole(last.get("host.available_bytes")),
         host_total_bytes=_whole(last.get("host.total_bytes")),
     )
+    try:
+        host = HostCollector().collect()
+    except SourceUnavailable:
+        host = {}
     after = Counters(
-        time.time(), after_groups, host_oom_kill_count=_whole(host.get("host.oom_kill_count"))
+        time.time(),
+        tuple(_groups_now(before.groups)),
+        host_oom_kill_count=_whole(host.get("host.oom_kill_count")),
     )
     return {"before": dataclasses.asdict(before), "after": dataclasses.asdict(after)}
 
 
-def _groups_now(path: str, version: int) -> tuple[GroupCounters, ...]:
-    try:
-        groups = groups_at(path, version)[:1]
-    except SourceUnavailable:
-        return ()
-    return tuple(
-        GroupCounters(
-            g.path,
-            g.version,
-            g.own,
-            g.limit_bytes(),
-            g.used_bytes(),
-            g.peak_bytes(),
-            g.oom_count(),
-            g.oom_kill_count(),
-            g.failcnt_count(),
+def _groups_before(claimed: object, last: Mapping[str, float]) -> Iterator[GroupCounters]:
+    """The kernel's own group, and the group whose limit binds it when that is another one, as last sampled."""
+    if not isinstance(claimed, dict) or not isinstance(claimed.get("path"), str):
+        return
+    version = 1 if claimed.get("version") == 1 else 2
+    own, binding = claimed["path"], claimed.get("limited_by")
+    limits = {
+        "limit_bytes": _whole(last.get("cgroup.limit_bytes")),
+        "used_bytes": _whole(last.get("cgroup.used_bytes")),
+        "oom_count": _whole(last.get("cgroup.oom_count")),
+        "failcnt_count": _whole(last.get("cgroup.failcnt_count")),
+    }
+    kills = _whole(last.get("cgroup.oom_kill_count"))
+    if binding == own or not isinstance(binding, str):
+        yield GroupCounters(own, version, own=True, oom_kill_count=kills, **limits)
+        return
+    yield GroupCounters(own, version, own=True, oom_kill_count=kills)
+    yield GroupCounters(binding, version, own=False, **limits)
+
+
+def _groups_now(before: Iterable[GroupCounters]) -> Iterator[GroupCounters]:
+    for group in before:
+        try:
+            found = groups_at(group.path, group.version)[0]
+        except SourceUnavailable:
+            continue
+        yield GroupCounters(
+            found.path,
+            found.version,
+            group.own,
+            found.limit_bytes(),
+            found.used_bytes(),
+            found.peak_bytes(),
+            found.oom_count(),
+            found.oom_kill_count(),
+            found.failcnt_count(),
         )
-        for g in groups
-    )
 
 
 def _whole(value: float | None) -> int | None:

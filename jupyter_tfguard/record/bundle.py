@@ -61,8 +61,10 @@ class BundleStore:
         temporary = self.root / f".{bundle_id}.{os.getpid()}"
         try:
             with PrivateFolder(temporary) as folder:
-                for name, value in ((BUNDLE, bundle), (REPORT, report), (ENTRY, entry)):
-                    folder.write_whole(name, json.dumps(value, default=str).encode())
+                folder.write_whole(BUNDLE, json.dumps(bundle, default=str).encode())
+                # Browsers read these two: their JSON has no NaN.
+                for name, value in ((REPORT, report), (ENTRY, entry)):
+                    folder.write_whole(name, json.dumps(value, allow_nan=False).encode())
             os.rename(temporary, self.root / bundle_id)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)

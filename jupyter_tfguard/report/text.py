@@ -6,7 +6,7 @@ import datetime
 import textwrap
 from typing import Any
 
-from ..units import human_bytes
+from ..units import UNKNOWN_TEXT, human_bytes
 from .wire import memory_sentence
 
 WIDTH = 100
@@ -109,9 +109,15 @@ def _left(report: dict[str, Any]) -> list[str]:
         columns = metrics["columns"]
         lines.append("  " + "".join(f"{name:>16}" for name in columns))
         for epoch, *numbers in metrics["rows"][-8:]:
-            cells = "".join(f"{'–' if n is None else format(n, '.5g'):>16}" for n in numbers)
+            cells = "".join(f"{_number(n):>16}" for n in numbers)
             lines.append(f"  {epoch:>16}{cells}")
     return lines
+
+
+def _number(value: float | str | None) -> str:
+    if value is None or isinstance(value, str):
+        return value or UNKNOWN_TEXT
+    return format(value, ".5g")
 
 
 def _arrays(report: dict[str, Any]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from typing import Any
 
 from ..diagnosis import activity
@@ -146,8 +147,13 @@ def _metrics_table(metrics: list[tuple[int, dict[str, float]]]) -> Json | None:
     if not metrics:
         return None
     names = list(dict.fromkeys(name for _, logs in metrics for name in logs))
-    rows = [[epoch, *(logs.get(name) for name in names)] for epoch, logs in metrics[-50:]]
+    rows = [[epoch, *(_plain(logs.get(name)) for name in names)] for epoch, logs in metrics[-50:]]
     return {"columns": ["epoch", *names], "rows": rows}
+
+
+def _plain(number: float | None) -> float | str | None:
+    """A loss that is not a number is news; JSON has no number for it, so it becomes the word ``nan`` or ``inf``."""
+    return number if number is None or math.isfinite(number) else str(number)
 
 
 def _python_stack(seen: Evidence) -> list[str]:

@@ -63,7 +63,7 @@ class Service:
             recordings_folder(),
             reporter.report,
             lambda witness: self._tracker.gone(witness) if self._tracker else None,
-            gpus=lambda: self._helper.read().devices,
+            gpus=self._helper.read,
             busy_hertz=self._settings.busy_hertz,
             idle_hertz=self._settings.idle_hertz,
         )

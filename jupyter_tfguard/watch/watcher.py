@@ -14,17 +14,17 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ..collectors.host import HostCollector
 from ..collectors.os_log import SystemLogReader
 from ..errors import SourceUnavailable
-from ..record.facts import ExitFacts, ServerFacts, SystemLog, SystemLogLine
+from ..record.facts import ServerFacts, SystemLog, SystemLogLine
 from ..shield import note_problem, shielded
 from .child_kill import ChildKill
 from .counters import GroupReader
 from .death import Death
 from .exit_status import Ended, from_returncode
+from .gpu_helper import Gpus
 from .live_feed import LiveFeed
 from .witness import Kernel, Witness
 
@@ -60,7 +60,7 @@ class Watcher:
         on_death: Callable[[Death], None],
         on_gone: Callable[[Witness], None],
         *,
-        gpus: Callable[[], tuple[dict[str, Any], ...]] = tuple,
+        gpus: Callable[[], Gpus] = lambda: Gpus("unavailable", "nobody looked"),
         busy_hertz: float = 10.0,
         idle_hertz: float = 1.0,
     ) -> None:
@@ -142,12 +142,20 @@ class Watcher:
     def _gather(self, witness: Witness, ended: Ended | None, died: float) -> None:
         with shielded("gathering what is known of a death"):
             try:
-                facts = witness.facts(ended, died, self._gpus())
+                facts = self._with_gpus(witness.facts(ended, died))
             finally:
                 witness.close()
             before = facts.before.time if facts.before else died
-            log = self._system_log(min(before, died), wait=_may_be_oom(facts.exit))
+            log = self._system_log(min(before, died), wait=_may_be_oom(facts))
             self._on_death(self._death(witness, facts, log))
+
+    def _with_gpus(self, facts: ServerFacts) -> ServerFacts:
+        gpus = self._gpus()
+        if gpus.state != "ok":
+            facts = replace(
+                facts, unavailable=facts.unavailable | {"NVML": gpus.reason or gpus.state}
+            )
+        return replace(facts, gpus=gpus.devices)
 
     def _death(self, witness: Witness, facts: ServerFacts, log: SystemLog) -> Death:
         kernel = witness.kernel
@@ -227,8 +235,7 @@ class Watcher:
         if not ended or witness.was_asked_to_end():
             return
         facts = witness.child_facts(kill.before, kill.after, ended, kill.time)
-        facts = replace(facts, gpus=self._gpus())
-        death = self._death(witness, facts, log)
+        death = self._death(witness, self._with_gpus(facts), log)
 
         def hand_on() -> None:
             with shielded("reporting a killed child"):
@@ -251,6 +258,10 @@ class Watcher:
         self._log.close()
 
 
-def _may_be_oom(exit_facts: ExitFacts | None) -> bool:
-    # systemd-oomd and earlyoom begin with SIGTERM, and a status nobody could read may be anything.
-    return exit_facts is None or exit_facts.signal in ("SIGKILL", "SIGTERM", "SIGBUS")
+def _may_be_oom(facts: ServerFacts) -> bool:
+    """False when no OOM killer was at work on this machine since the last look, as far as counters tell."""
+    before, after = facts.before, facts.after
+    if before is None or after is None:
+        return facts.exit is None or facts.exit.signal == "SIGKILL"
+    old, new = before.host_oom_kill_count, after.host_oom_kill_count
+    return old is None or new is None or new > old

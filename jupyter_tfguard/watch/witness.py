@@ -166,15 +166,12 @@ class Witness:
         seen = self._ending_seen
         return seen is not None and time.monotonic() - seen < _ENDING_KEPT_SECONDS
 
-    def facts(
-        self, ended: Ended | None, died: float, gpus: tuple[dict[str, object], ...]
-    ) -> ServerFacts:
+    def facts(self, ended: Ended | None, died: float) -> ServerFacts:
         """Everything seen of the death; counters are read anew.
 
         Args:
             ended: How the process ended; None when the status could not be read.
             died: Unix seconds when the death was noticed.
-            gpus: State of the GPUs at the last look.
         """
         with self._lock:
             after = self._counters_now()
@@ -194,7 +191,6 @@ class Witness:
                 after=after,
                 ended_children=tuple(c for c in self._children if not is_running(c)),
                 ended_neighbours=self._ended_neighbours(after),
-                gpus=gpus,
                 unavailable=unavailable,
             )
 

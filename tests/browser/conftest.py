@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
+from tests.conftest import without_pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -126,6 +127,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
         "JUPYTERLAB_WORKSPACES_DIR": home / "workspaces",
     }
     with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ.keys() - without_pytest(os.environ).keys():
+            patch.delenv(name)
         for name, value in private.items():
             patch.setenv(name, str(value))
         found = DemoServer(tmp_path_factory.mktemp("lab"), lab=True)

@@ -17,6 +17,9 @@ from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 from jupyter_tfguard.demo.limits import NoLimitPossible, make_limit
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.record.bundle import BundleStore
+from tests.conftest import without_pytest
 from tests.crash.conftest import no_cgroup
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and cgroups of Linux")
@@ -25,8 +28,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and cgr
 @pytest.fixture
 def environment(data_folder: Path, tmp_path: Path) -> dict[str, str]:
     private = {"TFGUARD_DIR": str(data_folder), "IPYTHONDIR": str(tmp_path / "ipython")}
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("TFGUARD_WATCHER")}
-    return kept | private
+    return without_pytest(os.environ) | private
 
 
 @pytest.fixture
@@ -97,7 +99,9 @@ def test_the_record_alone_tells_and_is_never_certain(
 
 
 def test_a_memory_limit_is_told_from_the_counters_of_the_group(
-    manager: tuple[KernelManager, BlockingKernelClient], environment: dict[str, str]
+    manager: tuple[KernelManager, BlockingKernelClient],
+    environment: dict[str, str],
+    data_folder: Path,
 ) -> None:
     try:
         limit = make_limit(300 << 20)
@@ -116,6 +120,12 @@ def test_a_memory_limit_is_told_from_the_counters_of_the_group(
         limit.remove()
     assert entry["cause"] == "cgroup_oom"
     assert entry["confidence"] == "likely"
+    # Most users may not read the system log; the counters say it too.
+    bundle = BundleStore(data_folder / "bundles").bundle(entry["id"])
+    bundle["system_log"] = None
+    best = diagnose(bundle).best
+    assert (best.cause, best.confidence.value) == ("cgroup_oom", "likely")
+    assert "300 MiB" in best.title
 
 
 def test_nothing_has_died_is_a_sentence_and_an_empty_list(environment: dict[str, str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from jupyter_client.blocking import BlockingKernelClient
 
 from jupyter_tfguard.demo.server import DemoServer
+from tests.conftest import without_pytest
 
 
 class RecordingServer(DemoServer):
@@ -87,10 +88,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingServer
         "IPYTHONDIR": home / "ipython",
     }
     with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ.keys() - without_pytest(os.environ).keys():
+            patch.delenv(name)
         for name, value in private.items():
             patch.setenv(name, str(value))
-        patch.delenv("TF_FORCE_GPU_ALLOW_GROWTH", raising=False)
-        patch.delenv("TFGUARD_DISABLE", raising=False)
         found = RecordingServer(tmp_path_factory.mktemp("work"), home / "tfguard")
         yield found
         found.stop()

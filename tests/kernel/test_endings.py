@@ -47,10 +47,18 @@ def test_a_restart_is_a_request_too(new_kernel: Make) -> None:
     assert '"restart": true' in ends[0]
 
 
-def test_without_a_watcher_an_orderly_end_leaves_nothing(new_kernel: Make) -> None:
+def test_without_a_watcher_a_shutdown_leaves_nothing(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    kernel.shutdown()
+    assert kernel.recording_paths() == []
+
+
+def test_without_a_watcher_quit_leaves_its_mark_for_the_next_kernel(new_kernel: Make) -> None:
     kernel = new_kernel()
     assert kernel.die("quit()") == 0
-    assert kernel.recording_paths() == []
+    recorded = kernel.recording()
+    assert recorded.end is not None
+    assert recorded.end["reason"] == "quit"
 
 
 def test_a_watcher_that_is_dead_is_none(new_kernel: Make) -> None:

@@ -123,3 +123,14 @@ def test_types_that_a_forged_recording_may_hold_break_nothing() -> None:
             forged = json.loads(json.dumps(bundle))
             forged["kernel"]["progress"][key] = value
             text.render(to_report(forged, diagnose(forged)))
+
+
+def test_a_loss_that_is_not_a_number_is_a_word_and_the_json_stays_json() -> None:
+    bundle = Example("", "", EXAMPLES / "sigkill_unattributed/fires-plain-kill-9.json").bundle
+    logs = {"loss": float("nan"), "mae": float("inf"), "acc": 0.5}
+    end = {"n": 9, "t": bundle["identity"]["died"] - 1, "m": 9.0, "kind": "epoch_end", "fit_id": 1}
+    bundle["kernel"]["events"].append(end | {"epoch": 1, "logs": logs, "seconds": 1.0})
+    report = to_report(bundle, diagnose(bundle))
+    assert report["left"]["metrics"]["rows"] == [[1, "nan", "inf", 0.5]]
+    json.dumps(report, allow_nan=False)
+    assert "nan" in text.render(report)

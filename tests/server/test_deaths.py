@@ -7,10 +7,14 @@ import json
 import logging
 import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.record.recording import Recording
 
 from .conftest import Server, until
 
@@ -143,3 +147,27 @@ async def test_a_kernel_that_dies_while_it_starts_is_reported(server: Server) ->
     os.kill(provisioner.pid, signal.SIGKILL)
     [crash] = await server.crashes(1)
     assert (crash["kernel_id"], crash["cause"]) == (kernel_id, "sigkill_unattributed")
+
+
+class TestAfterAServerThatDied:
+    @pytest.fixture
+    def jp_server_config(self, jp_server_config: Any, data_folder: Path) -> Any:
+        """A recording without an end, of a process that has since gone."""
+        process = subprocess.Popen(["sleep", "60"])
+        identity = ProcessIdentity.of(process.pid)
+        assert identity is not None
+        header = {"kernel_id": "k-old", "parent_pid": os.getpid(), "watcher_pid": None}
+        recording = Recording(data_folder / "recordings", identity, header, [])
+        recording.event("cell_start", execution_count=3, cell_id="a", head="train()")
+        recording.close()
+        process.kill()
+        process.wait()
+        return jp_server_config
+
+    async def test_its_dead_kernels_are_reported_at_the_next_start(
+        self, server: Server, data_folder: Path
+    ) -> None:
+        [crash] = await server.crashes(1)
+        assert crash["kernel_id"] == "k-old"
+        assert crash["confidence"] != "certain"
+        await until(lambda: not os.listdir(data_folder / "recordings"), 5, "the folder to be swept")

@@ -1,0 +1,131 @@
+"""What the benchmark scripts share: options, interleaving, going on after an interruption, and a table.
+
+A script declares cases; each case measures once per call and returns numbers by name. Cases take turns, so that a machine
+that is busy for a while is busy for all of them. Each measurement is kept at once in ``.state/`` beside the scripts; the
+same command goes on from there, ``--fresh`` begins anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+Measure = Callable[[], dict[str, float]]
+Rows = dict[str, list[dict[str, float]]]
+
+
+class Bench:
+    """One benchmark script.
+
+    Args:
+        name: Of the script.
+        title: What it measures.
+        repetitions: How often each case is measured; `quick_repetitions` with ``--quick``.
+    """
+
+    def __init__(self, name: str, title: str, *, repetitions: int, quick_repetitions: int) -> None:
+        parser = argparse.ArgumentParser(description=title)
+        parser.add_argument(
+            "--quick", action="store_true", help="few repetitions: does it run at all"
+        )
+        parser.add_argument(
+            "--only", action="append", metavar="CASE", help="only this case; may be repeated"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+        parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")
+        self.options = parser.parse_args()
+        self.name, self.title = name, title
+        self._count = quick_repetitions if self.options.quick else repetitions
+        suffix = "-quick" if self.options.quick else ""
+        self._store = Path(__file__).parent / ".state" / f"{name}{suffix}.jsonl"
+        self._store.parent.mkdir(exist_ok=True)
+        if self.options.fresh:
+            self._store.unlink(missing_ok=True)
+
+    @property
+    def quick(self) -> bool:
+        """True when only a look is wanted."""
+        return bool(self.options.quick)
+
+    def wants(self, case: str) -> bool:
+        """True when this case is to be measured."""
+        return not self.options.only or case in self.options.only
+
+    def run(self, cases: Mapping[str, Measure]) -> Rows:
+        """Measure what is missing, in turns; all measurements by case."""
+        unknown = set(self.options.only or ()) - set(cases)
+        if unknown:
+            sys.exit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(cases)}")
+        rows = self._load(cases)
+        for repetition in range(self._count):
+            for case, measure in cases.items():
+                if self.wants(case) and len(rows[case]) <= repetition:
+                    row = measure()
+                    rows[case].append(row)
+                    with self._store.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps({"case": case, "row": row}) + "\n")
+        return {case: found for case, found in rows.items() if self.wants(case)}
+
+    def _load(self, cases: Mapping[str, Measure]) -> Rows:
+        rows: Rows = {case: [] for case in cases}
+        if self._store.exists():
+            for line in self._store.read_text(encoding="utf-8").splitlines():
+                kept = json.loads(line)
+                if kept["case"] in rows:
+                    rows[kept["case"]].append(kept["row"])
+        return rows
+
+    def report(self, rows: Rows, derived: Mapping[str, float]) -> None:
+        """Print medians and spread, and what follows from them; the run is then complete."""
+        self._store.unlink(missing_ok=True)
+        found = {case: summary(measured) for case, measured in rows.items()}
+        if self.options.json:
+            print(
+                json.dumps(
+                    {"benchmark": self.name, "cases": found, "derived": dict(derived)} | machine()
+                )
+            )
+            return
+        print(f"{self.title}\n{machine()}\n")
+        print(f"{'case':24} {'number':34} {'median':>12} {'10 %':>12} {'90 %':>12} {'n':>4}")
+        for case, numbers in found.items():
+            for number, s in numbers.items():
+                line = f"{s['median']:12.6g} {s['low']:12.6g} {s['high']:12.6g} {s['count']:4.0f}"
+                print(f"{case:24} {number:34} {line}")
+        for name, value in derived.items():
+            print(f"{name}: {value:.6g}")
+
+
+def summary(rows: list[dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Median, 10 % and 90 % of each number."""
+    names = {name: None for row in rows for name in row}
+    found = {}
+    for name in names:
+        values = sorted(row[name] for row in rows if name in row)
+        low, high = (
+            values[int(0.1 * (len(values) - 1))],
+            values[int(0.9 * (len(values) - 1) + 0.999)],
+        )
+        found[name] = {
+            "median": statistics.median(values),
+            "low": low,
+            "high": high,
+            "count": len(values),
+        }
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Where and when this was measured."""
+    return {
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
+    }

@@ -1,0 +1,78 @@
+"""What the guard costs per training step: ``python tests/benchmarks/step_cost.py [--quick]``.
+
+Two kernels live side by side, one guarded, one not, and train the same tiny model in turns. ``bare_again`` is the same
+condition as ``bare``: the ratio of these two is what the machine's noise alone makes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.benchmarks.bench import Bench, Rows
+from tests.kernel.rig import GuardedKernel, guarded_kernel
+
+STEPS = 200
+SETUP = f"""
+import time
+import keras, numpy as np
+x, y = np.random.rand({STEPS} * 8, 10).astype("float32"), np.random.rand({STEPS} * 8, 1).astype("float32")
+model = keras.Sequential([keras.Input((10,)), keras.layers.Dense(4), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+def once():
+    began, cpu = time.perf_counter(), time.process_time()
+    model.fit(x, y, batch_size=8, verbose=0)
+    print((time.perf_counter() - began) / {STEPS}, (time.process_time() - cpu) / {STEPS})
+model.fit(x, y, batch_size=8, verbose=0, epochs=3)
+"""
+
+
+def measure(kernel: GuardedKernel) -> dict[str, float]:
+    """Wall and processor seconds per step of one fit."""
+    wall, cpu = kernel.run("once()").stdout.split()
+    return {"step_seconds": float(wall), "cpu_seconds": float(cpu)}
+
+
+def ratio(rows: Rows, one: str, other: str, number: str) -> float:
+    """Ratio of the medians of two cases."""
+    return statistics.median(row[number] for row in rows[one]) / statistics.median(
+        row[number] for row in rows[other]
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    bench = Bench(
+        "step_cost", "Cost of the guard per training step", repetitions=40, quick_repetitions=5
+    )
+    with contextlib.ExitStack() as stack:
+        folders = [Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2)]
+        guarded = stack.enter_context(guarded_kernel(folders[0]))
+        bare = stack.enter_context(guarded_kernel(folders[1], environment={"TFGUARD_DISABLE": "1"}))
+        for kernel in (guarded, bare):
+            made = kernel.run(SETUP, timeout=180)
+            if made.error is not None:
+                sys.exit(f"TensorFlow is needed here: {made.error}\n{made.traceback}")
+        rows = bench.run(
+            {
+                "guarded": lambda: measure(guarded),
+                "bare": lambda: measure(bare),
+                "bare_again": lambda: measure(bare),
+            }
+        )
+    derived = {}
+    for number in ("step_seconds", "cpu_seconds"):
+        if {"guarded", "bare"} <= rows.keys():
+            derived[f"{number}, guarded / bare"] = ratio(rows, "guarded", "bare", number)
+        if {"bare_again", "bare"} <= rows.keys():
+            derived[f"{number}, bare again / bare"] = ratio(rows, "bare_again", "bare", number)
+    bench.report(rows, derived)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""What the panel is told of a kernel, in the cases that are hard to bring about."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.collectors.host import HostCollector
+from jupyter_tfguard.server.state import KernelView, history, kernel_state, other_kernel
+from jupyter_tfguard.watch.counters import GroupReader
+from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.witness import Kernel, Witness
+
+pytestmark = pytest.mark.quick
+
+SAMPLES = Path(__file__).parents[1] / "wire"
+
+
+@pytest.fixture
+def witness() -> Iterator[Witness]:
+    found = Witness(os.getpid(), Kernel("k", "python3"))
+    host = HostCollector()
+    assert found.sample(host.collect(), GroupReader())
+    host.close()
+    yield found
+    found.close()
+
+
+def state(witness: Witness | None, **view: Any) -> dict[str, Any]:
+    given = {"execution_state": "idle", "language": "python", "unwatched_reason": None} | view
+    return kernel_state(KernelView(kernel=Kernel("k"), witness=witness, **given))
+
+
+def test_it_has_the_shape_of_the_sample(witness: Witness) -> None:
+    wanted = json.loads((SAMPLES / "status.json").read_text())["kernels"][0]
+    found = state(witness)
+    assert set(found) == set(wanted)
+    assert set(found["host"]) == set(wanted["host"])
+    assert set(found["guard"]) == set(wanted["guard"])
+
+
+def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: Witness) -> None:
+    assert state(witness)["guard"]["loaded"] is None
+    witness.since -= 11
+    guard = state(witness)["guard"]
+    assert guard["loaded"] is False
+    assert guard["text"] == "guard not loaded in this kernel"
+    assert guard["fix"] == "%pip install jupyter-tfguard"
+
+
+def test_a_kernel_of_another_language_is_not_told_to_install_python(witness: Witness) -> None:
+    witness.since -= 11
+    guard = state(witness, language="R")["guard"]
+    assert (guard["loaded"], guard["fix"]) == (False, None)
+    assert "Python" in guard["text"]
+
+
+def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: Witness) -> None:
+    witness.live = Live(header={"guard": {"growth": None, "problems": ["no ring"]}})
+    assert state(witness)["guard"] == {
+        "loaded": True,
+        "text": "guarding",
+        "fix": None,
+        "problems": ["no ring"],
+        "growth": None,
+    }
+    witness.live = Live(header={"guard": {"growth": {"state": "on", "text": "memory growth on"}}})
+    assert state(witness)["guard"]["growth"] == {"state": "on", "text": "memory growth on"}
+
+
+@pytest.mark.parametrize(
+    "guard", ["no", None, {"growth": {"state": "<b>"}}, {"problems": "x" * 9999}]
+)
+def test_a_forged_header_gives_plain_values(witness: Witness, guard: object) -> None:
+    witness.live = Live(header={"guard": guard, "notebook_path": ["a"]})
+    found = state(witness)
+    assert found["guard"]["growth"] is None
+    assert found["notebook_path"] is None
+    assert len(json.dumps(found)) < 2000
+
+
+def test_the_path_of_the_header_helps_where_there_is_no_session(witness: Witness) -> None:
+    witness.live = Live(header={"notebook_path": "a/b.ipynb"})
+    assert state(witness)["notebook_path"] == "a/b.ipynb"
+
+
+def test_old_numbers_are_unknown_and_not_repeated(witness: Witness) -> None:
+    assert state(witness)["host"]["rss_bytes"] > 10 << 20
+    sample = witness.latest
+    assert sample is not None
+    object.__setattr__(sample, "monotonic", sample.monotonic - 6)
+    assert set(state(witness)["host"].values()) == {None}
+
+
+def test_the_use_of_a_group_leaves_out_the_file_cache(witness: Witness) -> None:
+    sample = witness.latest
+    assert sample is not None
+    values = {
+        "cgroup.limit_bytes": 8e9,
+        "cgroup.used_bytes": 7e9,
+        "cgroup.reclaimable_bytes": 2e9,
+        "host.total_bytes": 64e9,
+        "host.available_bytes": 50e9,
+    }
+    object.__setattr__(sample, "values", values)
+    assert state(witness)["host"]["limit"] == {
+        "bytes": 8_000_000_000,
+        "name": "container limit",
+        "kind": "cgroup",
+        "used_bytes": 5_000_000_000,
+    }
+    del values["cgroup.limit_bytes"]
+    assert state(witness)["host"]["limit"] == {
+        "bytes": 64_000_000_000,
+        "name": "machine memory",
+        "kind": "host",
+        "used_bytes": 14_000_000_000,
+    }
+
+
+def test_an_unwatched_kernel_has_a_reason_and_no_numbers() -> None:
+    found = state(None, unwatched_reason="remote kernel, not watched here")
+    assert found["watched"] is False
+    assert found["unwatched_reason"] == "remote kernel, not watched here"
+    assert found["pid"] is None
+    view = KernelView(Kernel("k"), "unknown", None, None, "starting")
+    assert other_kernel(view)["rss_bytes"] is None
+    assert history(None, "gone")["rows"] == []
