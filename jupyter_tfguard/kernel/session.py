@@ -192,6 +192,7 @@ class GuardSession:
     def _sampled(self, sample: Sample) -> None:
         if self.recording is not None:
             self.recording.sample(sample)
+            self._write_memory_group()
         if self._training is not None:
             self._training.tick()
 

@@ -216,7 +216,7 @@ class KernelTracker:
 
     def _ended_by_accident(self, tracked: _Tracked) -> None:
         witness = tracked.witness
-        if witness is None or witness.identity in self._ended:
+        if witness is None:
             return
         self._detach(tracked)
         self._ended.append(witness.identity)

@@ -31,6 +31,7 @@ from .witness import Kernel, Witness
 _LOG_WAIT_SECONDS = 0.05
 _LOG_MARGIN_SECONDS = 2.0  # the log's clock is not the wall clock
 _NEIGHBOUR_SECONDS = 4.0
+_NOTICE_BUSY_SECONDS = 0.25
 # ... Killed process 4711 (python3) total-vm:...      oom-kill:constraint=...,task=python3,pid=4711,uid=0
 _VICTIM = re.compile(r"Killed process (\d{1,10})\b|,pid=(\d{1,10}),uid=\d+$")
 
@@ -186,11 +187,18 @@ class Watcher:
             note_problem("sampling kernels", bad)
             return
         while not self._stopping:
-            self._wake.wait(self._busy_seconds if self._witnesses else None)
+            self._wake.wait(self._pause_seconds())
             self._wake.clear()
             with shielded("sampling kernels"):
                 self._sample_due(host)
         host.close()
+
+    def _pause_seconds(self) -> float | None:
+        if not self._witnesses:
+            return None
+        if any(witness.kernel.is_busy() for witness in self._witnesses):
+            return self._busy_seconds
+        return min(self._idle_seconds, _NOTICE_BUSY_SECONDS)
 
     def _sample_due(self, host: HostCollector) -> None:
         now = time.monotonic()

@@ -37,6 +37,11 @@ async def test_a_killed_kernel_makes_one_report_one_event_and_one_plain_line(
     assert crash["pid"] == pid
     assert crash["kernel_alive"] is False
     assert crash["unread"] is True
+    # Until the restart the dead process is still there as a zombie, and is not taken for the kernel.
+    await asyncio.sleep(1.2)
+    state = await server.state(kernel_id)
+    assert state is not None
+    assert state["pid"] != pid
     # The restarter needs up to 3 s; the restarted kernel is a new process and no second death.
     await until(lambda: new_pid(server, kernel_id, pid), 60, "the restarted kernel")
     await asyncio.sleep(1.5)
