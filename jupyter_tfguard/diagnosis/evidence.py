@@ -298,6 +298,11 @@ class Evidence:
             if self.kernel is not None:
                 return None
             return "What the kernel itself knew: the guard was not loaded in this kernel."
+        if need == "gpu":
+            if (self.server or {}).get("gpus"):
+                return None
+            reason = self._why("NVML", "nobody looked")
+            return f"GPU memory: {reason[0].lower() + reason[1:] if reason[1:2].islower() else reason}."
         raise ValueError(f"a rule needs {need!r}, which no evidence is called")
 
     def _why(self, what: str, otherwise: str) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import re
 import time
 from collections import deque
 from collections.abc import Callable
@@ -28,6 +30,7 @@ _PATHS_SECONDS = 5.0
 _PROVISIONER_WAIT_SECONDS = 3.0
 _START_SECONDS = 60.0
 _REMEMBERED_ENDS = 1000
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
 
 
@@ -218,9 +221,24 @@ class KernelTracker:
         witness = tracked.witness
         if witness is None:
             return
+        if tracked.kernel.notebook_path is None:
+            tracked.kernel.notebook_path = self._claimed_path(witness.live.header)
         self._detach(tracked)
         self._ended.append(witness.identity)
         self._watcher.ended(witness, lambda: _returncode(tracked.manager, witness.identity.pid))
+
+    def _claimed_path(self, header: dict[str, Any] | None) -> str | None:
+        """The notebook's path as its kernel tells it, relative to the server's folder as people see it."""
+        claimed = (header or {}).get("notebook_path")
+        if (
+            not isinstance(claimed, str)
+            or not claimed
+            or _UUID.fullmatch(os.path.basename(claimed))
+        ):
+            return None
+        root = os.path.abspath(getattr(self._app, "root_dir", "") or "/")
+        inside = os.path.relpath(os.path.abspath(claimed), root)
+        return claimed[:1000] if inside.startswith("..") else inside[:1000]
 
     def _detach(self, tracked: _Tracked) -> None:
         if tracked.reader is not None and self._loop is not None:
@@ -270,8 +288,14 @@ class KernelTracker:
             return
         for session in sessions:
             tracked = self._tracked.get(str((session.get("kernel") or {}).get("id")))
-            if tracked is not None and session.get("type") != "console":
-                tracked.kernel.notebook_path = session.get("path") or None
+            path = session.get("path")
+            # JupyterLab makes a session under a random id, and gives it the notebook's path a moment later.
+            if (
+                tracked is not None
+                and session.get("type") != "console"
+                and not _UUID.fullmatch(path or "")
+            ):
+                tracked.kernel.notebook_path = path or None
 
 
 def _view(tracked: _Tracked) -> KernelView:

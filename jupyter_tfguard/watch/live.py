@@ -183,9 +183,10 @@ def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
         "steps_per_second": speed,
         "seconds_left": _seconds_left(numbers, speed) if active else None,
         "logs": {
-            str(name)[:_TEXT_LIMIT]: value
+            # JSON has no NaN, and a loss that became one is what people want to see.
+            str(name)[:_TEXT_LIMIT]: value if math.isfinite(value) else str(float(value))
             for name, value in list(logs.items() if isinstance(logs, dict) else ())[:20]
-            if _number(value) is not None
+            if type(value) in (int, float)
         },
         "started": _number(progress.get("started")),
         "ended": _number(progress.get("ended")),

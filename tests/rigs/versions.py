@@ -141,7 +141,8 @@ def _try(row: Row, wheel: Path, folder: Path) -> tuple[str, str]:
     try:
         if not home.is_dir():
             subprocess.run([python, "-m", "venv", str(home)], check=True)
-            _quiet([inside, "-m", "pip", "install", "-q", *row.packages])
+            if row.packages:
+                _quiet([inside, "-m", "pip", "install", "-q", *row.packages])
         _quiet([inside, "-m", "pip", "install", "-q", str(wheel)])
         _quiet([inside, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", str(wheel)])
         data = tempfile.mkdtemp(prefix="data-", dir=folder)

@@ -8,7 +8,11 @@ from ..finding import Advice, Confidence, Finding
 from ..rule import rule
 
 
-@rule("cuda_illegal_access", needs=("kernel.recording",), outranks=("sys_exit", "segfault_native"))
+@rule(
+    "cuda_illegal_access",
+    needs=("kernel.recording", "gpu"),
+    outranks=("sys_exit", "segfault_native"),
+)
 def cuda_illegal_access(seen: Evidence) -> Finding | None:
     message = fatal_message(seen)
     if message is None or message.cause != "cuda_illegal_access":

@@ -8,7 +8,7 @@ from ..finding import Advice, Confidence, Finding
 from ..rule import rule
 
 
-@rule("gpu_oom", needs=("kernel.recording",), outranks=("sys_exit", "segfault_native"))
+@rule("gpu_oom", needs=("kernel.recording", "gpu"), outranks=("sys_exit", "segfault_native"))
 def gpu_oom(seen: Evidence) -> Finding | None:
     message = fatal_message(seen)
     if message is None or message.cause != "gpu_oom":
