@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
 import shutil
 import sys
 import tempfile
@@ -143,11 +144,8 @@ def _set_limit(
 
 def _run_cells(server: DemoServer, story: Story, kernel_id: str, ends: float) -> None:
     """Run the cells; a reply that never comes means that the kernel died, which is what we are here for."""
-    client = BlockingKernelClient()
-    client.load_connection_file(str(server.connection_file(kernel_id)))
-    client.start_channels()
+    client = server.connect(kernel_id)
     try:
-        client.wait_for_ready(timeout=60)
         for cell in story.cells:
             _say("\n" + "\n".join(f"    {line}" for line in cell.rstrip().splitlines()))
             message = client.execute(cell)
@@ -160,8 +158,6 @@ def _run_cells(server: DemoServer, story: Story, kernel_id: str, ends: float) ->
 def _replied(
     server: DemoServer, client: BlockingKernelClient, message: str, kernel_id: str, ends: float
 ) -> bool:
-    import queue
-
     while time.monotonic() < ends:
         with contextlib.suppress(queue.Empty):
             reply = client.get_shell_msg(timeout=1)

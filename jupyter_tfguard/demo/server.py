@@ -14,9 +14,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from jupyter_client.blocking import BlockingKernelClient
+
 from ..errors import TfGuardError
 
 _START_SECONDS = 90.0
+_KERNEL_SECONDS = 60.0
 
 
 class DemoServer:
@@ -91,13 +94,13 @@ class DemoServer:
         """JSON of a route. Raises OSError (urllib's errors are ones)."""
         return self._ask("GET", path)
 
-    def start_session(self, notebook: Path) -> dict[str, Any]:
+    def start_session(self, notebook: Path, kernel_name: str = "python3") -> dict[str, Any]:
         """A kernel for a notebook file: the session as the server tells it. Raises OSError."""
         body = {
             "path": notebook.name,
             "name": notebook.name,
             "type": "notebook",
-            "kernel": {"name": "python3"},
+            "kernel": {"name": kernel_name},
         }
         session: dict[str, Any] = self._ask("POST", "api/sessions", body)
         return session
@@ -116,9 +119,27 @@ class DemoServer:
                 return int(kernel["pid"])
         return None
 
-    def connection_file(self, kernel_id: str) -> Path:
-        """Where the kernel's addresses are."""
-        return self.runtime / f"kernel-{kernel_id}.json"
+    def connect(self, kernel_id: str) -> BlockingKernelClient:
+        """A client of a kernel that answers; to be stopped with ``stop_channels``.
+
+        Raises:
+            RuntimeError: It does not answer within a minute.
+        """
+        client = BlockingKernelClient()
+        client.load_connection_file(str(self.runtime / f"kernel-{kernel_id}.json"))
+        client.start_channels()
+        ends = time.monotonic() + _KERNEL_SECONDS
+        while True:
+            try:
+                client.wait_for_ready(timeout=_KERNEL_SECONDS)
+            except RuntimeError:
+                # A kernel whose heart does not beat yet is taken for dead.
+                if time.monotonic() > ends:
+                    client.stop_channels()
+                    raise
+                time.sleep(0.2)
+            else:
+                return client
 
     def report_of(self, kernel_id: str) -> dict[str, Any] | None:
         """The newest report about this kernel's death; None while there is none."""

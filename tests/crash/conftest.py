@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_client.blocking import BlockingKernelClient
 
 from jupyter_tfguard.demo.server import DemoServer
 from tests.conftest import without_pytest
@@ -26,16 +25,13 @@ class RecordingServer(DemoServer):
 class Kernel:
     """One kernel of the server, with its client."""
 
-    def __init__(self, server: RecordingServer, name: str) -> None:
+    def __init__(self, server: RecordingServer, name: str, kernel_name: str = "python3") -> None:
         self.server = server
         notebook = server.work / f"{name}.ipynb"
         notebook.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
-        self.session = server.start_session(notebook)
+        self.session = server.start_session(notebook, kernel_name)
         self.id = str(self.session["kernel"]["id"])
-        self.client = BlockingKernelClient()
-        self.client.load_connection_file(str(server.connection_file(self.id)))
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=60)
+        self.client = server.connect(self.id)
 
     @property
     def pid(self) -> int:
@@ -71,6 +67,11 @@ class Kernel:
         """Everything in the list about this kernel."""
         entries = self.server.get("tfguard/api/crashes")["crashes"]
         return [entry for entry in entries if entry["kernel_id"] == self.id]
+
+    def reconnect(self) -> None:
+        """A new client, for the process that came after a restart."""
+        self.client.stop_channels()
+        self.client = self.server.connect(self.id)
 
     def close(self) -> None:
         self.client.stop_channels()

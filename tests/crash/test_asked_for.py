@@ -71,7 +71,7 @@ def test_the_next_kernel_says_in_two_lines_why_once(kernel: Kernel) -> None:
     ends = time.monotonic() + 30
     while kernel.server.kernel_pid(kernel.id) in (None, first) and time.monotonic() < ends:
         time.sleep(0.1)
-    kernel.client.wait_for_ready(timeout=30)
+    kernel.reconnect()
     printed = []
     for code in ("1 + 1", "2 + 2"):
         seen: list[str] = []

@@ -1,0 +1,60 @@
+"""A kernel that the guard is not loaded in: the server alone tells what it can, and says what it could not see."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard.report import text
+from tests.crash.conftest import Kernel, RecordingServer
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals of Linux")
+
+
+@pytest.fixture
+def bare_kernel(server: RecordingServer) -> Iterator[Kernel]:
+    """A kernel whose own environment knows nothing of tfguard: no startup file is read, no package is found."""
+    folder = Path(os.environ["JUPYTER_DATA_DIR"]) / "kernels" / "bare"
+    folder.mkdir(parents=True, exist_ok=True)
+    code = "import sys; sys.modules['jupyter_tfguard'] = None; from ipykernel.kernelapp import launch_new_instance as go; go()"
+    spec = {
+        "argv": [sys.executable, "-c", code, "-f", "{connection_file}"],
+        "display_name": "bare",
+        "language": "python",
+    }
+    (folder / "kernel.json").write_text(json.dumps(spec))
+    kernel = Kernel(server, "bare", "bare")
+    yield kernel
+    kernel.close()
+
+
+def test_a_kernel_without_the_guard_is_still_reported(bare_kernel: Kernel) -> None:
+    assert (
+        bare_kernel.run("import sys; assert sys.modules['jupyter_tfguard'] is None")["status"]
+        == "ok"
+    )
+    bare_kernel.start("import time; time.sleep(100)")
+    time.sleep(1.0)
+    os.kill(bare_kernel.pid, signal.SIGKILL)
+    report = bare_kernel.report()
+    assert report["cause"] == "sigkill_unattributed"
+    assert report["notebook_path"] == "bare.ipynb"
+    assert report["memory"]["samples"]
+    assert report["activity"] == []
+    assert any("guard was not loaded" in line for line in report["not_checked"])
+    assert "What you were doing" not in text.render(report)
+
+
+def test_an_abort_without_the_guard_is_unknown_with_advice(bare_kernel: Kernel) -> None:
+    bare_kernel.start("import os; os.abort()")
+    report = bare_kernel.report()
+    assert report["cause"] == "unknown"
+    assert "SIGABRT" in report["title"]
+    assert "pip install jupyter-tfguard" in report["advice"][0]["code"]

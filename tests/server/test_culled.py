@@ -1,0 +1,32 @@
+"""A kernel that the server culls because nobody uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from traitlets.config import Config
+
+from .conftest import Server, until
+
+
+@pytest.fixture
+def jp_server_config(jp_server_config: Config) -> Config:
+    return jp_server_config | {
+        "MappingKernelManager": {"cull_idle_timeout": 1, "cull_interval": 1, "cull_connected": True}
+    }
+
+
+async def test_a_culled_kernel_makes_no_report_and_leaves_no_recording(
+    server: Server, data_folder: Path
+) -> None:
+    kernel_id = await server.start_kernel()
+    await server.execute(kernel_id, "x = 1")
+    manager = server.app.kernel_manager
+    await until(lambda: kernel_id not in manager.list_kernel_ids(), 30, "the culling")
+    await until(lambda: os.listdir(data_folder / "recordings") == [], 10, "the sweeping")
+    await asyncio.sleep(1.5)
+    assert (await server.get("crashes"))["crashes"] == []
+    assert server.events == []
