@@ -20,9 +20,14 @@ def memory_source(seen: Evidence) -> Source:
 
 
 def reached_bytes(seen: Evidence) -> int | None:
-    """The most memory known to have been in use against the limit: the group's use, else the kernel's own."""
-    used = [value for _, value in seen.series("cgroup.used_bytes")]
-    tops = [*used, *([seen.peak_bytes] if seen.peak_bytes else [])]
+    """The most memory known to have been in use against the limit: by its cgroup, or by the whole machine."""
+    limit = seen.limit()
+    if limit is None:
+        return seen.peak_bytes
+    if limit[1] == "machine memory":
+        lowest = lowest_available(seen)
+        return limit[0] - int(lowest) if lowest is not None else seen.peak_bytes
+    tops = [value for _, value in seen.series("cgroup.used_bytes")]
     for group in seen.groups:
         if group.limit_bytes is not None:
             tops += [
@@ -30,7 +35,7 @@ def reached_bytes(seen: Evidence) -> int | None:
                 for n in (group.after.get("peak_bytes"), group.before.get("peak_bytes"))
                 if n
             ]
-    return int(max(tops)) if tops else None
+    return int(max(tops)) if tops else seen.peak_bytes
 
 
 def near_limit(seen: Evidence) -> bool | None:

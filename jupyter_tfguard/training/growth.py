@@ -82,7 +82,8 @@ class GrowthSetting:
         if _gpus_hidden(self._environ):
             return Growth("no_gpu", "CUDA_VISIBLE_DEVICES hides all GPUs")
         if not gpu_present():
-            return Growth("no_gpu", "no NVIDIA GPU here")
+            kept = "memory growth set; " if value == "true" else ""
+            return Growth("no_gpu", f"{kept}no NVIDIA GPU here")
         asked = _asked_of_tensorflow()
         if self._came_late and asked is not True:
             return Growth("too_late", f"too late for memory growth: {TOO_LATE_FIX}")
