@@ -6,6 +6,7 @@ import contextlib
 import json
 import queue
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -48,6 +49,8 @@ def run(*, lab: bool) -> int:
         TfGuardError: The server does not come up.
     """
     work = Path(tempfile.mkdtemp(prefix="tfguard-demo-"))
+    # Ended from outside, the server must not stay behind.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     began = time.monotonic()
     _say(
         "tfguard demo: real kernels in a real Jupyter server die on purpose, and each death is explained."
@@ -122,6 +125,7 @@ def _play(server: DemoServer, story: Story) -> bool:
         )
         return False
     _say(f"\n{text.render(report)}")
+    server.mark_read(report)
     return True
 
 

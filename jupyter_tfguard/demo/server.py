@@ -149,6 +149,10 @@ class DemoServer:
                 return report
         return None
 
+    def mark_read(self, report: dict[str, Any]) -> None:
+        """Say that a person has seen the report. Raises OSError."""
+        self._ask("POST", f"tfguard/api/crashes/{report['id']}/read", {})
+
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Authorization", f"token {self.token}")

@@ -7,6 +7,8 @@ from typing import Any
 
 from .evidence import Evidence
 
+_SAME_MOMENT_SECONDS = 1.0
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -168,18 +170,25 @@ def last_checkpoint(seen: Evidence) -> tuple[str, float | None] | None:
 
 def marks(seen: Evidence) -> list[tuple[float, str]]:
     """(Unix seconds, label) of cells and fits for the memory curve, oldest first."""
-    found = []
-    count: int | None = None
+    found: list[tuple[float, str]] = []
+    cell = ""
     for event in _events(seen):
         when = _float(event.get("t"))
         if when is None:
             continue
         if event.get("kind") == "cell_start":
             count = _int(event.get("execution_count"))
-            found.append((when, f"[{count}]" if count else "cell"))
+            cell = f"[{count}]" if count else ""
+            found.append((when, cell or "cell"))
         elif event.get("kind") == "fit_start":
-            name = str(event.get("what") or "fit")[:12]
-            found.append((when, f"[{count}] {name}" if count else name))
+            # A cell that does nothing but fit gets one mark, not two on top of each other.
+            if (
+                found
+                and found[-1][1] == (cell or "cell")
+                and when - found[-1][0] < _SAME_MOMENT_SECONDS
+            ):
+                found.pop()
+            found.append((when, f"{cell} {str(event.get('what') or 'fit')[:12]}".strip()))
     return found
 
 
