@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import queue
 import shutil
 import signal
@@ -55,7 +54,7 @@ def run(*, lab: bool) -> int:
     _say(
         "tfguard demo: real kernels in a real Jupyter server die on purpose, and each death is explained."
     )
-    _say("Takes two to four minutes on 2 cores. Starting the server ...")
+    _say("Takes a minute or two on 2 cores. Starting the server ...")
     server = None
     try:
         server = DemoServer(work, lab=lab)
@@ -102,8 +101,7 @@ def _stories() -> list[Story]:
 
 
 def _play(server: DemoServer, story: Story) -> bool:
-    notebook = server.work / f"{story.name}.ipynb"
-    notebook.write_text(_notebook_json(story.cells))
+    notebook = server.write_notebook(story.name, story.cells)
     session = server.start_session(notebook)
     kernel_id = str(session["kernel"]["id"])
     limit = None
@@ -204,24 +202,6 @@ def _walk_through() -> Path:
             return path
     raise TfGuardError(
         "The walk-through notebook is missing from this installation; install jupyter-tfguard again."
-    )
-
-
-def _notebook_json(cells: tuple[str, ...]) -> str:
-    written: list[dict[str, Any]] = [
-        {
-            "cell_type": "code",
-            "execution_count": None,
-            "id": f"cell-{n}",
-            "metadata": {},
-            "outputs": [],
-            "source": cell,
-        }
-        for n, cell in enumerate(cells)
-    ]
-    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    return json.dumps(
-        {"cells": written, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     )
 
 

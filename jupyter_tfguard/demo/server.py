@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,25 @@ class DemoServer:
     def get(self, path: str) -> Any:
         """JSON of a route. Raises OSError (urllib's errors are ones)."""
         return self._ask("GET", path)
+
+    def write_notebook(self, name: str, cells: Sequence[str] = ()) -> Path:
+        """A notebook file in the server's folder."""
+        written: list[dict[str, Any]] = [
+            {
+                "cell_type": "code",
+                "execution_count": None,
+                "id": f"cell-{number}",
+                "metadata": {},
+                "outputs": [],
+                "source": cell,
+            }
+            for number, cell in enumerate(cells)
+        ]
+        kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+        content = {"cells": written, "metadata": {"kernelspec": kernel}, "nbformat": 4}
+        path = self.work / f"{name}.ipynb"
+        path.write_text(json.dumps(content | {"nbformat_minor": 5}))
+        return path
 
     def start_session(self, notebook: Path, kernel_name: str = "python3") -> dict[str, Any]:
         """A kernel for a notebook file: the session as the server tells it. Raises OSError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -50,27 +49,7 @@ class Lab:
 
     def notebook(self, name: str, *cells: str) -> Path:
         """A notebook file in the server's folder."""
-        written = [
-            {
-                "cell_type": "code",
-                "execution_count": None,
-                "id": f"cell-{n}",
-                "metadata": {},
-                "outputs": [],
-                "source": cell,
-            }
-            for n, cell in enumerate(cells)
-        ]
-        kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-        content = {
-            "cells": written,
-            "metadata": {"kernelspec": kernel},
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        }
-        path = self.server.work / f"{name}.ipynb"
-        path.write_text(json.dumps(content))
-        return path
+        return self.server.write_notebook(name, cells)
 
     def open(self, notebook: Path | None = None, *, dark: bool = False) -> Page:
         """A fresh page, in a window of a person's size; waits until the kernel is idle."""

@@ -27,9 +27,7 @@ class Kernel:
 
     def __init__(self, server: RecordingServer, name: str, kernel_name: str = "python3") -> None:
         self.server = server
-        notebook = server.work / f"{name}.ipynb"
-        notebook.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
-        self.session = server.start_session(notebook, kernel_name)
+        self.session = server.start_session(server.write_notebook(name), kernel_name)
         self.id = str(self.session["kernel"]["id"])
         self.client = server.connect(self.id)
 
