@@ -15,6 +15,7 @@ import posixpath
 import re
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
@@ -93,6 +94,20 @@ class MemoryGroup:
         except SourceUnavailable:
             return None
         return tuple(int(pid) for pid in listed if pid != "0")  # 0: of another pid namespace
+
+    def counters(self) -> dict[str, Any]:
+        """Everything that tells of an out-of-memory kill, read now: the fields of ``record.facts.GroupCounters``."""
+        return {
+            "path": self.path,
+            "version": self.version,
+            "own": self.own,
+            "limit_bytes": self.limit_bytes(),
+            "used_bytes": self.used_bytes(),
+            "peak_bytes": self.peak_bytes(),
+            "oom_count": self.oom_count(),
+            "oom_kill_count": self.oom_kill_count(),
+            "failcnt_count": self.failcnt_count(),
+        }
 
     def _int(self, v1_name: str, v2_name: str) -> int | None:
         return read_int(f"{self.directory}/{v1_name if self.version == 1 else v2_name}")

@@ -83,17 +83,7 @@ def _groups_now(before: Iterable[GroupCounters]) -> Iterator[GroupCounters]:
             found = groups_at(group.path, group.version)[0]
         except SourceUnavailable:
             continue
-        yield GroupCounters(
-            found.path,
-            found.version,
-            group.own,
-            found.limit_bytes(),
-            found.used_bytes(),
-            found.peak_bytes(),
-            found.oom_count(),
-            found.oom_kill_count(),
-            found.failcnt_count(),
-        )
+        yield GroupCounters(**found.counters() | {"own": group.own})
 
 
 def _whole(value: float | None) -> int | None:

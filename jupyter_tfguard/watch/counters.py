@@ -25,24 +25,9 @@ class GroupReader:
         for group in groups:
             key = f"{group.directory} {group.own}"
             if key not in self._known:
-                self._known[key] = (now, group_counters(group))
+                self._known[key] = (now, GroupCounters(**group.counters()))
             found.append(self._known[key][1])
         return tuple(found)
-
-
-def group_counters(group: MemoryGroup) -> GroupCounters:
-    """The group's counters now."""
-    return GroupCounters(
-        path=group.path,
-        version=group.version,
-        own=group.own,
-        limit_bytes=group.limit_bytes(),
-        used_bytes=group.used_bytes(),
-        peak_bytes=group.peak_bytes(),
-        oom_count=group.oom_count(),
-        oom_kill_count=group.oom_kill_count(),
-        failcnt_count=group.failcnt_count(),
-    )
 
 
 def counters(

@@ -134,3 +134,41 @@ def test_a_loss_that_is_not_a_number_is_a_word_and_the_json_stays_json() -> None
     assert report["left"]["metrics"]["rows"] == [[1, "nan", "inf", 0.5]]
     json.dumps(report, allow_nan=False)
     assert "nan" in text.render(report)
+
+
+def shape(value: object) -> object:
+    """Names and nesting of a JSON value, without its data."""
+    if isinstance(value, dict):
+        return {name: shape(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(value[0])] if value and isinstance(value[0], dict) else "list"
+    return "value"
+
+
+def missing(wanted: object, found: object, path: str = "") -> list[str]:
+    """Paths in `wanted` that `found` does not have; what is null or empty in `found` says nothing."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return [
+            gap
+            for name, inner in wanted.items()
+            for gap in (
+                [f"{path}.{name}"]
+                if name not in found
+                else missing(inner, found[name], f"{path}.{name}")
+            )
+        ]
+    if isinstance(wanted, list) and isinstance(found, list):
+        return missing(wanted[0], found[0], f"{path}[]")
+    return []
+
+
+@pytest.mark.parametrize("name", ["report", "crashes"])
+def test_the_json_has_the_shape_that_the_front_end_is_tested_with(name: str) -> None:
+    sample = json.loads((EXAMPLES.parent / f"wire/{name}.json").read_text())
+    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    diagnosis = diagnose(bundle)
+    made: object = to_report(bundle, diagnosis) | {"unread": True}
+    if name == "crashes":
+        made = {"crashes": [to_entry(bundle, diagnosis) | {"unread": True}]}
+    versions_differ = {".versions.keras", ".versions.numpy", ".versions.ipykernel"}
+    assert set(missing(shape(sample), shape(made))) - versions_differ == set()
