@@ -82,16 +82,21 @@ class Bench:
                     rows[kept["case"]].append(kept["row"])
         return rows
 
-    def report(self, rows: Rows, derived: Mapping[str, float]) -> None:
-        """Print medians and spread, and what follows from them; the run is then complete."""
+    def report(self, rows: Rows, ratios: Mapping[str, list[float]]) -> None:
+        """Print medians and spread, and of the ratios the same; the run is then complete.
+
+        Args:
+            rows: As :meth:`run` gave them.
+            ratios: By name; each as :func:`paired` gives them, empty ones are left out.
+        """
         self._store.unlink(missing_ok=True)
         found = {case: summary(measured) for case, measured in rows.items()}
+        if given := {name: values for name, values in ratios.items() if values}:
+            found["ratio"] = {
+                name: summary([{name: v} for v in values])[name] for name, values in given.items()
+            }
         if self.options.json:
-            print(
-                json.dumps(
-                    {"benchmark": self.name, "cases": found, "derived": dict(derived)} | machine()
-                )
-            )
+            print(json.dumps({"benchmark": self.name, "cases": found} | machine()))
             return
         print(f"{self.title}\n{machine()}\n")
         print(f"{'case':24} {'number':34} {'median':>12} {'10 %':>12} {'90 %':>12} {'n':>4}")
@@ -99,8 +104,16 @@ class Bench:
             for number, s in numbers.items():
                 line = f"{s['median']:12.6g} {s['low']:12.6g} {s['high']:12.6g} {s['count']:4.0f}"
                 print(f"{case:24} {number:34} {line}")
-        for name, value in derived.items():
-            print(f"{name}: {value:.6g}")
+
+
+def paired(rows: Rows, above: tuple[str, str], below: tuple[str, str]) -> list[float]:
+    """One ratio per turn: a number of one case over a number of another (or the same) case, each as (case, number)."""
+    pairs = zip(rows.get(above[0], ()), rows.get(below[0], ()), strict=False)
+    return [
+        one[above[1]] / other[below[1]]
+        for one, other in pairs
+        if above[1] in one and other.get(below[1])
+    ]
 
 
 def summary(rows: list[dict[str, float]]) -> dict[str, dict[str, float]]:

@@ -25,7 +25,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from bench import Bench, Measure
+from bench import Bench, Measure, paired
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
@@ -193,7 +193,11 @@ def main() -> None:
         finally:
             server.stop()
             loop.close()
-    bench.report(rows, {})
+    ratios = {
+        f"{how}: stock / event": paired(rows, (how, "stock_seconds"), (how, "event_seconds"))
+        for how in DEATHS
+    }
+    bench.report(rows, ratios)
 
 
 if __name__ == "__main__":

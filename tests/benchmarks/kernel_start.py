@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.benchmarks.bench import Bench
+from tests.benchmarks.bench import Bench, paired
 from tests.kernel.rig import STARTUP_FILE, guarded_kernel
 
 # Run before all startup files: the guard's own is timed where it would run, imports included.
@@ -80,7 +80,9 @@ def main() -> None:
                 "rest": lambda: rest(4.0 if bench.quick else 15.0),
             }
         )
-    bench.report(rows, {})
+    number = "kernel_start_seconds"
+    ratios = paired(rows, ("guarded", number), ("bare", number))
+    bench.report(rows, {f"{number}, guarded / bare": ratios})
 
 
 if __name__ == "__main__":

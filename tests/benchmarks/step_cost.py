@@ -7,14 +7,13 @@ condition as ``bare``: the ratio of these two is what the machine's noise alone 
 from __future__ import annotations
 
 import contextlib
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.benchmarks.bench import Bench, Rows
+from tests.benchmarks.bench import Bench, paired
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
 STEPS = 200
@@ -38,13 +37,6 @@ def measure(kernel: GuardedKernel) -> dict[str, float]:
     return {"step_seconds": float(wall), "cpu_seconds": float(cpu)}
 
 
-def ratio(rows: Rows, one: str, other: str, number: str) -> float:
-    """Ratio of the medians of two cases."""
-    return statistics.median(row[number] for row in rows[one]) / statistics.median(
-        row[number] for row in rows[other]
-    )
-
-
 def main() -> None:
     """Measure and print."""
     bench = Bench(
@@ -65,13 +57,14 @@ def main() -> None:
                 "bare_again": lambda: measure(bare),
             }
         )
-    derived = {}
-    for number in ("step_seconds", "cpu_seconds"):
-        if {"guarded", "bare"} <= rows.keys():
-            derived[f"{number}, guarded / bare"] = ratio(rows, "guarded", "bare", number)
-        if {"bare_again", "bare"} <= rows.keys():
-            derived[f"{number}, bare again / bare"] = ratio(rows, "bare_again", "bare", number)
-    bench.report(rows, derived)
+    bench.report(
+        rows,
+        {
+            f"{number}, {case} / bare": paired(rows, (case, number), ("bare", number))
+            for number in ("step_seconds", "cpu_seconds")
+            for case in ("guarded", "bare_again")
+        },
+    )
 
 
 if __name__ == "__main__":
