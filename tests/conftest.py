@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,23 @@ def without_pytest(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment as users have it: ipykernel leaves fd 1 and 2 alone when it finds pytest's variables."""
     ours = ("PYTEST_", "TFGUARD_", "TF_FORCE_GPU_ALLOW_GROWTH", "JPY_")
     return {name: value for name, value in environment.items() if not name.startswith(ours)}
+
+
+@contextlib.contextmanager
+def private_jupyter(home: Path, **more: Path) -> Iterator[None]:
+    """An environment as users have it, with every folder of Jupyter's and ours below `home`."""
+    private = {
+        "TFGUARD_DIR": home / "tfguard",
+        "JUPYTER_CONFIG_DIR": home / "config",
+        "JUPYTER_DATA_DIR": home / "data",
+        "IPYTHONDIR": home / "ipython",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ.keys() - without_pytest(os.environ).keys():
+            patch.delenv(name)
+        for name, path in (private | more).items():
+            patch.setenv(name, str(path))
+        yield
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
-from tests.conftest import without_pytest
+from tests.conftest import private_jupyter
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -97,19 +97,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
     config = home / "config"
     config.mkdir()
     (config / "jupyter_lab_config.json").write_text('{"LabApp": {"expose_app_in_browser": true}}')
-    private = {
-        "TFGUARD_DIR": home / "tfguard",
-        "JUPYTER_CONFIG_DIR": config,
-        "JUPYTER_DATA_DIR": home / "data",
-        "IPYTHONDIR": home / "ipython",
-        "JUPYTERLAB_SETTINGS_DIR": home / "settings",
-        "JUPYTERLAB_WORKSPACES_DIR": home / "workspaces",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name in os.environ.keys() - without_pytest(os.environ).keys():
-            patch.delenv(name)
-        for name, value in private.items():
-            patch.setenv(name, str(value))
+    with private_jupyter(
+        home,
+        JUPYTERLAB_SETTINGS_DIR=home / "settings",
+        JUPYTERLAB_WORKSPACES_DIR=home / "workspaces",
+    ):
         found = DemoServer(tmp_path_factory.mktemp("lab"), lab=True)
         yield found
         found.stop()

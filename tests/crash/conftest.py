@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
-from tests.conftest import without_pytest
+from tests.conftest import private_jupyter
 
 
 class RecordingServer(DemoServer):
@@ -80,17 +80,7 @@ class Kernel:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingServer]:
     """One server for all deaths, with a data folder of its own."""
     home = tmp_path_factory.mktemp("home")
-    private = {
-        "TFGUARD_DIR": home / "tfguard",
-        "JUPYTER_CONFIG_DIR": home / "config",
-        "JUPYTER_DATA_DIR": home / "data",
-        "IPYTHONDIR": home / "ipython",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name in os.environ.keys() - without_pytest(os.environ).keys():
-            patch.delenv(name)
-        for name, value in private.items():
-            patch.setenv(name, str(value))
+    with private_jupyter(home):
         found = RecordingServer(tmp_path_factory.mktemp("work"), home / "tfguard")
         yield found
         found.stop()
