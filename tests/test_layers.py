@@ -13,7 +13,7 @@ import jupyter_tfguard
 pytestmark = pytest.mark.quick
 
 PACKAGE = Path(jupyter_tfguard.__file__).parent
-GROUND = {"_version", "errors", "units", "metrics", "trend", "config", "shield", "places"}
+GROUND = {"_version", "errors", "units", "metrics", "trend", "config", "shield", "places", "limits"}
 _INNER = {
     "collectors",
     "record",

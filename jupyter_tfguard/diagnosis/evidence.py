@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..limits import binding_limit
 from ..units import is_known
 from . import native_text
 from .os_log import OomKill, oom_kills
@@ -52,6 +53,14 @@ class Group:
         """How much a counter rose; None when it was not read both times."""
         old, new = _number(self.before.get(name)), _number(self.after.get(name))
         return None if old is None or new is None else max(0, int(new - old))
+
+    @property
+    def hit_limit(self) -> bool:
+        """True when its own limit was hit: v2 counts what that led to; v1 counts hits (Linux 6.18 not even these)."""
+        if self.version == 2:
+            return bool(self.rise("oom_count"))
+        hit = self.rise("failcnt_count") or self.was_full
+        return bool(self.version == 1 and self.limit_bytes and hit)
 
     @property
     def was_full(self) -> bool:
@@ -159,29 +168,31 @@ class Evidence:
         """Lines of the native stderr that say why a process gives up, oldest first."""
         return native_text.fatal_messages(self.stderr_lines)
 
-    @property
-    def last_python_frame(self) -> str | None:
-        """``File "...", line N in name``, the innermost Python line at the fatal signal.
+    @cached_property
+    def _own_stacks(self) -> list[list[str]]:
+        """The frames of the thread that got the signal, innermost first, of each text that tells them.
 
         None where the crash was in a thread without Python: the other threads' lines say nothing about it.
         """
+        found = []
         for lines in (self.fault_lines, *self.signal_texts.values()):
-            for head, frame in itertools.pairwise(lines):
-                if _OWN_STACK.match(head):
-                    return frame.strip()
-        return None
+            head = next((i for i, line in enumerate(lines) if _OWN_STACK.match(line)), None)
+            if head is not None:
+                found.append(list(itertools.takewhile(_is_frame, lines[head + 1 :])))
+        return found
+
+    @property
+    def last_python_frame(self) -> str | None:
+        """``File "...", line N in name``, the innermost Python line at the fatal signal."""
+        return next((frames[0].strip() for frames in self._own_stacks if frames), None)
 
     @property
     def last_cell_frame(self) -> str | None:
         """``line N of the cell, in name``: the innermost Python line of the notebook's own code at the fatal signal."""
-        for lines in (self.fault_lines, *self.signal_texts.values()):
-            own = next((i for i, line in enumerate(lines) if _OWN_STACK.match(line)), None)
-            for line in lines[own + 1 :] if own is not None else ():
-                if found := _CELL_FRAME.match(line):
-                    place = "" if found["name"] == "<module>" else f", in {found['name']}"
-                    return f"line {found['line']} of the cell{place}"
-                if not line.startswith("  "):
-                    break
+        for frame in itertools.chain.from_iterable(self._own_stacks):
+            if found := _CELL_FRAME.match(frame):
+                place = "" if found["name"] == "<module>" else f", in {found['name']}"
+                return f"line {found['line']} of the cell{place}"
         return None
 
     # --- numbers -------------------------------------------------------------------------------------------------
@@ -248,9 +259,7 @@ class Evidence:
         if not limits and (known := self.last("cgroup.limit_bytes")):
             limits = [int(known)]
         total = self.host("host_total_bytes") or self.last("host.total_bytes")
-        if limits and (not total or min(limits) < total):
-            return min(limits), "container limit"
-        return (int(total), "machine memory") if total else None
+        return binding_limit(min(limits, default=None), total)
 
     # --- the operating system's log ------------------------------------------------------------------------------
 
@@ -311,6 +320,10 @@ class Evidence:
 
 
 _NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
+
+
+def _is_frame(line: str) -> bool:
+    return line.startswith("  ")
 
 
 def _number(value: object) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..units import human_bytes
 from .activity import Cell, Fit, largest_arrays, last_cell, last_fit
 from .evidence import Evidence
@@ -19,12 +20,17 @@ def memory_source(seen: Evidence) -> Source:
     return Source.SERVER if (seen.server or {}).get("rows") else Source.KERNEL
 
 
+def limit_text(limit: tuple[int, str]) -> str:
+    """``4.00 GiB (container limit)``."""
+    return f"{human_bytes(limit[0])} ({limit[1]})"
+
+
 def reached_bytes(seen: Evidence) -> int | None:
     """The most memory known to have been in use against the limit: by its cgroup, or by the whole machine."""
     limit = seen.limit()
     if limit is None:
         return seen.peak_bytes
-    if limit[1] == "machine memory":
+    if limit[1] == MACHINE_MEMORY:
         lowest = lowest_available(seen)
         return limit[0] - int(lowest) if lowest is not None else seen.peak_bytes
     tops = [value for _, value in seen.series("cgroup.used_bytes")]
@@ -66,7 +72,7 @@ def peak_fact(seen: Evidence) -> Fact | None:
         return None
     text = f"The kernel's memory was {human_bytes(peak)} at its highest known point"
     if limit is not None:
-        text += f"; the limit is {human_bytes(limit[0])} ({limit[1]})"
+        text += f"; the limit is {limit_text(limit)}"
         if peak > limit[0]:
             text += ", which may count files that it maps elsewhere"
     return Fact(memory_source(seen), text)
@@ -167,7 +173,7 @@ def memory_advice(seen: Evidence) -> tuple[Advice, ...]:
     if limit is not None and len(found) < 3:
         how = (
             "The limit is set by whoever runs this container, batch job or service."
-            if limit[1] == "container limit"
+            if limit[1] == CONTAINER_LIMIT
             else "All programs of this machine share it."
         )
         found.append(Advice(f"Or raise the limit of {human_bytes(limit[0])}.", how))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from .._version import __version__
+from ..limits import CONTAINER_LIMIT, binding_limit
 from ..places import bundles_folder
 from ..record.bundle import BundleStore
 from ..training.growth import TOO_LATE_FIX
@@ -67,15 +68,13 @@ def _memory(session: GuardSession) -> str:
     values |= session.memory()
     rss, peak = values.get("process.rss_bytes"), values.get("process.peak_bytes")
     text = human_bytes(rss)
-    limit, name = values.get("cgroup.limit_bytes"), "container limit"
-    if limit is None:
-        limit, name = values.get("host.total_bytes"), "machine memory"
-    if limit is not None:
-        text += f" of {human_bytes(limit)} ({name})"
-    if rss is not None and limit:
-        text += f", {100 * rss / limit:.0f} %"
+    binding = binding_limit(values.get("cgroup.limit_bytes"), values.get("host.total_bytes"))
+    if binding is not None:
+        text += f" of {human_bytes(binding[0])} ({binding[1]})"
+    if rss is not None and binding is not None:
+        text += f", {100 * rss / binding[0]:.0f} %"
     used = values.get("cgroup.used_bytes")
-    if name == "container limit" and used is not None:
+    if binding is not None and binding[1] == CONTAINER_LIMIT and used is not None:
         text += f"; whole container {human_bytes(used)}"
     available = values.get("host.available_bytes")
     if available is not None:

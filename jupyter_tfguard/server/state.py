@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..watch.gpu_helper import Gpus
 from ..watch.live import Live
 from ..watch.witness import Kernel, Witness
@@ -152,11 +153,11 @@ def _limit(witness: Witness | None, values: dict[str, float]) -> dict[str, Any] 
     if size is None:
         return None
     if kind == "cgroup":
-        name, held = "container limit", values.get("cgroup.used_bytes")
+        name, held = CONTAINER_LIMIT, values.get("cgroup.used_bytes")
         spare = values.get("cgroup.reclaimable_bytes")
         used = None if held is None else held - min(held, spare or 0)
     else:
-        name, free = "machine memory", values.get("host.available_bytes")
+        name, free = MACHINE_MEMORY, values.get("host.available_bytes")
         used = None if free is None else size - free
     return {"bytes": size, "name": name, "kind": kind, "used_bytes": _whole(used)}
 

@@ -13,6 +13,7 @@ from ..collectors.host import HostCollector
 from ..collectors.process import ProcessCollector
 from ..collectors.procfs import colon_lines, read_text
 from ..errors import SourceUnavailable
+from ..limits import CONTAINER_LIMIT, binding_limit
 from ..metrics import Sample
 from ..record.facts import Counters, GroupCounters, ServerFacts
 from ..record.identity import ProcessIdentity
@@ -150,14 +151,10 @@ class Witness:
         sample = self.latest
         if sample is None:
             return None, None
-        group, host = sample.get("cgroup.limit_bytes"), sample.get("host.total_bytes")
-        if group is not None and (host is None or group < host):
-            return int(group), "cgroup"
-        return (int(host), "host") if host is not None else (None, None)
-
-    def limit_group(self) -> str | None:
-        """Path of the group whose limit binds."""
-        return self._cgroup.binding.path if self._cgroup else None
+        found = binding_limit(sample.get("cgroup.limit_bytes"), sample.get("host.total_bytes"))
+        if found is None:
+            return None, None
+        return found[0], "cgroup" if found[1] == CONTAINER_LIMIT else "host"
 
     def was_asked_to_end(self) -> bool:
         """True when the end was asked for, now or in the seconds before."""

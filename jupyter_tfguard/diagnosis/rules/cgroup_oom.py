@@ -7,6 +7,7 @@ documentation of Linux; which counter rises where was measured on Linux 6.1 and 
 
 from __future__ import annotations
 
+from ...limits import CONTAINER_LIMIT
 from ...units import human_bytes
 from ..ending import exit_fact
 from ..evidence import Evidence, Group
@@ -40,7 +41,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     if not by_log and not (kills and limited):
         return None
     limit = limited.limit_bytes if limited and limited.limit_bytes else None
-    if limit is None and (known := seen.limit()) and known[1] != "machine memory":
+    if limit is None and (known := seen.limit()) and known[1] == CONTAINER_LIMIT:
         limit = known[0]
     because = [exit_fact(seen)] if seen.exit_signal else []
     if kills:
@@ -74,32 +75,21 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
 def _limit_that_was_hit(seen: Evidence) -> Group | None:
     """The group whose limit was the reason.
 
-    v2 counts `oom` there. v1 counts only hits (Linux 6.18 not even these), so the group must have been full, and the
-    machine must not have been short at the same time.
+    v2 says so. v1 says only that the limit was hit, so the use must have been near it, and the machine not short itself.
     """
     for group in seen.groups:
-        if group.version == 2 and group.rise("oom_count"):
-            return group
-    for group in seen.groups:
-        full = group.rise("failcnt_count") or group.was_full
-        if (
-            group.version == 1
-            and group.limit_bytes
-            and full
-            and near_limit(seen)
-            and not host_was_short(seen)
-        ):
+        sure = group.version == 2 or (near_limit(seen) and not host_was_short(seen))
+        if group.hit_limit and sure:
             return group
     return None
 
 
 def _counter_fact(seen: Evidence, kills: int, limited: Group | None) -> Fact:
     hits = limited.rise("failcnt_count") if limited else None
-    full = limited is not None and limited.was_full
     text = f"Its memory cgroup counted {kills} OOM kill{'s' if kills > 1 else ''}"
     if hits:
         text += f" and {hits:,} limit hit{'s' if hits > 1 else ''}"
-    elif full and limited is not None:
+    elif limited is not None and limited.was_full:
         text += f" and was filled to its limit of {human_bytes(limited.limit_bytes)}"
     if limited is not None and not limited.own:
         text += f" (the limit is that of the group {limited.path} around it)"

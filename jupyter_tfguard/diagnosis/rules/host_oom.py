@@ -36,11 +36,7 @@ def host_oom(seen: Evidence) -> Finding | None:
     short = host_was_short(seen)
     own = seen.own_group
     own_kills = own.rise("oom_kill_count") if own else None
-    limit_hit = any(
-        g.rise("oom_count")
-        or (g.version == 1 and g.limit_bytes and (g.rise("failcnt_count") or g.was_full))
-        for g in seen.groups
-    )
+    limit_hit = any(group.hit_limit for group in seen.groups)
     if log is None:
         counted = own_kills or (own_kills is None and seen.host_oom_kill_rise)
         if not (counted and short and not limit_hit and seen.exit_signal == "SIGKILL"):

@@ -6,7 +6,7 @@ from ...units import human_bytes
 from ..ending import exit_fact
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
-from ..memory import near_limit, peak_chips, peak_fact, reached_bytes
+from ..memory import limit_text, near_limit, peak_chips, peak_fact, reached_bytes
 from ..rule import rule
 
 
@@ -32,10 +32,10 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
         "A person or script (kill -9), a batch system, a container platform, or a user-space "
         "memory watcher such as systemd-oomd or earlyoom can send it."
     )
-    near = near_limit(seen)
-    if near is not None:
+    near, limit = near_limit(seen), seen.limit()
+    if near is not None and limit is not None:
         high = "High memory use would fit a memory watcher" if near else "Memory use was low"
-        senders += f" {high}: {human_bytes(reached_bytes(seen))} of {_limit_text(seen)}."
+        senders += f" {high}: {human_bytes(reached_bytes(seen))} of {limit_text(limit)}."
     return Finding(
         Confidence.CERTAIN if ruled_out else Confidence.LIKELY,
         title="The kernel was killed with SIGKILL; nothing says by whom.",
@@ -44,8 +44,3 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
         advice=(Advice("Look for whoever ends processes here.", senders),),
         chips=("SIGKILL", *peak_chips(seen)),
     )
-
-
-def _limit_text(seen: Evidence) -> str:
-    limit = seen.limit()
-    return f"{human_bytes(limit[0])} ({limit[1]})" if limit else "no known limit"
