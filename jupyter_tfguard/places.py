@@ -2,12 +2,20 @@
 
 ``TFGUARD_DIR`` overrides the folder; otherwise it lies in the Jupyter data directory, because that is the place that
 outlives a container most often.
+
+Where that folder is on a network or FUSE file system, running kernels write to a local folder instead, and the watcher
+copies: a cell must never wait for a file server.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
+import time
 from pathlib import Path
+
+from .mounts import is_remote
 
 DIRECTORY_VARIABLE = "TFGUARD_DIR"
 DISABLE_VARIABLE = "TFGUARD_DISABLE"
@@ -16,6 +24,9 @@ GROWTH_VARIABLE = "TF_FORCE_GPU_ALLOW_GROWTH"
 GROWTH_MARKER_VARIABLE = "TFGUARD_SET_GROWTH"
 # Process id of the Jupyter server whose watcher looks after the kernels it starts.
 WATCHER_VARIABLE = "TFGUARD_WATCHER_PID"
+# Local folder of the recordings of running kernels, used where the data folder is on a remote file system.
+LIVE_VARIABLE = "TFGUARD_LIVE_DIR"
+_NAME_FILE = "live-name"
 
 
 def data_folder() -> Path:
@@ -29,8 +40,99 @@ def data_folder() -> Path:
 
 
 def recordings_folder() -> Path:
-    """Folder of the recordings of running kernels, one folder each."""
-    return data_folder() / "recordings"
+    """Where the kernels of this machine write their recordings, one folder each. Always a local disk, if there is one."""
+    kept = data_folder() / "recordings"
+    if not is_remote(kept):
+        return kept
+    root = live_folder()
+    return kept if root is None else root / _key(kept)
+
+
+def copies_folder() -> Path | None:
+    """Where the watcher copies recordings to, because they lie elsewhere while they are written; None: no need."""
+    kept = data_folder() / "recordings"
+    return None if recordings_folder() == kept else kept
+
+
+def live_folder() -> Path | None:
+    """The local folder for live recordings beside a remote data folder; None when there is no local folder at all.
+
+    ``TFGUARD_LIVE_DIR``, else below ``XDG_RUNTIME_DIR`` if that is private, else a folder in the temporary one whose name
+    other users cannot guess.
+    """
+    chosen = os.environ.get(LIVE_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and _is_private(Path(runtime)) and not is_remote(Path(runtime)):
+        return Path(runtime) / "tfguard"
+    import tempfile  # not at kernel start where the data folder is on a local disk
+
+    temporary = Path(tempfile.gettempdir())
+    return None if is_remote(temporary) else _private_name_in(temporary)
+
+
+def _private_name_in(temporary: Path) -> Path | None:
+    """A folder of ours in a folder that everybody may write to. Somebody who took the name makes us choose another."""
+    name_file = data_folder() / _NAME_FILE
+    for _ in range(3):
+        try:
+            name = _read_name(name_file) or _new_name(name_file)
+        except OSError:
+            return None  # the data folder cannot be written at all
+        if name is None:
+            time.sleep(0.01)  # somebody else is writing it now
+            continue
+        path = temporary / f"tfguard-{name}"
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+        if _is_private(path):
+            return path
+        with contextlib.suppress(OSError):
+            name_file.unlink()
+    return None
+
+
+def _read_name(path: Path) -> str | None:
+    try:
+        name = path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return name if name.isalnum() and 16 <= len(name) <= 64 else None
+
+
+def _new_name(path: Path) -> str | None:
+    """Choose a name and keep it for the other processes of this user; the first of several that choose wins."""
+    import secrets
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    with contextlib.suppress(FileExistsError):
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            os.write(descriptor, secrets.token_hex(16).encode())
+        finally:
+            os.close(descriptor)
+    return _read_name(path)
+
+
+def _is_private(path: Path) -> bool:
+    """True for a folder, no link, that only this user may enter."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    if not hasattr(os, "geteuid"):
+        return stat.S_ISDIR(found.st_mode)
+    mine = found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
+    return stat.S_ISDIR(found.st_mode) and mine
+
+
+def _key(folder: Path) -> str:
+    """Keeps the live recordings of several data folders apart."""
+    import hashlib
+
+    return hashlib.blake2s(os.fsencode(os.path.realpath(folder)), digest_size=8).hexdigest()
 
 
 def bundles_folder() -> Path:

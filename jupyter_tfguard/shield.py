@@ -14,7 +14,9 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
+from .errors import FolderUnusable
 from .places import data_folder
+from .private_files import open_file, open_folder
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,8 +24,12 @@ R = TypeVar("R")
 PROBLEMS_FILE = "problems.jsonl"
 PROBLEMS_LIMIT_BYTES = 64 * 1024
 _TEXT_LIMIT = 600
+# Looked through for secrets before it is cut: half a key has no form any more.
+_READ_LIMIT = 20_000
 
-_noted: set[tuple[str, str]] = set()
+# What was noted in this process: the sentence by place and kind of failure.
+_noted: dict[tuple[str, str], str] = {}
+_silent = False
 
 
 def note_problem(place: str, error: BaseException | str, *, fix: str | None = None) -> None:
@@ -34,11 +40,15 @@ def note_problem(place: str, error: BaseException | str, *, fix: str | None = No
         error: The exception, or a sentence.
         fix: What the user can do, if anything.
     """
-    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    text = text[:_TEXT_LIMIT]
-    if (place, text) in _noted:
+    if _silent:
         return
-    _noted.add((place, text))
+    text = error if isinstance(error, str) else f"{type(error).__name__}: {_told(error)}"
+    text = text[:_READ_LIMIT]
+    # The name of a file in a system error changes from one to the next; the failure is the same.
+    kind = f"{type(error).__name__} {error.errno}" if isinstance(error, OSError) else text
+    if (place, kind) in _noted:
+        return
+    _noted[place, kind] = f"{place}: {text}"
     entry: dict[str, Any] = {"time": time.time(), "pid": os.getpid(), "place": place, "what": text}
     if fix:
         entry["fix"] = fix
@@ -50,34 +60,82 @@ def note_problem(place: str, error: BaseException | str, *, fix: str | None = No
         _append(entry)
 
 
-def _append(entry: dict[str, Any]) -> None:
-    folder = data_folder()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-    descriptor = os.open(folder / PROBLEMS_FILE, flags | getattr(os, "O_CLOEXEC", 0), 0o600)
+def fall_silent() -> None:
+    """Note nothing from here on: in a forked child another thread's import may be cut off half-way, and be waited for."""
+    global _silent
+    _silent = True
+
+
+def noted_in_this_process() -> list[str]:
+    """The failures noted here, oldest first; known also where they could not be written down."""
+    return list(_noted.values())
+
+
+def _told(error: BaseException) -> str:
+    """The exception's own text; user code may have made one that has none to give."""
     try:
-        if os.fstat(descriptor).st_size > PROBLEMS_LIMIT_BYTES:
-            os.ftruncate(descriptor, 0)
-        os.write(descriptor, (json.dumps(entry) + "\n").encode())
+        return str(error)
+    except Exception:
+        return "(no text)"
+
+
+def _append(entry: dict[str, Any]) -> None:
+    from .redact import (
+        clean,
+    )  # its patterns take some milliseconds to build: only where something failed
+
+    for name in ("place", "what", "fix"):
+        if name in entry:
+            entry[name] = clean(str(entry[name]))[:_TEXT_LIMIT]
+    path = data_folder()
+    folder = open_folder(path, make=True)
+    try:
+        descriptor = open_file(folder, path, PROBLEMS_FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            if os.fstat(descriptor).st_size > PROBLEMS_LIMIT_BYTES:
+                os.ftruncate(descriptor, 0)
+            os.write(descriptor, (json.dumps(entry) + "\n").encode())
+        finally:
+            os.close(descriptor)
     finally:
-        os.close(descriptor)
+        if folder is not None:
+            os.close(folder)
 
 
 def read_problems(newest_seconds: float = 7 * 86400) -> list[dict[str, Any]]:
     """The failures written down lately, oldest first; empty when there are none or they cannot be read."""
-    try:
-        lines = (data_folder() / PROBLEMS_FILE).read_bytes()[-PROBLEMS_LIMIT_BYTES:].splitlines()
-    except OSError:
-        return []
     found = []
-    for line in lines:
+    for line in _content().splitlines():
         try:
             entry = json.loads(line)
-        except ValueError:
-            continue  # a line cut by the limit or by a kill
-        if isinstance(entry, dict) and time.time() - float(entry.get("time", 0)) < newest_seconds:
+            young = time.time() - float(entry.get("time", 0)) < newest_seconds
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+            continue  # a line cut by the limit or by a kill, or not of ours
+        if young:
             found.append(entry)
     return found
+
+
+def _content() -> bytes:
+    """The end of the file, at most twice its limit."""
+    path = data_folder()
+    try:
+        folder = open_folder(path, make=False)
+    except (OSError, FolderUnusable):
+        return b""
+    try:
+        descriptor = open_file(folder, path, PROBLEMS_FILE, os.O_RDONLY)
+        try:
+            size = os.fstat(descriptor).st_size
+            os.lseek(descriptor, max(0, size - 2 * PROBLEMS_LIMIT_BYTES), os.SEEK_SET)
+            return os.read(descriptor, 2 * PROBLEMS_LIMIT_BYTES)
+        finally:
+            os.close(descriptor)
+    except (OSError, FolderUnusable):
+        return b""
+    finally:
+        if folder is not None:
+            os.close(folder)
 
 
 @contextlib.contextmanager

@@ -15,8 +15,9 @@ _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def is_known(number: float | None) -> bool:
-    """True for a real number; False for None and NaN."""
-    return number is not None and not math.isnan(number)
+    """True for a number to count with; False for None, NaN, and what is beyond all bounds."""
+    # Comparisons take an integer of any length, which a conversion to float does not; NaN compares false.
+    return number is not None and -1e300 < number < 1e300
 
 
 def human_bytes(number: float | None) -> str:

@@ -13,7 +13,20 @@ import jupyter_tfguard
 pytestmark = pytest.mark.quick
 
 PACKAGE = Path(jupyter_tfguard.__file__).parent
-GROUND = {"_version", "errors", "units", "metrics", "trend", "config", "shield", "places", "limits"}
+GROUND = {
+    "_version",
+    "errors",
+    "units",
+    "metrics",
+    "trend",
+    "config",
+    "shield",
+    "places",
+    "limits",
+    "mounts",
+    "private_files",
+    "redact",
+}
 _INNER = {
     "collectors",
     "record",

@@ -1,9 +1,12 @@
-"""What several commands do first: open the reports, after reporting kernels that died while nobody watched."""
+"""What several commands do: open the reports, after reporting kernels that died while nobody watched; take an id."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..config import load_settings
-from ..places import bundles_folder, recordings_folder
+from ..errors import BundleNotFound, TfGuardError
+from ..places import bundles_folder, copies_folder, recordings_folder
 from ..record.bundle import BundleStore
 from ..report.publish import report_orphans
 
@@ -15,5 +18,20 @@ def open_store() -> BundleStore:
         SettingsUnreadable: The per-user settings file is damaged.
     """
     store = BundleStore(bundles_folder())
-    report_orphans(recordings_folder(), store, load_settings())
+    report_orphans(recordings_folder(), store, load_settings(), copies=copies_folder())
     return store
+
+
+def one_id(ids: Iterable[str], beginning: str) -> str:
+    """The one id that begins like this.
+
+    Raises:
+        BundleNotFound: None does.
+        TfGuardError: Several do.
+    """
+    found = [known for known in ids if known.startswith(beginning)] if beginning else []
+    if beginning in found or len(found) == 1:
+        return beginning if beginning in found else found[0]
+    if not found:
+        raise BundleNotFound(beginning)
+    raise TfGuardError(f"{len(found)} reports begin with {beginning!r}: {', '.join(found[:5])}.")

@@ -6,9 +6,12 @@ import argparse
 import json
 from typing import Any
 
+from ..redact import one_line
 from ..report.text import local_time
 from ._records import open_store
 from .why import NOTHING
+
+_CAUSES = 3
 
 
 def add_to(commands: Any) -> None:
@@ -27,10 +30,28 @@ def run(chosen: argparse.Namespace) -> int:
         print(NOTHING)
     for entry in [] if chosen.json else entries:
         mark = "*" if entry["unread"] else " "
-        sure = "" if entry["cause"] == "unknown" else f", {entry['confidence']}"
-        where = f"{entry.get('notebook_path') or 'no notebook'}{' · ' + entry['where'] if entry.get('where') else ''}"
-        print(
-            f"{mark} {local_time(entry['died_at'])}  {entry['short_title']} ({entry['cause']}{sure})"
-        )
-        print(f"    {where}   why: jupyter tfguard why {entry['id']}")
+        print(one_line(f"{mark} {local_time(entry['died_at'])}  {_what(entry)}"))
+        print(one_line(f"    {_where(entry)}   why: jupyter tfguard why {entry['id']}"))
     return 0
+
+
+def _what(entry: dict[str, Any]) -> str:
+    sure = "" if entry["cause"] == "unknown" else f", {entry['confidence']}"
+    group = entry.get("group")
+    if group is None:
+        return f"{entry['short_title']} ({entry['cause']}{sure})"
+    causes = ", ".join(f"{c['count']:,} × {c['cause']}" for c in group["causes"][:_CAUSES])
+    more = ", ..." if len(group["causes"]) > _CAUSES else ""
+    return f"{entry['short_title']} ({causes}{more})"
+
+
+def _where(entry: dict[str, Any]) -> str:
+    group = entry.get("group")
+    parts = [entry.get("notebook_path"), entry.get("where")]
+    if group is not None:
+        parts += [f"counted together since {local_time(group['first_at'])}"]
+        if group["one_kernel"] and not parts[0]:
+            parts[0] = f"kernel {entry.get('kernel_id') or entry.get('kernel_name') or 'unknown'}"
+    elif not parts[0]:
+        parts[0] = "no notebook"
+    return " · ".join(part for part in parts if part)

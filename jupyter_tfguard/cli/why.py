@@ -6,10 +6,11 @@ import argparse
 import json
 from typing import Any
 
-from ..errors import TfGuardError
+from ..errors import BundleNotFound
 from ..record.bundle import READ
 from ..report import text
-from ._records import open_store
+from ..shield import note_problem
+from ._records import one_id, open_store
 
 NOTHING = "Nothing has died yet, as far as tfguard knows: there is no report."
 
@@ -28,19 +29,17 @@ def run(chosen: argparse.Namespace) -> int:
     """Print one report."""
     store = open_store()
     ids = [entry["id"] for entry in store.entries()]
-    if chosen.id is not None:
-        ids = [found for found in ids if found.startswith(chosen.id)] or [chosen.id]
-        if len(ids) > 1:
-            raise TfGuardError(
-                f"{len(ids)} reports begin with {chosen.id!r}: {', '.join(ids[:5])}."
-            )
-    if not ids:
+    if chosen.id is None and not ids:
         print("null" if chosen.json else NOTHING)
         return 0
-    report = store.report(ids[0])
+    report_id = ids[0] if chosen.id is None else one_id(ids, chosen.id)
+    report = store.report(report_id)
     print(
         json.dumps(report, indent=2) if chosen.json else text.render(report),
         end="\n" if chosen.json else "",
     )
-    store.mark(ids[0], READ)
+    try:
+        store.mark(report_id, READ)
+    except (OSError, BundleNotFound) as bad:  # a full disk, or removed meanwhile: it was shown
+        note_problem("marking a report as read", bad)
     return 0

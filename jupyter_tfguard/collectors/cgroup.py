@@ -1,122 +1,17 @@
-"""Limit, use and out-of-memory kills of a process's memory control group and of its ancestors, cgroup v1 and v2.
-
-The groups above the top of the mount that this process sees (the usual case in a container) are out of reach.
-
-Source: cgroups(7), cgroup_namespaces(7), proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v1/memory.rst and
-cgroup-v2.rst of Linux.
-"""
+"""Limit, use and out-of-memory kills of a process's memory control group and of its ancestors."""
 
 from __future__ import annotations
 
 import contextlib
-import math
-import os
-import posixpath
-import re
 import time
-from dataclasses import dataclass
-from typing import Any
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
-from ..units import parse_kib
-from .procfs import colon_lines, read_int, read_text, space_lines
+from .memory_group import MemoryGroup, group_path, groups_at, machine_bytes, memory_groups
+from .procfs import read_small, read_text
 
-# v1 prints the largest page count it can hold for "no limit": 9223372036854771712 with pages of 4 KiB.
-_V1_NO_LIMIT_BYTES = 1 << 62
 _LOOK_AGAIN_SECONDS = 1.0
 _PF_EXITING = 0x4  # include/linux/sched.h: the task is on its way out
-_OCTAL = re.compile(r"\\([0-7]{3})")
-
-
-@dataclass(frozen=True)
-class MemoryGroup:
-    """One control group of the memory controller. A file that is not there or has no number gives None.
-
-    Attributes:
-        path: As in ``/proc/[pid]/cgroup``.
-        directory: Where its files are.
-        version: 1 or 2.
-        own: True for the process's own group, False for an ancestor.
-    """
-
-    path: str
-    directory: str
-    version: int
-    own: bool
-
-    def limit_bytes(self) -> int | None:
-        """Bytes the group may use; None = no limit. Source: memory.limit_in_bytes, memory.max."""
-        limit = self._int("memory.limit_in_bytes", "memory.max")
-        return None if limit is None or limit >= _V1_NO_LIMIT_BYTES else limit
-
-    def used_bytes(self) -> int | None:
-        """Bytes in use, file cache included. Source: memory.usage_in_bytes, memory.current."""
-        return self._int("memory.usage_in_bytes", "memory.current")
-
-    def peak_bytes(self) -> int | None:
-        """Highest use. Source: memory.max_usage_in_bytes; memory.peak, Linux 5.19 and later."""
-        return self._int("memory.max_usage_in_bytes", "memory.peak")
-
-    def reclaimable_bytes(self) -> int | None:
-        """File cache, which gives way before anything is killed; memory of tmpfs is not in it.
-
-        Source: memory.stat, active_file + inactive_file (v1: total_..., with the groups below).
-        """
-        found = self._lines("memory.stat")
-        prefix = "total_" if self.version == 1 else ""
-        parts = [found.get(f"{prefix}{name}_file") for name in ("active", "inactive")]
-        known = [part for part in parts if part is not None]
-        return sum(known) if known else None
-
-    def oom_count(self) -> int | None:
-        """How often this group's own limit called the OOM killer. Source: v2 memory.events.local, oom."""
-        return self._lines("memory.events.local").get("oom") if self.version == 2 else None
-
-    def oom_kill_count(self) -> int | None:
-        """Processes of the group that an OOM killer killed; on v2 with the groups below, and sometimes one twice.
-
-        Source: oom_kill of memory.oom_control (Linux 4.13), of memory.events.
-        """
-        name = "memory.oom_control" if self.version == 1 else "memory.events"
-        return self._lines(name).get("oom_kill")
-
-    def failcnt_count(self) -> int | None:
-        """How often the limit was hit. Source: memory.failcnt; max of memory.events.local."""
-        if self.version == 1:
-            return read_int(f"{self.directory}/memory.failcnt")
-        return self._lines("memory.events.local").get("max")
-
-    def pids(self) -> tuple[int, ...] | None:
-        """Processes of the group that this process can see; None when unreadable. Source: cgroup.procs."""
-        try:
-            listed = read_text(f"{self.directory}/cgroup.procs").split()
-        except SourceUnavailable:
-            return None
-        return tuple(int(pid) for pid in listed if pid != "0")  # 0: of another pid namespace
-
-    def counters(self) -> dict[str, Any]:
-        """Everything that tells of an out-of-memory kill, read now: the fields of ``record.facts.GroupCounters``."""
-        return {
-            "path": self.path,
-            "version": self.version,
-            "own": self.own,
-            "limit_bytes": self.limit_bytes(),
-            "used_bytes": self.used_bytes(),
-            "peak_bytes": self.peak_bytes(),
-            "oom_count": self.oom_count(),
-            "oom_kill_count": self.oom_kill_count(),
-            "failcnt_count": self.failcnt_count(),
-        }
-
-    def _int(self, v1_name: str, v2_name: str) -> int | None:
-        return read_int(f"{self.directory}/{v1_name if self.version == 1 else v2_name}")
-
-    def _lines(self, name: str) -> dict[str, int]:
-        try:
-            return space_lines(read_text(f"{self.directory}/{name}"))
-        except SourceUnavailable:
-            return {}
 
 
 class CgroupCollector:
@@ -174,19 +69,21 @@ class CgroupCollector:
     )
 
     def __init__(self, pid: int, *, root: str = "", host_bytes: int | None = None) -> None:
-        self._pid = pid
         self._root = root
         self._look_next = 0.0
-        self._slow_values: dict[str, float] = {}
-        self._placed = ""
-        self.groups: tuple[MemoryGroup, ...] = memory_groups(pid, root=root)
-        self._host_bytes = _machine_bytes(root) if host_bytes is None else host_bytes
-        self._binding = self.groups[0]
+        self._host_bytes = machine_bytes(root) if host_bytes is None else host_bytes
+        self._placement = Placement(pid, root=root)
+        self._values = GroupValues(memory_groups(pid, root=root), self._host_bytes)
+
+    @property
+    def groups(self) -> tuple[MemoryGroup, ...]:
+        """The process's own group first, then its ancestors."""
+        return self._values.groups
 
     @property
     def binding(self) -> MemoryGroup:
         """The group whose limit binds; the process's own where there is no limit."""
-        return self._binding
+        return self._values.binding
 
     def collect(self) -> dict[str, float]:
         """Value per metric name; what the group does not tell is left out.
@@ -198,36 +95,105 @@ class CgroupCollector:
         if now >= self._look_next:
             self._look_next = now + _LOOK_AGAIN_SECONDS
             self.refresh()
-        used = self._binding.used_bytes()
-        if used is None:
-            raise SourceUnavailable(f"the memory use of the control group {self._binding.path}")
-        fast = {
-            "cgroup.used_bytes": used,
-            "cgroup.oom_kill_count": self.groups[0].oom_kill_count(),
-            "cgroup.failcnt_count": self._binding.failcnt_count(),
-            "cgroup.oom_count": self._binding.oom_count(),
-        }
-        return self._slow_values | {name: v for name, v in fast.items() if v is not None}
+        return self._values.used() | self._values.counts()
 
     def refresh(self) -> None:
         """Look up the groups and limits again, keeping the old groups where the new ones cannot be believed."""
         with contextlib.suppress(SourceUnavailable):
-            placed = read_text(f"{self._root}/proc/{self._pid}/cgroup")
+            place = self._placement.look()
             # The list of mounts can be long; it is read again only when the process was moved.
-            if placed != self._placed and not self._being_taken_down():
-                self.groups = memory_groups(self._pid, root=self._root)
-                self._placed = placed
+            if place is not None:
+                self._values = GroupValues(groups_at(*place, root=self._root), self._host_bytes)
+                self._placement.arrived()
+        self._values.refresh()
+
+    def close(self) -> None:
+        """Nothing is held open: kernels of one container share their groups' files, and descriptors are scarce."""
+
+
+class GroupValues:
+    """The numbers of a group and its ancestors, the same for all processes in it.
+
+    Args:
+        groups: The own group first.
+        host_bytes: Memory of the machine.
+
+    Attributes:
+        binding: The group whose limit binds; the first where there is no limit.
+    """
+
+    def __init__(self, groups: tuple[MemoryGroup, ...], host_bytes: float) -> None:
+        self.groups = groups
+        self.binding = groups[0]
+        self._host_bytes = host_bytes
+        self._slow_values: dict[str, float] = {}
+
+    def refresh(self) -> None:
+        """Read the limits and the file cache again."""
         limits = [(group.limit_bytes(), group) for group in self.groups]
         bounded = [(limit, group) for limit, group in limits if limit is not None]
-        limit, self._binding = min(
-            bounded, key=lambda pair: pair[0], default=(None, self.groups[0])
-        )
-        self._slow_values = {}
+        limit, binding = min(bounded, key=lambda pair: pair[0], default=(None, self.groups[0]))
+        values: dict[str, float] = {}
         if limit is not None and limit < self._host_bytes:
-            self._slow_values["cgroup.limit_bytes"] = limit
-        reclaimable = self._binding.reclaimable_bytes()
+            values["cgroup.limit_bytes"] = limit
+        reclaimable = binding.reclaimable_bytes()
         if reclaimable is not None:
-            self._slow_values["cgroup.reclaimable_bytes"] = reclaimable
+            values["cgroup.reclaimable_bytes"] = reclaimable
+        self.binding, self._slow_values = binding, values
+
+    def used(self) -> dict[str, float]:
+        """Use of the binding group, with limit and file cache as :meth:`refresh` found them.
+
+        Raises:
+            SourceUnavailable: The group's files are gone.
+        """
+        used = self.binding.used_bytes()
+        if used is None:
+            raise SourceUnavailable(f"the memory use of the control group {self.binding.path}")
+        return self._slow_values | {"cgroup.used_bytes": used}
+
+    def counts(self) -> dict[str, float]:
+        """What tells of kills and of the limit being hit."""
+        found = {
+            "cgroup.oom_kill_count": self.groups[0].oom_kill_count(),
+            "cgroup.failcnt_count": self.binding.failcnt_count(),
+            "cgroup.oom_count": self.binding.oom_count(),
+        }
+        return {name: count for name, count in found.items() if count is not None}
+
+
+class Placement:
+    """In which memory group a process is.
+
+    Args:
+        pid: The process.
+        root: Put before ``/proc``.
+    """
+
+    def __init__(self, pid: int, *, root: str = "") -> None:
+        self._pid = pid
+        self._root = root
+        self._placed = self._seen = b""
+
+    def look(self) -> tuple[str, int] | None:
+        """Path and version of its group; None when it is where it was, or when it is being taken down.
+
+        Raises:
+            SourceUnavailable: There is no such process, or it is in no memory group.
+        """
+        file = f"{self._root}/proc/{self._pid}/cgroup"
+        try:
+            placed = read_small(file)
+        except OSError as bad:
+            raise SourceUnavailable(f"{file}: {bad.strerror}") from bad
+        if placed == self._placed or self._being_taken_down():
+            return None
+        self._seen = placed
+        return group_path(placed.decode("utf-8", "replace"))
+
+    def arrived(self) -> None:
+        """Say that the place which :meth:`look` told was found; until then it is told again."""
+        self._placed = self._seen
 
     def _being_taken_down(self) -> bool:
         # Fields 3 (state) and 9 (flags) of /proc/[pid]/stat, counted after the name's last bracket.
@@ -236,118 +202,3 @@ class CgroupCollector:
             return fields[0] in "ZX" or bool(int(fields[6]) & _PF_EXITING)
         except (SourceUnavailable, IndexError, ValueError):
             return True
-
-    def close(self) -> None:
-        """Nothing is held open: kernels of one container share their groups' files, and descriptors are scarce."""
-
-
-def memory_groups(pid: int, *, root: str = "") -> tuple[MemoryGroup, ...]:
-    """The memory group of a process first, then its ancestors as far as they can be seen.
-
-    Raises:
-        SourceUnavailable: There is no such process, no memory controller is mounted here, or the group lies outside
-            of what this process's mounts show.
-    """
-    path, version = _group_path(read_text(f"{root}/proc/{pid}/cgroup"))
-    return groups_at(path, version, root=root)
-
-
-def groups_at(path: str, version: int, *, root: str = "") -> tuple[MemoryGroup, ...]:
-    """The memory group with this path and its ancestors, also when no process is left in it.
-
-    Raises:
-        SourceUnavailable: No memory controller of that version is mounted here, or the group is gone or out of sight.
-    """
-    mounts = _mounts(read_text(f"{root}/proc/self/mountinfo"), version)
-    if version == 2 and not any(
-        "memory" in _controllers(f"{root}{point}/cgroup.controllers") for _, point in mounts
-    ):
-        raise SourceUnavailable("no memory controller is mounted here")
-    for top, point in mounts:
-        below = _relative(path, top)
-        if below is None:
-            continue
-        directory = root + posixpath.join(point, below).rstrip("/")
-        if os.path.isdir(directory):
-            return _with_ancestors(path, directory, root + point, version)
-    raise SourceUnavailable(f"the control group {path} is not visible here")
-
-
-def _group_path(text: str) -> tuple[str, int]:
-    # 4:memory:/user.slice/user-1000.slice      v1; several controllers may share a line: 9:cpu,memory:/a
-    # 0::/user.slice/session-2.scope            v2
-    unified = None
-    for line in text.splitlines():
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if "memory" in controllers.split(","):
-            return _plain(path), 1
-        if number == "0" and not controllers:
-            unified = path
-    if unified is None:
-        raise SourceUnavailable("the process is in no memory control group")
-    return _plain(unified), 2
-
-
-def _plain(path: str) -> str:
-    # A group that was removed under its last, dying process is printed with this ending.
-    return path.removesuffix(" (deleted)")
-
-
-def _mounts(text: str, version: int) -> list[tuple[str, str]]:
-    """Root within the hierarchy and mount point of each mount of it, the ones that show most ancestors first.
-
-    ``35 31 0:32 /docker/1f /sys/fs/cgroup/memory rw,nosuid shared:9 - cgroup cgroup rw,memory``
-    """
-    found = []
-    for line in text.splitlines():
-        before, _, after = line.partition(" - ")
-        place, kind = before.split(" "), after.split(" ")
-        if len(place) < 5 or len(kind) < 3:
-            continue
-        fits = kind[0] == "cgroup2" if version == 2 else kind[0] == "cgroup"
-        if fits and (version == 2 or "memory" in kind[2].split(",")):
-            found.append((_unescape(place[3]), _unescape(place[4])))
-    return sorted(found, key=lambda mount: len(mount[0]))
-
-
-def _unescape(text: str) -> str:
-    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
-
-
-def _relative(path: str, top: str) -> str | None:
-    """`path` as seen from the mount's `top`; None when it lies outside or cannot be known (``/..``)."""
-    if ".." in path.split("/") or ".." in top.split("/"):
-        return None
-    if top == "/":
-        return path.lstrip("/")
-    if path == top:
-        return ""
-    return path[len(top) + 1 :] if path.startswith(top + "/") else None
-
-
-def _controllers(file: str) -> list[str]:
-    try:
-        return read_text(file).split()
-    except SourceUnavailable:
-        return []
-
-
-def _with_ancestors(path: str, directory: str, top: str, version: int) -> tuple[MemoryGroup, ...]:
-    found = [MemoryGroup(path, directory, version, own=True)]
-    top = top.rstrip("/")
-    while directory != top and directory.startswith(top + "/"):
-        directory = posixpath.dirname(directory)
-        path = posixpath.dirname(path)
-        # v1 until Linux 5.11: below a group with use_hierarchy 0 its limit does not hold.
-        if version == 1 and read_int(f"{directory}/memory.use_hierarchy") == 0:
-            break
-        found.append(MemoryGroup(path, directory, version, own=False))
-    return tuple(found)
-
-
-def _machine_bytes(root: str) -> float:
-    try:
-        return parse_kib(colon_lines(read_text(f"{root}/proc/meminfo"))["MemTotal"])
-    except (SourceUnavailable, KeyError, ValueError):
-        return math.inf

@@ -8,12 +8,16 @@ from typing import Any
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
-from ..units import parse_kib
-from .procfs import KeptFile, colon_lines, read_text, space_lines
+from ..units import KIB
+from .procfs import KeptFile, read_small
 
 _SLOW_EVERY_SECONDS = 1.0
 # some avg10=0.12 avg60=0.03 avg300=0.00 total=1234
-_PRESSURE = re.compile(r"^some avg10=([0-9.]+)", re.MULTILINE)
+_PRESSURE = re.compile(rb"^some avg10=([0-9.]+)", re.MULTILINE)
+# oom_kill 3
+_KILLS = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
+# MemTotal:       16215404 kB
+_SIZE = re.compile(rb"^(MemTotal|MemAvailable|SwapTotal|SwapFree): +(\d+) kB$", re.MULTILINE)
 
 
 class HostCollector:
@@ -75,7 +79,7 @@ class HostCollector:
         if now >= self._slow_next:
             self._slow_next = now + _SLOW_EVERY_SECONDS
             self._slow_values = _slow_values(self._root)
-        return _meminfo_values(colon_lines(self._meminfo.read())) | self._slow_values
+        return _meminfo_values(self._meminfo.read_bytes()) | self._slow_values
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -85,27 +89,23 @@ class HostCollector:
 
 def _slow_values(root: str) -> dict[str, float]:
     values: dict[str, float] = {}
-    try:
-        kills = space_lines(read_text(f"{root}/proc/vmstat")).get("oom_kill")
-    except SourceUnavailable:
-        kills = None
-    if kills is not None:  # Linux 4.13 and later
-        values["host.oom_kill_count"] = kills
-    try:
-        found = _PRESSURE.search(read_text(f"{root}/proc/pressure/memory"))
-    except SourceUnavailable:
-        found = None
-    if found:  # Linux 4.20 and later, unless switched off at boot
+    if found := _search(_KILLS, f"{root}/proc/vmstat"):  # Linux 4.13 and later
+        values["host.oom_kill_count"] = int(found[1])
+    # Linux 4.20 and later, unless switched off at boot
+    if found := _search(_PRESSURE, f"{root}/proc/pressure/memory"):
         values["host.pressure_some_fraction"] = float(found[1]) / 100
     return values
 
 
-def _meminfo_values(found: dict[str, str]) -> dict[str, float]:
-    sizes = {
-        name: parse_kib(found[name])
-        for name in ("MemTotal", "MemAvailable", "SwapTotal", "SwapFree")
-        if name in found
-    }
+def _search(pattern: re.Pattern[bytes], path: str) -> re.Match[bytes] | None:
+    try:
+        return pattern.search(read_small(path))
+    except OSError:
+        return None
+
+
+def _meminfo_values(content: bytes) -> dict[str, float]:
+    sizes = {name.decode(): int(size) * KIB for name, size in _SIZE.findall(content)}
     values: dict[str, float] = {}
     for name, field in (
         ("host.available_bytes", "MemAvailable"),

@@ -8,30 +8,47 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import sys
+import re
 import time
 from typing import Any
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
-from ..units import parse_kib
-from .procfs import KeptFile, colon_lines, read_text
+from ..units import KIB
+from .procfs import read_small, read_text
+from .resident import ResidentSize, psutil_process
 
-_CHILDREN_EVERY_SECONDS = 1.0
+CHILDREN_COST_FRACTION = 0.001  # of a core
+_CHILDREN_EVERY_SECONDS = 0.95  # whoever asks once a second is not to be put off by a hair
 _CHILDREN_LATEST_SECONDS = 10.0
-_CHILDREN_COST_FRACTION = 0.001  # of a core
 _CHILDREN_LIMIT = 512
-_STATUS_FIELDS = (("process.peak_bytes", "VmHWM"), ("process.swap_bytes", "VmSwap"))
+# VmHWM:     12345 kB, VmSwap:         0 kB, Threads:        4
+_STATUS = re.compile(rb"^(VmHWM|VmSwap|Threads):\s+(\d+)( kB)?$", re.MULTILINE)
+_STATUS_METRICS = {
+    b"VmHWM": "process.peak_bytes",
+    b"VmSwap": "process.swap_bytes",
+    b"Threads": "process.thread_count",
+}
 
 
 class ProcessCollector:
     """Memory of one process.
 
-    Source: ``/proc/[pid]/statm`` (second field, pages), ``/proc/[pid]/status`` and ``/proc/[pid]/task/*/children``, see
-    proc_pid_statm(5), proc_pid_status(5), proc_tid_children(5); psutil where there is no procfs. Resident memory
-    counts shared pages in full and leaves swapped ones out; Linux keeps it per processor and may be some hundred KiB
-    behind. Children are looked for at most once a second, more rarely where that takes more than a millisecond (a
-    process of hundreds of threads); in between, their last numbers are repeated.
+    Source: :class:`~.resident.ResidentSize`, ``/proc/[pid]/status`` and ``/proc/[pid]/task/*/children``, see
+    proc_pid_status(5), proc_tid_children(5); psutil where there is no procfs. Resident memory counts shared pages in
+    full and leaves swapped ones out; Linux keeps it per processor and may be some hundred KiB behind. Children are
+    looked for at most once a second, more rarely where that takes more than a millisecond (a process of hundreds of
+    threads); in between, their last numbers are repeated.
+
+    Whoever watches many processes asks for :meth:`resident_bytes` often and for the rest rarely.
+
+    Args:
+        pid: The process.
+        start_time: As :class:`~.resident.ResidentSize` takes it.
+
+    Attributes:
+        children: Process ids of the descendants; None before the first look, and where they cannot be listed.
+        children_cost_fraction: How much of a core the looks for children may take.
 
     Raises:
         SourceUnavailable: There is no such process, or it may not be looked at.
@@ -58,21 +75,14 @@ class ProcessCollector:
         ),
     )
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, start_time: int | None = None) -> None:
         self.pid = pid
         self.children: tuple[int, ...] | None = None
+        self.children_cost_fraction = CHILDREN_COST_FRACTION
         self._children_next = 0.0
         self._children_values: dict[str, float] = {}
-        self._psutil: Any = None
-        if not has_procfs():
-            self._psutil = _psutil_process(pid)
-            return
-        self._statm = KeptFile(f"/proc/{pid}/statm")
-        try:
-            self._status = KeptFile(f"/proc/{pid}/status")
-        except SourceUnavailable:
-            self._statm.close()
-            raise
+        self._resident = ResidentSize(pid, start_time)
+        self._psutil: Any = self._resident.psutil_process
 
     def collect(self) -> dict[str, float]:
         """Value per metric name; what the system does not tell is left out.
@@ -80,27 +90,49 @@ class ProcessCollector:
         Raises:
             SourceUnavailable: The process has ended, or its memory is being taken down (resident size 0).
         """
-        values = self._collect_psutil() if self._psutil is not None else self._collect_procfs()
+        self.keep()
+        values = self.status() | self.children_values()
+        return {"process.rss_bytes": self.resident_bytes()} | values
+
+    def keep(self) -> None:
+        """Try to hold a descriptor, if none could be held so far."""
+        self._resident.keep()
+
+    def resident_bytes(self) -> int:
+        """Resident memory alone.
+
+        Raises:
+            SourceUnavailable: As :meth:`collect`.
+        """
+        return self._resident.read()
+
+    def status(self) -> dict[str, float]:
+        """Peak, swap and threads: of the process with this id, which is the one that is meant if
+        :meth:`resident_bytes` still answers afterwards.
+
+        Raises:
+            SourceUnavailable: There is no process with this id.
+        """
+        if self._psutil is not None:
+            return self._psutil_status()
+        try:
+            content = read_small(f"/proc/{self.pid}/status")
+        except OSError as bad:
+            raise SourceUnavailable(f"process {self.pid}: {bad.strerror}") from bad
+        return {
+            _STATUS_METRICS[field]: int(number) * (KIB if unit else 1)
+            for field, number, unit in _STATUS.findall(content)
+        }
+
+    def children_values(self) -> dict[str, float]:
+        """The numbers of the descendants, looked for as rarely as the class says."""
         began = time.monotonic()
         if began >= self._children_next:
             self._children_values = self._collect_children()
             cost = time.monotonic() - began
-            pause = max(_CHILDREN_EVERY_SECONDS, cost / _CHILDREN_COST_FRACTION)
+            pause = max(_CHILDREN_EVERY_SECONDS, cost / self.children_cost_fraction)
             self._children_next = began + min(pause, _CHILDREN_LATEST_SECONDS)
-        return values | self._children_values
-
-    def _collect_procfs(self) -> dict[str, float]:
-        pages = int(self._statm.read().split()[1])
-        if pages == 0:
-            raise SourceUnavailable(f"process {self.pid} has given its memory back")
-        values: dict[str, float] = {"process.rss_bytes": pages * mmap.PAGESIZE}
-        found = colon_lines(self._status.read())
-        for name, field in _STATUS_FIELDS:
-            if field in found:
-                values[name] = parse_kib(found[field])
-        if "Threads" in found:
-            values["process.thread_count"] = int(found["Threads"])
-        return values
+        return self._children_values
 
     def _collect_children(self) -> dict[str, float]:
         try:
@@ -130,26 +162,19 @@ class ProcessCollector:
     def _rss_of(self, pid: int) -> int:
         if self._psutil is None:
             return int(read_text(f"/proc/{pid}/statm").split()[1]) * mmap.PAGESIZE
-        return int(_psutil_call(_psutil_process(pid).memory_info).rss)
+        return int(_psutil_call(psutil_process(pid).memory_info).rss)
 
-    def _collect_psutil(self) -> dict[str, float]:
+    def _psutil_status(self) -> dict[str, float]:
+        values: dict[str, float] = {}
         memory = _psutil_call(self._psutil.memory_info)
-        values: dict[str, float] = {"process.rss_bytes": memory.rss}
         if hasattr(memory, "peak_wset"):  # Windows
             values["process.peak_bytes"] = memory.peak_wset
         values["process.thread_count"] = _psutil_call(self._psutil.num_threads)
         return values
 
     def close(self) -> None:
-        """Give the descriptors back."""
-        if self._psutil is None:
-            self._statm.close()
-            self._status.close()
-
-
-def has_procfs() -> bool:
-    """True where processes are read from Linux's /proc."""
-    return sys.platform == "linux" and hasattr(os, "pread") and os.path.exists("/proc/self/statm")
+        """Give the descriptor back; doing it twice is harmless."""
+        self._resident.close()
 
 
 def descendants(pid: int) -> tuple[int, ...]:
@@ -181,22 +206,15 @@ def _children(pid: int) -> list[int]:
     found: list[int] = []
     gone: SourceUnavailable | None = None
     for thread in threads:
+        path = f"{tasks}/{thread}/children"
         try:
-            found += map(int, read_text(f"{tasks}/{thread}/children").split())
-        except SourceUnavailable as bad:
-            gone = bad  # a thread that ended just now, or a Linux without CONFIG_PROC_CHILDREN
+            found += map(int, read_small(path).split())
+        except OSError as bad:
+            # A thread that ended just now, or a Linux without CONFIG_PROC_CHILDREN.
+            gone = SourceUnavailable(f"{path}: {bad.strerror}")
     if gone is not None and not found and not os.path.exists(f"{tasks}/{pid}/children"):
         raise gone
     return found
-
-
-def _psutil_process(pid: int) -> Any:
-    import psutil
-
-    try:
-        return psutil.Process(pid)
-    except psutil.Error as bad:
-        raise SourceUnavailable(f"process {pid}: {bad}") from bad
 
 
 def _psutil_call(method: Any) -> Any:

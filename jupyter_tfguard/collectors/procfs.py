@@ -8,6 +8,8 @@ import os
 from ..errors import SourceUnavailable
 
 _FILE_LIMIT_BYTES = 1 << 20
+_PAGE_BYTES = 4096
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 
 
 def read_text(path: str) -> str:
@@ -17,7 +19,7 @@ def read_text(path: str) -> str:
         SourceUnavailable: There is no such file, it may not be read, or what it speaks of is gone.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(path, _FLAGS)
         try:
             parts = []
             size = 0
@@ -32,11 +34,29 @@ def read_text(path: str) -> str:
         raise SourceUnavailable(f"{path}: {bad.strerror or bad}") from bad
 
 
+def read_small(path: str) -> bytes:
+    """Content of a file that mostly fits into a page: half the cost of :func:`read_text`.
+
+    Raises:
+        OSError: As :func:`os.open` and :func:`os.read` raise it.
+    """
+    descriptor = os.open(path, _FLAGS)
+    try:
+        content = os.read(descriptor, _PAGE_BYTES)
+        # A page of a list ends with a whole item, so it may be a little less than full.
+        if len(content) > _PAGE_BYTES - 64:
+            while len(content) < _FILE_LIMIT_BYTES and (more := os.read(descriptor, 1 << 16)):
+                content += more
+        return content
+    finally:
+        os.close(descriptor)
+
+
 def read_int(path: str) -> int | None:
     """The number that is the file's whole content; None when there is none (``max``, no file, no permission)."""
     try:
-        return int(read_text(path))
-    except (SourceUnavailable, ValueError):
+        return int(read_small(path))
+    except (OSError, ValueError):
         return None
 
 
@@ -70,14 +90,14 @@ class KeptFile:
         SourceUnavailable: There is no such file, or it may not be read.
     """
 
-    def __init__(self, path: str, limit_bytes: int = 4096) -> None:
+    def __init__(self, path: str, limit_bytes: int = _PAGE_BYTES) -> None:
         self._path = path
         self._limit_bytes = limit_bytes
         self._descriptor: int | None = None
         if not hasattr(os, "pread"):
             raise SourceUnavailable(f"{path}: this system reads no file at a position")
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            self._descriptor = os.open(path, _FLAGS)
         except OSError as bad:
             raise SourceUnavailable(f"{path}: {bad.strerror or bad}") from bad
 
@@ -87,13 +107,20 @@ class KeptFile:
         Raises:
             SourceUnavailable: What the file speaks of is gone, or the file was closed.
         """
+        return self.read_bytes().decode("utf-8", "replace")
+
+    def read_bytes(self) -> bytes:
+        """The content now.
+
+        Raises:
+            SourceUnavailable: What the file speaks of is gone, or the file was closed.
+        """
         if self._descriptor is None:
             raise SourceUnavailable(f"{self._path}: closed")
         try:
-            content = os.pread(self._descriptor, self._limit_bytes, 0)
+            return os.pread(self._descriptor, self._limit_bytes, 0)
         except OSError as bad:
             raise SourceUnavailable(f"{self._path}: {bad.strerror or bad}") from bad
-        return content.decode("utf-8", "replace")
 
     def close(self) -> None:
         """Give the descriptor back; doing it twice is harmless."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..collectors.cgroup import memory_groups
+from ..collectors.memory_group import memory_groups
 from ..errors import SourceUnavailable, TfGuardError
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..record.marks import Mark, MarkReader
 from .evidence import Evidence
 
-_SAME_MOMENT_SECONDS = 1.0
+_MARK_LIMIT = 100
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ def metrics_by_epoch(seen: Evidence) -> list[tuple[int, dict[str, float]]]:
     for event in _events(seen):
         epoch, logs = _int(event.get("epoch")), event.get("logs")
         if event.get("kind") == "epoch_end" and epoch is not None and isinstance(logs, dict):
-            last = event.get("fit_id")
+            told = event.get("fit_id")
+            last = told if isinstance(told, (int, str)) else None
             numbers = {str(k): float(v) for k, v in logs.items() if type(v) in (int, float)}
             found.setdefault(last, []).append((epoch, numbers))
     return found.get(last, [])
@@ -168,28 +170,12 @@ def last_checkpoint(seen: Evidence) -> tuple[str, float | None] | None:
     return None
 
 
-def marks(seen: Evidence) -> list[tuple[float, str]]:
-    """(Unix seconds, label) of cells and fits for the memory curve, oldest first."""
-    found: list[tuple[float, str]] = []
-    cell = ""
+def marks(seen: Evidence) -> list[Mark]:
+    """Cells and fits for the memory curve, in the order they began."""
+    reader = MarkReader(_MARK_LIMIT)
     for event in _events(seen):
-        when = _float(event.get("t"))
-        if when is None:
-            continue
-        if event.get("kind") == "cell_start":
-            count = _int(event.get("execution_count"))
-            cell = f"[{count}]" if count else ""
-            found.append((when, cell or "cell"))
-        elif event.get("kind") == "fit_start":
-            # A cell that does nothing but fit gets one mark, not two on top of each other.
-            if (
-                found
-                and found[-1][1] == (cell or "cell")
-                and when - found[-1][0] < _SAME_MOMENT_SECONDS
-            ):
-                found.pop()
-            found.append((when, f"{cell} {str(event.get('what') or 'fit')[:12]}".strip()))
-    return found
+        reader.take(event)
+    return reader.marks
 
 
 def _events(seen: Evidence) -> list[dict[str, Any]]:

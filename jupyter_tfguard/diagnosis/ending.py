@@ -25,12 +25,27 @@ def exit_fact(seen: Evidence) -> Fact:
         return Fact(source, f"The kernel process was ended by {name}")
     if code is not None:
         return Fact(source, f"The kernel process ended by itself with exit code {code}")
+    if seen.only_silent:
+        text = "Its recording has not changed for minutes; whether the kernel still runs could not be seen from here"
+        return Fact(source, text)
     return Fact(source, "The kernel process ended without leaving a mark")
 
 
 def sure(seen: Evidence, otherwise: Confidence = Confidence.LIKELY) -> Confidence:
     """CERTAIN when the watcher itself saw the exit status, which the caller says fits nothing else."""
     return Confidence.CERTAIN if seen.exit_was_seen else otherwise
+
+
+def starter_facts(seen: Evidence) -> tuple[Fact, ...]:
+    """That the program which had started the kernel is gone too, killed with it if the system log says so."""
+    if not seen.parent_gone:
+        return ()
+    pid = seen.header.get("parent_pid")
+    own = isinstance(pid, int) and pid == seen.header.get("watcher_pid")
+    starter = "Its Jupyter server" if own else "The program that had started it"
+    if any(kill.pid == pid for kill in seen.oom_log):
+        return (Fact(Source.SYSTEM_LOG, f"{starter} (process {pid}) was killed with it"),)
+    return (Fact(Source.KERNEL, f"{starter} has ended too"),)
 
 
 def stack_facts(seen: Evidence) -> tuple[Fact, ...]:

@@ -6,13 +6,15 @@ Nothing in a bundle is trusted to have the right type: a notebook can write anyt
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ..limits import binding_limit
+from ..record.textfile import NATIVE_TEXT_DROPPED
+from ..record.timeline import Point, column, timeline
 from ..units import is_known
 from . import native_text
 from .os_log import OomKill, oom_kills
@@ -89,6 +91,7 @@ class Evidence:
         self.header = _dict((self.kernel or {}).get("header"))
         self.pid = int(_number(self.identity.get("pid")) or 0)
         self.died = _number(self.identity.get("died")) or 0.0
+        self._series: dict[tuple[str, bool], list[tuple[float, float]]] = {}
 
     # --- how it ended -------------------------------------------------------------------------------------------
 
@@ -135,6 +138,11 @@ class Evidence:
         """True when the process that started the kernel had ended too (known for unwatched kernels only)."""
         return bool(self.bundle.get("parent_gone"))
 
+    @property
+    def only_silent(self) -> bool:
+        """True when all that speaks for the death is that the recording does not change any more."""
+        return self.server is None and self.bundle.get("judged_by") == "silence"
+
     # --- texts ---------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -162,6 +170,12 @@ class Evidence:
     def stderr_lines(self) -> list[str]:
         """The last native words, oldest first."""
         return _lines((self.kernel or {}).get("stderr_tail"))
+
+    @property
+    def native_text_dropped_bytes(self) -> int:
+        """How much native text came too fast to be passed on to the notebook."""
+        found = _number(self.header.get(NATIVE_TEXT_DROPPED))
+        return int(found) if found is not None and 0 < found < math.inf else 0
 
     @cached_property
     def native_messages(self) -> list[native_text.Message]:
@@ -197,10 +211,23 @@ class Evidence:
 
     # --- numbers -------------------------------------------------------------------------------------------------
 
-    def series(self, name: str) -> list[tuple[float, float]]:
-        """(Unix seconds, value) of a metric, oldest first: the server's samples, else the kernel's."""
-        server = list(_column(self.server, name))
-        return server or list(_column(_dict((self.kernel or {}).get("samples")), name))
+    def series(self, name: str, *, claimed: bool = True) -> list[tuple[float, float]]:
+        """(Unix seconds, value) of a metric, oldest first: what a rule may judge by.
+
+        Args:
+            claimed: Whether the kernel's own samples count for a metric that the server did not see. What rests on them
+                is never more than *likely*.
+        """
+        if (name, claimed) not in self._series:
+            found = list(column(self.server or {}, name))
+            if claimed and not found:
+                found = list(column(_dict((self.kernel or {}).get("samples")), name))
+            self._series[name, claimed] = found
+        return self._series[name, claimed]
+
+    def timeline(self, name: str) -> list[Point]:
+        """A metric as far back as anybody knows it, by time: for people, not for rules. Each point says who saw it."""
+        return timeline(name, self.server or {}, self.kernel or {}, self.died or math.inf)
 
     def last(self, name: str) -> float | None:
         """The newest known value of a metric before the death; zeros of a process being torn down are skipped."""
@@ -212,8 +239,12 @@ class Evidence:
     @property
     def peak_bytes(self) -> int | None:
         """Highest resident memory known."""
-        rss = [value for _, value in self.series("process.rss_bytes")]
-        marks = [value for _, value in self.series("process.peak_bytes")]
+        return self.peak()
+
+    def peak(self, *, claimed: bool = True) -> int | None:
+        """Highest resident memory known, bytes. `claimed` as in :meth:`series`."""
+        rss = [value for _, value in self.series("process.rss_bytes", claimed=claimed)]
+        marks = [value for _, value in self.series("process.peak_bytes", claimed=claimed)]
         seen = _number((self.server or {}).get("peak_bytes"))
         known = [*rss, *marks, *([seen] if seen is not None else [])]
         return int(max(known)) if known and max(known) > 0 else None
@@ -288,12 +319,19 @@ class Evidence:
         """The OOM kill of this very process, if the system log tells of one."""
         return next((kill for kill in reversed(self.oom_log) if kill.pid == self.pid), None)
 
+    @property
+    def oom_log_of_others(self) -> OomKill | None:
+        """The newest OOM kill in the log when that tells of none of this process: what was counted was another's."""
+        return self.oom_log[-1] if self.oom_log and self.oom_log_of_kernel is None else None
+
     # --- what could not be looked at -----------------------------------------------------------------------------
 
     def missing(self, need: str) -> str | None:
         """Why a kind of evidence is not there, as a sentence; None when it is."""
         if need == "exit.status":
-            return None if self.exit_was_seen or self.kernel_alive else _NO_WATCHER
+            if self.exit_was_seen or self.kernel_alive:
+                return None
+            return f"{_NO_WATCHER} {_ONLY_SILENT}" if self.only_silent else _NO_WATCHER
         if need == "cgroup.counters":
             if self.own_group is not None and self.own_group.rise("oom_kill_count") is not None:
                 return None
@@ -320,6 +358,7 @@ class Evidence:
 
 
 _NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
+_ONLY_SILENT = "The kernel ran where its processes cannot be seen from here; it may be alive, and only cut off."
 
 
 def _is_frame(line: str) -> bool:
@@ -348,19 +387,3 @@ def _groups(counters: dict[str, Any]) -> list[dict[str, Any]]:
     groups = counters.get("groups")
     found = [_dict(g) for g in groups] if isinstance(groups, (list, tuple)) else []
     return [g for g in found if isinstance(g.get("path"), str)]
-
-
-def _column(table: dict[str, Any] | None, name: str) -> Iterator[tuple[float, float]]:
-    columns, rows = (table or {}).get("columns"), (table or {}).get("rows")
-    if (
-        not isinstance(columns, (list, tuple))
-        or name not in columns
-        or not isinstance(rows, (list, tuple))
-    ):
-        return
-    position = list(columns).index(name)
-    for row in rows:
-        if isinstance(row, (list, tuple)) and len(row) > position:
-            when, value = _number(row[0]), _number(row[position])
-            if when is not None and value is not None:
-                yield when, value

@@ -25,15 +25,19 @@ def limit_text(limit: tuple[int, str]) -> str:
     return f"{human_bytes(limit[0])} ({limit[1]})"
 
 
-def reached_bytes(seen: Evidence) -> int | None:
-    """The most memory known to have been in use against the limit: by its cgroup, or by the whole machine."""
+def reached_bytes(seen: Evidence, *, claimed: bool = True) -> int | None:
+    """The most memory known to have been in use against the limit: by its cgroup, or by the whole machine.
+
+    Args:
+        claimed: Whether the kernel's own word counts where the server saw nothing, as in :meth:`Evidence.series`.
+    """
     limit = seen.limit()
     if limit is None:
-        return seen.peak_bytes
+        return seen.peak(claimed=claimed)
     if limit[1] == MACHINE_MEMORY:
-        lowest = lowest_available(seen)
-        return limit[0] - int(lowest) if lowest is not None else seen.peak_bytes
-    tops = [value for _, value in seen.series("cgroup.used_bytes")]
+        lowest = lowest_available(seen, claimed=claimed)
+        return limit[0] - int(lowest) if lowest is not None else seen.peak(claimed=claimed)
+    tops = [value for _, value in seen.series("cgroup.used_bytes", claimed=claimed)]
     for group in seen.groups:
         if group.limit_bytes is not None:
             tops += [
@@ -41,20 +45,20 @@ def reached_bytes(seen: Evidence) -> int | None:
                 for n in (group.after.get("peak_bytes"), group.before.get("peak_bytes"))
                 if n
             ]
-    return int(max(tops)) if tops else seen.peak_bytes
+    return int(max(tops)) if tops else seen.peak(claimed=claimed)
 
 
-def near_limit(seen: Evidence) -> bool | None:
-    """True when memory in use came near the limit; None when either is unknown."""
-    limit, reached = seen.limit(), reached_bytes(seen)
+def near_limit(seen: Evidence, *, claimed: bool = True) -> bool | None:
+    """True when memory in use came near the limit; None when either is unknown. `claimed` as in :func:`reached_bytes`."""
+    limit, reached = seen.limit(), reached_bytes(seen, claimed=claimed)
     if limit is None or reached is None:
         return None
     return reached >= NEAR_LIMIT_FRACTION * limit[0]
 
 
-def lowest_available(seen: Evidence) -> float | None:
-    """Lowest memory that the machine had available in the last samples, bytes."""
-    known = [value for _, value in seen.series("host.available_bytes")[-50:]]
+def lowest_available(seen: Evidence, *, claimed: bool = True) -> float | None:
+    """Lowest memory that the machine had available in the last samples, bytes. `claimed` as in :func:`reached_bytes`."""
+    known = [value for _, value in seen.series("host.available_bytes", claimed=claimed)[-50:]]
     before = seen.host("host_available_bytes")
     return min([*known, *([before] if before is not None else [])], default=None)
 
@@ -170,12 +174,8 @@ def memory_advice(seen: Evidence) -> tuple[Advice, ...]:
                 f"{grown.text}." if grown else "",
             )
         )
-    if limit is not None and len(found) < 3:
-        how = (
-            "The limit is set by whoever runs this container, batch job or service."
-            if limit[1] == CONTAINER_LIMIT
-            else "All programs of this machine share it."
-        )
+    if limit is not None and limit[1] == CONTAINER_LIMIT and len(found) < 3:
+        how = "The limit is set by whoever runs this container, batch job or service."
         found.append(Advice(f"Or raise the limit of {human_bytes(limit[0])}.", how))
     return tuple(found[:3])
 

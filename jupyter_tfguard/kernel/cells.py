@@ -126,7 +126,7 @@ class CellRecorder:
 
 def _head(source: str) -> str:
     """The first characters of a cell, secrets taken out before anything is cut off."""
-    from ..record.redact import redact  # its patterns take 2 ms to build: not at kernel start
+    from ..redact import redact  # its patterns take 2 ms to build: not at kernel start
 
     text = redact(source.lstrip()[:_REDACTED_CHARACTERS]).rstrip()
     return text if len(text) <= _HEAD_CHARACTERS else text[: _HEAD_CHARACTERS - 1] + "…"

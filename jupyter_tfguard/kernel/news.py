@@ -9,10 +9,9 @@ import os
 import threading
 
 from ..config import TfGuard
-from ..places import bundles_folder, recordings_folder
-from ..record.bundle import BundleStore
+from ..places import bundles_folder, copies_folder, recordings_folder
+from ..record.claims import Claimed
 from ..record.identity import ProcessIdentity
-from ..record.recording import unclaimed_name
 from ..shield import shielded
 from .header import watcher_alive
 
@@ -32,6 +31,7 @@ class News:
         self._kernel_id = kernel_id
         self._notebook_path = notebook_path
         self._lines: list[str] = []
+        self._remote = False  # then reports lie where a look may take for ever
         self._reported = threading.Event()
         self._ready = threading.Event()
         self._asked = False
@@ -39,7 +39,8 @@ class News:
 
     def start(self) -> None:
         """Report kernels that died unwatched, in the background; a living watcher does that itself."""
-        if watcher_alive() or not has_dead_recordings():
+        self._remote = copies_folder() is not None
+        if watcher_alive() or not (self._remote or has_dead_recordings()):
             self._reported.set()
         else:
             threading.Thread(target=self._report, name="tfguard-reports", daemon=True).start()
@@ -51,7 +52,7 @@ class News:
         wait = 0.0
         if not self._asked:
             if not self._settings.announce_last_death or (
-                self._reported.is_set() and not _any_bundle()
+                self._reported.is_set() and not self._remote and not _any_bundle()
             ):
                 self._told = True
                 return
@@ -66,9 +67,15 @@ class News:
     def _report(self) -> None:
         try:
             with shielded("reports of kernels that died unwatched"):
+                from ..record.bundle import BundleStore
                 from ..report.publish import report_orphans
 
-                report_orphans(recordings_folder(), BundleStore(bundles_folder()), self._settings)
+                report_orphans(
+                    recordings_folder(),
+                    BundleStore(bundles_folder()),
+                    self._settings,
+                    copies=copies_folder(),
+                )
         finally:
             self._reported.set()
 
@@ -76,6 +83,7 @@ class News:
         self._reported.wait()
         try:
             with shielded("telling of the last death"):
+                from ..record.bundle import BundleStore
                 from ..report.announce import announcement
 
                 store = BundleStore(bundles_folder())
@@ -85,14 +93,15 @@ class News:
 
 
 def has_dead_recordings() -> bool:
-    """True when a recording lies there whose kernel, or whose claimer, does not run any more."""
+    """True when a recording lies there whose kernel, or whose claimer, does not run here. A closer look is for a thread."""
     try:
         names = os.listdir(recordings_folder())
     except OSError:
         return False
     for name in names:
-        identity = ProcessIdentity.from_folder_name(unclaimed_name(name) or name)
-        if identity is not None and not identity.is_running():
+        claimed = Claimed.from_folder_name(name)
+        writer = claimed.claimer if claimed else ProcessIdentity.from_folder_name(name)
+        if writer is not None and not writer.is_running():
             return True
     return False
 

@@ -15,10 +15,11 @@ from ..collectors.process import ProcessCollector
 from ..config import TfGuard
 from ..errors import SourceUnavailable, TfGuardError
 from ..metrics import Sample
-from ..places import recordings_folder
+from ..places import copies_folder, recordings_folder
 from ..record.identity import ProcessIdentity
-from ..record.recording import Recording
+from ..record.recording import Recording, remove_recording
 from ..record.spool import StderrSpool
+from ..record.textfile import NATIVE_TEXT_DROPPED
 from ..sampler import Collector, Sampler
 from ..shield import note_problem, shielded
 from ..training.growth import Growth, GrowthSetting
@@ -120,7 +121,7 @@ class GuardSession:
             self._faulthandler_state = self._faults.start()
         if self.settings.keep_native_stderr:
             with self._part("native text"):
-                spool = StderrSpool(recording.folder, self._problem)
+                spool = StderrSpool(recording.folder, self._problem, self._native_text_dropped)
                 spool.start()
                 self._spool = spool
 
@@ -239,6 +240,10 @@ class GuardSession:
         self.problems.append(text)
         self._write_guard_state()
 
+    def _native_text_dropped(self, count: int) -> None:
+        if self.recording is not None:
+            self.recording.write_header({NATIVE_TEXT_DROPPED: count})
+
     def _guard_state(self) -> dict[str, Any]:
         growth = self.growth
         return {
@@ -261,6 +266,8 @@ class GuardSession:
         if self.recording is not None:
             self.recording.end("unload")
             self.recording.remove()
+            if (copies := copies_folder()) is not None:
+                remove_recording(copies / self.recording.folder.path.name)
             self.recording = None
 
     def _at_exit(self, reason: str) -> None:
@@ -296,14 +303,20 @@ class GuardSession:
     def leave_child(self) -> None:
         """In a forked child: undo what reaches into it, and never touch the parent's recording again."""
         recording, self.recording = self.recording, None
-        self.pulse = self._process = None
         if self._training is not None:
             self._training.silence()
         self._hook.uninstall()
-        if self._faults is not None:
-            self._faults.leave_child()
-        if recording is not None:
-            recording.close()  # this process's copies of the descriptors
+        # Before anything of ours imports: a module that another thread was importing is locked in here for ever.
+        with shielded("forked child"):
+            self._cells.stop()
+        # This process's copies of descriptors; the parent goes on with its own.
+        parts = (self.pulse, self._spool, self._faults)
+        leaves = [part.leave_child for part in parts if part is not None]
+        leaves += [part.close for part in (self._process, recording) if part is not None]
+        self.pulse = self._process = self._spool = self._faults = None
+        for leave in leaves:
+            with shielded("forked child"):
+                leave()
 
 
 def _collectors(pid: int) -> list[Collector]:

@@ -10,7 +10,7 @@ from typing import Any
 from ..config import TfGuard, load_settings
 from ..errors import SettingsUnreadable
 from ..places import DISABLE_VARIABLE, disabled_by_environment, user_settings_file
-from ..shield import note_problem, shield, shielded
+from ..shield import fall_silent, note_problem, shield, shielded
 from .session import GuardSession
 
 # IPython knows the extension by both names.
@@ -111,6 +111,7 @@ def _register_fork_hook() -> None:
 def _in_child() -> None:
     # The session's pid is the parent's, so current() does not know it any more.
     if _session is not None and os.getpid() != _session_pid:
+        fall_silent()
         _session.leave_child()
 
 

@@ -10,6 +10,8 @@ from .._version import __version__
 from ..limits import CONTAINER_LIMIT, binding_limit
 from ..places import bundles_folder
 from ..record.bundle import BundleStore
+from ..redact import one_line
+from ..shield import noted_in_this_process
 from ..training.growth import TOO_LATE_FIX
 from ..units import human_bytes, human_seconds
 from .header import watcher_alive
@@ -54,12 +56,18 @@ def state_line(session: GuardSession) -> str:
 def status_text(session: GuardSession) -> str:
     """Memory against its limit, guard, training, last death."""
     lines = [state_line(session), f"Memory: {_memory(session)}"]
-    lines += [f"Problem: {problem}" for problem in session.problems[1:]]
+    lines += [f"Problem: {problem}" for problem in (*session.problems[1:], *_noted(session))]
     training = _training(session)
     if training:
         lines.append(training)
     lines.append(_last_death())
     return "\n".join(lines)
+
+
+def _noted(session: GuardSession) -> list[str]:
+    """What was noted after the start; on a full disk nobody else tells of it."""
+    known = ("kernel start: ", "kernel: ") if session.problems else ()
+    return [text for text in noted_in_this_process() if not text.startswith(known)]
 
 
 def _memory(session: GuardSession) -> str:
@@ -105,7 +113,8 @@ def _last_death() -> str:
     if not entries:
         return "Last death: none on record"
     newest = entries[0]
-    return f"Last death: {newest.get('died_at', '')[:16].replace('T', ' ')} UTC, {newest.get('title')} %tfguard why tells more."
+    when = str(newest.get("died_at", ""))[:16].replace("T", " ")
+    return one_line(f"Last death: {when} UTC, {newest.get('title')} %tfguard why tells more.")
 
 
 def _under_server() -> bool:

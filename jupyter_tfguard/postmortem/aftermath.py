@@ -5,13 +5,15 @@ All of it was read late and by somebody who was not there; a diagnosis never mak
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..collectors.cgroup import groups_at
 from ..collectors.host import HostCollector
+from ..collectors.memory_group import groups_at
 from ..collectors.os_log import SystemLogReader
 from ..errors import SourceUnavailable
 from ..record.facts import Counters, GroupCounters, SystemLog, SystemLogLine
@@ -46,7 +48,8 @@ def counters_around(contents: RecordingContents) -> dict[str, Any]:
         host_total_bytes=_whole(last.get("host.total_bytes")),
     )
     try:
-        host = HostCollector().collect()
+        with contextlib.closing(HostCollector()) as collector:
+            host = collector.collect()
     except SourceUnavailable:
         host = {}
     after = Counters(
@@ -87,4 +90,4 @@ def _groups_now(before: Iterable[GroupCounters]) -> Iterator[GroupCounters]:
 
 
 def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
+    return None if value is None or not math.isfinite(value) else int(value)

@@ -7,6 +7,7 @@ that outlives the kernel.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import time
 from pathlib import Path
@@ -18,12 +19,15 @@ from ..record.bundle import FORMAT, new_bundle_id
 from ..record.facts import ServerFacts, SystemLog
 from ..record.identity import ProcessIdentity
 from ..record.recording import RecordingContents, read_recording
-from ..record.redact import clean, clean_value
+from ..record.textfile import NATIVE_TEXT_FILES
+from ..record.timeline import thinned_table
+from ..redact import clean, clean_value
 from .aftermath import counters_around, system_log_after
 from .detect import Orphan
 
 EVENT_LIMIT = 600
 ROW_LIMIT = 1200
+SUMMARY_ROW_LIMIT = 1000
 LINE_LIMIT = 400
 LINE_LENGTH_LIMIT = 2000
 
@@ -67,25 +71,55 @@ def capture(
             "start_time": identity.start_time,
             "kernel_id": kernel_id or _text(header.get("kernel_id")),
             "kernel_name": kernel_name or _text(header.get("kernel_name")),
-            "notebook_path": notebook_path or _text(header.get("notebook_path")),
+            "notebook_path": _text(notebook_path) or _text(header.get("notebook_path")),
             "died": died,
         },
-        "server": clean_value(dataclasses.asdict(server)) if server else None,
+        "server": _seen(server) if server else None,
         "kernel": _claims(contents) if contents else None,
-        "system_log": clean_value(dataclasses.asdict(system_log)) if system_log else None,
+        "system_log": _log(system_log) if system_log else None,
         "problems": problems,
     }
 
 
 def capture_orphan(orphan: Orphan) -> Bundle:
     """The bundle of a kernel that died while nobody watched: its recording, and what can still be read now."""
+    bundle = capture_recording(orphan)
+    add_aftermath(bundle, orphan)
+    return bundle
+
+
+def capture_recording(orphan: Orphan) -> Bundle:
+    """The same from the recording alone: enough to count the death."""
     bundle = capture(identity=orphan.identity, recording=orphan.contents, system_log=None)
     bundle["parent_gone"] = orphan.parent_is_gone
-    if orphan.same_boot:
-        died = float(bundle["identity"]["died"])
-        bundle["system_log"] = clean_value(dataclasses.asdict(system_log_after(died)))
-        bundle["counters"] = clean_value(counters_around(orphan.contents))
+    bundle["judged_by"] = orphan.judged_by.value
     return bundle
+
+
+def add_aftermath(bundle: Bundle, orphan: Orphan) -> None:
+    """Add what can still be read now: counters of its memory group, and the system's log."""
+    # Elsewhere the same process ids and group paths name others.
+    if orphan.same_processes:
+        died = float(bundle["identity"]["died"])
+        bundle["system_log"] = _log(system_log_after(died))
+        bundle["counters"] = clean_value(counters_around(orphan.contents))
+
+
+def _seen(server: ServerFacts) -> dict[str, Any]:
+    # The rows are numbers, and thousands of them: there is no text in them to clean.
+    facts = clean_value(dataclasses.asdict(dataclasses.replace(server, rows=())))
+    assert isinstance(facts, dict)
+    return facts | {"rows": [list(row) for row in server.rows]}
+
+
+def _log(system_log: SystemLog) -> dict[str, Any]:
+    lines = [{"time": line.time, "text": _clean_line(line.text)} for line in system_log.lines]
+    reason = None if system_log.reason is None else clean(system_log.reason)
+    return {"readable": system_log.readable, "reason": reason, "lines": lines}
+
+
+# Of many kernels that die at once each has nearly the same lines.
+_clean_line = functools.lru_cache(1024)(clean)
 
 
 def _claims(contents: RecordingContents) -> dict[str, Any]:
@@ -93,6 +127,8 @@ def _claims(contents: RecordingContents) -> dict[str, Any]:
         "header": clean_value(contents.header),
         "events": [clean_value(event) for event in contents.events[-EVENT_LIMIT:]],
         "samples": _table(contents.samples[-ROW_LIMIT:]),
+        "seconds": thinned_table(contents.seconds, SUMMARY_ROW_LIMIT),
+        "minutes": thinned_table(contents.minutes, SUMMARY_ROW_LIMIT),
         "progress": clean_value(contents.progress),
         "stderr_tail": _lines(contents.stderr_tail),
         "fault_text": _lines(contents.fault_text),
@@ -127,7 +163,8 @@ def _last_sign_of_life(contents: RecordingContents | None) -> float:
         return time.time()
     newest = [float(event["t"]) for event in contents.events[-1:]]
     newest += [sample.time for sample in contents.samples[-1:]]
-    for name in ("stderr.0.txt", "fault.txt", *(f"signal-{n}.txt" for n in contents.signal_texts)):
+    native = (path.name for path in contents.path.glob(NATIVE_TEXT_FILES))
+    for name in (*native, "fault.txt", *(f"signal-{n}.txt" for n in contents.signal_texts)):
         try:
             found = (contents.path / name).stat()
         except OSError:

@@ -4,98 +4,164 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import RecordUnreadable
-from ..record.identity import ProcessIdentity, boot_id
-from ..record.recording import RecordingContents, claim, read_recording, unclaimed_name
+from ..record.alive import JudgedBy, Looker, Place, newest_change
+from ..record.claims import Claimed, claim
+from ..record.folders import remove_folder
+from ..record.identity import ProcessIdentity
+from ..record.recording import (
+    RecordingContents,
+    read_recording,
+    recording_header,
+    remove_recording,
+)
 
 # A watcher needs about a tenth of a second for its own report; after this long it is not coming.
 WATCHER_GRACE_SECONDS = 10.0
+_ABANDONED_SECONDS = 86400.0
 
 
 @dataclass(frozen=True)
 class Orphan:
-    """A dead kernel's recording, claimed by this process, and nobody else's to report."""
+    """A dead kernel's recording, claimed by this process, and nobody else's to report.
+
+    Attributes:
+        identity: The kernel's process.
+        contents: What it recorded.
+        same_boot: The kernel ran on this boot of this machine.
+        judged_by: How it is known that the kernel is dead.
+        others: The same recording in other places: copies, claimed as well.
+    """
 
     identity: ProcessIdentity
     contents: RecordingContents
     same_boot: bool
+    judged_by: JudgedBy = JudgedBy.PROCESS
+    others: tuple[Path, ...] = ()
 
     @property
     def parent_is_gone(self) -> bool:
-        """True when the process that started the kernel no longer runs, or ran before this boot."""
+        """True when the process that started the kernel no longer runs, or ran before this boot; False when unknown."""
+        if self.judged_by is JudgedBy.SILENCE:
+            return False
+        if not self.same_boot:
+            return True
         parent = self.contents.header.get("parent_pid")
-        if not isinstance(parent, int) or not self.same_boot:
-            return not self.same_boot
-        return ProcessIdentity.of(parent) is None
+        return (
+            self.same_processes and isinstance(parent, int) and ProcessIdentity.of(parent) is None
+        )
+
+    @property
+    def same_processes(self) -> bool:
+        """True when process ids and groups in the recording are those of this process's own surroundings."""
+        return Place.here().sees_processes_of(Place.of(self.contents.header))
 
     def remove(self) -> None:
         """Delete the claimed recording, once its bundle is written."""
-        shutil.rmtree(self.contents.path, ignore_errors=True)
+        for path in (*self.others, self.contents.path):
+            remove_recording(path)
 
     def give_back(self) -> None:
         """Put the recording back for a later attempt, when its bundle could not be written."""
-        path = self.contents.path
-        with contextlib.suppress(OSError):
-            os.rename(path, path.with_name(self.identity.folder_name))
+        for path in (self.contents.path, *self.others):
+            with contextlib.suppress(OSError):
+                os.rename(path, path.with_name(self.identity.folder_name))
 
 
-def orphans(root: Path) -> list[Orphan]:
+def orphans(root: Path, copies: Path | None = None) -> list[Orphan]:
+    """All of :func:`each_orphan`, claimed at once."""
+    return list(each_orphan(root, copies))
+
+
+def each_orphan(root: Path, copies: Path | None = None) -> Iterator[Orphan]:
     """Claim every recording of a kernel that ended without a mark; remove those of an orderly end.
 
+    One at a time, the newest first: hundreds that died while no server ran need no more memory than one.
     Recordings of living kernels are left alone, and so are those of a watcher that may still be at work.
+
+    Args:
+        root: Where the kernels of this machine record.
+        copies: Where watchers, those of other machines too, copy recordings to; a copy speaks where the original is gone.
     """
-    found = []
+    looker = Looker(root)
+    if copies is None:
+        for name, path in _recordings(root):
+            yield from _look(path, name, looker, None)
+        return
+    originals = {(name, _place(path)) for name, path in _recordings(root)}
+    for name, path in _recordings(root):
+        yield from _look(path, name, looker, copies)
+    looker = Looker(copies)
+    for name, path in _recordings(copies):
+        # An original that is there, living or just claimed, speaks for itself.
+        if (name, _place(path)) not in originals:
+            yield from _look(path, name, looker, None)
+
+
+def _recordings(root: Path) -> Iterator[tuple[str, Path]]:
+    """(name, folder) of what lies there, whoever may have claimed it."""
+    with contextlib.suppress(OSError):
+        folders = os.listdir(root)
+        for folder in sorted(folders, key=lambda n: newest_change(root / n), reverse=True):
+            claimed = Claimed.from_folder_name(folder)
+            name = claimed.original if claimed else folder
+            if ProcessIdentity.from_folder_name(name) is not None:
+                yield name, root / folder
+
+
+def _look(path: Path, name: str, looker: Looker, copies: Path | None) -> Iterator[Orphan]:
+    identity = ProcessIdentity.from_folder_name(name)
+    assert identity is not None
+    claimed = Claimed.from_folder_name(path.name)
+    if claimed is not None and not claimed.is_abandoned(path, looker):
+        return
+    # Of the living, who may be many, no more than the header is read.
+    verdict = looker.verdict(path, identity, recording_header(path))
+    if verdict.alive:
+        return
     try:
-        names = sorted(os.listdir(root))
-    except OSError:
-        return []
-    for name in names:
-        path = root / name
-        identity = ProcessIdentity.from_folder_name(unclaimed_name(name) or name)
-        if identity is None:
-            continue
-        try:
-            contents = read_recording(path)
-        except RecordUnreadable:
-            _remove_if_abandoned(path, identity)
-            continue
-        same_boot = contents.header.get("boot_id") == boot_id()
-        if (same_boot and identity.is_running()) or _left_to_watcher(contents, same_boot):
-            continue
-        claimed = claim(path)
-        if claimed is None:
-            continue
-        if contents.end is not None and contents.end.get("reason") != "quit":
-            shutil.rmtree(claimed, ignore_errors=True)
-            continue
-        with contextlib.suppress(RecordUnreadable):
-            found.append(Orphan(identity, read_recording(claimed), same_boot))
-    return found
+        contents = read_recording(path)
+    except RecordUnreadable:
+        _remove_if_abandoned(path, looker)
+        return
+    if _left_to_watcher(contents, looker):
+        return
+    mine = claim(path)
+    if mine is None:
+        return
+    copy = None
+    if copies is not None and _place(copies / name) == Place.of(contents.header):
+        copy = claim(copies / name)
+    others = () if copy is None else (copy,)
+    if contents.end is not None and contents.end.get("reason") != "quit":
+        for folder in (mine, *others):
+            remove_recording(folder)
+        return
+    with contextlib.suppress(RecordUnreadable):
+        same_boot = contents.header.get("boot_id") == looker.here.boot_id
+        yield Orphan(identity, read_recording(mine), same_boot, verdict.by, others)
 
 
-def _left_to_watcher(contents: RecordingContents, same_boot: bool) -> bool:
+def _place(path: Path) -> Place:
+    return Place.of(recording_header(path))
+
+
+def _left_to_watcher(contents: RecordingContents, looker: Looker) -> bool:
     watcher = contents.header.get("watcher_pid")
-    if not same_boot or not isinstance(watcher, int) or watcher == os.getpid():
+    if not looker.here.sees_processes_of(Place.of(contents.header)):
+        return False
+    if not isinstance(watcher, int) or watcher == os.getpid():
         return False
     if ProcessIdentity.of(watcher) is None:
         return False
-    return _newest_change(contents.path) > time.time() - WATCHER_GRACE_SECONDS
+    return looker.silent_seconds(contents.path) < WATCHER_GRACE_SECONDS
 
 
-def _newest_change(path: Path) -> float:
-    newest = 0.0
-    with contextlib.suppress(OSError):
-        for item in os.scandir(path):
-            newest = max(newest, item.stat(follow_symlinks=False).st_mtime)
-    return newest
-
-
-def _remove_if_abandoned(path: Path, identity: ProcessIdentity) -> None:
-    """An unreadable recording has nothing to tell; it goes once its process and a day are over."""
-    if not identity.is_running() and _newest_change(path) < time.time() - 86400:
-        shutil.rmtree(path, ignore_errors=True)
+def _remove_if_abandoned(path: Path, looker: Looker) -> None:
+    """An unreadable recording has nothing to tell; it goes once its writer and a day are over."""
+    if looker.silent_seconds(path) > _ABANDONED_SECONDS:
+        remove_folder(path)

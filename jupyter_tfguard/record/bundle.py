@@ -8,45 +8,72 @@
 ``announced``      empty; present once the next kernel has printed its two lines
 =================  ==========================================================================================
 
+A folder whose name begins with a dot is being written or removed. ``groups/`` holds deaths that have no bundle of their
+own (:mod:`~.groups`); in lists they stand among the others.
+
 ``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the death), ``kernel`` is what the recording claimed.
 """
 
 from __future__ import annotations
 
+import calendar
 import contextlib
 import json
+import math
 import os
 import re
 import secrets
-import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 from ..errors import BundleNotFound, FolderUnusable, RecordTooNew, RecordUnreadable
-from .folders import PrivateFolder
+from .folders import PrivateFolder, remove_folder
+from .groups import GroupStore, is_group_id
+from .records import major_of
 
-FORMAT = (1, 0)
+FORMAT = (1, 1)
 BUNDLE = "bundle.json"
 REPORT = "report.json"
 ENTRY = "entry.json"
 READ = "read"
 ANNOUNCED = "announced"
+GROUPS = "groups"
+STAMP_LENGTH = len("20261121-021407")
 _LIMIT_BYTES = 8 * 1024 * 1024
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{1,10}-[0-9a-f]{4,8}")
 
 
 def new_bundle_id(pid: int, died: float) -> str:
     """An id that sorts by time and names the process: ``20261121-021407-4711-3fa9``."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(died))
-    return f"{stamp}-{pid}-{secrets.token_hex(2)}"
+    return f"{stamp(died)}-{pid}-{secrets.token_hex(4)}"
+
+
+def stamp(died: float) -> str:
+    """The part of an id that tells the time of death, Unix seconds; of a time that cannot be, now."""
+    known = died if math.isfinite(died) and 0 <= died < 4e9 else time.time()
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime(known))
+
+
+def died_of(bundle_id: str) -> float:
+    """Unix seconds of the death that an id tells, to the second; 0 when it tells none."""
+    day, clock, *_ = bundle_id.split("-")
+    try:
+        return calendar.timegm(time.strptime(day + clock, "%Y%m%d%H%M%S"))
+    except ValueError:  # a month 13, put there by hand
+        return 0.0
 
 
 class BundleStore:
-    """All bundles of this user. Reading never makes a folder; a damaged bundle is left out of lists."""
+    """All reports of this user: bundles, and groups of deaths that have none.
+
+    Reading never makes a folder. A damaged report is left out of lists, and one that was removed since it was listed is
+    simply gone.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.groups = GroupStore(root / GROUPS)
 
     def save(self, bundle: dict[str, Any], report: dict[str, Any], entry: dict[str, Any]) -> None:
         """Write a bundle with its report; it appears whole or not at all.
@@ -67,38 +94,43 @@ class BundleStore:
                     folder.write_whole(name, json.dumps(value, allow_nan=False).encode())
             os.rename(temporary, self.root / bundle_id)
         except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
+            remove_folder(temporary)
             raise
 
     def ids(self) -> list[str]:
-        """Ids of all bundles, newest first."""
+        """Ids of all bundles, newest first; groups are not among them."""
+        return sorted((name for name in self._names() if _ID.fullmatch(name)), reverse=True)
+
+    def _names(self) -> list[str]:
         try:
-            names = os.listdir(self.root)
+            return os.listdir(self.root)
         except OSError:
             return []
-        return sorted((name for name in names if _ID.fullmatch(name)), reverse=True)
 
     def entries(self) -> list[dict[str, Any]]:
         """The list's lines, newest death first, each with ``unread`` and ``announced``."""
         found = []
-        for bundle_id in self.ids():
+        for report_id in (*self.ids(), *self.groups.ids()):
             with contextlib.suppress(RecordUnreadable, BundleNotFound):
-                found.append(self.entry(bundle_id))
+                found.append(self.entry(report_id))
         found.sort(key=lambda entry: str(entry.get("died_at", "")), reverse=True)
         return found
 
-    def entry(self, bundle_id: str) -> dict[str, Any]:
+    def entry(self, report_id: str) -> dict[str, Any]:
         """One line of the list. Raises as :meth:`bundle`."""
-        entry = self._load(bundle_id, ENTRY)
-        folder = self.root / bundle_id
-        entry["unread"] = not (folder / READ).exists()
-        entry["announced"] = (folder / ANNOUNCED).exists()
+        if is_group_id(report_id):
+            return self.groups.entry(report_id)
+        entry = self._load(report_id, ENTRY)
+        entry["unread"] = self.is_unread(report_id)
+        entry["announced"] = (self.root / report_id / ANNOUNCED).exists()
         return entry
 
-    def report(self, bundle_id: str) -> dict[str, Any]:
+    def report(self, report_id: str) -> dict[str, Any]:
         """The report as the panel reads it. Raises as :meth:`bundle`."""
-        report = self._load(bundle_id, REPORT)
-        report["unread"] = not (self.root / bundle_id / READ).exists()
+        if is_group_id(report_id):
+            return self.groups.report(report_id)
+        report = self._load(report_id, REPORT)
+        report["unread"] = self.is_unread(report_id)
         return report
 
     def bundle(self, bundle_id: str) -> dict[str, Any]:
@@ -112,15 +144,53 @@ class BundleStore:
         check_format(bundle)
         return bundle
 
-    def mark(self, bundle_id: str, name: str) -> None:
-        """Leave the mark `READ` or `ANNOUNCED`. Raises as :meth:`bundle`, and OSError."""
-        with self._open(bundle_id) as folder:
-            os.close(folder.create(name))
+    def is_unread(self, bundle_id: str) -> bool:
+        """True until a person has seen the report."""
+        return not (self.root / bundle_id / READ).exists()
 
-    def remove(self, bundle_id: str) -> None:
-        """Delete a bundle. Raises as :meth:`bundle`."""
-        self._open(bundle_id).close()
-        shutil.rmtree(self.root / bundle_id, ignore_errors=True)
+    def mark(self, report_id: str, name: str) -> None:
+        """Leave the mark `READ` or `ANNOUNCED`. Raises as :meth:`bundle`, and OSError."""
+        if is_group_id(report_id):
+            self.groups.mark(report_id, name)
+            return
+        with self._open(report_id) as folder:
+            try:
+                os.close(folder.create(name))
+            except (OSError, FolderUnusable) as bad:
+                path = self.root / report_id
+                if not path.exists():  # removed in this moment
+                    raise BundleNotFound(report_id) from bad
+                if not (path / name).exists():  # else another process has left the mark
+                    raise
+
+    def remove(self, report_id: str) -> bool:
+        """Delete a report and all that belongs to it.
+
+        Returns:
+            False when another process was faster.
+
+        Raises:
+            BundleNotFound: There was none.
+            FolderUnusable, OSError: Something of it could not be deleted.
+        """
+        if is_group_id(report_id):
+            self.groups.remove(report_id)
+            return True
+        if not os.path.lexists(self.root / _checked(report_id)):
+            raise BundleNotFound(report_id)
+        # Renamed first: a reader finds it whole, or not at all.
+        going = f".{report_id}.{os.getpid()}-{secrets.token_hex(2)}"
+        try:
+            os.rename(self.root / report_id, self.root / going)
+        except FileNotFoundError:
+            return False
+        with PrivateFolder(self.root, make=False) as around:
+            around.remove_folder(going)
+        return True
+
+    def leftovers(self) -> list[str]:
+        """Names of folders whose writer or remover was killed in the middle of it, or is at it now."""
+        return [n for n in self._names() if n[:1] == "." and _ID.fullmatch(n[1:].partition(".")[0])]
 
     def size_bytes(self, bundle_id: str) -> int:
         """Bytes of the bundle's files; 0 when it is gone."""
@@ -135,13 +205,17 @@ class BundleStore:
         if not path.is_dir():
             raise BundleNotFound(bundle_id)
         try:
-            return PrivateFolder(path)
+            return PrivateFolder(path, make=False)
         except FolderUnusable as bad:
+            if not path.exists():
+                raise BundleNotFound(bundle_id) from bad
             raise RecordUnreadable(str(bad)) from bad
 
     def _load(self, bundle_id: str, name: str) -> dict[str, Any]:
         with self._open(bundle_id) as folder:
             content = folder.read(name, _LIMIT_BYTES)
+        if not content and not (self.root / bundle_id).exists():  # removed while it was read
+            raise BundleNotFound(bundle_id)
         try:
             value = json.loads(content or b"")
         except (ValueError, RecursionError) as bad:
@@ -160,12 +234,13 @@ def check_format(bundle: dict[str, Any]) -> None:
         RecordTooNew: A newer major format.
         RecordUnreadable: No format at all.
     """
-    try:
-        major = int(bundle["format"][0])
-    except (KeyError, TypeError, ValueError, IndexError) as bad:
-        raise RecordUnreadable("The bundle names no format.") from bad
+    major = major_of(bundle)
+    if major is None:
+        raise RecordUnreadable("The bundle names no format.")
     if major > FORMAT[0]:
-        raise RecordTooNew(f"The bundle {bundle.get('id', '')}", major, FORMAT[0])
+        named = str(bundle.get("id", ""))
+        known = named if _ID.fullmatch(named) else "of no known id"
+        raise RecordTooNew(f"The bundle {known}", major, FORMAT[0])
 
 
 def _checked(bundle_id: str) -> str:

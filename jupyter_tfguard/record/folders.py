@@ -1,87 +1,60 @@
-"""Private folders and files: 0700 and 0600, opened relative to a folder descriptor, without following links.
+"""Private folders and files: 0700 and 0600 under any umask, worked on relative to a folder descriptor, without following links.
 
-Where the system has no folder descriptors (Windows), paths are used instead.
+What is refused, and why, is told in :mod:`~..private_files`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 from pathlib import Path
 
 from ..errors import FolderUnusable
-
-_HAS_DIR_FD = os.open in os.supports_dir_fd
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
-_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+from ..private_files import HAS_DESCRIPTORS, empty_folder, make_room, open_file, open_folder
 
 
 class PrivateFolder:
     """A folder that only its owner may enter, held open while it is used.
 
+    Args:
+        path: Where it is.
+        make: Make it when there is none.
+
     Raises:
-        FolderUnusable: It cannot be made, is a link, or belongs to somebody else.
+        FolderUnusable: It cannot be made, is not there, is a link, belongs to somebody else, or lies where somebody
+            else could replace it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, make: bool = True) -> None:
         self.path = path
         self._descriptor: int | None = None
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _HAS_DIR_FD:
-                self._descriptor = os.open(path, os.O_RDONLY | _DIRECTORY | _NOFOLLOW | _CLOEXEC)
-                self._check_owner()
+            self._descriptor = open_folder(path, make=make)
         except OSError as bad:
-            self.close()
             raise FolderUnusable(
                 f"The folder {path} cannot be used: {bad.strerror or bad}. "
                 "Set TFGUARD_DIR to a folder of your own on a local disk."
             ) from bad
 
-    def _check_owner(self) -> None:
-        assert self._descriptor is not None
-        found = os.fstat(self._descriptor)
-        if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
-            self.close()
-            raise FolderUnusable(
-                f"The folder {self.path} belongs to another user (uid {found.st_uid}). "
-                "Set TFGUARD_DIR to a folder of your own."
-            )
-        if stat.S_IMODE(found.st_mode) & 0o077 and hasattr(os, "fchmod"):
-            os.fchmod(self._descriptor, 0o700)
-
     def open(self, name: str, flags: int) -> int:
         """Descriptor of the regular file `name` in this folder; new files get mode 0600.
 
         Raises:
-            FolderUnusable: It is a link, not a regular file, or hard-linked elsewhere.
+            FolderUnusable: It is a link, not a regular file, hard-linked elsewhere, or somebody else's.
             OSError: The system refused (full disk, no file, no descriptors left).
         """
-        if os.path.basename(name) != name or name in ("", ".", ".."):
-            raise FolderUnusable(f"{name!r} is not a plain file name")
-        safe = flags | _NOFOLLOW | _CLOEXEC | _NONBLOCK
-        if self._descriptor is not None:
-            descriptor = os.open(name, safe, 0o600, dir_fd=self._descriptor)
-        else:
-            descriptor = os.open(self.path / name, safe, 0o600)
-        try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-                raise FolderUnusable(f"{self.path / name} is not a plain file of its own")
-            if flags & os.O_CREAT and hasattr(os, "fchmod"):
-                os.fchmod(descriptor, 0o600)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return descriptor
+        return open_file(self._descriptor, self.path, name, flags)
 
     def create(self, name: str, *, append: bool = False) -> int:
-        """Descriptor, for reading and writing, of a new or emptied file `name`. Raises as :meth:`open`."""
-        descriptor = self.open(name, os.O_RDWR | os.O_CREAT | (os.O_APPEND if append else 0))
-        # Only now is it known to be a file of ours: O_TRUNC would have emptied a planted hard link.
+        """Descriptor, for reading and writing, of a new file `name`; an old one of ours makes room. Raises as :meth:`open`."""
+        more = os.O_APPEND if append else 0
+        if HAS_DESCRIPTORS:
+            # Never an old file emptied: under its name there may lie a link by the time it is opened.
+            make_room(self._descriptor, self.path, name)
+            return self.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | more)
+        descriptor = self.open(name, os.O_RDWR | os.O_CREAT | more)
         os.ftruncate(descriptor, 0)
         return descriptor
 
@@ -110,25 +83,66 @@ class PrivateFolder:
 
         Raises:
             OSError: The system refused; nothing half-written is left.
+            FolderUnusable: `name` is no plain name.
         """
-        temporary = f".{name}.{os.getpid()}"
-        descriptor = self.create(temporary)
+        temporary = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
+        descriptor = self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
-            view = memoryview(content)
-            while view:
-                view = view[os.write(descriptor, view) :]
+            try:
+                view = memoryview(content)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+            finally:
+                os.close(descriptor)
+            self._replace(temporary, name)
         except OSError:
-            os.close(descriptor)
             with contextlib.suppress(OSError):
-                os.unlink(self.path / temporary)
+                self.remove(temporary)
             raise
-        os.close(descriptor)
-        os.replace(self.path / temporary, self.path / name)
+
+    def _replace(self, old: str, new: str) -> None:
+        """Give a file its name; a link that has it is replaced, never followed."""
+        if self._descriptor is not None:
+            os.replace(old, new, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        else:
+            os.replace(self.path / old, self.path / new)
+
+    def remove(self, name: str) -> None:
+        """Delete the file `name`; of a link, the link.
+
+        Raises:
+            OSError: There is none, it is a folder, or the system refused.
+        """
+        if self._descriptor is not None:
+            os.unlink(name, dir_fd=self._descriptor)
+        else:
+            os.unlink(self.path / name)
+
+    def remove_folder(self, name: str) -> None:
+        """Delete the folder `name` with all that is in it; of a link, the link.
+
+        Raises:
+            OSError: It is not there, or something in it cannot be deleted.
+        """
+        if self._descriptor is None:
+            shutil.rmtree(self.path / name)
+            return
+        found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        if not stat.S_ISDIR(found.st_mode):
+            self.remove(name)
+            return
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, dir_fd=self._descriptor)
+        try:
+            empty_folder(descriptor)
+        finally:
+            os.close(descriptor)
+        os.rmdir(name, dir_fd=self._descriptor)
 
     def names(self) -> list[str]:
         """Names in the folder, sorted; empty when it cannot be read."""
         try:
-            return sorted(os.listdir(self.path))
+            return sorted(os.listdir(self.path if self._descriptor is None else self._descriptor))
         except OSError:
             return []
 
@@ -143,3 +157,12 @@ class PrivateFolder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def remove_folder(path: Path) -> None:
+    """Delete a folder of ours with all that is in it, following no link on the way. What cannot be deleted stays."""
+    with (
+        contextlib.suppress(OSError, FolderUnusable),
+        PrivateFolder(path.parent, make=False) as around,
+    ):
+        around.remove_folder(path.name)

@@ -1,95 +1,99 @@
-"""Events on disk: one JSON line each, in two files that take turns, so that the disk used is bounded.
+"""Events as records: JSON text, in as many records as it needs.
 
-A line: ``{"n": sequence, "t": Unix seconds, "m": monotonic seconds, "kind": "...", ...fields}``. A line that a kill cut
-short is skipped by the reader; order is by sequence, because clocks jump.
+All parts but the last are of type 4, the last is of type 3; they follow each other without a gap in their sequence. An
+event of which a part is missing is left out.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
-import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
-FILE_LIMIT_BYTES = 256 * 1024
-LINE_LIMIT_BYTES = 4096
-NAMES = ("journal.0.jsonl", "journal.1.jsonl")
+from .records import Record, RecordWriter
+from .series import is_moment
+
+EVENT = 3
+EVENT_PART = 4
+TYPES = {
+    EVENT: {"name": "event", "text": "json"},
+    EVENT_PART: {"name": "event part", "text": "json"},
+}
+EVENT_LIMIT_BYTES = 4096
+_CUT_LENGTH = 200
+_KIND_LENGTH = 80
 
 Event = dict[str, Any]
 
 
-class JournalWriter:
-    """Appends events.
+def write_event(writer: RecordWriter, kind: str, fields: dict[str, Any]) -> None:
+    """Append one event. A field that makes it too long is cut.
 
-    Args:
-        create: Makes an empty file of the given name, open for appending, and returns its descriptor.
+    Raises:
+        OSError: The system refused the write.
     """
-
-    def __init__(self, create: Callable[[str], int]) -> None:
-        self._create = create
-        self._turn = 0
-        self._descriptor = create(NAMES[0])
-        self._size = 0
-        self._sequence = itertools.count(1)
-        # Re-entrant: a signal handler of the user's may run a cell hook inside a write.
-        self._lock = threading.RLock()
-
-    def write(self, kind: str, **fields: Any) -> None:
-        """Append one event. A field that makes the line too long is cut.
-
-        Raises:
-            OSError: The system refused the write.
-        """
-        with self._lock:
-            head = {"n": next(self._sequence), "t": time.time(), "m": time.monotonic()}
-            line = _line(head | {"kind": kind} | fields)
-            if self._size + len(line) > FILE_LIMIT_BYTES:
-                self._take_turns()
-            os.write(self._descriptor, line)
-            self._size += len(line)
-
-    def _take_turns(self) -> None:
-        fresh = self._create(NAMES[1 - self._turn])
-        os.close(self._descriptor)
-        self._descriptor, self._turn, self._size = fresh, 1 - self._turn, 0
-
-    def close(self) -> None:
-        """Give the descriptor back."""
-        os.close(self._descriptor)
+    text = _text({"kind": kind} | fields)
+    size = writer.payload_bytes
+    parts = [text[start : start + size] for start in range(0, len(text), size)]
+    first = writer.next_sequences(len(parts))
+    monotonic, wall = time.monotonic(), time.time()
+    for offset, part in enumerate(parts):
+        kind_of_part = EVENT if offset == len(parts) - 1 else EVENT_PART
+        writer.write(kind_of_part, part, first + offset, monotonic=monotonic, wall=wall)
 
 
-def _line(event: Event) -> bytes:
-    line = json.dumps(event, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
-    if len(line) >= LINE_LIMIT_BYTES:
-        cut = {k: v[:200] if isinstance(v, str) else v for k, v in event.items()}
-        line = json.dumps(cut, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
-    if len(line) >= LINE_LIMIT_BYTES:
-        kept = {k: event[k] for k in ("n", "t", "m", "kind")} | {"cut": True}
-        line = json.dumps(kept).encode()
-    return line + b"\n"
+def _text(event: Event) -> bytes:
+    text = _json(event)
+    if len(text) > EVENT_LIMIT_BYTES:
+        cut = {k: v[:_CUT_LENGTH] if isinstance(v, str) else v for k, v in event.items()}
+        text = _json(cut)
+    if len(text) > EVENT_LIMIT_BYTES:
+        text = _json({"kind": event["kind"][:_KIND_LENGTH], "cut": True})
+    return text
 
 
-def read_journal(contents: list[bytes]) -> list[Event]:
-    """The events of the journal's files, in order; damaged lines are left out.
+def _json(event: Event) -> bytes:
+    text = json.dumps(event, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "backslashreplace")
 
-    Args:
-        contents: The bytes of both files, in any order.
-    """
-    found: list[Event] = []
-    for content in contents:
-        for line in content.splitlines():
-            try:
-                event = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if (
-                isinstance(event, dict)
-                and isinstance(event.get("n"), int)
-                and isinstance(event.get("t"), (int, float))
-                and isinstance(event.get("kind"), str)
-            ):
-                found.append(event)
-    return sorted(found, key=lambda event: event["n"])
+
+class EventReader:
+    """Puts events together from records that come in order, at once or little by little."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._next = 0
+
+    def take(self, record: Record) -> Event | None:
+        """The event that this record completes: its fields, and ``n`` (sequence), ``t`` (Unix seconds), ``m`` (monotonic
+        seconds). None when it completes none, and when a part of it is missing or damaged."""
+        if record.type not in (EVENT, EVENT_PART):
+            return None
+        if record.sequence != self._next:
+            self._parts.clear()
+        self._parts.append(record.payload)
+        self._next = record.sequence + 1
+        if sum(map(len, self._parts)) > EVENT_LIMIT_BYTES:
+            self._parts.clear()
+            return None
+        if record.type == EVENT_PART:
+            return None
+        text = b"".join(self._parts)
+        self._parts.clear()
+        try:
+            event = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if (
+            not isinstance(event, dict)
+            or not isinstance(event.get("kind"), str)
+            or not is_moment(record)
+        ):
+            return None
+        return event | {"n": record.sequence, "t": record.time, "m": record.monotonic}
+
+
+def read_events(records: list[Record]) -> list[Event]:
+    """The events that these records hold, in order."""
+    reader = EventReader()
+    return [event for record in records if (event := reader.take(record)) is not None]

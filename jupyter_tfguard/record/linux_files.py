@@ -1,4 +1,4 @@
-"""What Linux can do with an open file and Python has no name for: being told of writes, reserving and giving back space.
+"""What Linux can do with an open file and Python has no name for: being told of writes, and giving space back.
 
 On other systems, and where the C library refuses, :class:`OSError` says so and the caller does without.
 """
@@ -21,7 +21,9 @@ _KEEP_SIZE = 0x01
 _PUNCH_HOLE = 0x02
 # sys/inotify.h; IN_MODIFY comes for a truncation too
 _IN_MODIFY = 0x02
+Identity = tuple[int, int]
 _COALESCE_SECONDS = 0.005
+_HURRY_SECONDS = 0.001
 
 
 @functools.cache
@@ -39,13 +41,23 @@ def _fallocate(descriptor: int, mode: int, offset: int, length: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def reserve(descriptor: int, length: int) -> None:
-    """Take `length` bytes of disk for the file without making it longer.
+def identity(descriptor: int) -> Identity | None:
+    """What a descriptor stands for; None when it is closed.
 
-    Raises:
-        OSError: ENOSPC or EDQUOT: there is no room. ENOSYS or EOPNOTSUPP: this system cannot.
+    Of one that is kept for long it is asked before each use: user code may have closed it (as daemons close everything),
+    and its number may stand for a file of the user's now.
     """
-    _fallocate(descriptor, _KEEP_SIZE, 0, length)
+    try:
+        found = os.fstat(descriptor)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def close_ours(descriptor: int, expected: Identity | None) -> None:
+    """Close a descriptor, if it still stands for what it did."""
+    if identity(descriptor) == expected:
+        os.close(descriptor)
 
 
 def punch(descriptor: int, start: int, length: int) -> None:
@@ -71,12 +83,26 @@ class WriteWatch:
         if self._descriptor < 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))
-        self._wake_out, self._wake_in = os.pipe()
+        try:
+            self._wake_out, self._wake_in = os.pipe()
+        except OSError:
+            os.close(self._descriptor)
+            raise
         os.set_blocking(self._wake_out, False)
         os.set_blocking(self._wake_in, False)
+        self._expected = {d: identity(d) for d in self._descriptors}
         self._poll = select.poll()
         self._poll.register(self._descriptor, select.POLLIN)
         self._poll.register(self._wake_out, select.POLLIN)
+
+    @property
+    def _descriptors(self) -> tuple[int, int, int]:
+        return self._descriptor, self._wake_out, self._wake_in
+
+    def _check(self) -> None:
+        """Raise OSError when somebody closed our descriptors: the numbers may stand for files of his by now."""
+        if any(identity(d) != expected for d, expected in self._expected.items()):
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
     def add(self, path: Path) -> None:
         """Watch one more file; the watch ends with the file.
@@ -88,21 +114,48 @@ class WriteWatch:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), str(path))
 
-    def wait(self) -> None:
-        """Return some milliseconds after a write, so that many writes are one; at once after :meth:`wake`."""
-        ready = [descriptor for descriptor, _ in self._poll.poll()]
+    def wait(
+        self, outlet: int | None = None, *, hurry: bool = False, seconds: float | None = None
+    ) -> bool:
+        """Return some milliseconds after a write, so that many writes are one; at once after :meth:`wake`.
+
+        Returns:
+            False when nothing was written.
+
+        Args:
+            outlet: Return, too, when this descriptor can be written to.
+            hurry: Return sooner after a write.
+            seconds: Return after so long, too.
+
+        Raises:
+            OSError: Somebody closed its descriptors.
+        """
+        if outlet is not None:
+            self._poll.register(outlet, select.POLLOUT)
+        try:
+            found = self._poll.poll(None if seconds is None else seconds * 1000)
+        finally:
+            if outlet is not None:
+                self._poll.unregister(outlet)
+        ready = [descriptor for descriptor, _ in found]
+        self._check()
         if self._wake_out in ready:
-            return
-        time.sleep(_COALESCE_SECONDS)
+            return True
+        if self._descriptor not in ready:
+            return False
+        time.sleep(_HURRY_SECONDS if hurry else _COALESCE_SECONDS)
         with contextlib.suppress(BlockingIOError):
             os.read(self._descriptor, 65536)
+        return True
 
     def wake(self) -> None:
-        """End :meth:`wait` now and from here on."""
+        """End :meth:`wait` now and from here on. Raises OSError when somebody closed our descriptors."""
+        self._check()
         with contextlib.suppress(BlockingIOError):  # it is full of wake-ups already
             os.write(self._wake_in, b"x")
 
     def close(self) -> None:
         """Give the descriptors back."""
-        for descriptor in (self._descriptor, self._wake_out, self._wake_in):
-            os.close(descriptor)
+        for descriptor, expected in self._expected.items():
+            close_ours(descriptor, expected)
+        self._expected.clear()

@@ -1,64 +1,87 @@
-"""The recording: one folder per running kernel process, named by process id and start time.
+"""The recording: one folder per running kernel process, named by process id and start time. ``FORMAT.md`` specifies it.
 
 =====================  =======================================================================================
 ``header.json``        who this is: see :class:`Recording`
-``samples.ring``       samples the kernel took of itself (ring.py)
-``journal.N.jsonl``    events (journal.py)
-``progress.slot``      progress of the running fit (slot.py)
-``stderr.N.txt``       the last native words; the highest N is the newest (spool.py)
+``samples.ring``       every sample the kernel took of itself in the last minutes (series.py)
+``seconds.ring``       one summary of them a second for an hour, ``minutes.ring`` one a minute for a week
+``events.ring``        events: cell, fit, limit, fault (journal.py)
+``progress.ring``      progress of the running fit (progress.py)
+``stderr.N.txt``       the last native words; the highest N is the newest (spool.py, textfile.py)
 ``fault.txt``          faulthandler's text of a fatal signal
 ``signal-NAME.txt``    Python stack at a terminating signal, for instance ``signal-SIGTERM.txt``
 ``end.json``           present when the kernel ended in an orderly way
+``alive.lock``         held by the kernel while it lives (alive.py)
 =====================  =======================================================================================
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
-import shutil
+import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
 from ..metrics import Metric, Sample
 from ..shield import note_problem
-from .folders import PrivateFolder
-from .identity import ProcessIdentity, boot_id
-from .journal import FILE_LIMIT_BYTES, JournalWriter, read_journal
-from .journal import NAMES as JOURNAL_NAMES
-from .ring import HEADER_BYTES, MAXIMUM_CAPACITY, RingWriter, read_ring
-from .slot import SLOT_BYTES, SlotWriter, read_slot
+from . import journal, progress, series
+from .alive import AliveLock, Place
+from .folders import PrivateFolder, remove_folder
+from .identity import ProcessIdentity
+from .records import (
+    FORMAT,
+    RecordFile,
+    RecordWriter,
+    TypeTable,
+    major_of,
+    read_records,
+)
+from .series import Stretch, Stretches, Summary
+from .textfile import last_words
 
-FORMAT = (1, 0)
 HEADER = "header.json"
 SAMPLES = "samples.ring"
-PROGRESS = "progress.slot"
+SECONDS = "seconds.ring"
+MINUTES = "minutes.ring"
+EVENTS = "events.ring"
+PROGRESS = "progress.ring"
 FAULT = "fault.txt"
 END = "end.json"
-STDERR_PREFIX = "stderr."
 SIGNAL_PREFIX = "signal-"
-RING_CAPACITY = 1200
-STDERR_LIMIT_BYTES = 64 * 1024
+# More kinds of signals end nobody's kernel; a folder with more such files is forged.
+SIGNALS_LIMIT = 32
+SAMPLES_CAPACITY = 1200  # 2 minutes at 10 Hz
+SECONDS_CAPACITY = 3600  # 1 hour
+MINUTES_CAPACITY = 10080  # 7 days
+EVENTS_CAPACITY = 512
+EVENT_RECORD_BYTES = 1024
+GROW_BYTES = 64 * 1024
 _TEXT_LIMIT_BYTES = 64 * 1024
-_RING_LIMIT_BYTES = HEADER_BYTES + MAXIMUM_CAPACITY * 512
-_CLAIM = "claimed-"
+# A living kernel puts a new header in the place of the old one; a file that is replaced while it is opened is refused.
+_HEADER_ATTEMPTS = 10
+# More than any file of ours has; a longer one is damaged or forged, and is not read to its end.
+RECORDS_LIMIT_BYTES = 8 * 1024 * 1024
 
 
 class Recording:
-    """The writing side, in the kernel. A part that cannot be made is left out and noted; the others go on.
+    """The writing side, in the kernel. What cannot be written is left out and noted once; the rest goes on.
+
+    Threads and signal handlers may call at any time. In a forked process every call does nothing.
 
     Args:
         root: Folder of all recordings.
         identity: This process.
         header: What is known at the start: ``kernel_id``, ``notebook_path``, ``parent_pid``, ``versions``, ...
+        metrics: The columns of the samples.
 
     Raises:
-        FolderUnusable: The folder itself cannot be made.
+        FolderUnusable: The folder itself cannot be made, or belongs to another kernel that lives.
     """
 
     def __init__(
@@ -68,92 +91,191 @@ class Recording:
         header: dict[str, Any],
         metrics: Sequence[Metric],
     ) -> None:
+        self._pid = os.getpid()
+        self._columns = tuple(metric.name for metric in metrics)
         with PrivateFolder(root):
             pass  # makes the root, or says why it cannot be used
         self.folder = PrivateFolder(root / identity.folder_name)
+        # Before the header: whoever finds one may ask whether its writer lives.
+        self._alive = self._lock()
         self.header: dict[str, Any] = {
             "format": list(FORMAT),
             "pid": identity.pid,
             "start_time": identity.start_time,
-            "boot_id": boot_id(),
+            **asdict(Place.here()),
             "started": time.time(),
         } | header
+        self._header_lock = threading.RLock()
+        self._header_turns = 0
         self.write_header({})
-        self.journal: JournalWriter | None = None
-        self.ring: RingWriter | None = None
-        self.progress: SlotWriter | None = None
-        with self._part("journal"):
-            self.journal = JournalWriter(lambda name: self.folder.create(name, append=True))
-        with self._part("ring of samples"):
-            self.ring = RingWriter(self.folder.create(SAMPLES), metrics, RING_CAPACITY)
-        with self._part("progress"):
-            self.progress = SlotWriter(self.folder.create(PROGRESS))
+        self._writers: dict[str, RecordWriter] = {}
+        self._make(
+            EVENTS,
+            record_bytes=EVENT_RECORD_BYTES,
+            capacity=EVENTS_CAPACITY,
+            types=journal.TYPES,
+        )
+        self._make(
+            PROGRESS,
+            record_bytes=progress.RECORD_BYTES,
+            capacity=progress.CAPACITY,
+            types=progress.TYPES,
+        )
+        self._make(
+            SAMPLES,
+            record_bytes=series.sample_bytes(metrics),
+            capacity=SAMPLES_CAPACITY,
+            types=series.sample_type(metrics),
+        )
+        for name, capacity in ((SECONDS, SECONDS_CAPACITY), (MINUTES, MINUTES_CAPACITY)):
+            self._make(
+                name,
+                record_bytes=series.summary_bytes(metrics),
+                capacity=capacity,
+                types=series.summary_type(metrics),
+                grow_bytes=GROW_BYTES,
+            )
+        self._minutes = Stretches(60.0, self._minute_ended)
+        self._seconds = Stretches(1.0, self._second_ended)
+
+    def _lock(self) -> AliveLock | None:
+        try:
+            return AliveLock(self.folder)
+        except FolderUnusable:
+            self.folder.close()
+            raise
+        except OSError as bad:
+            note_problem("recording: alive.lock", bad)
+            return None
+
+    def _make(
+        self,
+        name: str,
+        *,
+        record_bytes: int,
+        capacity: int,
+        types: TypeTable,
+        grow_bytes: int | None = None,
+    ) -> None:
+        with self._part(name):
+            descriptor = self.folder.create(name)
+            try:
+                self._writers[name] = RecordWriter(
+                    descriptor,
+                    name=name.removesuffix(".ring"),
+                    record_bytes=record_bytes,
+                    capacity=capacity,
+                    types=types,
+                    grow_bytes=grow_bytes,
+                )
+            except BaseException:
+                os.close(descriptor)
+                # What it took of a full disk is wanted elsewhere.
+                with contextlib.suppress(OSError):
+                    self.folder.remove(name)
+                raise
+
+    @property
+    def _is_mine(self) -> bool:
+        """False in a process that was forked off the one that records."""
+        return os.getpid() == self._pid
 
     @contextlib.contextmanager
-    def _part(self, name: str) -> Any:
+    def _part(self, name: str) -> Iterator[None]:
         try:
             yield
-        except (OSError, FolderUnusable) as bad:
+        except Exception as bad:
+            note_problem(f"recording: {name}", bad)
+
+    def _write(self, name: str, write: Callable[..., None], *what: Any) -> None:
+        """Write to a file; one that the system refuses to write is given up and noted."""
+        writer = self._writers.get(name)
+        if writer is None:
+            return
+        try:
+            write(writer, *what)
+        except OSError as bad:
+            self._writers.pop(name, None)
+            with contextlib.suppress(OSError):
+                writer.close()
+            note_problem(f"recording: {name}", bad)
+        except Exception as bad:
             note_problem(f"recording: {name}", bad)
 
     def write_header(self, more: dict[str, Any]) -> None:
         """Add to the header. A full disk is noted, not raised."""
-        self.header |= more
-        with self._part("header"):
-            self.folder.write_whole(HEADER, json.dumps(self.header, default=str).encode())
+        if not self._is_mine:
+            return
+        with self._header_lock, self._part("header"):
+            self.header |= more
+            self._header_turns += 1
+            if self._header_turns > 1:
+                return  # called by a signal handler inside the loop below, which goes round once more
+            try:
+                written = 0
+                while written != self._header_turns:
+                    written = self._header_turns
+                    content = json.dumps(self.header, default=str).encode()
+                    self.folder.write_whole(HEADER, content)
+            finally:
+                self._header_turns = 0
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Append an event; when the journal fails, it is given up and noted."""
-        journal = self.journal
-        if journal is None:
-            return
-        try:
-            journal.write(kind, **fields)
-        except OSError as bad:
-            self.journal = None
-            note_problem("recording: journal", bad)
+        """Append an event, at most 4 KiB of it."""
+        self._write(EVENTS, journal.write_event, kind, fields)
 
     def sample(self, sample: Sample) -> None:
-        """Write a sample; when the ring fails, it is given up and noted."""
-        ring = self.ring
-        if ring is None:
-            return
+        """Write a sample, and the summary of a second or a minute that has gone by. For one thread."""
         try:
-            ring.write(sample)
-        except OSError as bad:
-            self.ring = None
-            note_problem("recording: ring of samples", bad)
+            numbers = series.row(self._columns, sample.values)
+            self._write(SAMPLES, series.write_sample, sample, numbers)
+            self._seconds.add(Stretch(sample.monotonic, sample.time, numbers, numbers, numbers))
+        except Exception as bad:
+            note_problem("recording: sample", bad)
+
+    def _second_ended(self, found: Stretch) -> None:
+        self._write(SECONDS, series.write_summary, found)
+        self._minutes.add(found)
+        if self._alive is not None and not self._alive.renew():
+            note_problem("recording", "It was deleted; nothing is kept of this kernel any more.")
+
+    def _minute_ended(self, found: Stretch) -> None:
+        self._write(MINUTES, series.write_summary, found)
 
     def set_progress(self, value: dict[str, Any]) -> None:
-        """Write the progress of a fit; when the file fails, it is given up and noted."""
-        progress = self.progress
-        if progress is None:
-            return
-        try:
-            progress.write(value)
-        except (OSError, ValueError) as bad:
-            self.progress = None
-            note_problem("recording: progress", bad)
+        """Write the progress of a fit, at most `progress.TEXT_LIMIT_BYTES` of JSON."""
+        self._write(PROGRESS, progress.write_progress, value)
 
     def end(self, reason: str) -> None:
         """Leave the mark of an orderly end."""
+        if not self._is_mine:
+            return
         with self._part("end mark"):
             mark = {"reason": reason, "time": time.time()}
             self.folder.write_whole(END, json.dumps(mark).encode())
 
     def close(self) -> None:
         """Give all descriptors back; the files stay."""
-        for part in (self.journal, self.ring, self.progress):
-            if part is not None:
-                with contextlib.suppress(OSError):
-                    part.close()
-        self.journal = self.ring = self.progress = None
+        writers, self._writers = self._writers, {}
+        for writer in writers.values():
+            with contextlib.suppress(OSError):
+                writer.close()
+        if self._alive is not None:
+            self._alive.close()
         self.folder.close()
 
     def remove(self) -> None:
         """Close, and delete the folder."""
         self.close()
-        shutil.rmtree(self.folder.path, ignore_errors=True)
+        if self._is_mine:
+            remove_recording(self.folder.path)
+
+
+def remove_recording(path: Path) -> None:
+    """Delete a recording, its header first: what a kill leaves of it then is no recording any more, and no death."""
+    with contextlib.suppress(OSError, FolderUnusable), PrivateFolder(path, make=False) as folder:
+        folder.remove(HEADER)
+    remove_folder(path)
 
 
 @dataclass(frozen=True)
@@ -164,6 +286,8 @@ class RecordingContents:
     header: dict[str, Any]
     events: list[dict[str, Any]]
     samples: list[Sample]
+    seconds: list[Summary]
+    minutes: list[Summary]
     progress: dict[str, Any] | None
     stderr_tail: str
     fault_text: str
@@ -186,36 +310,37 @@ def read_recording(path: Path) -> RecordingContents:
     except FolderUnusable as bad:
         raise RecordUnreadable(str(bad)) from bad
     with folder:
-        header = _json_object(folder.read(HEADER, _TEXT_LIMIT_BYTES))
+        header = _header(folder)
         if header is None:
             raise RecordUnreadable(
                 f"The header of the recording {path.name} is missing or damaged."
             )
-        major = _major(header)
+        major = major_of(header)
+        if major is None:
+            raise RecordUnreadable("The header of the recording names no format.")
         if major > FORMAT[0]:
             raise RecordTooNew(f"The recording {path.name}", major, FORMAT[0])
-        problems = []
-        samples: list[Sample] = []
-        try:
-            samples = read_ring(folder.read(SAMPLES, _RING_LIMIT_BYTES) or b"")
-        except RecordUnreadable as bad:
-            problems.append(str(bad))
-        journals = [folder.read(name, 2 * FILE_LIMIT_BYTES) or b"" for name in JOURNAL_NAMES]
+        problems: list[str] = []
+        files = {
+            name: _records(folder, name, problems)
+            for name in (SAMPLES, SECONDS, MINUTES, EVENTS, PROGRESS)
+        }
         names = folder.names()
+        of_signals = (n for n in names if n.startswith(SIGNAL_PREFIX) and n.endswith(".txt"))
         signals = {
             name[len(SIGNAL_PREFIX) : -len(".txt")]: text
-            for name in names
-            if name.startswith(SIGNAL_PREFIX)
-            and name.endswith(".txt")
-            and (text := _text(folder, name))
+            for name in itertools.islice(of_signals, SIGNALS_LIMIT)
+            if (text := _text(folder, name))
         }
         return RecordingContents(
             path=path,
             header=header,
-            events=read_journal(journals),
-            samples=samples,
-            progress=read_slot(folder.read(PROGRESS, 2 * SLOT_BYTES) or b""),
-            stderr_tail=_stderr_tail(folder, names),
+            events=journal.read_events(files[EVENTS].records),
+            samples=series.read_samples(files[SAMPLES]),
+            seconds=series.read_summaries(files[SECONDS]),
+            minutes=series.read_summaries(files[MINUTES]),
+            progress=progress.newest_progress(files[PROGRESS].records),
+            stderr_tail=last_words(folder),
             fault_text=_text(folder, FAULT),
             signal_texts=signals,
             end=_json_object(folder.read(END, _TEXT_LIMIT_BYTES)),
@@ -223,11 +348,32 @@ def read_recording(path: Path) -> RecordingContents:
         )
 
 
-def _major(header: dict[str, Any]) -> int:
+def recording_header(path: Path) -> dict[str, Any]:
+    """The header of a recording and nothing else; empty when it cannot be read."""
     try:
-        return int(header["format"][0])
-    except (KeyError, TypeError, ValueError, IndexError) as bad:
-        raise RecordUnreadable("The header of the recording names no format.") from bad
+        with PrivateFolder(path, make=False) as folder:
+            return _header(folder) or {}
+    except FolderUnusable:
+        return {}
+
+
+def _header(folder: PrivateFolder) -> dict[str, Any] | None:
+    for _ in range(_HEADER_ATTEMPTS):
+        found = _json_object(folder.read(HEADER, _TEXT_LIMIT_BYTES))
+        if found is not None:
+            return found
+    return None
+
+
+def _records(folder: PrivateFolder, name: str, problems: list[str]) -> RecordFile:
+    """The records of a file; none, and why, when it cannot be read. One that is not there or empty was never begun."""
+    content = folder.read(name, RECORDS_LIMIT_BYTES)
+    if content:
+        try:
+            return read_records(content, f"The file {name}")
+        except RecordUnreadable as bad:
+            problems.append(str(bad))
+    return RecordFile({}, [])
 
 
 def _json_object(content: bytes | None) -> dict[str, Any] | None:
@@ -240,42 +386,3 @@ def _json_object(content: bytes | None) -> dict[str, Any] | None:
 
 def _text(folder: PrivateFolder, name: str) -> str:
     return (folder.read(name, _TEXT_LIMIT_BYTES) or b"").decode("utf-8", "replace")
-
-
-def _stderr_tail(folder: PrivateFolder, names: list[str]) -> str:
-    numbers = sorted(
-        int(middle)
-        for name in names
-        if name.startswith(STDERR_PREFIX)
-        and name.endswith(".txt")
-        and (middle := name[len(STDERR_PREFIX) : -len(".txt")]).isascii()
-        and middle.isdigit()
-    )
-    newest = (
-        folder.read(f"{STDERR_PREFIX}{n}.txt", STDERR_LIMIT_BYTES) or b"" for n in numbers[-4:]
-    )
-    return b"".join(newest)[-STDERR_LIMIT_BYTES:].decode("utf-8", "replace")
-
-
-def claim(path: Path) -> Path | None:
-    """Take a dead kernel's recording for this process alone, so that one death makes one report.
-
-    Returns:
-        The folder's new path; None when somebody else was faster.
-    """
-    target = path.with_name(f"{_CLAIM}{os.getpid()}-{path.name}")
-    try:
-        os.rename(path, target)
-    except OSError:
-        return None
-    return target
-
-
-def unclaimed_name(name: str) -> str | None:
-    """The original name of a folder claimed by a process that has since died; None for any other name."""
-    if not name.startswith(_CLAIM):
-        return None
-    claimer, _, original = name[len(_CLAIM) :].partition("-")
-    if not claimer.isdigit() or ProcessIdentity.of(int(claimer)) is not None:
-        return None
-    return original

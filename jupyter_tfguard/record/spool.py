@@ -2,8 +2,28 @@
 
 ipykernel reads fd 2 through a pipe within the same process, so what native code wrote last before a death is lost, and
 more than a pipe's buffer while the GIL is held hangs the kernel for ever. A file keeps it: once ``write`` has returned,
-the text survives even SIGKILL. The file is rotated by logical size, because a child under ``ulimit -f`` would die of a
-long one. Files that a child still writes to are followed on, within bounds.
+the text survives even SIGKILL. There are two files (textfile.py), which take turns when one is full.
+
+What holds, and where it ends:
+
+* The last 64 KiB are kept, whatever was written and however the process dies. They need no space that was not taken
+  before: a disk that fills up later does not matter. (Only who writes more than 24 KiB between two looks of the thread
+  meets the full disk there, as with any file.)
+* Everything is forwarded, in order, as long as whoever reads there takes it at the rate at which it is written: 4 MiB/s is
+  tested, ``tests/benchmarks/stderr_rate.py`` measures what an ipykernel takes. Up to 8 MiB more wait in memory. What comes
+  on top is left out and counted; a line stands in its place, the last 64 KiB before the text goes on are passed on.
+  Neither the writer nor the kernel ever waits for the reader.
+* A file is 96 KiB long, on the disk too. It is longer only between two looks of the thread: by what is written within
+  some milliseconds, within some 10 ms beside a busy Python loop, and for as long as native code holds the GIL, when no
+  thread of Python's runs. Then it is cut back. In the last case a watcher outside (``give_space_back``) bounds the space
+  on the disk to 16 MiB and what is written in a second or two; where there is none, nothing does. The kernel would have
+  hung for ever there without us.
+* A child under ``ulimit -f`` of 128 KiB or more lives, also when it was started long ago, as long as no more than 32 KiB
+  are written between two looks. With a smaller limit on the kernel itself fd 2 is left alone.
+* Who opens ``/dev/stderr`` by its name writes into the file from a place of his own. ``echo x > /dev/stderr`` empties it:
+  what was written in the milliseconds before is lost (counted, unless it came through such a name itself). While such a
+  program goes on (``tee /dev/stderr``), its text and that of the processes beside it may overwrite each other beyond the
+  first 8 KiB.
 
 Text that Python writes to ``sys.stderr`` never comes here: ipykernel sends it off itself. Not on Windows.
 """
@@ -11,52 +31,33 @@ Text that Python writes to ``sys.stderr`` never comes here: ipykernel sends it o
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import select
 import sys
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from ..errors import FolderUnusable, SourceUnavailable
+from ..errors import SourceUnavailable
 from .folders import PrivateFolder
-from .linux_files import WriteWatch, punch, reserve
+from .linux_files import Identity, WriteWatch, close_ours, identity
+from .outlet import Outlet
+from .textfile import KEPT_BYTES, NUMBER_STEP, OpenedAnew, TextFile, file_name
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 STDERR = 2
-FILE_LIMIT_BYTES = 48 * 1024
-FILES_KEPT = 2
-FILES_FOLLOWED = 8
-# Room for a whole file and its last words, taken beforehand: a disk that fills up later cannot swallow them.
-_RESERVED_BYTES = 64 * 1024
-_MINIMUM_FREE_BYTES = 4 * 1024 * 1024
-# A child that holds an old file may write gigabytes: what was forwarded is given back in pieces of this size.
-_PUNCH_BYTES = 1024 * 1024
-_CHUNK_BYTES = 64 * 1024
-_MEMORY_BYTES = 64
+LEAST_FILE_SIZE_LIMIT_BYTES = 128 * 1024
+OPENED_FOLLOWED = 8
 _POLL_SECONDS = 0.05
 _IDLE_POLL_SECONDS = 0.25
+# While a reader empties its pipe: a pause makes few large writes of many small ones.
+_SENDING_SECONDS = 0.002
+_HURRY_BYTES = 16 * 1024
+_TELL_SECONDS = 1.0
 _STOP_SECONDS = 2.0
-
-
-@dataclass
-class _Followed:
-    """One of our files, read from its own descriptor.
-
-    Attributes:
-        forwarded: Bytes that were passed on.
-        memory: The last bytes that were passed on; when they differ from the file, it was truncated and rewritten.
-        punched: Bytes at its head whose disk space was given back.
-    """
-
-    number: int
-    descriptor: int
-    identity: tuple[int, int]
-    forwarded: int = 0
-    memory: bytes = b""
-    punched: int = 0
-    unlinked: bool = False
 
 
 class StderrSpool:
@@ -65,20 +66,34 @@ class StderrSpool:
     Args:
         folder: Where the files ``stderr.N.txt`` are made.
         on_problem: Told once, in a sentence, when the spool gives up by itself; fd 2 is then as it was before.
+        on_dropped: Told how many bytes were not forwarded so far, at most once a second.
     """
 
-    def __init__(self, folder: PrivateFolder, on_problem: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: PrivateFolder,
+        on_problem: Callable[[str], None],
+        on_dropped: Callable[[int], None] = lambda count: None,
+    ) -> None:
         self._folder = folder
         self._on_problem = on_problem
-        self._files: list[_Followed] = []
+        self._on_dropped = on_dropped
+        self._current: TextFile | None = None
+        self._other: TextFile | None = None
+        self._opened: list[OpenedAnew] = []
+        self._copied: int | None = None
         self._old: int | None = None
+        self._old_identity: Identity | None = None
+        self._outlet: Outlet | None = None
         self._pid = os.getpid()
         self._lock = threading.Lock()  # fd 2 changes hands under it
         self._watch: WriteWatch | None = None
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._last_news = 0.0
-        self._forwarding = True
+        self._hurry = False
+        self._told = 0
+        self._told_when = 0.0
 
     @property
     def running(self) -> bool:
@@ -89,12 +104,13 @@ class StderrSpool:
         """Put the file in the place of fd 2.
 
         Raises:
-            SourceUnavailable: Not on this system, or fd 2 is closed.
+            SourceUnavailable: Not on this system, fd 2 is closed, or files may not be long enough.
             FolderUnusable: The file cannot be made safely.
             OSError: The system refused; fd 2 is as it was.
         """
         if sys.platform == "win32":
             raise SourceUnavailable("Native text is not kept on Windows.")
+        _check_limit()
         try:
             self._old = os.dup(STDERR)
         except OSError as bad:
@@ -102,9 +118,19 @@ class StderrSpool:
         with contextlib.suppress(OSError):
             self._watch = WriteWatch()
         try:
-            self._rotate()
+            self._old_identity = identity(self._old)
+            self._outlet = Outlet(self._old)
+            self._other = self._make(NUMBER_STEP)
+            self._current = self._make(2 * NUMBER_STEP)
+            os.dup2(self._current.descriptor, STDERR)
         except BaseException:
             self._close_all()
+            for number in (
+                NUMBER_STEP,
+                2 * NUMBER_STEP,
+            ):  # what it took of a full disk is wanted elsewhere
+                with contextlib.suppress(OSError):
+                    os.unlink(self._folder.path / file_name(number))
             raise
         self._thread = threading.Thread(target=self._run, name="tfguard-stderr", daemon=True)
         self._thread.start()
@@ -118,158 +144,238 @@ class StderrSpool:
         if thread is None or os.getpid() != self._pid:
             return
         self._give_back()
-        self._stopping.set()
         if self._watch is not None:
-            self._watch.wake()
-        thread.join(_STOP_SECONDS)
-        if not thread.is_alive():  # otherwise it hangs in a write and still needs its descriptors
+            with contextlib.suppress(OSError):
+                self._watch.wake()
+        thread.join(2 * _STOP_SECONDS)
+        # One that still lives hangs in a system call, and needs its descriptors.
+        if not thread.is_alive():
+            with contextlib.suppress(OSError):
+                self._close_all()
+
+    def leave_child(self) -> None:
+        """In a forked child: give its copies of the descriptors back. fd 2 stays: what it writes there is kept."""
+        self._thread = None
+        with contextlib.suppress(OSError):
             self._close_all()
 
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
-                self._wait()
-                self._step()
-            self._step()
-        except (OSError, FolderUnusable) as bad:
-            self._give_back()
-            with contextlib.suppress(OSError):
-                self._forward()
-            self._on_problem(f"Native text is no longer kept: {bad}")
+                written = self._wait()
+                self._step(written)
+            self._take()
+            self._end()
+        except (
+            Exception
+        ) as bad:  # MemoryError for one; whatever it is, fd 2 must not stay without a reader
+            for attempt in (self._give_back, self._take, self._end):
+                with contextlib.suppress(Exception):
+                    attempt()
+            self._on_problem(f"Native text is no longer kept: {str(bad) or type(bad).__name__}")
 
-    def _wait(self) -> None:
+    def _wait(self) -> bool:
+        """True when there may be something new to take."""
+        assert self._outlet is not None
+        sending = self._outlet.waiting
+        if sending and not self._hurry:
+            time.sleep(_SENDING_SECONDS)
         if self._watch is not None:
-            self._watch.wait()
-        else:
-            quiet = time.monotonic() - self._last_news > 2.0
-            self._stopping.wait(_IDLE_POLL_SECONDS if quiet else _POLL_SECONDS)
+            untold = self._outlet.dropped_bytes != self._told
+            written = self._watch.wait(
+                self._outlet.descriptor if sending else None,
+                hurry=self._hurry,
+                seconds=_POLL_SECONDS if self._hurry else _TELL_SECONDS if untold else None,
+            )
+            return written or self._hurry
+        quiet = time.monotonic() - self._last_news > 2.0
+        seconds = _IDLE_POLL_SECONDS if quiet else _POLL_SECONDS
+        self._stopping.wait(_SENDING_SECONDS if sending or self._hurry else seconds)
+        return True
 
-    def _step(self) -> None:
-        truncated = self._forward()
-        current = self._files[-1]
-        if truncated or current.forwarded >= FILE_LIMIT_BYTES:
-            self._rotate()
-        self._give_space_back()
+    def _step(self, written: bool) -> None:
+        assert self._outlet is not None
+        if written:
+            self._look_who_is_current()
+            self._take()
+            if self._take_turns():
+                self._take_once()  # what came into the old file until then: its last, but for children
+            if not self._hurry:  # otherwise it is soon to be cleared anyway
+                self._cut_overgrown()
+        self._outlet.send()
+        self._tell()
 
-    # --- forwarding
+    def _end(self) -> None:
+        assert self._outlet is not None
+        self._outlet.flush(_STOP_SECONDS)
+        self._tell(at_once=True)
 
-    def _forward(self) -> bool:
-        """Pass on what is new, oldest file first; True when somebody truncated the current file."""
-        truncated = False
-        for followed in self._files:
-            if self._was_truncated(followed):
-                followed.forwarded, followed.memory, followed.punched = 0, b"", 0
-                truncated = followed is self._files[-1]
-            while chunk := os.pread(followed.descriptor, _CHUNK_BYTES, followed.forwarded):
-                self._pass_on(chunk)
-                followed.forwarded += len(chunk)
-                followed.memory = (followed.memory + chunk)[-_MEMORY_BYTES:]
-                self._last_news = time.monotonic()
-        return truncated
-
-    def _was_truncated(self, followed: _Followed) -> bool:
-        """``echo x > /dev/stderr`` in a child empties the file and writes at its start."""
-        size = os.fstat(followed.descriptor).st_size
-        if size < followed.forwarded:
-            return True
-        start = followed.forwarded - len(followed.memory)
-        return os.pread(followed.descriptor, len(followed.memory), start) != followed.memory
-
-    def _pass_on(self, chunk: bytes) -> None:
-        view = memoryview(chunk)
-        while view and self._forwarding:
-            assert self._old is not None
-            try:
-                view = view[os.write(self._old, view) :]
-            except BlockingIOError:
-                # Somebody made the other end non-blocking: wait for room.
-                select.select([], [self._old], [], 1.0)
-            except OSError:
-                self._forwarding = False  # nobody reads any more; the file goes on keeping the text
+    def _tell(self, *, at_once: bool = False) -> None:
+        assert self._outlet is not None
+        dropped, now = self._outlet.dropped_bytes, time.monotonic()
+        if dropped != self._told and (at_once or now - self._told_when >= _TELL_SECONDS):
+            self._told, self._told_when = dropped, now
+            self._on_dropped(dropped)
 
     # --- files
 
-    def _rotate(self) -> None:
-        """Put a fresh file in the place of fd 2; the old ones are followed on while children may hold them."""
-        number = self._files[-1].number + 1 if self._files else 0
-        name = f"stderr.{number}.txt"
-        with self._lock:
-            if self._stopping.is_set() or (self._files and not self._is_ours()):
-                return
-            writing = self._folder.create(name, append=True)
-            try:
-                self._take_room(writing)
-                reading = self._folder.open(name, os.O_RDONLY)
-                self._files.append(_Followed(number, reading, _identity(reading)))
-                os.dup2(writing, STDERR)
-            finally:
-                os.close(writing)
-        self._forget_old(number)
+    def _make(self, number: int, head: bytes = b"") -> TextFile:
+        made = TextFile(self._folder, number, head)
         if self._watch is not None:
-            self._watch.add(self._folder.path / name)
-
-    def _take_room(self, descriptor: int) -> None:
-        try:
-            reserve(descriptor, _RESERVED_BYTES)
-        except OSError as bad:
-            if bad.errno in (errno.ENOSPC, errno.EDQUOT):
+            try:
+                self._watch.add(self._folder.path / file_name(number))
+            except BaseException:
+                made.close()
                 raise
-            # This file system cannot reserve: at least look whether there is room now.
-            room = os.fstatvfs(descriptor)
-            if room.f_bavail * room.f_frsize < _MINIMUM_FREE_BYTES:
-                raise OSError(errno.ENOSPC, "the disk is nearly full") from bad
+        return made
 
-    def _forget_old(self, newest: int) -> None:
-        for followed in self._files:
-            if followed.number <= newest - FILES_KEPT and not followed.unlinked:
-                followed.unlinked = True
-                with contextlib.suppress(OSError):
-                    os.unlink(self._folder.path / f"stderr.{followed.number}.txt")
-        while len(self._files) > FILES_FOLLOWED:
-            os.close(self._files.pop(0).descriptor)
+    def _take(self) -> None:
+        """Hand on what is new, oldest first."""
+        taken, replaced = self._take_once()
+        if replaced:  # what else is in there already
+            taken += self._take_once()[0]
+        self._hurry = taken >= _HURRY_BYTES
+        if taken:
+            self._last_news = time.monotonic()
 
-    def _give_space_back(self) -> None:
-        for followed in self._files:
-            end = followed.forwarded - _RESERVED_BYTES
-            if end - followed.punched < _PUNCH_BYTES:
-                continue
-            with contextlib.suppress(OSError, FolderUnusable):
-                writing = os.open(
-                    f"/proc/self/fd/{followed.descriptor}", os.O_WRONLY | os.O_CLOEXEC
-                )
-                try:
-                    punch(writing, followed.punched, end - followed.punched)
-                finally:
-                    os.close(writing)
-            followed.punched = end
+    def _take_once(self) -> tuple[int, bool]:
+        assert self._outlet is not None
+        taken, replaced = 0, False
+        for opened in self._opened:
+            assert self._current is not None
+            opened.take(self._outlet, self._current)
+        for file in (self._other, self._current):
+            assert file is not None
+            before = file.taken
+            anew = file.take(self._outlet)
+            taken += file.taken - before
+            if anew is not None:
+                self._replace(file, anew)
+                replaced = True
+        return taken, replaced
+
+    def _replace(self, file: TextFile, anew: OpenedAnew) -> None:
+        """Put a fresh file in the place of one that somebody opened by its name; it begins with the last words."""
+        is_current = file is self._current
+        fresh = self._make(file.number, file.last[-KEPT_BYTES // 2 :] if is_current else file.last)
+        self._opened.append(anew)
+        if is_current:
+            self._current = fresh
+        else:
+            self._other = fresh
+        self._put(fresh, instead_of=[anew])
+        while len(self._opened) > OPENED_FOLLOWED:
+            self._opened.pop(0).close()
+
+    def _look_who_is_current(self) -> None:
+        """User code may have kept a copy of fd 2 and put it back: then the other file is the newest again."""
+        assert self._current is not None
+        assert self._other is not None
+        if self._is_on_stderr(self._other):
+            self._current, self._other = self._other, self._current
+            self._make_newest()
+        elif self._is_on_stderr(*self._opened):
+            self._put(self._current, instead_of=self._opened)
+
+    def _make_newest(self) -> None:
+        assert self._current is not None
+        assert self._other is not None
+        name, number = file_name(self._current.number), self._other.number + NUMBER_STEP
+        os.rename(self._folder.path / name, self._folder.path / file_name(number))
+        self._current.number = number
+
+    def _take_turns(self) -> bool:
+        """Write on in the other file when this one is full; True when they have changed places."""
+        assert self._current is not None
+        assert self._other is not None
+        assert self._outlet is not None
+        if not self._current.full or not self._is_on_stderr(self._current):
+            return False
+        # At every moment the last words lie in files that are not touched just then.
+        late: list[bytes] = []
+        if self._other.used:
+            self._other.rewind(self._outlet, late.append)
+        self._current, self._other = self._other, self._current
+        self._make_newest()
+        self._put(self._current, instead_of=[self._other])
+        self._copy(self._current, b"".join(late))
+        return True
+
+    def _cut_overgrown(self) -> None:
+        assert self._current is not None
+        assert self._other is not None
+        if self._other.overgrown and not self._is_on_stderr(self._other):
+            self._cut(self._other)
+        if self._current.overgrown and not self._is_on_stderr(self._current):
+            self._cut(self._current)  # user code has lent fd 2, and children write on
+
+    def _cut(self, file: TextFile) -> None:
+        """Bring an overgrown file, to which only children write, back to its length; its last words go to a copy."""
+        assert self._outlet is not None
+        last = file.last
+        if self._copy(file, last):  # without room for it the file stays long until its turn
+            late: list[bytes] = []
+            file.rewind(self._outlet, late.append)
+            self._copy(file, (last + b"".join(late))[-KEPT_BYTES:])
+
+    def _copy(self, file: TextFile, text: bytes) -> bool:
+        """Keep text that was cleared from a file under the number before its own, and none that was kept earlier."""
+        number = file.number - 1 if text else None
+        if number is not None:
+            try:
+                self._folder.write_whole(file_name(number), text)
+            except OSError:
+                return False
+        if self._copied not in (None, number):
+            with contextlib.suppress(OSError):
+                os.unlink(self._folder.path / file_name(self._copied))
+        self._copied = number
+        return True
 
     # --- fd 2
 
-    def _is_ours(self) -> bool:
-        try:
-            identity = _identity(STDERR)
-        except OSError:
-            return False  # user code closed it
-        return any(followed.identity == identity for followed in self._files)
+    def _put(self, file: TextFile, *, instead_of: Sequence[TextFile | OpenedAnew]) -> None:
+        with self._lock:
+            if not self._stopping.is_set() and self._is_on_stderr(*instead_of):
+                os.dup2(file.descriptor, STDERR)
+
+    def _is_on_stderr(self, *files: TextFile | OpenedAnew) -> bool:
+        found = identity(STDERR)  # None: user code closed it
+        return found is not None and any(file.identity == found for file in files)
 
     def _give_back(self) -> None:
         with self._lock:
             self._stopping.set()
-            if self._old is not None and self._is_ours():
+            ours = [file for file in (self._current, self._other) if file is not None]
+            if (
+                self._old is not None
+                and identity(self._old) == self._old_identity
+                and self._is_on_stderr(*ours, *self._opened)
+            ):
                 os.dup2(self._old, STDERR)
 
     def _close_all(self) -> None:
-        for followed in self._files:
-            os.close(followed.descriptor)
-        self._files.clear()
+        files: tuple[TextFile | OpenedAnew | None, ...] = (self._current, self._other)
+        for file in (*files, *self._opened):
+            if file is not None:
+                file.close()
+        self._current = self._other = None
+        self._opened.clear()
         if self._watch is not None:
             self._watch.close()
             self._watch = None
+        if self._outlet is not None:
+            self._outlet.close()
+            self._outlet = None
         if self._old is not None:
-            os.close(self._old)
+            close_ours(self._old, self._old_identity)
             self._old = None
 
 
-def _identity(descriptor: int) -> tuple[int, int]:
-    found = os.fstat(descriptor)
-    return found.st_dev, found.st_ino
+def _check_limit() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_FILE_SIZE_LIMIT_BYTES:
+        raise SourceUnavailable(
+            f"Native text is not kept: files may have {limit // 1024} KiB here (ulimit -f), and it needs "
+            f"{LEAST_FILE_SIZE_LIMIT_BYTES // 1024} KiB."
+        )

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import TfGuardError
 from ..record.bundle import ANNOUNCED, BundleStore
+from ..redact import clean, one_line
 
 # Older deaths are in the list; a kernel that starts the next morning does not begin with them.
 _NEWS_SECONDS = 3600.0
@@ -18,11 +19,9 @@ def announcement(store: BundleStore, kernel_id: str | None, notebook_path: str |
     """Two lines about the last accident of this kernel or notebook, and the mark that they were printed; [] if none."""
     if kernel_id is None and notebook_path is None:
         return []
-    for bundle_id in store.ids():
-        try:
-            entry = store.entry(bundle_id)
-        except TfGuardError:
-            continue
+    if notebook_path is not None:
+        notebook_path = clean(notebook_path)  # as it was when the report was kept
+    for entry in store.entries():
         if _age_seconds(entry) > _NEWS_SECONDS:
             break
         if entry.get("kernel_alive") or not _same(entry, kernel_id, notebook_path):
@@ -30,7 +29,7 @@ def announcement(store: BundleStore, kernel_id: str | None, notebook_path: str |
         if entry["announced"]:
             return []
         with contextlib.suppress(TfGuardError, OSError):
-            store.mark(bundle_id, ANNOUNCED)
+            store.mark(entry["id"], ANNOUNCED)
         return _lines(entry)
     return []
 
@@ -60,6 +59,8 @@ def _lines(entry: dict[str, Any]) -> list[str]:
     kernel = f"the last kernel of {path.rsplit('/', 1)[-1]}" if path else "the last kernel"
     where = f" in {entry['where']}" if entry.get("where") else ""
     sure = "" if entry["cause"] == "unknown" else f" ({entry['confidence']})"
-    first = f"tfguard: {kernel} died{clock}{where}: {entry['short_title']}{sure}."
+    # A group: its short title counts already, "95 × Killed from outside".
+    died_last = "died again and again, last" if entry.get("group") else "died"
+    first = f"tfguard: {kernel} {died_last}{clock}{where}: {entry['short_title']}{sure}."
     step = f"{entry['next_step']} " if entry.get("next_step") else ""
-    return [first, f"         {step}More: %tfguard why"]
+    return [one_line(first), one_line(f"         {step}More: %tfguard why")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..redact import printable
 from .text import local_time
 from .wire import memory_sentence
 
@@ -15,7 +16,7 @@ def render(report: dict[str, Any]) -> str:
     sure = cause if cause == "unknown" else f"{cause}, {report['confidence']}"
     lines = [f"## {_plain(report['title'])}", ""]
     lines.append(
-        f"{_code(sure)} · {local_time(report['died_at'])} · {_code(report.get('notebook_path') or 'no notebook')}"
+        f"{_code(sure)} · {_plain(local_time(report['died_at']))} · {_code(report.get('notebook_path') or 'no notebook')}"
     )
     _section(
         lines,
@@ -65,12 +66,12 @@ def _advice(report: dict[str, Any]) -> list[str]:
 
 def _plain(text: str) -> str:
     """Text in which no character has a meaning for Markdown or HTML."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~!&])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_{}\[\]<>#|~!&])", r"\\\1", " ".join(printable(text).split()))
 
 
 def _code(text: str) -> str:
     """A code span; its fence is longer than any run of back-quotes inside."""
-    flat = " ".join(text.split()) or " "
+    flat = " ".join(printable(text).split()) or " "
     fence = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
     pad = " " if "`" in flat else ""
     return f"{fence}{pad}{flat}{pad}{fence}"
@@ -79,6 +80,7 @@ def _code(text: str) -> str:
 def _fence(texts: list[str]) -> list[str]:
     if not texts:
         return []
-    longest = max((len(run) for text in texts for run in re.findall("`+", text)), default=0)
+    lines = [line for text in texts for line in printable(text).split("\n")]
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
-    return [f"{fence}text", *texts, fence]
+    return [f"{fence}text", *lines, fence]

@@ -6,8 +6,9 @@ import datetime
 import textwrap
 from typing import Any
 
+from ..redact import printable
 from ..units import UNKNOWN_TEXT, human_bytes
-from .wire import memory_sentence
+from .wire import memory_sentence, utc_text
 
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
@@ -38,7 +39,8 @@ def render(report: dict[str, Any]) -> str:
         ("Python stack", [f"  {line[:200]}" for line in report["python_stack"][:_STACK_LINES]]),
     ]
     parts += [f"{title}\n" + "\n".join(lines) for title, lines in sections if lines]
-    return "\n\n".join(parts) + "\n"
+    # Cleaned when it was written; but what lies in the store may be written by anybody who is this user.
+    return printable("\n\n".join(parts)) + "\n"
 
 
 def local_time(utc_text: str) -> str:
@@ -84,7 +86,16 @@ def _memory(report: dict[str, Any]) -> list[str]:
     stretch = max(1, -(-len(values) // 60))
     peaks = [max(values[i : i + stretch]) for i in range(0, len(values), stretch)]
     bars = "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] for value in peaks)
-    return [f"  {bars}", f"  {sentence}"]
+    return [f"  {bars}", f"  {sentence}", *_who_saw(memory)]
+
+
+def _who_saw(memory: dict[str, Any]) -> list[str]:
+    """A line where the curve is not the server's alone, or the kernel's alone."""
+    sources = memory.get("sources") or []  # reports of an older version do not tell
+    if len({part["source"] for part in sources}) < 2 or sources[0]["source"] != "kernel":
+        return []
+    until = local_time(utc_text(sources[0]["until"]))
+    return [f"  until {until} as the kernel itself recorded it, then as seen by the server"]
 
 
 def _advice(report: dict[str, Any]) -> list[str]:

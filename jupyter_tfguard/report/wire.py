@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from typing import Any
 
@@ -10,18 +11,25 @@ from ..diagnosis import activity
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.finding import Diagnosis, Fact
 from ..diagnosis.memory import memory_source
+from ..record.timeline import Point
 from ..units import human_bytes, human_count, human_seconds
 
 MEMORY_POINTS_LIMIT = 600
+MARKS_LIMIT = 20
 NATIVE_LINES_LIMIT = 60
 STACK_LINES_LIMIT = 120
+_VERSIONS_LIMIT = 50
+_LAST_MOMENT = 253_402_300_799.0  # 9999-12-31 23:59:59 UTC
 
 Json = dict[str, Any]
 
 
 def to_entry(bundle: Json, diagnosis: Diagnosis) -> Json:
-    """The report's line in the list."""
-    seen = Evidence(bundle)
+    """The report's line in the list; ``group`` is told of by ``report/grouped.py``."""
+    return _entry(bundle, Evidence(bundle), diagnosis)
+
+
+def _entry(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> Json:
     best = diagnosis.best
     identity = seen.identity
     return {
@@ -39,17 +47,27 @@ def to_entry(bundle: Json, diagnosis: Diagnosis) -> Json:
         "died_at": utc_text(seen.died),
         "kernel_alive": seen.kernel_alive,
         "next_step": best.advice[0].title if best.advice else None,
+        "group": None,
     }
 
 
 def to_report(bundle: Json, diagnosis: Diagnosis) -> Json:
-    """The whole report."""
+    """The whole report: the line in the list, and all the rest."""
+    return to_entry_and_report(bundle, diagnosis)[1]
+
+
+def to_entry_and_report(bundle: Json, diagnosis: Diagnosis) -> tuple[Json, Json]:
+    """Both, from one look at the bundle."""
     seen = Evidence(bundle)
+    entry = _entry(bundle, seen, diagnosis)
+    return entry, entry | _details(seen, diagnosis)
+
+
+def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
     best = diagnosis.best
     metrics = activity.metrics_by_epoch(seen)
     checkpoint = activity.last_checkpoint(seen)
-    versions = seen.header.get("versions")
-    return to_entry(bundle, diagnosis) | {
+    return {
         "chips": list(best.chips),
         "evidence": _facts(best.because),
         "against": _facts(best.against),
@@ -69,13 +87,22 @@ def to_report(bundle: Json, diagnosis: Diagnosis) -> Json:
         "arrays": [{"name": n, "bytes": size} for n, size in activity.largest_arrays(seen)],
         "native_tail": seen.stderr_lines[-NATIVE_LINES_LIMIT:],
         "python_stack": _python_stack(seen),
-        "versions": versions if isinstance(versions, dict) else {},
+        "versions": _versions(seen.header.get("versions")),
     }
 
 
+def _versions(claimed: object) -> dict[str, str]:
+    """Name and version of libraries, as text whatever the kernel wrote there."""
+    if not isinstance(claimed, dict):
+        return {}
+    named = {name: version for name, version in claimed.items() if isinstance(version, str)}
+    return {str(name)[:100]: named[name][:100] for name in list(named)[:_VERSIONS_LIMIT]}
+
+
 def utc_text(unix_seconds: float) -> str:
-    """``2026-11-21T02:14:07.123Z``."""
-    moment = datetime.datetime.fromtimestamp(unix_seconds, datetime.timezone.utc)
+    """``2026-11-21T02:14:07.123Z``; what lies outside of all calendars becomes their first or last moment."""
+    known = min(max(unix_seconds, 0.0), _LAST_MOMENT)
+    moment = datetime.datetime.fromtimestamp(known, datetime.timezone.utc)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -110,37 +137,68 @@ def _activity(seen: Evidence) -> list[Json]:
         rows.append(("ran for", f"{human_seconds(seen.died - cell.started)} in this cell", False))
     if cell is not None and not cell.running:
         rows.append(("state", "no cell was running", False))
+    if seen.native_text_dropped_bytes:
+        dropped = human_bytes(seen.native_text_dropped_bytes)
+        rows.append(("output", f"{dropped} of native text were not passed on", False))
     return [{"label": label, "value": value, "code": code} for label, value, code in rows]
 
 
 def _memory(seen: Evidence) -> Json | None:
-    samples = [(t, v) for t, v in seen.series("process.rss_bytes") if v > 0]
-    if not samples:
+    points = _curve(seen)
+    if not points:
         return None
     limit = seen.limit()
-    first = samples[0][0]
+    first = points[0].time
     return {
-        "samples": [[round(t, 3), int(v)] for t, v in _thinned(samples)],
+        "samples": [[round(point.time, 3), int(point.highest)] for point in _thinned(points)],
+        "sources": _sources(points),
         "limit_bytes": limit[0] if limit else None,
         "limit_name": limit[1] if limit else None,
         "peak_bytes": seen.peak_bytes,
-        "marks": [{"time": t, "label": label} for t, label in activity.marks(seen) if t >= first][
-            -20:
-        ],
+        "marks": [
+            {"time": mark.time, "label": mark.label}
+            for mark in activity.marks(seen)
+            if mark.time >= first
+        ][-MARKS_LIMIT:],
         "died": seen.died,
         "source": memory_source(seen).value,
     }
 
 
-def _thinned(samples: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most `MEMORY_POINTS_LIMIT` points; of each stretch the highest stays, and the last of all."""
-    stretch = -(-len(samples) // MEMORY_POINTS_LIMIT)
-    if stretch == 1:
-        return samples
-    kept = [
-        max(samples[i : i + stretch], key=lambda p: p[1]) for i in range(0, len(samples), stretch)
-    ]
-    return kept if kept[-1] == samples[-1] else [*kept, samples[-1]]
+def _curve(seen: Evidence) -> list[Point]:
+    """Resident memory over the last minutes, and back to the beginning of the cell that was running."""
+    points = [point for point in seen.timeline("process.rss_bytes") if point.highest > 0]
+    recent = seen.series("process.rss_bytes")
+    begin = recent[0][0] if recent else -math.inf
+    first = _first_since(begin, points)
+    cell = activity.last_cell(seen)
+    if cell is not None and cell.running and cell.started is not None and cell.started < begin:
+        # One point from before the cell, so that its beginning is on the curve.
+        first = max(0, _first_since(cell.started, points) - 1)
+    return points[first:]
+
+
+def _first_since(moment: float, points: list[Point]) -> int:
+    return next((i for i, point in enumerate(points) if point.time >= moment), len(points))
+
+
+def _sources(points: list[Point]) -> list[Json]:
+    """Who saw which part of the curve: ``{"source", "since", "until"}``, Unix seconds, by time."""
+    found = []
+    for source, part in itertools.groupby(points, key=lambda point: point.source):
+        moments = [point.time for point in part]
+        found.append({"source": source, "since": moments[0], "until": moments[-1]})
+    return found
+
+
+def _thinned(points: list[Point]) -> list[Point]:
+    """At most `MEMORY_POINTS_LIMIT` points: the first, the last, and the highest of each stretch between."""
+    inner = points[1:-1]
+    stretch = -(-len(inner) // (MEMORY_POINTS_LIMIT - 2))
+    if stretch <= 1:
+        return points
+    parts = (inner[i : i + stretch] for i in range(0, len(inner), stretch))
+    return [points[0], *(max(part, key=lambda p: p.highest) for part in parts), points[-1]]
 
 
 def _metrics_table(metrics: list[tuple[int, dict[str, float]]]) -> Json | None:

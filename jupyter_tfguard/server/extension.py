@@ -11,7 +11,14 @@ from typing import Any
 from jupyter_server.extension.application import ExtensionApp
 
 from ..config import TfGuard, load_settings
-from ..places import GROWTH_MARKER_VARIABLE, GROWTH_VARIABLE, WATCHER_VARIABLE
+from ..places import (
+    GROWTH_MARKER_VARIABLE,
+    GROWTH_VARIABLE,
+    LIVE_VARIABLE,
+    WATCHER_VARIABLE,
+    copies_folder,
+    live_folder,
+)
 from .handlers import HANDLERS
 from .service import Service, note_start_failure
 
@@ -68,6 +75,8 @@ def set_environment(settings: TfGuard, environment: Any = os.environ) -> None:
     if not settings.active:
         return
     environment[WATCHER_VARIABLE] = str(os.getpid())
+    if copies_folder() is not None:
+        environment[LIVE_VARIABLE] = str(live_folder())  # kernels may have another TMPDIR
     if settings.set_memory_growth and GROWTH_VARIABLE not in environment:
         environment[GROWTH_VARIABLE] = "true"
         environment[GROWTH_MARKER_VARIABLE] = "1"

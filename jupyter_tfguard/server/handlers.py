@@ -1,5 +1,8 @@
 """The REST routes, all below ``tfguard/api/``: authenticated and authorised for the resource ``tfguard``.
 
+Reading needs the permission ``read``, what changes or deletes needs ``write``; the server's authorizer gives them. No
+answer is a page: it is JSON or a file to save, kept by no cache, and without rights if a browser should show it.
+
 Watching the panel is no activity: an open page must not keep a server from being culled.
 """
 
@@ -9,12 +12,12 @@ import asyncio
 import time
 from typing import Any
 
-from jupyter_server.auth.decorator import authorized
+from jupyter_server.auth.decorator import allow_unauthenticated, authorized
 from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
 from .._version import __version__
-from ..errors import BundleNotFound, RecordUnreadable
+from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
 from ..record.bundle import READ
 from ..report.markdown import render
 from ..shield import read_problems
@@ -32,6 +35,43 @@ class _Handler(APIHandler):
     def service(self) -> Service:
         """What the extension runs."""
         return self.settings["tfguard_service"]  # type: ignore[no-any-return]
+
+    def set_default_headers(self) -> None:
+        """Nothing of it is kept by a cache, guessed to be a page, or told to another site."""
+        super().set_default_headers()
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Referrer-Policy", "no-referrer")
+
+    @property
+    def content_security_policy(self) -> str:
+        """As of any route that answers in JSON, and a sandbox without rights around it."""
+        return f"{super().content_security_policy}; sandbox"
+
+    async def prepare(self) -> None:
+        """Refuse what another site's page asks with this browser's cookie, reading too."""
+        await super().prepare()
+        told = self.request.headers
+        elsewhere = told.get("Sec-Fetch-Site") in ("cross-site", "same-site") or "Referer" in told
+        if elsewhere and self.request.method in ("GET", "HEAD"):
+            self.check_xsrf_cookie()  # the token of this server's own pages, or one of them as referrer
+
+    def check_origin(self, origin_to_satisfy_tornado: str = "") -> bool:
+        """True for this site, and for the sites that the server allows.
+
+        Raises:
+            HTTPError: 403 for any other.
+        """
+        if not super().check_origin(origin_to_satisfy_tornado):
+            raise web.HTTPError(403)
+        return True
+
+    @allow_unauthenticated
+    def options(self, *args: Any, **kwargs: Any) -> None:
+        """What browsers ask before another site's page may ask anything; answered where the server allows such sites."""
+        if not (self.allow_origin or self.allow_origin_pat):
+            raise web.HTTPError(405)
+        super().options(*args, **kwargs)
 
     async def load(self, read: Any, bundle_id: str) -> Any:
         """The store's answer, read off the event loop; None after a 404 or 500 was sent."""
@@ -80,7 +120,7 @@ class CrashesHandler(_Handler):
 
 
 class CrashHandler(_Handler):
-    """``GET crashes/{id}``: one report."""
+    """``GET crashes/{id}``: one report. ``DELETE``: forget it, for good."""
 
     @web.authenticated
     @authorized
@@ -88,6 +128,22 @@ class CrashHandler(_Handler):
         report = await self.load(self.service.store.report, bundle_id)
         if report is not None:
             self.finish(report)
+
+    @web.authenticated
+    @authorized
+    async def delete(self, bundle_id: str) -> None:
+        def forget(bundle: str) -> bool:
+            self.service.store.remove(bundle)
+            return True
+
+        try:
+            done = await self.load(forget, bundle_id)
+        except (OSError, FolderUnusable) as bad:
+            self.fail(507, f"The report could not be removed: {bad}.")
+            return
+        if done:
+            self.set_status(204)
+            self.finish()
 
 
 class MarkdownHandler(_Handler):
@@ -98,6 +154,7 @@ class MarkdownHandler(_Handler):
     async def get(self, bundle_id: str) -> None:
         report = await self.load(self.service.store.report, bundle_id)
         if report is not None:
+            self.set_attachment_header(f"{bundle_id}.md")
             self.finish(render(report), set_content_type="text/markdown; charset=utf-8")
 
 
@@ -121,7 +178,7 @@ class ReadHandler(_Handler):
             self.finish()
 
 
-_ID = r"([^/]{1,100})"
+_ID = r"([^/]+)"
 HANDLERS: list[tuple[str, type]] = [
     (r"/tfguard/api/status", StatusHandler),
     (r"/tfguard/api/crashes", CrashesHandler),

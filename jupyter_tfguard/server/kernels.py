@@ -11,7 +11,6 @@ import contextlib
 import os
 import re
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -23,13 +22,16 @@ from ..record.identity import ProcessIdentity
 from ..shield import note_problem, shielded
 from ..watch.watcher import Watcher
 from ..watch.witness import Kernel, Witness
+from .activity import Activity
 from .state import REMOTE, STARTING, KernelView
 
 _RECONCILE_SECONDS = 1.0
 _PATHS_SECONDS = 5.0
 _PROVISIONER_WAIT_SECONDS = 3.0
-_START_SECONDS = 60.0
-_REMEMBERED_ENDS = 1000
+_REMEMBERED_ENDS = 4000
+_EVENTS_FRACTION = 0.05  # of a core, for comparing the list at each event
+_PATHS_FRACTION = 0.002  # of a core, for asking for the sessions
+_PATHS_LATEST_SECONDS = 60.0
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
 
@@ -37,9 +39,10 @@ _KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
 class _Tracked:
     """A kernel id, the process behind it now, and what was hung onto both."""
 
-    def __init__(self, kernel: Kernel, manager: Any) -> None:
+    def __init__(self, kernel: Kernel, manager: Any, activity: Activity) -> None:
         self.kernel = kernel
         self.manager = manager
+        self.activity = activity
         self.since = time.monotonic()
         self.witness: Witness | None = None
         self.reader: int | None = None
@@ -66,11 +69,11 @@ class KernelTracker:
         self._watcher = watcher
         self._on_asked_end = on_asked_end
         self._tracked: dict[str, _Tracked] = {}
-        self._ended: deque[ProcessIdentity] = deque(maxlen=_REMEMBERED_ENDS)
+        self._ended: dict[ProcessIdentity, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
-        self._paths_next = 0.0
+        self._paths_next = self._paths_soonest = 0.0
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -99,18 +102,23 @@ class KernelTracker:
 
     async def _reconcile_forever(self) -> None:
         while True:
+            began = time.thread_time()
             with shielded("watching the server's kernels"):
                 self.reconcile()
+            # A thousand kernels that start send thousands of events.
+            pause = min((time.thread_time() - began) / _EVENTS_FRACTION, _RECONCILE_SECONDS)
+            with shielded("reading the server's sessions"):
                 await self._read_paths()
+            await asyncio.sleep(pause)
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _RECONCILE_SECONDS)
+                await asyncio.wait_for(self._wake.wait(), _RECONCILE_SECONDS - pause)
             self._wake.clear()
 
     # --- the list ------------------------------------------------------------------------------------------------
 
     def reconcile(self) -> None:
         """Compare the server's kernels with what is watched, and follow."""
-        ids = list(self._app.kernel_manager.list_kernel_ids())
+        ids = dict.fromkeys(self._app.kernel_manager.list_kernel_ids())
         for kernel_id in [k for k in self._tracked if k not in ids]:
             self._untrack(kernel_id)
         for kernel_id in ids:
@@ -128,13 +136,15 @@ class KernelTracker:
             self._follow(tracked)
 
     def _new(self, kernel_id: str, manager: Any) -> _Tracked:
+        activity = Activity(manager)
         kernel = Kernel(
             kernel_id,
             kernel_name=getattr(manager, "kernel_name", None) or None,
-            is_busy=lambda: _is_busy(manager, tracked.since),
+            is_busy=activity.is_busy,
             is_ending=lambda: bool(getattr(manager, "shutting_down", False)),
+            activity=activity.last,
         )
-        tracked = _Tracked(kernel, manager)
+        tracked = _Tracked(kernel, manager, activity)
 
         def died() -> None:
             with shielded("a kernel that its restarter found dead"):
@@ -154,11 +164,14 @@ class KernelTracker:
             if tracked.witness is not None and not tracked.witness.handle.is_running():
                 self._ended_now(tracked)
             return
-        identity = ProcessIdentity.of(pid)
-        if tracked.witness is not None:
-            if tracked.witness.identity == identity:
+        witness = tracked.witness
+        if witness is not None:
+            # With a pidfd its end would have been told.
+            lives = tracked.reader is not None or witness.handle.is_running()
+            if lives and witness.identity.pid == pid:
                 return
             self._ended_now(tracked)
+        identity = ProcessIdentity.of(pid)
         # Between a death and the restart the old process is still there, as a zombie that accepts a pidfd.
         if identity is None or identity in self._ended:
             return
@@ -211,7 +224,7 @@ class KernelTracker:
             return
         if witness.was_asked_to_end() or tracked.kernel.kernel_id not in self._tracked:
             self._detach(tracked)
-            self._ended.append(witness.identity)
+            self._remember_end(witness.identity)
             self._watcher.drop(witness)
             self._on_asked_end(witness.identity)
         else:
@@ -224,7 +237,7 @@ class KernelTracker:
         if tracked.kernel.notebook_path is None:
             tracked.kernel.notebook_path = self._claimed_path(witness.live.header)
         self._detach(tracked)
-        self._ended.append(witness.identity)
+        self._remember_end(witness.identity)
         self._watcher.ended(witness, lambda: _returncode(tracked.manager, witness.identity.pid))
 
     def _claimed_path(self, header: dict[str, Any] | None) -> str | None:
@@ -240,6 +253,11 @@ class KernelTracker:
         inside = os.path.relpath(os.path.abspath(claimed), root)
         return claimed[:1000] if inside.startswith("..") else inside[:1000]
 
+    def _remember_end(self, identity: ProcessIdentity) -> None:
+        self._ended[identity] = None
+        while len(self._ended) > _REMEMBERED_ENDS:
+            del self._ended[next(iter(self._ended))]
+
     def _detach(self, tracked: _Tracked) -> None:
         if tracked.reader is not None and self._loop is not None:
             self._loop.remove_reader(tracked.reader)
@@ -249,6 +267,7 @@ class KernelTracker:
 
     def _untrack(self, kernel_id: str) -> None:
         tracked = self._tracked.pop(kernel_id)
+        tracked.activity.close()
         witness = tracked.witness
         for callback, event in tracked.callbacks:
             with contextlib.suppress(Exception):
@@ -257,10 +276,15 @@ class KernelTracker:
             self._detach(tracked)
             self._watcher.drop(witness)
             if not witness.identity.is_running():
-                self._ended.append(witness.identity)
+                self._remember_end(witness.identity)
                 self._on_asked_end(witness.identity)
 
     # --- for the panel -------------------------------------------------------------------------------------------
+
+    @property
+    def has_kernels(self) -> bool:
+        """True while the server has a kernel."""
+        return bool(self._tracked)
 
     def views(self) -> list[KernelView]:
         """All kernels of the server."""
@@ -278,9 +302,9 @@ class KernelTracker:
             t.kernel.notebook_path is None and now - t.since < 2 * _PATHS_SECONDS
             for t in self._tracked.values()
         )
-        if not self._tracked or (now < self._paths_next and not young):
+        if not self._tracked or now < (self._paths_soonest if young else self._paths_next):
             return
-        self._paths_next = now + _PATHS_SECONDS
+        began = time.thread_time()
         try:
             sessions = await ensure_async(self._app.session_manager.list_sessions())
         except Exception as bad:  # another session manager, or a kernel that left in between
@@ -296,6 +320,10 @@ class KernelTracker:
                 and not _UUID.fullmatch(path or "")
             ):
                 tracked.kernel.notebook_path = path or None
+        # The server reads a data base and makes a description of every kernel.
+        cost = (time.thread_time() - began) / _PATHS_FRACTION
+        self._paths_soonest = now + min(cost, _PATHS_LATEST_SECONDS)
+        self._paths_next = max(now + _PATHS_SECONDS, self._paths_soonest)
 
 
 def _view(tracked: _Tracked) -> KernelView:
@@ -320,14 +348,6 @@ def _returncode(manager: Any, pid: int) -> int | None:
         return None
     found = process.poll()
     return found if isinstance(found, int) else None
-
-
-def _is_busy(manager: Any, since: float) -> bool:
-    state = _execution_state(manager)
-    # A kernel that nobody has talked to yet stays "starting" for ever.
-    if state == "starting":
-        return time.monotonic() - since < _START_SECONDS
-    return state not in ("idle", "dead")
 
 
 def _language(manager: Any) -> str | None:

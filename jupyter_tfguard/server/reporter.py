@@ -1,24 +1,37 @@
-"""From a death to a kept report, a line in the server's log, and an event for the page."""
+"""From a death to a kept report or a count, a line in the server's log, and an event for the page."""
 
 from __future__ import annotations
 
+import dataclasses
 import logging
-import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..config import TfGuard
+from ..places import copies_folder
 from ..postmortem.capture import capture
 from ..record.bundle import BundleStore
+from ..record.claims import claim
+from ..record.facts import ServerFacts
+from ..record.groups import kernel_key
 from ..record.identity import ProcessIdentity
-from ..record.recording import claim
-from ..report.publish import publish, report_orphans
+from ..record.recording import remove_recording
+from ..redact import redact
+from ..report.publish import Publisher, report_orphans
 from ..shield import note_problem
 from ..watch.death import Death
 
 EVENT_SCHEMA = "https://schema.jupyter-tfguard.org/kernel_death/v1"
 EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_death.yaml"
+
+# Of deaths that are only counted, one line in the log per group and minute.
+_LOG_SECONDS = 60.0
+# Samples that a cause is judged by where nobody will see the others: 12 s of a busy kernel.
+_COUNTED_ROWS = 120
+# What is looked through for secrets before it is cut: half a key has no form any more.
+_PLAIN_LIMIT = 5000
 
 Entry = dict[str, Any]
 
@@ -31,7 +44,9 @@ class Reporter:
         store: Where reports are kept.
         settings: What to keep of them.
         log: The server's.
-        on_report: Called with the report's line in the list, in the thread that made it.
+        on_report: Called with the report's line in the list, in the thread that made it; for each death once.
+        backlog: Deaths that wait to be reported. While more wait than reports are kept, deaths are only counted: their
+            reports would be thrown away.
     """
 
     def __init__(
@@ -41,38 +56,48 @@ class Reporter:
         settings: TfGuard,
         log: logging.Logger,
         on_report: Callable[[Entry], None],
+        *,
+        backlog: Callable[[], int] = lambda: 0,
     ) -> None:
         self._recordings = recordings
         self._store = store
         self._settings = settings
         self._log = log
         self._on_report = on_report
+        self._backlog = backlog
+        self._publisher = Publisher(store, settings)
+        self._logged: dict[str, float] = {}
 
     def report(self, death: Death) -> None:
-        """Capture, diagnose, keep and tell one death. Reads and writes files."""
+        """Capture, diagnose, keep or count, and tell one death. Reads and writes files."""
         alive = death.facts.kernel_alive
         # Claimed, so that nobody else reports this death; a living kernel's recording stays where it is.
         claimed = None if alive else claim(death.recording)
         recording = claimed or (death.recording if alive and death.recording.is_dir() else None)
         try:
-            bundle = capture(
-                identity=death.identity,
-                kernel_id=death.kernel_id,
-                kernel_name=death.kernel_name,
-                notebook_path=death.notebook_path,
-                recording=recording,
-                server=death.facts,
-                system_log=death.system_log,
-            )
-            entry = publish(bundle, self._store, self._settings)
+            entry = self._keep(death, recording)
         except (
             Exception
         ) as bad:  # a full disk, a folder of somebody else's, an error of ours: the server goes on
             self._failed(death, bad)
             return
         if claimed is not None:
-            shutil.rmtree(claimed, ignore_errors=True)
+            remove_recording(claimed)
         self._tell(entry)
+
+    def _keep(self, death: Death, recording: Path | None) -> Entry:
+        alive = death.facts.kernel_alive
+        whose = {
+            "kernel_id": death.kernel_id,
+            "kernel_name": death.kernel_name,
+            "notebook_path": death.notebook_path,
+        }
+        key = kernel_key(whose, alive=alive)
+        in_time = self._backlog() <= self._settings.bundle_limit_count
+        if in_time and self._publisher.has_share(key, death.facts.died):
+            return self._publisher.publish(_captured(death, recording))
+        judged = dataclasses.replace(death, facts=_judged_by(death.facts))
+        return self._publisher.count(_captured(judged, None))
 
     def _failed(self, death: Death, bad: Exception) -> None:
         fix = "Set TFGUARD_DIR to a folder of your own on a disk with space."
@@ -86,21 +111,39 @@ class Reporter:
         )
 
     def _tell(self, entry: Entry) -> None:
-        self._log.warning(
-            "tfguard: kernel %s (pid %s) %s: %s, %s. Report %s",
-            plain(entry.get("kernel_id")),
-            plain(entry.get("pid")),
-            "lost a child process" if entry.get("kernel_alive") else "died",
-            plain(entry.get("cause")),
-            plain(entry.get("confidence")),
-            plain(entry.get("id")),
-        )
+        group = entry.get("group")
+        if group is None or self._is_due(str(entry["id"])):
+            count = "" if group is None else f", with {group['deaths_count']} deaths since"
+            self._log.warning(
+                "tfguard: kernel %s (pid %s) %s: %s, %s. Report %s%s",
+                plain(entry.get("kernel_id")),
+                plain(entry.get("pid")),
+                "lost a child process" if entry.get("kernel_alive") else "died",
+                plain(entry.get("cause")),
+                plain(entry.get("confidence")),
+                plain(entry.get("id")),
+                count,
+            )
         self._on_report(entry)
+
+    def _is_due(self, group_id: str) -> bool:
+        now = time.monotonic()
+        self._logged = {i: at for i, at in self._logged.items() if now - at < _LOG_SECONDS}
+        if group_id in self._logged:
+            return False
+        self._logged[group_id] = now
+        return True
 
     def report_orphans(self) -> None:
         """Report kernels that died while no server watched: with their server, or outside of one."""
         try:
-            made = report_orphans(self._recordings, self._store, self._settings)
+            made = report_orphans(
+                self._recordings,
+                self._store,
+                self._settings,
+                copies=copies_folder(),
+                publisher=self._publisher,
+            )
         except Exception as bad:
             note_problem("reports of kernels that died unwatched", bad)
             return
@@ -111,20 +154,43 @@ class Reporter:
         """Remove the recording of a kernel that ended because it was asked to."""
         claimed = claim(self._recordings / identity.folder_name)
         if claimed is not None:
-            shutil.rmtree(claimed, ignore_errors=True)
+            remove_recording(claimed)
+
+
+def _judged_by(facts: ServerFacts) -> ServerFacts:
+    """What a cause is found from; the rest would be for a person to see."""
+    before, after = (
+        seen and dataclasses.replace(seen, group_pids=None) for seen in (facts.before, facts.after)
+    )
+    rows = facts.rows[-_COUNTED_ROWS:]
+    return dataclasses.replace(facts, rows=rows, before=before, after=after)
+
+
+def _captured(death: Death, recording: Path | None) -> dict[str, Any]:
+    return capture(
+        identity=death.identity,
+        kernel_id=death.kernel_id,
+        kernel_name=death.kernel_name,
+        notebook_path=death.notebook_path,
+        recording=recording,
+        server=death.facts,
+        system_log=death.system_log,
+    )
 
 
 def event_data(entry: Entry) -> dict[str, Any]:
     """What the event tells: no source, no path, no title, because operators log events."""
+    group = entry.get("group")
     return {
         "id": str(entry["id"]),
         "kernel_id": str(entry.get("kernel_id") or ""),
         "cause": str(entry["cause"]),
         "confidence": str(entry["confidence"]),
         "kernel_alive": bool(entry.get("kernel_alive")),
-    }
+    } | ({} if group is None else {"deaths_count": int(group["deaths_count"])})
 
 
 def plain(value: object) -> str:
-    """Text for one line of a log: control characters escaped, at most 300 characters."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))[:300]
+    """Text for one line of a log: no secrets, control characters escaped, at most 300 characters."""
+    text = redact(str(value)[:_PLAIN_LIMIT])
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)[:300]

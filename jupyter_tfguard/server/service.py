@@ -5,18 +5,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ..config import TfGuard
-from ..places import DISABLE_VARIABLE, bundles_folder, disabled_by_environment, recordings_folder
+from ..places import (
+    DISABLE_VARIABLE,
+    bundles_folder,
+    copies_folder,
+    disabled_by_environment,
+    recordings_folder,
+)
+from ..record.alive import FRESH_SECONDS
 from ..record.bundle import BundleStore
 from ..record.identity import ProcessIdentity
 from ..shield import note_problem, shielded
+from ..watch.copies import Copies
+from ..watch.death import Death
 from ..watch.gpu_helper import GpuHelper, Gpus
 from ..watch.watcher import Watcher
 from .kernels import KernelTracker
-from .reporter import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, Reporter, event_data
+from .reporter import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, Reporter, event_data, plain
 from .state import KernelView, gpus_state, history, kernel_state, other_kernel
+from .worker import Worker
 
 DISABLED = "tfguard is switched off"
 _GPU_SECONDS = 1.0
@@ -48,6 +59,10 @@ class Service:
         self._watcher: Watcher | None = None
         self._tracker: KernelTracker | None = None
         self._reporter: Reporter | None = None
+        self._copies: Copies | None = None
+        self._orphans_timer: asyncio.TimerHandle | None = None
+        self._orphans_thread: threading.Thread | None = None
+        self._asked_ends = Worker("tfguard-files")
         self._helper = GpuHelper()
 
     def start(self) -> None:
@@ -56,12 +71,17 @@ class Service:
             return
         self._loop = asyncio.get_running_loop()
         self._app.event_logger.register_event_schema(EVENT_SCHEMA_FILE)
-        reporter = self._reporter = Reporter(
-            recordings_folder(), self.store, self._settings, self._app.log, self._on_report
+        self._reporter = Reporter(
+            recordings_folder(),
+            self.store,
+            self._settings,
+            self._app.log,
+            self._on_report,
+            backlog=lambda: self._watcher.backlog if self._watcher else 0,
         )
         self._watcher = Watcher(
             recordings_folder(),
-            reporter.report,
+            self._on_death,
             lambda witness: self._tracker.gone(witness) if self._tracker else None,
             gpus=self._helper.read,
             busy_hertz=self._settings.busy_hertz,
@@ -69,15 +89,46 @@ class Service:
         )
         self._tracker = KernelTracker(self._app, self._watcher, self._on_asked_end)
         self._tracker.start()
-        self._in_thread(reporter.report_orphans)
+        self._start_copies(self._watcher)
+        self._look_for_orphans()
         self._look_at_gpus()
 
-    def _in_thread(self, work: Any, *args: Any) -> None:
-        threading.Thread(target=work, args=args, name="tfguard-files", daemon=True).start()
+    def _start_copies(self, watcher: Watcher) -> None:
+        """Where kernels may not write to the data folder itself, what they write is carried there."""
+        target = copies_folder()
+        if target is not None:
+            self._copies = Copies(
+                recordings_folder(), target, lambda: [w.identity for w in watcher.witnesses]
+            )
+            self._copies.start()
+
+    def _in_thread(self, work: Any, *args: Any) -> threading.Thread:
+        thread = threading.Thread(target=work, args=args, name="tfguard-files", daemon=True)
+        thread.start()
+        return thread
+
+    def _look_for_orphans(self) -> None:
+        """At the start, and again and again: a kernel of another machine is known to be dead by its silence only."""
+        assert self._loop is not None
+        assert self._reporter is not None
+        if self._orphans_thread is None or not self._orphans_thread.is_alive():
+            self._orphans_thread = self._in_thread(self._reporter.report_orphans)
+        self._orphans_timer = self._loop.call_later(FRESH_SECONDS, self._look_for_orphans)
+
+    def _on_death(self, death: Death) -> None:
+        assert self._reporter is not None
+        if self._copies is not None and not death.facts.kernel_alive:
+            death = replace(death, recording=self._copies.settle(death.identity))
+        self._reporter.report(death)
 
     def _on_asked_end(self, identity: ProcessIdentity) -> None:
+        self._asked_ends.submit(lambda: self._forget(identity))
+
+    def _forget(self, identity: ProcessIdentity) -> None:
+        if self._copies is not None:
+            self._copies.settle(identity)
         if self._reporter is not None:
-            self._in_thread(self._reporter.forget, identity)
+            self._reporter.forget(identity)
 
     def _on_report(self, entry: Entry) -> None:
         def emit() -> None:
@@ -91,15 +142,16 @@ class Service:
     def _look_at_gpus(self) -> None:
         """Once a second: the helper starts when somebody looks or a kernel runs, and is given up when it hangs."""
         assert self._loop is not None
-        if self._clients or (self._tracker is not None and self._tracker.views()):
+        if self._clients or (self._tracker is not None and self._tracker.has_kernels):
             with shielded("reading the GPUs"):
                 self._helper.want()
         self._gpu_timer = self._loop.call_later(_GPU_SECONDS, self._look_at_gpus)
 
     async def stop(self) -> None:
         """End everything: threads, helper, connections. Kernels that end from here on make no report."""
-        if self._gpu_timer is not None:
-            self._gpu_timer.cancel()
+        for timer in (self._gpu_timer, self._orphans_timer):
+            if timer is not None:
+                timer.cancel()
         for client in list(self._clients):
             with contextlib.suppress(Exception):
                 client.leave()
@@ -107,6 +159,8 @@ class Service:
             await self._tracker.stop()
         if self._watcher is not None:
             await asyncio.to_thread(self._watcher.stop)
+        if self._copies is not None:
+            await asyncio.to_thread(self._copies.stop)
         await asyncio.to_thread(self._helper.stop)
 
     # --- for the routes ------------------------------------------------------------------------------------------
@@ -155,6 +209,8 @@ class Service:
             if disabled_by_environment():
                 fix = f"Start Jupyter without {DISABLE_VARIABLE}."
             found.append({"what": DISABLED, "fix": fix})
+        if self._copies is not None and (slow := self._copies.problem):
+            found.append({"what": slow, "fix": "Set TFGUARD_DIR to a folder on a local disk."})
         for entry in reversed(noted[-_PROBLEM_LIMIT:]):
             what = f"{entry.get('place')}: {entry.get('what')}"
             found.append({"what": what, "fix": str(entry.get("fix") or "")})
@@ -170,4 +226,4 @@ def note_start_failure(bad: BaseException) -> str:
     """Write down why the extension could not start, and the sentence for the server's log."""
     fix = "Kernels run as without it; `jupyter tfguard doctor` tells more."
     note_problem("starting the server extension", bad, fix=fix)
-    return f"tfguard could not start ({type(bad).__name__}: {bad}). {fix}"
+    return f"tfguard could not start ({plain(f'{type(bad).__name__}: {bad}')}). {fix}"

@@ -32,6 +32,12 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
         """What the extension runs."""
         return self.settings["tfguard_service"]  # type: ignore[no-any-return]
 
+    async def prepare(self, *args: Any, **kwargs: Any) -> None:
+        """Refuse everything that does not open a stream."""
+        if self.request.method != "GET":
+            raise web.HTTPError(405)
+        await ensure_async(super().prepare(*args, **kwargs))
+
     @ws_authenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
         """Authorise, and become a websocket."""

@@ -13,14 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..record.slot import SLOT_BYTES
+from ..record.progress import TEXT_LIMIT_BYTES
 
 WRITE_SECONDS = 0.05
 _RATE_SECONDS = 2.0
 _LOGS_LIMIT = 12
 _NAME_LIMIT = 40
-# json text beside the record's own head
-_TEXT_LIMIT_BYTES = SLOT_BYTES - 32
 
 
 @dataclass(slots=True)
@@ -46,7 +44,7 @@ class FitProgress:
     _next_anchor: tuple[float, int] | None = None
 
     def record(self, now: float) -> dict[str, Any]:
-        """The progress as the slot keeps it. `now`: monotonic seconds."""
+        """The progress as the recording keeps it. `now`: monotonic seconds."""
         return {
             "fit_id": self.fit_id,
             "what": self.what,
@@ -143,7 +141,7 @@ class ProgressBoard:
 
 def _fitting(record: dict[str, Any]) -> dict[str, Any]:
     """The record with as many logs as there is room for."""
-    while record["logs"] and len(json.dumps(record)) > _TEXT_LIMIT_BYTES:
+    while record["logs"] and len(json.dumps(record)) > TEXT_LIMIT_BYTES:
         record["logs"].popitem()
     return record
 

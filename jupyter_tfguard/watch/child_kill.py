@@ -41,6 +41,8 @@ class ChildKillDetector:
     def look(self, now: Counters, children: tuple[int, ...]) -> None:
         """Take in the counters of now and the children known from the look before."""
         previous, self._previous = self._previous, now
+        if previous is now:  # many kernels share one reading
+            return
         if previous is not None and self._rise is None and _rose(previous, now):
             self._rise = (previous, now, frozenset(children))
         if self._rise is None or self._found is not None:
@@ -63,9 +65,10 @@ class ChildKillDetector:
 
 
 def _rose(previous: Counters, now: Counters) -> bool:
-    old, new = _own_kills(previous), _own_kills(now)
-    return old is not None and new is not None and new > old
-
-
-def _own_kills(seen: Counters) -> int | None:
-    return next((group.oom_kill_count for group in seen.groups if group.own), None)
+    if not previous.groups or not now.groups:
+        return False
+    # The own group comes first. A kernel that was moved counts in another group now.
+    old, new = previous.groups[0], now.groups[0]
+    if old.path != new.path or old.oom_kill_count is None or new.oom_kill_count is None:
+        return False
+    return new.oom_kill_count > old.oom_kill_count

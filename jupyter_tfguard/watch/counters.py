@@ -5,28 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from ..collectors.cgroup import MemoryGroup
+from ..collectors.memory_group import MemoryGroup
 from ..record.facts import Counters, GroupCounters
-
-_KEPT_SECONDS = 0.5
 
 
 class GroupReader:
-    """Reads groups, each at most once in half a second: kernels of one server mostly share theirs."""
+    """Reads groups, each once: groups below one another share their ancestors. To be made anew for each round."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[float, GroupCounters]] = {}
+        self._known: dict[tuple[str, bool], GroupCounters] = {}
 
     def read(self, groups: Iterable[MemoryGroup]) -> tuple[GroupCounters, ...]:
-        """Counters of these groups, not older than half a second."""
-        now = time.monotonic()
-        self._known = {k: v for k, v in self._known.items() if now - v[0] < _KEPT_SECONDS}
+        """Counters of these groups, not older than this reader."""
         found = []
         for group in groups:
-            key = f"{group.directory} {group.own}"
+            key = (group.directory, group.own)
             if key not in self._known:
-                self._known[key] = (now, GroupCounters(**group.counters()))
-            found.append(self._known[key][1])
+                self._known[key] = GroupCounters(**group.counters())
+            found.append(self._known[key])
         return tuple(found)
 
 

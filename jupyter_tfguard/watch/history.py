@@ -1,21 +1,25 @@
-"""The last samples of one kernel in a fixed amount of memory: finely for a report, coarsely for a chart.
+"""The last samples of one kernel in little memory: finely for a report, coarsely for a chart.
 
-Values are kept as 32-bit floats: exact to 6e-8, that is half a KiB in 8 GiB, in half the room.
+Values are kept as 32-bit floats: exact to 6e-8, that is half a KiB in 8 GiB, in half the room. A busy kernel takes 57 KiB
+at most, one that was idle for two minutes 18 KiB. Times are monotonic while they are kept, so that a clock that is set
+neither drops rows nor puts them out of order.
 """
 
 from __future__ import annotations
 
 import math
+import struct
 import threading
-from array import array
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator
 
 ROW_LIMIT = 1200  # 2 minutes at 10 Hz
-CHART_LIMIT = 600  # 10 minutes at 1 Hz
-COLUMNS = (
-    "process.rss_bytes",
-    "process.children_rss_bytes",
-    "process.swap_bytes",
+ROW_SECONDS = 120.0
+CHART_LIMIT = 300  # 10 minutes, a row every 2 seconds
+CHART_SECONDS = 600.0
+# What differs from kernel to kernel, and what is the same for all kernels of a group.
+OWN_COLUMNS = ("process.rss_bytes", "process.children_rss_bytes", "process.swap_bytes")
+SHARED_COLUMNS = (
     "cgroup.used_bytes",
     "cgroup.reclaimable_bytes",
     "cgroup.limit_bytes",
@@ -23,66 +27,112 @@ COLUMNS = (
     "host.swap_used_bytes",
     "host.pressure_some_fraction",
 )
+COLUMNS = (*OWN_COLUMNS, *SHARED_COLUMNS)
+_CHART_EVERY_SECONDS = 1.95
+_FIRST_ROWS = 37  # doubled five times it is nearly ROW_LIMIT
+_UNKNOWN = math.nan
 
 
 class Rows:
-    """The newest rows of numbers, with their times; older ones are overwritten.
+    """The newest rows of numbers with their times; what is older or too many is dropped, and its room given back.
 
     Args:
         columns: Number of values in a row.
-        limit: Rows kept.
+        limit: Rows kept at most.
+        seconds: How long a row is kept at most.
     """
 
-    def __init__(self, columns: int, limit: int) -> None:
-        self._columns = columns
+    def __init__(self, columns: int, limit: int, seconds: float) -> None:
+        self._row = struct.Struct(f"<d{columns}f")
         self._limit = limit
-        self._times = array("d")
-        self._values = array("f")
-        self._next = 0
+        self._seconds = seconds
+        self._room = min(_FIRST_ROWS, limit)
+        self._content = bytearray(self._room * self._row.size)
+        self._first = self._count = 0
+        self._oldest = 0.0  # not later than the first row
         self._lock = threading.Lock()
 
-    def add(self, time: float, values: list[float | None]) -> None:
-        """Append a row; None is kept as unknown."""
-        row = array("f", (math.nan if value is None else value for value in values))
+    def add(self, moment: float, values: Iterable[float]) -> None:
+        """Append a row.
+
+        Args:
+            moment: Monotonic seconds, not earlier than that of the row before.
+            values: NaN = unknown.
+        """
         with self._lock:
-            if len(self._times) < self._limit:
-                self._times.append(time)
-                self._values.extend(row)
+            if self._oldest < moment - self._seconds:
+                self._drop(moment - self._seconds)
+            if self._count == self._room:
+                if self._room < self._limit:
+                    self._resize(min(2 * self._room, self._limit))
+                else:
+                    self._first = (self._first + 1) % self._room
+                    self._count -= 1
+            elif self._room > _FIRST_ROWS and self._count < self._room // 4:
+                self._resize(max(self._room // 2, _FIRST_ROWS))
+            at = (self._first + self._count) % self._room
+            self._row.pack_into(self._content, at * self._row.size, moment, *values)
+            self._count += 1
+
+    def _drop(self, oldest: float) -> None:
+        # The time is the first number of a row.
+        while self._count:
+            (self._oldest,) = _TIME.unpack_from(self._content, self._first * self._row.size)
+            if self._oldest >= oldest:
                 return
-            self._times[self._next] = time
-            self._values[self._next * self._columns : (self._next + 1) * self._columns] = row
-            self._next = (self._next + 1) % self._limit
+            self._first = (self._first + 1) % self._room
+            self._count -= 1
+
+    def _resize(self, room: int) -> None:
+        size = self._row.size
+        start, end = self._first * size, (self._first + self._count) * size
+        whole = self._room * size
+        kept = self._content[start:end] + self._content[: max(0, end - whole)]
+        self._content = kept.ljust(room * size, b"\0")
+        self._room, self._first = room, 0
 
     def read(self) -> list[tuple[float | None, ...]]:
-        """All rows, oldest first: time, then the values; None = unknown."""
+        """All rows, oldest first: Unix seconds by the clock of now, then the values; None = unknown."""
         with self._lock:
-            return list(self._rows())
+            return list(self._rows(time.time() - time.monotonic()))
 
-    def _rows(self) -> Iterator[tuple[float | None, ...]]:
-        count = len(self._times)
-        for offset in range(count):
-            position = (self._next + offset) % count
-            start = position * self._columns
-            values = self._values[start : start + self._columns]
-            yield (self._times[position], *(None if math.isnan(v) else v for v in values))
+    def _rows(self, clock: float) -> Iterator[tuple[float | None, ...]]:
+        for number in range(self._count):
+            at = (self._first + number) % self._room
+            moment, *values = self._row.unpack_from(self._content, at * self._row.size)
+            yield (moment + clock, *(None if v != v else v for v in values))
+
+    def __len__(self) -> int:
+        return self._count
 
     @property
     def size_bytes(self) -> int:
         """Bytes that the numbers take."""
-        return sum(len(part) * part.itemsize for part in (self._times, self._values))
+        return len(self._content)
+
+
+_TIME = struct.Struct("<d")
 
 
 class History:
     """Samples of one kernel."""
 
     def __init__(self) -> None:
-        self.rows = Rows(len(COLUMNS), ROW_LIMIT)
-        self.chart = Rows(2, CHART_LIMIT)
+        self.rows = Rows(len(COLUMNS), ROW_LIMIT, ROW_SECONDS)
+        self.chart = Rows(2, CHART_LIMIT, CHART_SECONDS)
         self._chart_next = 0.0
 
-    def add(self, time: float, values: Mapping[str, float], limit_bytes: float | None) -> None:
-        """Append a sample; to the chart at most once a second."""
-        self.rows.add(time, [values.get(name) for name in COLUMNS])
-        if time >= self._chart_next or time < self._chart_next - 10:  # the clock was set back
-            self._chart_next = time + 0.95
-            self.chart.add(time, [values.get("process.rss_bytes"), limit_bytes])
+    def add(self, moment: float, values: Iterable[float]) -> bool:
+        """Append a sample taken at this monotonic second, in the order of COLUMNS; True when the chart wants a row too."""
+        self.rows.add(moment, values)
+        return moment >= self._chart_next
+
+    def add_to_chart(self, moment: float, rss_bytes: float, limit_bytes: float | None) -> None:
+        """Append a row to the chart."""
+        self._chart_next = moment + _CHART_EVERY_SECONDS
+        self.chart.add(moment, (rss_bytes, _UNKNOWN if limit_bytes is None else limit_bytes))
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that the numbers take."""
+        return self.rows.size_bytes + self.chart.size_bytes

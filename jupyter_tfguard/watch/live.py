@@ -7,28 +7,27 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import time
-from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import FolderUnusable
 from ..record.folders import PrivateFolder
-from ..record.journal import NAMES as JOURNAL_NAMES
-from ..record.journal import read_journal
-from ..record.recording import HEADER, PROGRESS
-from ..record.slot import SLOT_BYTES, read_slot
+from ..record.journal import EventReader
+from ..record.marks import MarkReader
+from ..record.progress import newest_progress
+from ..record.recording import EVENTS, HEADER, PROGRESS
+from ..record.tail import RecordTail
+from ..record.textfile import give_space_back
 
 MARK_LIMIT = 20
 MARK_SECONDS = 600.0
 _HEADER_LIMIT_BYTES = 64 * 1024
-_TAIL_BYTES = 64 * 1024
+_RING_LIMIT_BYTES = 1024 * 1024
 _TEXT_LIMIT = 200
 _READ_EVERY_SECONDS = 0.45
-_SAME_MOMENT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,6 @@ class Live:
 
 
 @dataclass
-class _Tail:
-    """How far a journal file was read."""
-
-    offset: int = 0
-    rest: bytes = b""
-
-
-@dataclass
 class LiveReader:
     """Reads one recording again and again, only what is new.
 
@@ -66,9 +57,15 @@ class LiveReader:
     _folder: PrivateFolder | None = None
     _header: dict[str, Any] | None = None
     _header_stamp: tuple[int, int] | None = None
-    _tails: dict[str, _Tail] = field(default_factory=dict)
-    _marks: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MARK_LIMIT))
-    _cell: int | None = None
+    _event_records: RecordTail = field(
+        default_factory=lambda: RecordTail(EVENTS, _RING_LIMIT_BYTES)
+    )
+    _progress_records: RecordTail = field(
+        default_factory=lambda: RecordTail(PROGRESS, _RING_LIMIT_BYTES)
+    )
+    _events: EventReader = field(default_factory=EventReader)
+    _marks: MarkReader = field(default_factory=lambda: MarkReader(MARK_LIMIT))
+    _training: dict[str, Any] | None = None
     _next: float = 0.0
     _last: Live = Live()
 
@@ -84,12 +81,20 @@ class LiveReader:
         self._read_header(self._folder)
         if self._header is None:
             return self._last
-        for name in JOURNAL_NAMES:
-            self._read_tail(self._folder, name)
-        progress = read_slot(self._folder.read(PROGRESS, 2 * SLOT_BYTES) or b"")
+        for record in self._event_records.read(self._folder):
+            event = self._events.take(record)
+            if event is not None:
+                self._marks.take(event)
+        progress = newest_progress(self._progress_records.read(self._folder))
+        if progress is not None:
+            self._training = training_state(progress)
         oldest = time.time() - MARK_SECONDS
-        marks = tuple(mark for mark in self._marks if mark["time"] >= oldest)
-        self._last = Live(self._header, training_state(progress), marks)
+        marks = tuple(
+            {"time": mark.time, "label": mark.label}
+            for mark in self._marks.marks
+            if mark.time >= oldest
+        )
+        self._last = Live(self._header, self._training, marks)
         return self._last
 
     def _open(self) -> bool:
@@ -114,49 +119,10 @@ class LiveReader:
             if isinstance(value, dict):
                 self._header, self._header_stamp = value, stamp
 
-    def _read_tail(self, folder: PrivateFolder, name: str) -> None:
-        tail = self._tails.setdefault(name, _Tail())
-        try:
-            descriptor = folder.open(name, os.O_RDONLY)
-        except (OSError, FolderUnusable):
-            return
-        try:
-            size = os.fstat(descriptor).st_size
-            if size < tail.offset:  # the two files took turns, and this one began anew
-                tail.offset, tail.rest = 0, b""
-            if size - tail.offset > _TAIL_BYTES:
-                tail.offset, tail.rest = size - _TAIL_BYTES, b""
-            os.lseek(descriptor, tail.offset, os.SEEK_SET)
-            new = os.read(descriptor, _TAIL_BYTES)
-        except OSError:
-            return
-        finally:
-            os.close(descriptor)
-        tail.offset += len(new)
-        whole, newline, rest = (tail.rest + new).rpartition(b"\n")
-        tail.rest = rest[-_TAIL_BYTES:]
-        if newline:
-            for event in read_journal([whole]):
-                self._take(event)
-
-    def _take(self, event: dict[str, Any]) -> None:
-        kind, when = event["kind"], float(event["t"])
-        if kind == "cell_start":
-            self._cell = _whole(event.get("execution_count"))
-            if self._cell is not None:
-                self._marks.append({"time": when, "label": f"[{self._cell}]"})
-        elif kind == "fit_start":
-            what = _text(event.get("what")) or "fit"
-            cell = f"[{self._cell}] " if self._cell is not None else ""
-            last = self._marks[-1] if self._marks else None
-            # A cell that does nothing but fit gets one mark, not two on top of each other.
-            if (
-                last
-                and last["label"] == cell.strip()
-                and when - last["time"] < _SAME_MOMENT_SECONDS
-            ):
-                self._marks.pop()
-            self._marks.append({"time": when, "label": f"{cell}{what}"})
+    def give_space_back(self) -> None:
+        """Bound the disk space of the kernel's native text, which it cannot do while native code holds the GIL."""
+        if self._folder is not None:
+            give_space_back(self._folder)
 
     def close(self) -> None:
         """Give the folder's descriptor back."""
@@ -184,7 +150,9 @@ def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
         "seconds_left": _seconds_left(numbers, speed) if active else None,
         "logs": {
             # JSON has no NaN, and a loss that became one is what people want to see.
-            str(name)[:_TEXT_LIMIT]: value if math.isfinite(value) else str(float(value))
+            str(name)[:_TEXT_LIMIT]: value
+            if _number(value) is not None
+            else str(value)[:_TEXT_LIMIT]
             for name, value in list(logs.items() if isinstance(logs, dict) else ())[:20]
             if type(value) in (int, float)
         },
@@ -203,9 +171,9 @@ def _seconds_left(numbers: dict[str, int | None], speed: float | None) -> float 
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return value
+    return value if abs(value) < 1e300 else None  # NaN, infinite, or an integer that no float holds
 
 
 def _whole(value: object) -> int | None:

@@ -1,24 +1,41 @@
 """Keeps up to date what every watched kernel says of itself, in a thread of its own.
 
-Recordings may lie on a network file system that hangs; samples of memory must not wait for it.
+Recordings may lie on a file system that hangs; samples of memory must not wait for it. A kernel that is idle writes nothing,
+so its recording is read rarely; one without a recording costs nothing but a look at the list of all recordings.
 """
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..record.identity import ProcessIdentity
 from ..shield import shielded
 from .live import LiveReader
 from .witness import Witness
 
 _ROUND_SECONDS = 0.5
+_BUSY_READS_HERTZ = 40.0  # of all busy kernels together
+_IDLE_SECONDS = 8.0
+_IDLE_KNOWN_SECONDS = 60.0  # where the host tells that a kernel did something
+_AFTER_BUSY_SECONDS = 1.5  # what a cell wrote at its very end
+
+
+class _Feed:
+    """One recording, and when it is to be read next."""
+
+    def __init__(self, path: Path) -> None:
+        self.reader = LiveReader(path)
+        self.due = self.read = 0.0
+        self.busy_until = 0.0
+        self.activity: object = None
 
 
 class LiveFeed:
-    """Fills :attr:`Witness.live` twice a second, once in two seconds for an idle kernel whose recording is known.
+    """Fills :attr:`Witness.live`: twice a second for a busy kernel and after it did something, once in 8 seconds for an
+    idle one, once a minute where the host tells what it does.
 
     Args:
         recordings: Folder of all recordings.
@@ -28,8 +45,9 @@ class LiveFeed:
     def __init__(self, recordings: Path, witnesses: Callable[[], tuple[Witness, ...]]) -> None:
         self._recordings = recordings
         self._witnesses = witnesses
-        self._readers: dict[ProcessIdentity, LiveReader] = {}
-        self._round = 0
+        self._feeds: dict[Witness, _Feed] = {}
+        self._names: frozenset[str] = frozenset()
+        self._names_stamp: tuple[int, int] | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tfguard-live", daemon=True)
 
@@ -40,24 +58,60 @@ class LiveFeed:
     def _run(self) -> None:
         while not self._stop.wait(_ROUND_SECONDS):
             with shielded("reading the recordings of running kernels"):
-                self._read_all()
-        for reader in self._readers.values():
-            reader.close()
+                self._read_all(time.monotonic())
+        for feed in self._feeds.values():
+            feed.reader.close()
 
-    def _read_all(self) -> None:
-        self._round += 1
+    def _read_all(self, now: float) -> None:
         witnesses = self._witnesses()
-        living = {witness.identity for witness in witnesses}
-        for identity in [i for i in self._readers if i not in living]:
-            self._readers.pop(identity).close()
+        self._leave_ended(set(witnesses))
+        self._list_names()
+        busy = sum(1 for witness in witnesses if witness.is_busy)
+        busy_pause = max(_ROUND_SECONDS / 2, busy / _BUSY_READS_HERTZ)
         for witness in witnesses:
-            if self._round % 4 and witness.live.header is not None and not witness.kernel.is_busy():
-                continue
-            reader = self._readers.get(witness.identity)
-            if reader is None:
+            feed = self._feeds.get(witness)
+            if feed is None:
+                if witness.identity.folder_name not in self._names:
+                    continue
                 path = self._recordings / witness.identity.folder_name
-                reader = self._readers[witness.identity] = LiveReader(path)
-            witness.live = reader.read()
+                feed = self._feeds[witness] = _Feed(path)
+            activity = witness.kernel.activity()
+            if witness.is_busy or activity != feed.activity:
+                feed.busy_until, feed.activity = now, activity
+            if now <= feed.busy_until + _AFTER_BUSY_SECONDS:
+                feed.due = min(feed.due, feed.read + busy_pause)
+            if now < feed.due:
+                continue
+            feed.read = now
+            if self._stop.is_set():
+                return
+            witness.live = feed.reader.read()
+            if witness.live.header is None:
+                feed.due = 0.0
+                continue  # it is being made: again in the next round
+            feed.due = now + (_IDLE_SECONDS if activity is None else _IDLE_KNOWN_SECONDS)
+            if witness.is_busy:
+                feed.reader.give_space_back()
+            else:
+                feed.reader.close()  # opened again for the next time: descriptors are scarce
+
+    def _leave_ended(self, living: set[Witness]) -> None:
+        for witness in [w for w in self._feeds if w not in living]:
+            self._feeds.pop(witness).reader.close()
+
+    def _list_names(self) -> None:
+        """Which recordings there are; listed only when one came or went."""
+        try:
+            found = os.stat(self._recordings)
+            stamp = (found.st_mtime_ns, found.st_ino)
+            if stamp != self._names_stamp:
+                # Noted first: what comes while it is listed changes the time again.
+                self._names = frozenset(os.listdir(self._recordings))
+                # Changes within one tick of the clock leave the same time.
+                settled = time.time_ns() - found.st_mtime_ns > 50_000_000
+                self._names_stamp = stamp if settled else None
+        except OSError:
+            self._names, self._names_stamp = frozenset(), None
 
     def stop(self) -> None:
         """End; a read that hangs is left alone."""

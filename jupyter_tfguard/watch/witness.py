@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..collectors.cgroup import CgroupCollector
-from ..collectors.host import HostCollector
+from ..collectors.cgroup import Placement
 from ..collectors.process import ProcessCollector
-from ..collectors.procfs import colon_lines, read_text
+from ..collectors.procfs import colon_lines, read_small
 from ..errors import SourceUnavailable
 from ..limits import CONTAINER_LIMIT, binding_limit
 from ..metrics import Sample
-from ..record.facts import Counters, GroupCounters, ServerFacts
+from ..record.facts import Counters, ServerFacts
 from ..record.identity import ProcessIdentity
 from ..units import parse_kib
 from .child_kill import ChildKillDetector
-from .counters import GroupReader, counters
 from .exit_status import Ended
-from .history import COLUMNS, History
+from .history import COLUMNS, OWN_COLUMNS, History
 from .live import Live
 from .process_handle import ProcessHandle, is_running
+from .shared_group import SharedGroups
 
-_LOOK_SECONDS = 1.0
+GOLDEN = (
+    math.sqrt(5) - 1
+) / 2  # multiples of it, without the whole part, spread evenly between 0 and 1
 _ENDING_KEPT_SECONDS = 10.0
+_UNKNOWN = math.nan
 
 
 @dataclass
@@ -37,6 +39,7 @@ class Kernel:
         kernel_id, kernel_name, notebook_path: None = unknown.
         is_busy: Asked many times a second; True while a cell runs.
         is_ending: True once the end was asked for (restart, shutdown, cull).
+        activity: Anything that is another value after the kernel did something; None = not known.
     """
 
     kernel_id: str
@@ -44,114 +47,185 @@ class Kernel:
     notebook_path: str | None = None
     is_busy: Callable[[], bool] = lambda: True
     is_ending: Callable[[], bool] = lambda: False
+    activity: Callable[[], object] = lambda: None
 
 
 class Witness:
     """Samples of one kernel process, and its counters before the death.
 
+    Args:
+        pid: The process.
+        kernel: What the host knows of it.
+        groups: Shared by all witnesses of a watcher.
+
     Attributes:
         identity: The process.
-        latest: Newest sample; None before the first.
         before: Counters while the process was well; None before the second look.
         live: What the kernel says of itself, kept up to date by :class:`~.live_feed.LiveFeed`.
         since: Monotonic seconds when the watching began.
-        due: Monotonic seconds of the next sample, kept by the watcher.
+        group: Its memory group; shared.
+        is_busy, due: As the sampler knows it: a cell ran lately; monotonic seconds by which the next sample is to be taken.
+        look_due: Monotonic seconds of the next look, kept by :class:`~.looks.Looks`.
         unavailable: What could not be read, and why.
 
     Raises:
         SourceUnavailable: There is no such process.
     """
 
-    def __init__(self, pid: int, kernel: Kernel) -> None:
+    def __init__(self, pid: int, kernel: Kernel, groups: SharedGroups) -> None:
         self.handle = ProcessHandle(pid)
         self.identity: ProcessIdentity = self.handle.identity
         self.kernel = kernel
         self.history = History()
-        self.latest: Sample | None = None
+        self._last: tuple[int, float, float, int] | None = None
+        self._shared: dict[str, float] = {}
+        self._own_row = (_UNKNOWN, _UNKNOWN)
         self.peak_bytes: int | None = None
         self.unavailable: dict[str, str] = {}
         self.child_kills = ChildKillDetector()
         self.live = Live()
         self.since = time.monotonic()
-        self.due = 0.0
+        self.is_busy = True
+        self.due = self.look_due = 0.0
         self.before: Counters | None = None
         self._starter_peak_bytes = _own_peak_bytes()
         self._fresh: Counters | None = None
+        self._earlier: Counters | None = None
         self._children: tuple[int, ...] = ()
+        self._recent_children: tuple[int, ...] = ()
+        self._slow: dict[str, float] = {}
         self._sequence = 0
-        self._look_next = 0.0
         self._ending_seen: float | None = None
         self._process: ProcessCollector | None = None
-        self._cgroup: CgroupCollector | None = None
-        self._lock = threading.Lock()  # a death may be gathered while the sampler still samples
+        self._groups = groups
+        self._placement = Placement(pid)
+        self.group = groups.none()
+        self._lock = threading.Lock()  # sampler, looks, and the gathering of the death
         try:
-            self._process = ProcessCollector(pid)
-        except SourceUnavailable as bad:  # a zombie already
+            self._process = ProcessCollector(pid, self.identity.start_time)
+        except SourceUnavailable as bad:  # it ended just now
             self.unavailable["process"] = str(bad)
-        try:
-            self._cgroup = CgroupCollector(pid)
-        except SourceUnavailable as bad:
-            self.unavailable["cgroup"] = str(bad)
+        self._find_group()
 
     @property
     def own_group(self) -> str | None:
         """Path of the kernel's own memory group; None when it is not visible."""
-        return self._cgroup.groups[0].path if self._cgroup else None
+        return self.group.path
 
-    def sample(self, host: dict[str, float], groups: GroupReader) -> bool:
-        """Take a sample; once a second look at the counters and children too.
+    @property
+    def latest(self) -> Sample | None:
+        """Newest sample; None before the first. Put together when somebody asks: most samples nobody does."""
+        last, shared, slow = self._last, self._shared, self._slow
+        if last is None:
+            return None
+        sequence, moment, wall, rss = last
+        return Sample(sequence, moment, wall, {**shared, **slow, "process.rss_bytes": rss})
+
+    @property
+    def has_children(self) -> bool:
+        """True when the last look saw descendants."""
+        return bool(self._children)
+
+    # --- while it lives --------------------------------------------------------------------------------------------
+
+    def sample(self, tick: int, host: Mapping[str, float]) -> bool:
+        """Take a sample. Cheap: one file is read, the numbers of the group and of the last look are known.
+
+        Args:
+            tick: Number of the sampler's round; kernels of one group share its values in a round.
+            host: Metrics of the machine.
 
         Returns:
             False when the process gives no numbers: it is being taken down, or has ended.
         """
         if self.kernel.is_ending():
             self._ending_seen = time.monotonic()
+        shared, shared_row = self.group.values(tick, host)
         with self._lock:
-            if self._process is None:
+            process = self._process
+            if process is None:
                 return False
+            # Taken before the process is seen in good health, so that they can be believed after the next time: an OOM
+            # kill counts a moment before its victim is gone.
+            counters = self.group.counters
+            if counters is self._earlier:
+                counters = None
             try:
-                values = self._process.collect()
+                rss = process.resident_bytes()
+                if rss > (self.peak_bytes or 0):  # it grows: how high was it between the samples?
+                    self._take_status(process.status())
+                    self.peak_bytes = max(rss, self.peak_bytes or 0)
             except SourceUnavailable:
                 return False
-            if self._cgroup is not None:
-                with contextlib.suppress(SourceUnavailable):
-                    values |= self._cgroup.collect()
-            self._remember(values | host)
-            # Counters are believed once the process was seen in good health after they were read: an OOM kill counts
-            # a moment before its victim is gone.
-            if self._fresh is not None:
-                self.before, self._fresh = self._fresh, None
-            if time.monotonic() >= self._look_next:
-                self._look_next = time.monotonic() + _LOOK_SECONDS
-                self._look(host, groups)
+            if counters is not self._fresh:
+                self.before, self._fresh = self._fresh or self.before, counters
+            elif counters is not None:
+                self.before = counters
+            self._sequence += 1
+            moment = time.monotonic()
+            self._last, self._shared = (self._sequence, moment, time.time(), rss), shared
+            if self.history.add(moment, (rss, *self._own_row, *shared_row)):
+                self.history.add_to_chart(moment, rss, self.limit()[0])
             return True
 
-    def _remember(self, values: Mapping[str, float]) -> None:
-        self._sequence += 1
-        self.latest = Sample(self._sequence, time.monotonic(), time.time(), dict(values))
+    def _take_status(self, values: dict[str, float]) -> None:
         peak = values.get("process.peak_bytes")
         if peak is not None:
             self.peak_bytes = max(int(peak), self.peak_bytes or 0)
-        self.history.add(self.latest.time, values, self.limit()[0])
+        self._slow = slow = {**self._slow, **values}
+        children, swap = (slow.get(name, _UNKNOWN) for name in OWN_COLUMNS[1:])
+        self._own_row = (children, swap)
 
-    def _look(self, host: Mapping[str, float], groups: GroupReader) -> None:
-        read: tuple[GroupCounters, ...] = ()
-        pids = None
-        if self._cgroup is not None:
-            read = groups.read(self._cgroup.groups)
-            pids = self._cgroup.groups[0].pids()
-        self._fresh = counters(read, host, pids)
-        children = self._process.children if self._process else None
-        self.child_kills.look(self._fresh, tuple({*self._children, *(children or ())}))
-        if children is not None:
-            self._children = children
+    def look(self, children_cost_fraction: float) -> None:
+        """Read what is read rarely: peak, swap, threads, children, the group it is in."""
+        process = self._process
+        if process is None:
+            return
+        process.children_cost_fraction = children_cost_fraction
+        try:
+            values = process.status() | process.children_values()
+            with self._lock:
+                if self._process is None:
+                    return
+                process.keep()
+                process.resident_bytes()  # what was read was this process's, if it still answers
+                self._take_status(values)
+                self._take_children(process.children)
+        except SourceUnavailable:
+            return
+        self._find_group()
+
+    def _take_children(self, found: tuple[int, ...] | None) -> None:
+        if found is not None:
+            # A killed child is one of those of the look before.
+            self._recent_children = tuple({*self._children, *found})
+            self._children = found
+
+    def look_for_kills(self) -> None:
+        """Compare the group's counters with those of the look before."""
+        counters = self.group.counters
+        if counters is not None:
+            self.child_kills.look(counters, self._recent_children)
+
+    def _find_group(self) -> None:
+        try:
+            place = self._placement.look()
+            if place is not None:
+                self.group = self._groups.at(place)
+                # Read before it was in here: what was counted since may be the kill of the one before it.
+                self._earlier = self.group.counters
+                self._placement.arrived()
+                self.unavailable.pop("cgroup", None)
+        except SourceUnavailable as bad:
+            if self.group.path is None:
+                self.unavailable["cgroup"] = str(bad)
 
     def limit(self) -> tuple[int | None, str | None]:
         """Bytes of the limit that binds, ``cgroup`` or ``host``; both None before the first sample."""
-        sample = self.latest
-        if sample is None:
+        if self._last is None:
             return None, None
-        found = binding_limit(sample.get("cgroup.limit_bytes"), sample.get("host.total_bytes"))
+        shared = self._shared
+        found = binding_limit(shared.get("cgroup.limit_bytes"), shared.get("host.total_bytes"))
         if found is None:
             return None, None
         return found[0], "cgroup" if found[1] == CONTAINER_LIMIT else "host"
@@ -163,15 +237,18 @@ class Witness:
         seen = self._ending_seen
         return seen is not None and time.monotonic() - seen < _ENDING_KEPT_SECONDS
 
-    def facts(self, ended: Ended | None, died: float) -> ServerFacts:
-        """Everything seen of the death; counters are read anew.
+    # --- when it is dead -------------------------------------------------------------------------------------------
+
+    def facts(self, ended: Ended | None, died: float, noticed: float) -> ServerFacts:
+        """Everything seen of the death.
 
         Args:
             ended: How the process ended; None when the status could not be read.
-            died: Unix seconds when the death was noticed.
+            died: Unix seconds when the death was noticed. noticed: the same in monotonic seconds; counters are read
+                later than that, for all deaths of one moment together.
         """
+        after = self.group.counters_after(noticed)
         with self._lock:
-            after = self._counters_now()
             peak, source = self._peak(ended)
             unavailable = dict(self.unavailable)
             if ended is None:
@@ -212,19 +289,6 @@ class Witness:
                 unavailable=dict(self.unavailable),
             )
 
-    def _counters_now(self) -> Counters:
-        host: dict[str, float] = {}
-        with contextlib.suppress(SourceUnavailable):
-            fresh = HostCollector()  # the shared one repeats its kill counter for a second
-            try:
-                host = fresh.collect()
-            finally:
-                fresh.close()
-        if self._cgroup is None:
-            return counters((), host, None)
-        groups = self._cgroup.groups
-        return counters(GroupReader().read(groups), host, groups[0].pids())
-
     def _peak(self, ended: Ended | None) -> tuple[int | None, str | None]:
         by_rusage = ended.peak_bytes if ended else None
         inherited = self._starter_peak_bytes
@@ -239,18 +303,18 @@ class Witness:
         return tuple(sorted(set(before) - set(after.group_pids) - {self.identity.pid}))
 
     def close(self) -> None:
-        """Give all descriptors back."""
+        """Give all descriptors back; what was seen is kept. Doing it twice is harmless."""
         with self._lock:
             self.handle.close()
-            for collector in (self._process, self._cgroup):
-                if collector is not None:
-                    collector.close()
+            if self._process is not None:
+                self._process.close()
             self._process = None
 
 
 def _own_peak_bytes() -> int | None:
     # A peak from rusage survives fork and exec: the kernel's is at least what its starter had.
     try:
-        return parse_kib(colon_lines(read_text("/proc/self/status"))["VmHWM"])
-    except (SourceUnavailable, KeyError, ValueError):
+        status = read_small("/proc/self/status").decode("utf-8", "replace")
+        return parse_kib(colon_lines(status)["VmHWM"])
+    except (OSError, KeyError, ValueError):
         return None

@@ -49,6 +49,11 @@ export class GuardApi {
     await this._request(`crashes/${encodeURIComponent(id)}/read`, { method: 'POST' });
   }
 
+  /** Remove a report for good. */
+  async forget(id: string): Promise<void> {
+    await this._request(`crashes/${encodeURIComponent(id)}`, { method: 'DELETE' });
+  }
+
   private async _json<T>(route: string, read: (value: unknown) => T): Promise<T> {
     const response = await this._request(route);
     try {

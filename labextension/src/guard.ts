@@ -1,6 +1,13 @@
 /** Puts the parts together: model, panel, reports and notices around one application. */
 import type { ILabShell, ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
-import { Dialog, MainAreaWidget, Notification, WidgetTracker } from '@jupyterlab/apputils';
+import {
+  Dialog,
+  MainAreaWidget,
+  Notification,
+  showDialog,
+  showErrorMessage,
+  WidgetTracker
+} from '@jupyterlab/apputils';
 import type { ICommandPalette } from '@jupyterlab/apputils';
 import type { IStatusBar } from '@jupyterlab/statusbar';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -49,7 +56,8 @@ export class Guard {
         if (this._settings.openReportOnDeath && !entry.kernel_alive) {
           this._showReport(entry.id);
         }
-      }
+      },
+      onCounted: () => void this._model.refreshCrashes()
     });
     this._panel = new PanelWidget({
       model: this._model,
@@ -188,6 +196,7 @@ export class Guard {
           return report;
         },
         markdown: reportId => this._api.markdown(reportId),
+        forget: reportId => this._forget(reportId),
         copy: this._copy,
         trans: this._trans
       });
@@ -205,6 +214,36 @@ export class Guard {
     }
     this._notice.dismiss(id);
     shell.activateById(tabId);
+  }
+
+  /** Remove a report for good, after asking, and close its tab. */
+  private async _forget(id: string): Promise<void> {
+    const trans = this._trans;
+    const { button } = await showDialog({
+      title: trans.__('Forget this report?'),
+      body: trans.__(
+        'It is removed from the disk, with all that was recorded. This cannot be undone.'
+      ),
+      buttons: [
+        Dialog.cancelButton({ label: trans.__('Cancel') }),
+        Dialog.warnButton({ label: trans.__('Forget') })
+      ]
+    });
+    if (!button.accept) {
+      return;
+    }
+    try {
+      await this._api.forget(id);
+    } catch (error) {
+      await showErrorMessage(
+        trans.__('The report could not be removed'),
+        error instanceof Error ? error.message : String(error)
+      );
+      return;
+    }
+    this._notice.dismiss(id);
+    this._reports.find(widget => widget.id === reportTabId(id))?.dispose();
+    await this._model.refreshCrashes();
   }
 
   private async _showLastReport(): Promise<void> {

@@ -113,9 +113,20 @@ const history = shape({
 
 const confidence = word('certain', 'likely', 'possible');
 
+/** Deaths without a report of their own, counted: of one kernel in a loop, or of many at once. */
+const group = shape({
+  deaths_count: number,
+  kernels_count: number,
+  kernels_count_is_exact: flag,
+  one_kernel: flag,
+  first_at: text,
+  last_at: text,
+  causes: listOf(shape({ cause: text, short_title: text, confidence, count: number }))
+});
+
 const crashEntryKeys = {
   id: text,
-  kernel_id: text,
+  kernel_id: orNull(text),
   pid: orNull(number),
   kernel_name: orNull(text),
   notebook_path: orNull(text),
@@ -127,7 +138,8 @@ const crashEntryKeys = {
   where: orNull(text),
   died_at: text,
   kernel_alive: flag,
-  unread: flag
+  unread: flag,
+  group: orNull(group)
 };
 
 const crashEntry = shape(crashEntryKeys);
@@ -167,7 +179,9 @@ const death = shape({
   kernel_id: text,
   cause: text,
   confidence,
-  kernel_alive: flag
+  kernel_alive: flag,
+  /** Only where the death was counted, and `id` is that of its group. */
+  deaths_count: orNull(number)
 });
 
 export type Gpus = Checked<typeof gpus>;
@@ -184,6 +198,7 @@ export type Tick = Checked<typeof tick>;
 export type History = Checked<typeof history>;
 export type Confidence = Checked<typeof confidence>;
 export type CrashEntry = Checked<typeof crashEntry>;
+export type Group = Checked<typeof group>;
 export type Evidence = Checked<typeof evidence>;
 export type Report = Checked<typeof report>;
 export type Advice = Report['advice'][number];

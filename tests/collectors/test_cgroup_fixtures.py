@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.cgroup import CgroupCollector, MemoryGroup, memory_groups
+from jupyter_tfguard.collectors.cgroup import CgroupCollector
+from jupyter_tfguard.collectors.memory_group import MemoryGroup, memory_groups
 from jupyter_tfguard.errors import SourceUnavailable
 
 pytestmark = pytest.mark.quick
@@ -26,6 +27,7 @@ def groups(machine: str) -> tuple[MemoryGroup, ...]:
         ("microvm-v1-hybrid", 1, ["/process_api/c7d96d389a14", "/process_api", "/"]),
         ("docker-v1", 1, ["/docker/3f1c9d0e7a52b4c6"]),
         ("container-v2-namespace", 2, ["/"]),
+        ("virtual-machine-v2", 2, ["/service/kernel", "/service", "/"]),
         (
             "batch-node-v1-bind-mount",
             1,
@@ -60,6 +62,7 @@ def test_the_own_group_and_all_visible_ancestors_are_found(
         ("docker-v1", 4 * GIB),
         ("kubernetes-node-v2", 8 * GIB),  # the pod's, two levels below the node's 120 GiB
         ("container-v2-namespace", 2 * GIB),
+        ("virtual-machine-v2", GIB // 16),
         (
             "batch-node-v1-bind-mount",
             32 * GIB,
@@ -105,6 +108,15 @@ def test_v2_counters_tell_whose_limit_it_was() -> None:
     assert own.peak_bytes() is None  # memory.peak came with Linux 5.19
     assert own.limit_bytes() is None
     assert own.reclaimable_bytes() == 100_000_000
+
+
+def test_a_real_kill_is_counted_below_and_its_limit_above() -> None:
+    own, around, root = groups("virtual-machine-v2")
+    assert (own.oom_count(), own.oom_kill_count(), own.failcnt_count()) == (0, 1, 0)
+    assert (around.oom_count(), around.oom_kill_count(), around.failcnt_count()) == (1, 1, 43)
+    assert (own.limit_bytes(), around.limit_bytes(), root.limit_bytes()) == (None, GIB // 16, None)
+    assert own.peak_bytes() == 67_362_816
+    assert own.pids() == (4711,)
 
 
 def test_the_group_at_the_root_of_v2_has_no_numbers() -> None:

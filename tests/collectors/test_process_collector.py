@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from jupyter_tfguard.collectors import process
+from jupyter_tfguard.collectors import process, resident
 from jupyter_tfguard.collectors.process import ProcessCollector, descendants
 from jupyter_tfguard.errors import SourceUnavailable
 
@@ -107,7 +107,7 @@ def test_where_there_is_no_procfs_psutil_answers(
     family: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_procfs = ProcessCollector(family.pid)
-    monkeypatch.setattr(process, "has_procfs", lambda: False)
+    monkeypatch.setattr(resident, "has_procfs", lambda: False)
     by_psutil = ProcessCollector(family.pid)
     there, here = by_procfs.collect(), by_psutil.collect()
     assert abs(there["process.rss_bytes"] - here["process.rss_bytes"]) < 2 * MIB

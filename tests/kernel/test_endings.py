@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from jupyter_tfguard.record.recording import RecordingContents
+from jupyter_tfguard.record.recording import RecordingContents, read_recording
 from tests.kernel.rig import GuardedKernel
 
 Make = Callable[..., GuardedKernel]
@@ -40,11 +40,10 @@ def test_a_restart_is_a_request_too(new_kernel: Make) -> None:
     kernel.client.wait_for_ready(timeout=60)
     ends = []
     for path in kernel.recording_paths():
-        end = path / "end.json"
-        if end.exists():
-            ends.append(path.joinpath("journal.0.jsonl").read_text())
-    assert len(ends) == 1
-    assert '"restart": true' in ends[0]
+        recorded = read_recording(path)
+        if recorded.end is not None:
+            ends.append(requested(recorded))
+    assert ends == [[("shutdown_request", True)]]
 
 
 def test_without_a_watcher_a_shutdown_leaves_nothing(new_kernel: Make) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -13,12 +14,14 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.config import TfGuard
+from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.capture import capture, capture_orphan
 from jupyter_tfguard.postmortem.detect import orphans
-from jupyter_tfguard.record.bundle import BundleStore
+from jupyter_tfguard.record.bundle import BundleStore, stamp
+from jupyter_tfguard.record.claims import claim
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
-from jupyter_tfguard.record.recording import FORMAT, Recording, claim, read_recording
+from jupyter_tfguard.record.recording import FORMAT, Recording, read_recording
 from jupyter_tfguard.report.publish import publish, report_orphans
 
 pytestmark = pytest.mark.quick
@@ -42,6 +45,13 @@ def record(root: Path, identity: ProcessIdentity, **header: Any) -> Recording:
     recording.event("cell_start", execution_count=3, head="password = 'hunter2x'")
     recording.sample(Sample(1, time.monotonic(), time.time(), {"process.rss_bytes": 5e8}))
     return recording
+
+
+def age(folder: Path, seconds: float) -> None:
+    """Make a recording look as if nothing had changed for so long."""
+    long_ago = time.time() - seconds
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (long_ago, long_ago))
 
 
 @pytest.fixture
@@ -85,9 +95,7 @@ def test_a_fresh_death_is_left_to_the_living_watcher(root: Path) -> None:
     recording = record(root, dead_process(), watcher_pid=watcher.pid)
     recording.close()
     assert orphans(root) == []
-    long_ago = time.time() - 60
-    for file in recording.folder.path.iterdir():
-        os.utime(file, (long_ago, long_ago))
+    age(recording.folder.path, 60)
     assert len(orphans(root)) == 1
     watcher.communicate(b"\n")
 
@@ -104,7 +112,16 @@ def test_a_claim_of_a_process_that_died_meanwhile_is_taken_over(root: Path) -> N
     recording.close()
     claimer = dead_process()
     path = recording.folder.path
-    path.rename(path.with_name(f"claimed-{claimer.pid}-{path.name}"))
+    mine = claim(path)
+    assert mine is not None
+    me = ProcessIdentity.of(os.getpid())
+    assert me is not None
+    assert orphans(root) == []  # its claimer lives
+    theirs = mine.name.replace(f"{me.pid}.{me.start_time}.", f"{claimer.pid}.{claimer.start_time}.")
+    mine.rename(mine.with_name(theirs))
+    (orphan,) = orphans(root)
+    # Claimers may die one after the other.
+    orphan.contents.path.rename(mine.with_name(theirs))
     assert len(orphans(root)) == 1
 
 
@@ -134,6 +151,33 @@ def test_secrets_and_escapes_are_gone_from_the_bundle(root: Path) -> None:
     assert "abcdef123456" not in text
     assert "\\u001b" not in text
     assert bundle["kernel"]["stderr_tail"][-1] == "last words"
+
+
+def test_a_bundle_keeps_three_resolutions_of_what_the_kernel_recorded(root: Path) -> None:
+    recording = Recording(root, dead_process(), {}, METRICS)
+    began = time.time() - 5000
+    for number in range(1, 5001):
+        values = {"process.rss_bytes": 1e6 * number}
+        recording.sample(Sample(number, 60_000.0 + number, began + number, values))
+    recording.close()
+    (orphan,) = orphans(root)
+    bundle = json.loads(json.dumps(capture_orphan(orphan)))
+    kernel = bundle["kernel"]
+    assert bundle["format"] == [1, 1]
+    assert len(kernel["samples"]["rows"]) == 1200
+    assert kernel["samples"]["columns"] == ["time", "process.rss_bytes"]
+    for name, count in (("seconds", 900), ("minutes", 83)):
+        table = kernel[name]
+        assert table["columns"] == ["time", "process.rss_bytes.min", "process.rss_bytes.max"]
+        assert len(table["rows"]) == count
+    _, lowest, highest = kernel["minutes"]["rows"][1]
+    assert (lowest, highest) == (pytest.approx(60e6), pytest.approx(119e6))
+    seen = Evidence(bundle)
+    points = seen.timeline("process.rss_bytes")
+    assert points[0].highest == pytest.approx(59e6)
+    assert points[-1].highest == pytest.approx(5000e6)
+    assert [p.time for p in points] == sorted(p.time for p in points)
+    assert max(b.time - a.time for a, b in itertools.pairwise(points)) < 61
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": "x"}', b"\xff" * 100, b"null"])
@@ -169,13 +213,14 @@ def test_the_newest_reports_are_kept_and_the_newest_unread_never_goes(data_folde
     identity = dead_process()
     ids = []
     for count in range(6):
-        bundle = capture(identity=identity)
-        bundle["id"] = f"20991231-00000{count}-{identity.pid}-abcd"
+        bundle = capture(identity=identity, kernel_id=f"k{count}")
+        bundle["id"] = f"{stamp(time.time() - 100 + count)}-{identity.pid}-abcd"
         ids.append(publish(bundle, store, settings)["id"])
     assert store.ids() == sorted(ids, reverse=True)[:3]
     for bundle_id in store.ids()[:2]:
         store.mark(bundle_id, "read")
-    publish(capture(identity=identity), store, TfGuard(bundle_limit_count=1))
+    older = capture(identity=identity) | {"id": f"{stamp(time.time() - 200)}-{identity.pid}-abcd"}
+    publish(older, store, TfGuard(bundle_limit_count=1))
     assert ids[3] in store.ids()  # unread, though two newer ones exist that were read
 
 

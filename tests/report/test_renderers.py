@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.conftest import EXAMPLES, Example, examples
 
 pytestmark = pytest.mark.quick
 
+NATIVE_EXAMPLE = "fires-check-failed-abort.json"
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
     "[click](javascript:alert(1))",
@@ -172,3 +174,61 @@ def test_the_json_has_the_shape_that_the_front_end_is_tested_with(name: str) -> 
         made = {"crashes": [to_entry(bundle, diagnosis) | {"unread": True}]}
     versions_differ = {".versions.keras", ".versions.numpy", ".versions.ipykernel"}
     assert set(missing(shape(sample), shape(made))) - versions_differ == set()
+
+
+def long_cell() -> dict[str, Any]:
+    """A cell that runs for an hour; the server remembers the last seven seconds of it."""
+    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    died = bundle["identity"]["died"]
+    for event in bundle["kernel"]["events"]:
+        event["t"] -= 3600
+    bundle["kernel"]["seconds"] = {
+        "columns": ["time", "process.rss_bytes.min", "process.rss_bytes.max"],
+        "rows": [[died - 7200 + n * 4, 1e9 + n, 1e9 + n + 0.5] for n in range(1795)],
+    }
+    return bundle
+
+
+def test_the_curve_goes_back_to_the_beginning_of_the_cell_and_says_who_saw_what() -> None:
+    bundle = long_cell()
+    report = to_report(bundle, diagnose(bundle))
+    cell = next(e for e in bundle["kernel"]["events"] if e["kind"] == "cell_start")
+    memory = report["memory"]
+    assert cell["t"] - 60 < memory["samples"][0][0] <= cell["t"]
+    assert 300 < len(memory["samples"]) <= 600
+    assert [part["source"] for part in memory["sources"]] == ["kernel", "server"]
+    assert memory["sources"][0]["since"] == pytest.approx(memory["samples"][0][0])
+    assert memory["sources"][0]["until"] < memory["sources"][1]["since"]
+    assert memory["marks"][0]["label"] == "[12]"
+    printed = text.render(report)
+    assert "as the kernel itself recorded it, then as seen by the server" in printed
+
+
+def test_the_curve_of_a_cell_that_had_ended_is_that_of_the_last_minutes() -> None:
+    bundle = long_cell()
+    bundle["kernel"]["events"] = [{"n": 1, "t": 0.0, "m": 0.0, "kind": "cell_end"}]
+    report = to_report(bundle, diagnose(bundle))
+    assert [part["source"] for part in report["memory"]["sources"]] == ["server"]
+    assert "as the kernel itself" not in text.render(report)
+
+
+def test_a_report_of_a_version_that_told_no_sources_is_printed() -> None:
+    bundle = long_cell()
+    report = to_report(bundle, diagnose(bundle))
+    del report["memory"]["sources"]
+    assert "Memory" in text.render(report)
+
+
+def test_native_text_that_was_not_passed_on_is_told_in_every_form() -> None:
+    bundle = Example("", "", EXAMPLES / "tf_check_failed" / NATIVE_EXAMPLE).bundle
+    bundle["kernel"]["header"]["native_text_dropped_bytes"] = 3_435_973_837
+    report = to_report(bundle, diagnose(bundle))
+    for printed in (text.render(report), markdown.render(report), json.dumps(report)):
+        assert "3.20 GiB of native text were not passed on" in printed
+
+
+@pytest.mark.parametrize("forged", [-1, 0, True, "5", None, float("inf"), []])
+def test_a_forged_count_of_native_text_does_no_harm(forged: object) -> None:
+    bundle = Example("", "", EXAMPLES / "tf_check_failed" / NATIVE_EXAMPLE).bundle
+    bundle["kernel"]["header"]["native_text_dropped_bytes"] = forged
+    assert "not passed on" not in text.render(to_report(bundle, diagnose(bundle)))

@@ -66,8 +66,12 @@ class Server:
         answer = await self.fetch("api", "kernels", method="POST", body="{}")
         kernel_id: str = json.loads(answer.body)["id"]
         if wait:
-            await until(lambda: self.is_ready(kernel_id), 60, "a watched kernel")
+            await self.wait_ready(kernel_id)
         return kernel_id
+
+    async def wait_ready(self, kernel_id: str) -> None:
+        """Wait until the kernel is watched and its guard is loaded."""
+        await until(lambda: self.is_ready(kernel_id), 60, "a watched kernel")
 
     async def state(self, kernel_id: str) -> dict[str, Any] | None:
         status = await self.get("status")

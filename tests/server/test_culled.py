@@ -15,7 +15,7 @@ from .conftest import Server, until
 @pytest.fixture
 def jp_server_config(jp_server_config: Config) -> Config:
     return jp_server_config | {
-        "MappingKernelManager": {"cull_idle_timeout": 1, "cull_interval": 1, "cull_connected": True}
+        "MappingKernelManager": {"cull_idle_timeout": 4, "cull_interval": 1, "cull_connected": True}
     }
 
 

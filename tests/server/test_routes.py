@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from tornado.routing import PathMatches, RuleRouter
 from traitlets.config import Config
 
 from jupyter_tfguard.record.bundle import READ, new_bundle_id
+from jupyter_tfguard.record.groups import Death
+from jupyter_tfguard.report.grouped import render_group
 
 from .conftest import Server
 
@@ -80,14 +83,44 @@ async def test_a_report_as_json_and_as_markdown(server: Server) -> None:
 @pytest.mark.parametrize(
     "bundle_id", ["20200101-000000-1-abcd", "nonsense", "%s%n", "..%2f..%2fetc"]
 )
-@pytest.mark.parametrize("what", ["", "markdown", "read"])
+@pytest.mark.parametrize("what", ["", "markdown", "read", "DELETE"])
 async def test_an_unknown_id_is_a_sentence(server: Server, bundle_id: str, what: str) -> None:
     kwargs: dict[str, Any] = {"method": "POST", "body": ""} if what == "read" else {}
+    if what == "DELETE":
+        what, kwargs = "", {"method": "DELETE"}
     path = ["tfguard", "api", "crashes", bundle_id, *([what] if what else [])]
     response = await refused(server.fetch(*path, **kwargs))
     assert response.code == 404
     if bundle_id != "..%2f..%2fetc":
         assert "There is no report with the id" in json.loads(response.body)["message"]
+
+
+async def test_a_report_that_is_forgotten_is_gone(server: Server, data_folder: Path) -> None:
+    kept, forgotten = keep(server), keep(server, 2.0)
+    answer = await server.fetch("tfguard", "api", "crashes", forgotten, method="DELETE")
+    assert (answer.code, answer.body) == (204, b"")
+    assert [c["id"] for c in (await server.get("crashes"))["crashes"]] == [kept]
+    again = await refused(server.fetch("tfguard", "api", "crashes", forgotten, method="DELETE"))
+    assert again.code == 404
+    assert not [path for path in (data_folder / "bundles").rglob("*") if forgotten in str(path)]
+
+
+async def test_a_group_is_read_and_forgotten_like_a_report(server: Server) -> None:
+    store = server.app.web_app.settings["tfguard_service"].store
+    death = Death(
+        "k", "python3", "a.ipynb", "segfault_native", "certain", "Segmentation fault", 1e9
+    )
+    group = store.groups.count([death, death], render_group, one_kernel=True, limit_count=50)
+    [entry] = (await server.get("crashes"))["crashes"]
+    assert (entry["id"], entry["group"]["deaths_count"], entry["unread"]) == (group.id, 2, True)
+    report = await server.get("crashes", group.id)
+    assert report["title"] == entry["title"]
+    path = ("tfguard", "api", "crashes", group.id)
+    assert b"2 more times" in (await server.fetch(*path, "markdown")).body.replace(b"\\", b"")
+    assert (await server.fetch(*path, "read", method="POST", body="")).code == 204
+    assert (await server.get("crashes"))["crashes"][0]["unread"] is False
+    assert (await server.fetch(*path, method="DELETE")).code == 204
+    assert (await server.get("crashes"))["crashes"] == []
 
 
 async def test_a_damaged_report_is_a_sentence(server: Server) -> None:
@@ -111,7 +144,7 @@ def routes(server: Server) -> list[tuple[str, str]]:
         for method in ("get", "post", "put", "patch", "delete"):
             if method in vars(rule.target):
                 found.append((method.upper(), path))
-    assert len(found) == 6
+    assert len(found) == 7
     return found
 
 
@@ -127,7 +160,7 @@ async def test_the_walk_finds_every_route(server: Server) -> None:
     paths = [path.removeprefix("tfguard/api/") for _, path in routes(server)]
     bundle = "crashes/20200101-000000-1-abcd"
     assert sorted(paths) == sorted(
-        ["status", "crashes", bundle, f"{bundle}/markdown", f"{bundle}/read", "stream"]
+        ["status", "crashes", bundle, bundle, f"{bundle}/markdown", f"{bundle}/read", "stream"]
     )
 
 
@@ -136,7 +169,7 @@ async def test_no_route_is_open_without_the_token(server: Server, headers: dict[
     # The permissive default of Jupyter Server: a handler without a decorator would answer.
     assert server.app.allow_unauthenticated_access is True
     for method, path in routes(server):
-        body = {} if method == "GET" else {"body": ""}
+        body = {} if method in ("GET", "DELETE") else {"body": ""}
         response = await refused(
             server.fetch(*path.split("/"), method=method, headers=headers, **body)
         )
@@ -159,7 +192,7 @@ class TestAuthorizer:
     async def test_no_route_is_open_to_a_user_who_may_not(self, server: Server) -> None:
         await server.fetch("api", "kernels")  # others go on
         for method, path in routes(server):
-            body = {} if method == "GET" else {"body": ""}
+            body = {} if method in ("GET", "DELETE") else {"body": ""}
             response = await refused(server.fetch(*path.split("/"), method=method, **body))
             assert response.code == 403, (method, path, response.code)
 

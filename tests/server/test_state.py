@@ -12,8 +12,8 @@ import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
 from jupyter_tfguard.server.state import KernelView, history, kernel_state, other_kernel
-from jupyter_tfguard.watch.counters import GroupReader
 from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.shared_group import SharedGroups
 from jupyter_tfguard.watch.witness import Kernel, Witness
 
 pytestmark = pytest.mark.quick
@@ -23,9 +23,9 @@ SAMPLES = Path(__file__).parents[1] / "wire"
 
 @pytest.fixture
 def witness() -> Iterator[Witness]:
-    found = Witness(os.getpid(), Kernel("k", "python3"))
+    found = Witness(os.getpid(), Kernel("k", "python3"), SharedGroups())
     host = HostCollector()
-    assert found.sample(host.collect(), GroupReader())
+    assert found.sample(1, host.collect())
     host.close()
     yield found
     found.close()
@@ -91,15 +91,13 @@ def test_the_path_of_the_header_helps_where_there_is_no_session(witness: Witness
 
 def test_old_numbers_are_unknown_and_not_repeated(witness: Witness) -> None:
     assert state(witness)["host"]["rss_bytes"] > 10 << 20
-    sample = witness.latest
-    assert sample is not None
-    object.__setattr__(sample, "monotonic", sample.monotonic - 6)
+    assert witness._last is not None
+    sequence, moment, when, rss = witness._last
+    witness._last = (sequence, moment - 6, when, rss)
     assert set(state(witness)["host"].values()) == {None}
 
 
 def test_the_use_of_a_group_leaves_out_the_file_cache(witness: Witness) -> None:
-    sample = witness.latest
-    assert sample is not None
     values = {
         "cgroup.limit_bytes": 8e9,
         "cgroup.used_bytes": 7e9,
@@ -107,7 +105,7 @@ def test_the_use_of_a_group_leaves_out_the_file_cache(witness: Witness) -> None:
         "host.total_bytes": 64e9,
         "host.available_bytes": 50e9,
     }
-    object.__setattr__(sample, "values", values)
+    witness._shared = values
     assert state(witness)["host"]["limit"] == {
         "bytes": 8_000_000_000,
         "name": "container limit",

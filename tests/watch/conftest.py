@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.cgroup import MemoryGroup, memory_groups
+from jupyter_tfguard.collectors.memory_group import MemoryGroup, memory_groups
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.watcher import Watcher

@@ -1,55 +1,107 @@
-"""The memory that a watcher spends on one kernel is fixed."""
+"""The memory that a watcher spends on one kernel is bounded, and small for an idle one."""
 
 from __future__ import annotations
 
+import math
+import random
+import time
+
 import pytest
 
-from jupyter_tfguard.watch.history import CHART_LIMIT, COLUMNS, ROW_LIMIT, History, Rows
+from jupyter_tfguard.watch.history import (
+    CHART_LIMIT,
+    COLUMNS,
+    ROW_LIMIT,
+    ROW_SECONDS,
+    History,
+    Rows,
+)
 
 pytestmark = pytest.mark.quick
 
 
+def values_of(rows: Rows) -> list[tuple[float | None, ...]]:
+    return [row[1:] for row in rows.read()]
+
+
 def test_the_oldest_rows_are_overwritten() -> None:
-    rows = Rows(1, 3)
+    rows = Rows(1, 3, 1e9)
     for number in range(5):
         rows.add(float(number), [number * 10.0])
-    assert rows.read() == [(2.0, 20.0), (3.0, 30.0), (4.0, 40.0)]
+    assert values_of(rows) == [(20.0,), (30.0,), (40.0,)]
+
+
+def test_rows_that_are_too_old_go() -> None:
+    rows = Rows(1, 100, 10.0)
+    for moment in (0.0, 5.0, 9.0, 15.5):
+        rows.add(moment, [moment])
+    assert values_of(rows) == [(9.0,), (15.5,)]
 
 
 def test_unknown_stays_unknown() -> None:
-    rows = Rows(2, 3)
-    rows.add(1.0, [None, 0.0])
-    assert rows.read() == [(1.0, None, 0.0)]
+    rows = Rows(2, 3, 1e9)
+    rows.add(1.0, [math.nan, 0.0])
+    assert values_of(rows) == [(None, 0.0)]
 
 
 def test_sizes_stay_exact_enough() -> None:
-    rows = Rows(1, 2)
+    rows = Rows(1, 2, 1e9)
     rows.add(1.0, [8_123_456_789.0])
-    [(_, value)] = rows.read()
+    [(value,)] = values_of(rows)
     assert value == pytest.approx(8_123_456_789, abs=512)
 
 
-def test_a_day_takes_at_most_64_kib() -> None:
+def test_times_are_those_of_the_wall_clock() -> None:
+    rows = Rows(1, 2, 1e9)
+    before = time.time()
+    rows.add(time.monotonic(), [1.0])
+    [(when, _)] = rows.read()
+    assert when is not None
+    assert before - 0.1 <= when <= time.time() + 0.1
+
+
+def test_growing_and_shrinking_loses_no_row() -> None:
+    random_ = random.Random(4)
+    rows = Rows(1, 500, 50.0)
+    kept: list[float] = []
+    moment = 0.0
+    for _ in range(20_000):
+        moment += random_.choice((0.05, 0.1, 1.0, 30.0)) if random_.random() < 0.02 else 0.1
+        rows.add(moment, [moment])
+        kept = [*[m for m in kept if m >= moment - 50.0][-499:], moment]
+        assert len(rows) == len(kept)
+    assert [v for (v,) in values_of(rows)] == pytest.approx(kept)
+
+
+def full(history: History, hertz: float, seconds: float, start: float = 0.0) -> float:
+    sample = (1.0,) * len(COLUMNS)
+    for tick in range(int(seconds * hertz)):
+        if history.add(start + tick / hertz, sample):
+            history.add_to_chart(start + tick / hertz, 1.0, 5.0)
+    return start + seconds
+
+
+def test_a_busy_day_takes_at_most_64_kib() -> None:
     history = History()
-    values = dict.fromkeys(COLUMNS, 1.0)
-    for tick in range(20_000):
-        history.add(tick / 10, values, 5.0)
-    assert len(history.rows.read()) == ROW_LIMIT
-    assert len(history.chart.read()) == CHART_LIMIT
-    assert history.rows.size_bytes + history.chart.size_bytes <= 64 * 1024
+    full(history, 10, 2000)
+    assert len(history.rows) == ROW_LIMIT
+    assert len(history.chart) == CHART_LIMIT
+    assert history.size_bytes <= 64 * 1024
 
 
-def test_the_chart_gets_one_row_a_second() -> None:
+def test_an_idle_kernel_keeps_two_minutes_and_takes_little() -> None:
+    history = History()
+    now = full(history, 10, 2000)
+    full(history, 1, 2000, start=now)
+    assert ROW_SECONDS <= len(history.rows) <= ROW_SECONDS + 1
+    assert history.size_bytes <= 24 * 1024
+
+
+def test_the_chart_gets_a_row_every_two_seconds() -> None:
     history = History()
     for tick in range(100):
-        history.add(1000 + tick / 10, {"process.rss_bytes": 7.0}, None)
-    chart = history.chart.read()
-    assert len(chart) == 10
-    assert chart[0] == (1000.0, 7.0, None)
-
-
-def test_a_clock_set_back_does_not_stop_the_chart() -> None:
-    history = History()
-    history.add(5000.0, {}, None)
-    history.add(1000.0, {}, None)
-    assert len(history.chart.read()) == 2
+        if history.add(1000 + tick / 10, (7.0,) * len(COLUMNS)):
+            history.add_to_chart(1000 + tick / 10, 7.0, None)
+    chart = values_of(history.chart)
+    assert len(chart) == 5
+    assert chart[0] == (7.0, None)

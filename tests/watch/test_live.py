@@ -13,8 +13,7 @@ import pytest
 
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.journal import FILE_LIMIT_BYTES
-from jupyter_tfguard.record.recording import Recording
+from jupyter_tfguard.record.recording import EVENTS_CAPACITY, Recording
 from jupyter_tfguard.watch import live
 from jupyter_tfguard.watch.live import Live, LiveReader, training_state
 
@@ -83,38 +82,38 @@ def test_header_progress_and_marks_follow(recording: Recording, reader: LiveRead
     assert second.training["epoch"] == 3
 
 
-def test_a_journal_that_takes_turns_is_followed(recording: Recording, reader: LiveReader) -> None:
-    line = 2000
-    for number in range(3 * FILE_LIMIT_BYTES // line):
-        recording.event("cell_start", execution_count=number, head="x" * (line - 200))
-        if number % 10 == 0:
+@pytest.mark.parametrize("every", [1, 10, EVENTS_CAPACITY, 10_000])
+def test_a_journal_that_goes_round_is_followed(
+    recording: Recording, reader: LiveReader, every: int
+) -> None:
+    last = 3 * EVENTS_CAPACITY
+    for number in range(1, last + 1):
+        recording.event("cell_start", execution_count=number, head="x" * (number % 1200))
+        if number % every == 0:
             reader.read()
     labels = [mark["label"] for mark in reader.read().marks]
-    last = 3 * FILE_LIMIT_BYTES // line - 1
     assert labels == [f"[{n}]" for n in range(last - 19, last + 1)]
 
 
-def test_a_line_written_in_two_halves_is_one_event(
+def test_old_marks_leave(
+    recording: Recording, reader: LiveReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording.event("cell_start", execution_count=1)
+    assert len(reader.read().marks) == 1
+    now = time.time()
+    monkeypatch.setattr(live.time, "time", lambda: now + 700)
+    assert reader.read().marks == ()
+
+
+def test_progress_stays_while_nothing_new_is_written(
     recording: Recording, reader: LiveReader
 ) -> None:
-    path = recording.folder.path / "journal.0.jsonl"
-    line = json.dumps(
-        {"n": 1, "t": time.time(), "m": 1.0, "kind": "cell_start", "execution_count": 5}
-    )
-    with path.open("a") as journal:
-        journal.write(line[:20])
-        journal.flush()
-        assert reader.read().marks == ()
-        journal.write(line[20:] + "\n")
-        journal.flush()
-    assert [mark["label"] for mark in reader.read().marks] == ["[5]"]
-
-
-def test_old_marks_leave(recording: Recording, reader: LiveReader) -> None:
-    path = recording.folder.path / "journal.0.jsonl"
-    old = {"n": 1, "t": time.time() - 700, "m": 1.0, "kind": "cell_start", "execution_count": 5}
-    path.write_text(json.dumps(old) + "\n")
-    assert reader.read().marks == ()
+    for step in (1, 2, 3):
+        recording.set_progress(PROGRESS | {"step": step})
+        training = reader.read().training
+        assert training is not None
+        assert training["step"] == step
+        assert reader.read().training == training
 
 
 def test_it_is_read_at_most_twice_a_second(recording: Recording) -> None:
@@ -154,7 +153,7 @@ def test_a_forged_progress_gives_only_typed_and_bounded_values(forged: dict[str,
     assert len(text) < 3000
 
 
-@pytest.mark.parametrize("name", ["header.json", "journal.0.jsonl", "progress.slot"])
+@pytest.mark.parametrize("name", ["header.json", "events.ring", "progress.ring"])
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff\x00" * 4000, b"[" * 50_000, b"null\n" * 10])
 def test_a_damaged_file_is_no_error(
     recording: Recording, reader: LiveReader, name: str, content: bytes

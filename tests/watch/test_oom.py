@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jupyter_tfguard.collectors.cgroup import MemoryGroup
+from jupyter_tfguard.collectors.memory_group import MemoryGroup
 
 from .conftest import MIB, Start, Watch, enter, until
 
@@ -45,7 +45,7 @@ Limited = Callable[[int], MemoryGroup]
 @pytest.fixture(params=["with the kernel log", "without the kernel log"])
 def log(request: pytest.FixtureRequest, watch: Watch) -> None:
     """Most users may not read the kernel's log."""
-    reader = watch.watcher._log
+    reader = watch.watcher._deaths.log
     if request.param == "without the kernel log":
         reader._give_up("not permitted")
     elif reader.reason is not None:

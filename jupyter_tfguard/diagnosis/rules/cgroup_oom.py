@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...limits import CONTAINER_LIMIT
 from ...units import human_bytes
-from ..ending import exit_fact
+from ..ending import exit_fact, starter_facts
 from ..evidence import Evidence, Group
 from ..finding import Confidence, Fact, Finding, Source
 from ..memory import (
@@ -36,7 +36,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     kills = own.rise("oom_kill_count") if own else None
     limited = _limit_that_was_hit(seen)
     by_log = log is not None and log.by_limit is True
-    if log is not None and log.by_limit is False:
+    if (log is not None and log.by_limit is False) or seen.oom_log_of_others is not None:
         return None
     if not by_log and not (kills and limited):
         return None
@@ -52,6 +52,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     victim_known = by_log or alone == []
     if kills and not by_log and alone == []:
         because.append(Fact(Source.SERVER, "No other process of the group ended at that time"))
+    because += starter_facts(seen)
     because += [fact for fact in (peak_fact(seen), growth_fact(seen)) if fact]
     against: tuple[Fact, ...] = ()
     if near_limit(seen) is False:
@@ -59,7 +60,9 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
             "The memory in use was never seen near the limit; it may have risen between two samples"
         )
         against = (Fact(Source.SERVER, text),)
-    certain = seen.exit_was_seen and (by_log or (bool(kills) and victim_known))
+    # A v1 group counts only that it was full; what the kernel itself said of its memory makes nothing certain.
+    limit_seen = _limit_that_was_hit(seen, claimed=False) is not None
+    certain = seen.exit_was_seen and (by_log or (bool(kills) and limit_seen and victim_known))
     size = f" ({human_bytes(limit)})" if limit else ""
     return Finding(
         Confidence.CERTAIN if certain else Confidence.LIKELY,
@@ -72,13 +75,15 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     )
 
 
-def _limit_that_was_hit(seen: Evidence) -> Group | None:
+def _limit_that_was_hit(seen: Evidence, *, claimed: bool = True) -> Group | None:
     """The group whose limit was the reason.
 
     v2 says so. v1 says only that the limit was hit, so the use must have been near it, and the machine not short itself.
+    `claimed`: whether the kernel's own word on that counts, as in :func:`~..memory.reached_bytes`.
     """
     for group in seen.groups:
-        sure = group.version == 2 or (near_limit(seen) and not host_was_short(seen))
+        near = near_limit(seen, claimed=claimed)
+        sure = group.version == 2 or (near and not host_was_short(seen))
         if group.hit_limit and sure:
             return group
     return None
@@ -86,7 +91,9 @@ def _limit_that_was_hit(seen: Evidence) -> Group | None:
 
 def _counter_fact(seen: Evidence, kills: int, limited: Group | None) -> Fact:
     hits = limited.rise("failcnt_count") if limited else None
-    text = f"Its memory cgroup counted {kills} OOM kill{'s' if kills > 1 else ''}"
+    text = "Its memory cgroup counted 1 OOM kill"
+    if kills > 1:  # where a whole group is killed, one victim is counted twice
+        text = f"Its memory cgroup counted OOM kills (up by {kills})"
     if hits:
         text += f" and {hits:,} limit hit{'s' if hits > 1 else ''}"
     elif limited is not None and limited.was_full:

@@ -30,7 +30,7 @@ def host_oom(seen: Evidence) -> Finding | None:
     if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
         return None
     log = seen.oom_log_of_kernel
-    if log is not None and log.by_limit:
+    if (log is not None and log.by_limit) or seen.oom_log_of_others is not None:
         return None
     total, available = seen.host("host_total_bytes"), lowest_available(seen)
     short = host_was_short(seen)

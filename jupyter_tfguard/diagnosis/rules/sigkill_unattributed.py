@@ -23,7 +23,10 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
     elif seen.host_oom_kill_rise == 0:
         because.append(Fact(Source.SERVER, "The operating system counted no kill for memory"))
     if seen.system_log_readable and seen.oom_log_of_kernel is None:
-        because.append(Fact(Source.SYSTEM_LOG, "It names no kill of this process"))
+        other = seen.oom_log_of_others
+        text = "It names no kill of this process"
+        text += f", but one of process {other.pid}" if other is not None else ""
+        because.append(Fact(Source.SYSTEM_LOG, text))
     peak = peak_fact(seen)
     if peak is not None:
         because.append(peak)

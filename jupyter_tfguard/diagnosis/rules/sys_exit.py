@@ -18,7 +18,8 @@ def sys_exit(seen: Evidence) -> Finding | None:
     if quit_by_code:
         mark = Fact(Source.KERNEL, "The code in the notebook asked for it: quit() or exit()")
         return Finding(
-            Confidence.CERTAIN if code is not None else Confidence.LIKELY,
+            # quit() is the kernel's own word; an exit code of 0 that was seen bears it out.
+            Confidence.CERTAIN if code == 0 else Confidence.LIKELY,
             title="The code in the notebook ended the kernel: quit() or exit() was called.",
             short_title="Ended by quit() or exit()",
             because=(mark, *((exit_fact(seen),) if code is not None else ())),

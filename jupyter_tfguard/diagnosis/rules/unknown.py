@@ -14,6 +14,8 @@ def unknown(seen: Evidence) -> Finding | None:
     signal = seen.exit_signal
     if signal is not None:
         title = f"The kernel was ended by {signal}, and nothing says why."
+    elif seen.only_silent:
+        title = "The kernel has been silent for minutes, on a machine that cannot be asked."
     elif seen.parent_gone:
         title = "The kernel ended together with the program that had started it, or after it."
     else:

@@ -20,6 +20,8 @@ vi.mock('../chart/timeChart', () => ({
 const write = vi.fn<(text: string) => Promise<void>>().mockResolvedValue(undefined);
 const copy = { label: 'Copy', done: 'Copied', failed: 'Not copied', write };
 
+const onForget = vi.fn();
+
 function draw(change: (report: ReturnType<typeof sample>) => void = () => undefined): IRendered {
   const raw = sample('report');
   change(raw);
@@ -28,6 +30,7 @@ function draw(change: (report: ReturnType<typeof sample>) => void = () => undefi
       report={readReport(raw)}
       copy={copy}
       markdown={async () => '# Kernel report'}
+      onForget={onForget}
       trans={trans}
     />
   );
@@ -152,5 +155,16 @@ describe('Report', () => {
     });
     expect(node.querySelector('img, script')).toBeNull();
     expect(text.split(evil)).toHaveLength(21);
+  });
+
+  it('reads a group of deaths like any report, and can be forgotten', async () => {
+    const group = sample('crashes').crashes[4];
+    const drawn = draw(report => Object.assign(report, group, { memory: null, activity: [] }));
+    expect(drawn.text).toContain('This kernel died 995 more times');
+    const button = [...drawn.node.querySelectorAll('button')].find(
+      ({ textContent }) => textContent === 'Forget…'
+    );
+    button?.click();
+    expect(onForget).toHaveBeenCalledTimes(1);
   });
 });

@@ -35,7 +35,7 @@ describe('GuardApi', () => {
 
   it('asks below the base URL', async () => {
     answer(sample('crashes'));
-    expect(await api.crashes()).toHaveLength(4);
+    expect(await api.crashes()).toHaveLength(6);
     expect(server.makeRequest.mock.calls[0]?.[0]).toBe(
       'http://127.0.0.1:8888/user/ann/tfguard/api/crashes'
     );
@@ -53,6 +53,14 @@ describe('GuardApi', () => {
     server.makeRequest.mockResolvedValue(new Response(null, { status: 204 }));
     await api.markRead('a');
     expect(server.makeRequest.mock.calls[1]?.[1]).toEqual({ method: 'POST' });
+  });
+
+  it('forgets by DELETE', async () => {
+    server.makeRequest.mockResolvedValue(new Response(null, { status: 204 }));
+    await api.forget('a/b');
+    const [url, init] = server.makeRequest.mock.calls[0];
+    expect(url).toContain('/crashes/a%2Fb');
+    expect(init).toEqual({ method: 'DELETE' });
   });
 
   it('tells what is absent, with the words of the server', async () => {

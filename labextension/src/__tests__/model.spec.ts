@@ -106,7 +106,7 @@ describe('GuardModel', () => {
     await model.start();
     expect(model.server).toBe('ok');
     expect(stream.isStarted).toBe(true);
-    expect(model.crashes).toHaveLength(4);
+    expect(model.crashes).toHaveLength(6);
     expect(model.kernel?.host.rss_bytes).toBe(6335076762);
   });
 

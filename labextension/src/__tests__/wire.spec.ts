@@ -12,9 +12,22 @@ describe('wire', () => {
       true,
       false
     ]);
-    expect(readCrashes(sample('crashes'))).toHaveLength(4);
+    expect(readCrashes(sample('crashes'))).toHaveLength(6);
     expect(readReport(sample('report')).memory?.samples).toHaveLength(241);
     expect(readDeath(sample('event')).cause).toBe('cgroup_oom');
+  });
+
+  it('reads what was counted: deaths of one kernel, deaths of many, and their events', () => {
+    const groups = readCrashes(sample('crashes')).map(({ group }) => group?.deaths_count ?? null);
+    expect(groups).toEqual([null, null, null, null, 995, 950]);
+    expect(readDeath(sample('event')).deaths_count).toBeNull();
+    expect(readDeath({ ...sample('event'), deaths_count: 7 }).deaths_count).toBe(7);
+  });
+
+  it('reads a death of a kernel without an id, which files alone tell of', () => {
+    const crashes = sample('crashes');
+    crashes.crashes[0].kernel_id = null;
+    expect(readCrashes(crashes)[0]?.kernel_id).toBeNull();
   });
 
   it('reads both kinds of stream message', () => {

@@ -3,7 +3,7 @@ import * as React from 'react';
 import { Section } from '../parts/Section';
 import { fileName } from '../units';
 import { dayAndTime } from '../when';
-import type { CrashEntry } from '../wire';
+import type { CrashEntry, Group } from '../wire';
 import type { Trans } from '../words';
 
 const SHOWN_AT_FIRST = 8;
@@ -32,6 +32,9 @@ export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
               <span className="jp-TfGuard-row">
                 <span className="jp-TfGuard-Death-title">
                   {entry.short_title}
+                  {entry.group !== null && (
+                    <span className="jp-TfGuard-hidden">{trans.__(', counted together')}</span>
+                  )}
                   {entry.unread && (
                     <span className="jp-TfGuard-hidden">{trans.__(', not read yet')}</span>
                   )}
@@ -41,7 +44,7 @@ export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
                 </span>
               </span>
               <span className="jp-TfGuard-quiet jp-TfGuard-small jp-TfGuard-name">
-                {placeOf(entry, trans)}
+                {placeOf(entry, now, trans)}
               </span>
             </button>
           </li>
@@ -66,10 +69,19 @@ export namespace PastDeaths {
   }
 }
 
-function placeOf(entry: CrashEntry, trans: Trans): string {
+function placeOf(entry: CrashEntry, now: number, trans: Trans): string {
+  const { group } = entry;
   return [
     ...(entry.notebook_path === null ? [] : [fileName(entry.notebook_path)]),
-    ...(entry.where === null ? [] : [entry.where]),
+    ...(group === null || group.one_kernel ? [] : [kernelsOf(group, trans)]),
+    ...(entry.where === null || group !== null ? [] : [entry.where]),
+    ...(group === null ? [] : [trans.__('since %1', dayAndTime(group.first_at, now, trans))]),
     ...(entry.kernel_alive ? [trans.__('the kernel lives on')] : [])
   ].join(' · ');
+}
+
+function kernelsOf(group: Group, trans: Trans): string {
+  return group.kernels_count_is_exact
+    ? trans._n('%1 kernel', '%1 kernels', group.kernels_count)
+    : trans.__('at least %1 kernels', group.kernels_count);
 }

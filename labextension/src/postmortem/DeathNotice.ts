@@ -19,6 +19,16 @@ const NAME_LENGTH = 40;
 /** JupyterLab's dialog follows a death within the restarter's pause, three seconds by default. */
 const JUST_NOW_MS = 15_000;
 
+/** A kernel in a crash loop, and kernels that die by the hundred, have one notice in this time. */
+const COUNTED_NOTICE_MS = 60_000;
+
+/** While such deaths come in, the panel is brought up to date this often. */
+const COUNTED_REFRESH_MS = 2_000;
+
+/** More notices than this within `BURST_MS` become one that counts the others. */
+const BURST_LIMIT = 5;
+const BURST_MS = 60_000;
+
 /** What a user sees of a death outside of panel and report. */
 export interface INotifier {
   /** Show it until it is dismissed; returns what takes it away. */
@@ -45,7 +55,9 @@ export class DeathNotice {
       console.warn('jupyter-tfguard: a death event could not be read.', error);
       return;
     }
-    if (!this._told.has(death.id)) {
+    if (death.deaths_count !== null) {
+      await this._tellCounted(death);
+    } else if (!this._told.has(death.id)) {
       this._told.add(death.id);
       await this._tell(death);
     }
@@ -60,6 +72,9 @@ export class DeathNotice {
     }
     for (const entry of fresh) {
       this._told.add(entry.id);
+      if (entry.group !== null) {
+        this._counted.set(entry.id, { entry, at: Date.now() });
+      }
     }
     this._announce(newest, fresh.length - 1);
     for (const entry of fresh.reverse()) {
@@ -84,7 +99,7 @@ export class DeathNotice {
     const entry = await this._entryOf(death);
     if (entry === null) {
       const { trans } = this._options;
-      this._show('error', trans.__('A kernel died. Its report cannot be read yet.'), death.id);
+      this._notify('error', trans.__('A kernel died. Its report cannot be read yet.'), death.id);
       return;
     }
     this._announce(entry, 0);
@@ -92,8 +107,33 @@ export class DeathNotice {
     this._options.onDeath(entry);
   }
 
+  /** A death without a report of its own: one notice a minute tells of its group. */
+  private async _tellCounted(death: Death): Promise<void> {
+    this._told.add(death.id);
+    const known = this._counted.get(death.id);
+    if (known !== undefined && Date.now() - known.at < COUNTED_NOTICE_MS) {
+      if (known.entry !== null) {
+        this._hear(known.entry);
+      }
+      this._refresh ??= setTimeout(() => {
+        this._refresh = null;
+        this._options.onCounted();
+      }, COUNTED_REFRESH_MS);
+      return;
+    }
+    const news = { entry: known?.entry ?? null, at: Date.now() };
+    this._counted.set(death.id, news);
+    const entry = await this._entryOf(death);
+    if (entry !== null) {
+      news.entry = entry;
+      this._announce(entry, 0);
+      this._hear(entry);
+    }
+    this._options.onCounted();
+  }
+
   private _hear(entry: CrashEntry): void {
-    if (!entry.kernel_alive) {
+    if (!entry.kernel_alive && entry.kernel_id !== null) {
       this._heard.set(entry.kernel_id, { entry, at: Date.now() });
     }
     this._found.emit(entry);
@@ -112,6 +152,40 @@ export class DeathNotice {
   }
 
   private _announce(entry: CrashEntry, others: number): void {
+    // A kernel that dies again and again has one notification, its last.
+    const whose = entry.kernel_id ?? entry.id;
+    const old = this._lastOf.get(whose);
+    if (old !== undefined) {
+      this.dismiss(old);
+    }
+    this._lastOf.set(whose, entry.id);
+    const isOneMore = others === 0 && old === undefined && this._isBurst();
+    this._show(entry, isOneMore ? this._joinBurst(entry) : others);
+  }
+
+  /** Whether so many kernels died just now that one more notice would only be in the way. */
+  private _isBurst(): boolean {
+    const now = Date.now();
+    this._notices = this._notices.filter(at => now - at < BURST_MS);
+    this._notices.push(now);
+    if (this._notices.length <= BURST_LIMIT) {
+      this._burst = null;
+      return false;
+    }
+    return true;
+  }
+
+  /** All deaths of a burst have one notification; returns how many others it is to tell of. */
+  private _joinBurst(entry: CrashEntry): number {
+    const before = this._burst;
+    if (before !== null) {
+      this.dismiss(before.id);
+    }
+    this._burst = { id: entry.id, others: before === null ? 0 : before.others + 1 };
+    return this._burst.others;
+  }
+
+  private _show(entry: CrashEntry, others: number): void {
     const { trans } = this._options;
     const sentence = sentenceOf(entry, trans);
     const message =
@@ -123,16 +197,10 @@ export class DeathNotice {
             others,
             sentence
           );
-    // A kernel that dies again and again has one notification, its last.
-    const old = this._lastOf.get(entry.kernel_id);
-    if (old !== undefined) {
-      this.dismiss(old);
-    }
-    this._lastOf.set(entry.kernel_id, entry.id);
-    this._show(entry.kernel_alive ? 'warning' : 'error', message, entry.id);
+    this._notify(entry.kernel_alive ? 'warning' : 'error', message, entry.id);
   }
 
-  private _show(kind: 'error' | 'warning', message: string, reportId: string): void {
+  private _notify(kind: 'error' | 'warning', message: string, reportId: string): void {
     this._shown.set(reportId, this._options.notifier.show(kind, message, reportId));
   }
 
@@ -141,6 +209,12 @@ export class DeathNotice {
   /** By kernel id, on this page's clock: the server's may differ. */
   private readonly _heard = new Map<string, { entry: CrashEntry; at: number }>();
   private readonly _lastOf = new Map<string, string>();
+  /** Groups by id: as last read, and when last told of. */
+  private readonly _counted = new Map<string, { entry: CrashEntry | null; at: number }>();
+  private _refresh: ReturnType<typeof setTimeout> | null = null;
+  /** When notices were shown, in the last `BURST_MS`. */
+  private _notices: number[] = [];
+  private _burst: { id: string; others: number } | null = null;
   private readonly _shown = new Map<string, () => void>();
 }
 
@@ -150,6 +224,8 @@ export namespace DeathNotice {
     readonly notifier: INotifier;
     /** A kernel died just now, and this is why. */
     readonly onDeath: (entry: CrashEntry) => void;
+    /** Deaths were counted in the list, without reports of their own. */
+    readonly onCounted: () => void;
     readonly trans: Trans;
   }
 }
@@ -163,6 +239,11 @@ function sentenceOf(entry: CrashEntry, trans: Trans): string {
     return name === ''
       ? trans.__('%1. The kernel lives on.', entry.short_title)
       : trans.__('%1: %2. The kernel lives on.', name, entry.short_title);
+  }
+  if (entry.group !== null) {
+    return name === ''
+      ? trans.__('Kernels died: %1.', entry.short_title)
+      : trans.__('The kernel of %1 died again and again: %2.', name, entry.short_title);
   }
   return name === ''
     ? trans.__('A kernel died: %1.', entry.short_title)

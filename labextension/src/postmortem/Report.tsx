@@ -16,7 +16,7 @@ import { Arrays, LastWords, WhatIsLeft } from './Remains';
 
 /** Why a kernel died. The sentence first, then what to do, then how we know. */
 export function Report(props: Report.IProps): React.JSX.Element {
-  const { report, copy, markdown, trans } = props;
+  const { report, copy, markdown, onForget, trans } = props;
   return (
     <article className="jp-TfGuard-Report" data-report-id={report.id}>
       <div className="jp-TfGuard-quiet jp-TfGuard-small">{origin(report, trans)}</div>
@@ -45,7 +45,12 @@ export function Report(props: Report.IProps): React.JSX.Element {
       <LastWords name="Stack" title={trans.__('Python stack')} lines={report.python_stack} />
       <footer className="jp-TfGuard-row">
         <span className="jp-TfGuard-quiet jp-TfGuard-small">{versionsText(report)}</span>
-        <CopyButton copy={copy} label={trans.__('Copy as Markdown')} text={markdown} />
+        <span className="jp-TfGuard-buttons">
+          <CopyButton copy={copy} label={trans.__('Copy as Markdown')} text={markdown} />
+          <button type="button" className="jp-TfGuard-button" onClick={onForget}>
+            {trans.__('Forget…')}
+          </button>
+        </span>
       </footer>
     </article>
   );
@@ -57,6 +62,8 @@ export namespace Report {
     readonly copy: CodeBlock.ICopy;
     /** Fetches the report as Markdown. */
     readonly markdown: () => Promise<string>;
+    /** The user wants the report gone; asks before. */
+    readonly onForget: () => void;
     readonly trans: Trans;
   }
 }

@@ -55,13 +55,14 @@ export class ReportWidget extends ReactWidget {
   }
 
   protected override render(): React.JSX.Element {
-    const { copy, markdown, reportId, trans } = this._options;
+    const { copy, forget, markdown, reportId, trans } = this._options;
     if (this._report !== null) {
       return (
         <Report
           report={this._report}
           copy={copy}
           markdown={() => markdown(reportId)}
+          onForget={() => void forget(reportId)}
           trans={trans}
         />
       );
@@ -86,6 +87,7 @@ export namespace ReportWidget {
     readonly reportId: string;
     readonly fetch: (id: string) => Promise<ReportData>;
     readonly markdown: (id: string) => Promise<string>;
+    readonly forget: (id: string) => Promise<void>;
     readonly copy: CodeBlock.ICopy;
     readonly trans: Trans;
   }

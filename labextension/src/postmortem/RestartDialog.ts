@@ -83,10 +83,11 @@ export function watchRestartDialogs(options: IRestartDialogOptions): void {
   };
 
   const onFound = (_sender: unknown, entry: CrashEntry): void => {
-    const line = entry.kernel_alive ? undefined : waiting.get(entry.kernel_id);
-    if (line !== undefined) {
-      waiting.delete(entry.kernel_id);
-      notice.take(entry.kernel_id);
+    const { kernel_alive: isAlive, kernel_id: kernelId } = entry;
+    const line = isAlive || kernelId === null ? undefined : waiting.get(kernelId);
+    if (line !== undefined && kernelId !== null) {
+      waiting.delete(kernelId);
+      notice.take(kernelId);
       line.fill(entry);
     }
   };

@@ -1,0 +1,232 @@
+"""The memory control groups that can be seen from here, cgroup v1 and v2: where they are, and what their files tell.
+
+The groups above the top of the mount that this process sees (the usual case in a container) are out of reach.
+
+Source: cgroups(7), cgroup_namespaces(7), proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v1/memory.rst and
+cgroup-v2.rst of Linux.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import SourceUnavailable
+from ..units import parse_kib
+from .procfs import colon_lines, read_int, read_text, space_lines
+
+# v1 prints the largest page count it can hold for "no limit": 9223372036854771712 with pages of 4 KiB.
+_V1_NO_LIMIT_BYTES = 1 << 62
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True)
+class MemoryGroup:
+    """One control group of the memory controller. A file that is not there or has no number gives None.
+
+    Attributes:
+        path: As in ``/proc/[pid]/cgroup``.
+        directory: Where its files are.
+        version: 1 or 2.
+        own: True for the process's own group, False for an ancestor.
+    """
+
+    path: str
+    directory: str
+    version: int
+    own: bool
+
+    def limit_bytes(self) -> int | None:
+        """Bytes the group may use; None = no limit. Source: memory.limit_in_bytes, memory.max."""
+        limit = self._int("memory.limit_in_bytes", "memory.max")
+        return None if limit is None or limit >= _V1_NO_LIMIT_BYTES else limit
+
+    def used_bytes(self) -> int | None:
+        """Bytes in use, file cache included. Source: memory.usage_in_bytes, memory.current."""
+        return self._int("memory.usage_in_bytes", "memory.current")
+
+    def peak_bytes(self) -> int | None:
+        """Highest use. Source: memory.max_usage_in_bytes; memory.peak, Linux 5.19 and later."""
+        return self._int("memory.max_usage_in_bytes", "memory.peak")
+
+    def reclaimable_bytes(self) -> int | None:
+        """File cache, which gives way before anything is killed; memory of tmpfs is not in it.
+
+        Source: memory.stat, active_file + inactive_file (v1: total_..., with the groups below).
+        """
+        found = self._lines("memory.stat")
+        prefix = "total_" if self.version == 1 else ""
+        parts = [found.get(f"{prefix}{name}_file") for name in ("active", "inactive")]
+        known = [part for part in parts if part is not None]
+        return sum(known) if known else None
+
+    def oom_count(self) -> int | None:
+        """How often this group's own limit called the OOM killer. Source: v2 memory.events.local, oom."""
+        return self._lines("memory.events.local").get("oom") if self.version == 2 else None
+
+    def oom_kill_count(self) -> int | None:
+        """Processes of the group that an OOM killer killed; on v2 with the groups below, and sometimes one twice.
+
+        Source: oom_kill of memory.oom_control (Linux 4.13), of memory.events.
+        """
+        name = "memory.oom_control" if self.version == 1 else "memory.events"
+        return self._lines(name).get("oom_kill")
+
+    def failcnt_count(self) -> int | None:
+        """How often the limit was hit. Source: memory.failcnt; max of memory.events.local."""
+        if self.version == 1:
+            return read_int(f"{self.directory}/memory.failcnt")
+        return self._lines("memory.events.local").get("max")
+
+    def pids(self) -> tuple[int, ...] | None:
+        """Processes of the group that this process can see; None when unreadable. Source: cgroup.procs."""
+        try:
+            listed = read_text(f"{self.directory}/cgroup.procs").split()
+        except SourceUnavailable:
+            return None
+        return tuple(int(pid) for pid in listed if pid != "0")  # 0: of another pid namespace
+
+    def counters(self) -> dict[str, Any]:
+        """Everything that tells of an out-of-memory kill, read now: the fields of ``record.facts.GroupCounters``."""
+        return {
+            "path": self.path,
+            "version": self.version,
+            "own": self.own,
+            "limit_bytes": self.limit_bytes(),
+            "used_bytes": self.used_bytes(),
+            "peak_bytes": self.peak_bytes(),
+            "oom_count": self.oom_count(),
+            "oom_kill_count": self.oom_kill_count(),
+            "failcnt_count": self.failcnt_count(),
+        }
+
+    def _int(self, v1_name: str, v2_name: str) -> int | None:
+        return read_int(f"{self.directory}/{v1_name if self.version == 1 else v2_name}")
+
+    def _lines(self, name: str) -> dict[str, int]:
+        try:
+            return space_lines(read_text(f"{self.directory}/{name}"))
+        except SourceUnavailable:
+            return {}
+
+
+def memory_groups(pid: int, *, root: str = "") -> tuple[MemoryGroup, ...]:
+    """The memory group of a process first, then its ancestors as far as they can be seen.
+
+    Raises:
+        SourceUnavailable: There is no such process, no memory controller is mounted here, or the group lies outside
+            of what this process's mounts show.
+    """
+    path, version = group_path(read_text(f"{root}/proc/{pid}/cgroup"))
+    return groups_at(path, version, root=root)
+
+
+def groups_at(path: str, version: int, *, root: str = "") -> tuple[MemoryGroup, ...]:
+    """The memory group with this path and its ancestors, also when no process is left in it.
+
+    Raises:
+        SourceUnavailable: No memory controller of that version is mounted here, or the group is gone or out of sight.
+    """
+    mounts = _mounts(read_text(f"{root}/proc/self/mountinfo"), version)
+    if version == 2 and not any(
+        "memory" in _controllers(f"{root}{point}/cgroup.controllers") for _, point in mounts
+    ):
+        raise SourceUnavailable("no memory controller is mounted here")
+    for top, point in mounts:
+        below = _relative(path, top)
+        if below is None:
+            continue
+        directory = root + posixpath.join(point, below).rstrip("/")
+        if os.path.isdir(directory):
+            return _with_ancestors(path, directory, root + point, version)
+    raise SourceUnavailable(f"the control group {path} is not visible here")
+
+
+def group_path(text: str) -> tuple[str, int]:
+    """Path and version of the memory group in a ``/proc/[pid]/cgroup``.
+
+    Raises:
+        SourceUnavailable: There is none in it.
+    """
+    # 4:memory:/user.slice/user-1000.slice      v1; several controllers may share a line: 9:cpu,memory:/a
+    # 0::/user.slice/session-2.scope            v2
+    unified = None
+    for line in text.splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if "memory" in controllers.split(","):
+            return _plain(path), 1
+        if number == "0" and not controllers:
+            unified = path
+    if unified is None:
+        raise SourceUnavailable("the process is in no memory control group")
+    return _plain(unified), 2
+
+
+def _plain(path: str) -> str:
+    # A group that was removed under its last, dying process is printed with this ending.
+    return path.removesuffix(" (deleted)")
+
+
+def _mounts(text: str, version: int) -> list[tuple[str, str]]:
+    """Root within the hierarchy and mount point of each mount of it, the ones that show most ancestors first.
+
+    ``35 31 0:32 /docker/1f /sys/fs/cgroup/memory rw,nosuid shared:9 - cgroup cgroup rw,memory``
+    """
+    found = []
+    for line in text.splitlines():
+        before, _, after = line.partition(" - ")
+        place, kind = before.split(" "), after.split(" ")
+        if len(place) < 5 or len(kind) < 3:
+            continue
+        fits = kind[0] == "cgroup2" if version == 2 else kind[0] == "cgroup"
+        if fits and (version == 2 or "memory" in kind[2].split(",")):
+            found.append((_unescape(place[3]), _unescape(place[4])))
+    return sorted(found, key=lambda mount: len(mount[0]))
+
+
+def _unescape(text: str) -> str:
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def _relative(path: str, top: str) -> str | None:
+    """`path` as seen from the mount's `top`; None when it lies outside or cannot be known (``/..``)."""
+    if ".." in path.split("/") or ".." in top.split("/"):
+        return None
+    if top == "/":
+        return path.lstrip("/")
+    if path == top:
+        return ""
+    return path[len(top) + 1 :] if path.startswith(top + "/") else None
+
+
+def _controllers(file: str) -> list[str]:
+    try:
+        return read_text(file).split()
+    except SourceUnavailable:
+        return []
+
+
+def _with_ancestors(path: str, directory: str, top: str, version: int) -> tuple[MemoryGroup, ...]:
+    found = [MemoryGroup(path, directory, version, own=True)]
+    top = top.rstrip("/")
+    while directory != top and directory.startswith(top + "/"):
+        directory = posixpath.dirname(directory)
+        path = posixpath.dirname(path)
+        # v1 until Linux 5.11: below a group with use_hierarchy 0 its limit does not hold.
+        if version == 1 and read_int(f"{directory}/memory.use_hierarchy") == 0:
+            break
+        found.append(MemoryGroup(path, directory, version, own=False))
+    return tuple(found)
+
+
+def machine_bytes(root: str = "") -> float:
+    """Memory of the machine; infinite when unknown. Source: /proc/meminfo, MemTotal."""
+    try:
+        return parse_kib(colon_lines(read_text(f"{root}/proc/meminfo"))["MemTotal"])
+    except (SourceUnavailable, KeyError, ValueError):
+        return math.inf

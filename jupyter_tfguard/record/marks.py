@@ -1,0 +1,64 @@
+"""Where cells and fits began, for the axis of a memory curve: live while a kernel runs, and at once for a report."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+_SAME_MOMENT_SECONDS = 1.0
+_TEXT_LIMIT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment of the curve. `time`: Unix seconds."""
+
+    time: float
+    label: str
+
+
+class MarkReader:
+    """Makes marks of a journal's events, which may be forged: what has the wrong type is left out.
+
+    Args:
+        limit: Marks kept, the newest.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._marks: deque[Mark] = deque(maxlen=limit)
+        self._cell: Mark | None = None
+        self._cell_moment = -math.inf
+
+    @property
+    def marks(self) -> list[Mark]:
+        """In the order of the events."""
+        return list(self._marks)
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Look at the next event."""
+        kind, when, moment = event.get("kind"), _number(event.get("t")), _number(event.get("m"))
+        if when is None or moment is None:
+            return
+        if kind == "cell_start":
+            count = _number(event.get("execution_count"))
+            self._cell = Mark(when, f"[{count:.0f}]" if count else "cell")
+            self._cell_moment = moment
+            self._marks.append(self._cell)
+        elif kind == "fit_start":
+            what = event.get("what")
+            what = what[:_TEXT_LIMIT] if isinstance(what, str) and what else "fit"
+            # A cell that does nothing but fit gets one mark, not two on top of each other.
+            alone = bool(self._marks) and self._marks[-1] is self._cell
+            if alone and moment - self._cell_moment < _SAME_MOMENT_SECONDS:
+                self._marks.pop()
+            numbered = self._cell is not None and self._cell.label != "cell"
+            label = f"{self._cell.label} {what}" if self._cell and numbered else what
+            self._marks.append(Mark(when, label))
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value if abs(value) < 1e15 else None

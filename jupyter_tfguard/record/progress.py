@@ -1,0 +1,39 @@
+"""The newest value of something that changes often, the progress of a fit: two records that take turns, so that one
+whole value is always there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .records import RECORD_HEAD_BYTES, Record, RecordWriter
+
+PROGRESS = 5
+TYPES = {PROGRESS: {"name": "progress", "text": "json"}}
+RECORD_BYTES = 1024
+CAPACITY = 2
+TEXT_LIMIT_BYTES = RECORD_BYTES - RECORD_HEAD_BYTES
+
+
+def write_progress(writer: RecordWriter, value: dict[str, Any]) -> None:
+    """Put the value over the older of the two.
+
+    Raises:
+        ValueError: Its JSON is longer than `TEXT_LIMIT_BYTES`; the one before stays.
+        OSError: The system refused the write.
+    """
+    writer.write(PROGRESS, json.dumps(value, default=str).encode())
+
+
+def newest_progress(records: list[Record]) -> dict[str, Any] | None:
+    """The newest whole value of these records, oldest first; None when nothing was written or both records are damaged."""
+    for record in reversed(records):
+        if record.type != PROGRESS:
+            continue
+        try:
+            value = json.loads(record.payload)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            return value
+    return None

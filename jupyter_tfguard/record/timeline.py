@@ -1,0 +1,137 @@
+"""What the server saw of a metric and what the kernel recorded of it, as one line of points; each says whose it is.
+
+The server's rows win wherever they cover the moment. What is older than the server's memory, and what it missed, is the
+kernel's own word: good enough to draw, and never enough to be *certain* of anything.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .series import Summary
+
+Source = Literal["server", "kernel"]
+
+# What a summary keeps in a bundle: the metrics that a curve is drawn of.
+MAIN_METRICS = (
+    "process.rss_bytes",
+    "process.children_rss_bytes",
+    "process.swap_bytes",
+    "cgroup.used_bytes",
+    "host.available_bytes",
+)
+LOWEST = ".min"
+HIGHEST = ".max"
+# An idle kernel is sampled once a second: so near to a row of the server's, the kernel's word adds nothing.
+_COVERED_SECONDS = 1.5
+_AFTER_DEATH_SECONDS = 1.0
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A metric at a moment, or over the stretch of time that ends there.
+
+    Attributes:
+        time: Unix seconds.
+        lowest, highest: The same, where it was one sample.
+        source: Who says so.
+    """
+
+    time: float
+    lowest: float
+    highest: float
+    source: Source
+
+
+def timeline(name: str, server: Table, kernel: Table, died: float) -> list[Point]:
+    """All points of a metric, by time.
+
+    Args:
+        name: Of the metric.
+        server: ``columns`` and ``rows`` as in :class:`~.facts.ServerFacts`; empty: nobody watched.
+        kernel: ``samples``, ``seconds`` and ``minutes`` as in a bundle, each with ``columns`` and ``rows``; may be forged.
+        died: Unix seconds; what the kernel says of later moments is left out.
+    """
+    seen = sorted(
+        (Point(when, value, value, "server") for when, value in column(server, name)), key=_time
+    )
+    claimed: list[Point] = []
+    # From fine to coarse: a summary counts only for what is older than anything finer.
+    for resolution in ("samples", "seconds", "minutes"):
+        table = kernel.get(resolution)
+        found = sorted(_claims(table if isinstance(table, dict) else {}, name), key=_time)
+        oldest = claimed[0].time if claimed else died + _AFTER_DEATH_SECONDS
+        claimed = [point for point in found if point.time < oldest] + claimed
+    times = [point.time for point in seen]
+    missed = [point for point in claimed if not _covered(point.time, times)]
+    return sorted(seen + missed, key=_time)
+
+
+def _time(point: Point) -> float:
+    return point.time
+
+
+def _claims(table: Table, name: str) -> Iterator[Point]:
+    for when, value in column(table, name):
+        yield Point(when, value, value, "kernel")
+    highest = dict(column(table, name + HIGHEST))
+    for when, value in column(table, name + LOWEST):
+        if when in highest:
+            yield Point(when, value, highest[when], "kernel")
+
+
+def _covered(when: float, times: list[float]) -> bool:
+    """True when a row of the server's is near, except at its ends: there the kernel may know a moment more."""
+    if not times or not times[0] <= when <= times[-1]:
+        return False
+    after = bisect.bisect_left(times, when)
+    return any(abs(near - when) < _COVERED_SECONDS for near in times[max(0, after - 1) : after + 1])
+
+
+def column(table: Table, name: str) -> Iterator[tuple[float, float]]:
+    """(Unix seconds, value) of one column of a table with ``columns`` and ``rows``; unknown and forged values are left out."""
+    columns, rows = table.get("columns"), table.get("rows")
+    if (
+        not isinstance(columns, (list, tuple))
+        or name not in columns
+        or not isinstance(rows, (list, tuple))
+    ):
+        return
+    position = list(columns).index(name)
+    for row in rows:
+        if isinstance(row, (list, tuple)) and len(row) > position:
+            when, value = row[0], row[position]
+            if _is_number(when) and _is_number(value):
+                yield when, value
+
+
+def _is_number(value: object) -> bool:
+    # NaN compares false with everything.
+    return type(value) in (int, float) and -1e300 < value < 1e300  # type: ignore[operator]
+
+
+def thinned_table(summaries: list[Summary], limit: int) -> dict[str, Any]:
+    """Summaries as a table with ``<metric>.min`` and ``<metric>.max`` of the main metrics.
+
+    Args:
+        limit: Rows at most; beyond it neighbours become one, with the lowest minimum and the highest maximum.
+    """
+    stretch = max(1, -(-len(summaries) // limit))
+    known = summaries[0].columns if summaries else ()
+    names = [name for name in MAIN_METRICS if name in known]
+    rows: list[list[float | None]] = []
+    for start in range(0, len(summaries), stretch):
+        together = summaries[start : start + stretch]
+        lows, highs = [s.minimum for s in together], [s.maximum for s in together]
+        row: list[float | None] = [together[-1].time]
+        for name in names:
+            row.append(min((low[name] for low in lows if name in low), default=None))
+            row.append(max((high[name] for high in highs if name in high), default=None))
+        rows.append(row)
+    columns = ["time", *(name + part for name in names for part in (LOWEST, HIGHEST))]
+    return {"columns": columns, "rows": rows}

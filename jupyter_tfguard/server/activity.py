@@ -1,0 +1,64 @@
+"""What a kernel manager says of its kernel's doings, kept ready: it is asked of a thousand kernels many times a second."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+_NAMES = ("execution_state", "last_activity")
+_START_SECONDS = 60.0
+
+
+class Activity:
+    """Execution state and last activity of one kernel.
+
+    Jupyter Server's own managers tell of a change (they are traits); any other manager is asked each time.
+
+    Args:
+        manager: Of the kernel.
+    """
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+        self._since = time.monotonic()
+        self._tells = False
+        self._state: object = None
+        self._last: object = None
+        with contextlib.suppress(Exception):  # managers of other kinds have no traits
+            if all(manager.has_trait(name) for name in _NAMES):
+                manager.observe(self._changed, _NAMES)
+                self._tells = True
+        self._read()
+
+    def _changed(self, change: Any) -> None:
+        self._read()
+
+    def _read(self) -> None:
+        self._state = getattr(self._manager, "execution_state", None)
+        # The server's managers raise where there was none yet.
+        with contextlib.suppress(Exception):
+            self._last = getattr(self._manager, "last_activity", None)
+
+    def is_busy(self) -> bool:
+        """True while a cell runs, or while that is not known."""
+        if not self._tells:
+            self._read()
+        state = self._state
+        if state == "idle":
+            return False
+        # A kernel that nobody has talked to yet stays "starting" for ever.
+        if state == "starting":
+            return time.monotonic() - self._since < _START_SECONDS
+        return bool(state != "dead")
+
+    def last(self) -> object:
+        """Another value after the kernel did something; None = not known."""
+        if not self._tells:
+            self._read()
+        return self._last
+
+    def close(self) -> None:
+        """Listen no more."""
+        with contextlib.suppress(Exception):
+            self._manager.unobserve(self._changed, _NAMES)

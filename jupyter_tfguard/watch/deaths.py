@@ -1,0 +1,171 @@
+"""Gathers what is known of each death and hands it on, one at a time, in a thread of its own.
+
+Of a thousand deaths in one second, those that wait share one reading of the counters and one wait for the system's log.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..collectors.os_log import SystemLogReader
+from ..record.facts import ServerFacts, SystemLog, SystemLogLine
+from ..shield import shielded
+from .child_kill import ChildKill
+from .death import Death
+from .exit_status import Ended
+from .gpu_helper import Gpus
+from .witness import Witness
+
+_LOG_WAIT_SECONDS = 0.05
+_LOG_MARGIN_SECONDS = 2.0  # the log's clock is not the wall clock
+_NEIGHBOUR_SECONDS = 4.0
+# ... Killed process 4711 (python3) total-vm:...      oom-kill:constraint=...,task=python3,pid=4711,uid=0
+_VICTIM = re.compile(r"Killed process (\d{1,10})\b|,pid=(\d{1,10}),uid=\d+$")
+
+
+@dataclass(frozen=True)
+class _Kill:
+    """A kernel that SIGKILL ended a moment ago: it may be what a group's counter rose for."""
+
+    group: str | None
+    died: float
+
+
+class Deaths:
+    """What the watcher does with deaths.
+
+    Args:
+        recordings: Folder of the kernels' recordings.
+        on_death: Called in the thread, one death at a time.
+        gpus: State of the GPUs, to be kept with a death.
+
+    Attributes:
+        log: The system's own log.
+    """
+
+    def __init__(
+        self, recordings: Path, on_death: Callable[[Death], None], gpus: Callable[[], Gpus]
+    ) -> None:
+        self._recordings = recordings
+        self._on_death = on_death
+        self._gpus = gpus
+        self.log = SystemLogReader()
+        self._log_lock = threading.Lock()
+        self._kills: deque[_Kill] = deque(maxlen=20)
+        self._backlog = 0
+        self._backlog_lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tfguard-deaths")
+
+    @property
+    def backlog(self) -> int:
+        """Deaths accepted and not yet handed on; the one that is being handed on does not count."""
+        return self._backlog
+
+    def accept(self, witness: Witness, ended: Ended | None, died: float) -> Future[None] | None:
+        """Take a death on; the witness is closed.
+
+        Returns:
+            Done once it was handed on; None after :meth:`stop`.
+        """
+        noticed = time.monotonic()
+        witness.close()
+        if ended is not None and ended.exit.signal == "SIGKILL":
+            self._kills.append(_Kill(witness.own_group, died))
+
+        def gather() -> Death:
+            facts = self._with_gpus(witness.facts(ended, died, noticed))
+            before = facts.before.time if facts.before else died
+            # The OOM killer counts first and writes then.
+            written = noticed + _LOG_WAIT_SECONDS if _may_be_oom(facts) else 0.0
+            return self._death(witness, facts, self._system_log(min(before, died), written))
+
+        return self._submit(gather)
+
+    def accept_child(self, witness: Witness, kill: ChildKill) -> None:
+        """Take on the kill of a child of a living kernel, unless it turns out to be none."""
+        log = self._system_log(kill.before.time, 0.0)
+        named = {int(a or b) for line in log.lines for a, b in _VICTIM.findall(line.text)}
+        ended = kill.ended
+        if named:
+            ended = tuple(pid for pid in ended if pid in named)
+        elif any(
+            k.group == witness.own_group and abs(k.died - kill.time) < _NEIGHBOUR_SECONDS
+            for k in tuple(self._kills)
+        ):
+            return  # the counter rose for another kernel of this group
+        if not ended or witness.was_asked_to_end():
+            return
+        facts = witness.child_facts(kill.before, kill.after, ended, kill.time)
+        death = self._death(witness, self._with_gpus(facts), log)
+
+        self._submit(lambda: death)
+
+    def _submit(self, gather: Callable[[], Death]) -> Future[None] | None:
+        def run() -> None:
+            with shielded("handing on a death"):
+                try:
+                    death = gather()
+                finally:
+                    self._count(-1)
+                self._on_death(death)
+
+        self._count(1)
+        try:
+            return self._thread.submit(run)
+        except RuntimeError:  # stopped in the meantime
+            self._count(-1)
+            return None
+
+    def _count(self, more: int) -> None:
+        with self._backlog_lock:
+            self._backlog += more
+
+    def _with_gpus(self, facts: ServerFacts) -> ServerFacts:
+        gpus = self._gpus()
+        if gpus.state != "ok":
+            facts = replace(
+                facts, unavailable=facts.unavailable | {"NVML": gpus.reason or gpus.state}
+            )
+        return replace(facts, gpus=gpus.devices)
+
+    def _death(self, witness: Witness, facts: ServerFacts, log: SystemLog) -> Death:
+        kernel = witness.kernel
+        return Death(
+            identity=witness.identity,
+            kernel_id=kernel.kernel_id,
+            kernel_name=kernel.kernel_name,
+            notebook_path=kernel.notebook_path,
+            recording=self._recordings / witness.identity.folder_name,
+            facts=facts,
+            system_log=log,
+        )
+
+    def _system_log(self, since: float, written: float) -> SystemLog:
+        """Lines since a Unix second, read after the monotonic second `written`."""
+        if self.log.reason is None:
+            time.sleep(min(max(0.0, written - time.monotonic()), _LOG_WAIT_SECONDS))
+        with self._log_lock:
+            lines = self.log.lines(since - _LOG_MARGIN_SECONDS)
+            reason = self.log.reason
+        return SystemLog(reason is None, reason, tuple(SystemLogLine(*line) for line in lines))
+
+    def stop(self) -> None:
+        """Hand on what waits, and end."""
+        self._thread.shutdown(wait=True)
+        self.log.close()
+
+
+def _may_be_oom(facts: ServerFacts) -> bool:
+    """False when no OOM killer was at work on this machine since the last look, as far as counters tell."""
+    before, after = facts.before, facts.after
+    if before is None or after is None:
+        return facts.exit is None or facts.exit.signal == "SIGKILL"
+    old, new = before.host_oom_kill_count, after.host_oom_kill_count
+    return old is None or new is None or new > old

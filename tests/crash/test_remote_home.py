@@ -1,0 +1,146 @@
+"""A data folder on a real FUSE file system: kernels write to a local disk, the server copies, every death is told once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard import mounts
+from jupyter_tfguard.record.recording import read_recording
+from tests.conftest import private_jupyter
+from tests.crash.conftest import Kernel, RecordingServer
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("bindfs") is None,
+    reason="needs bindfs, a file system in a program",
+)
+
+
+class Remote:
+    """A folder that a program answers for."""
+
+    def __init__(self, around: Path) -> None:
+        self.path = around / "remote"
+        self.path.mkdir()
+        (around / "behind").mkdir()
+        command = ["bindfs", "-f", "--no-allow-other", str(around / "behind"), str(self.path)]
+        self.program = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        ends = time.monotonic() + 10
+        while not os.path.ismount(self.path):
+            if self.program.poll() is not None or time.monotonic() > ends:
+                self.program.kill()
+                self.program.wait()
+                pytest.skip("no FUSE here")
+            time.sleep(0.02)
+
+    def hangs(self, yes: bool) -> None:
+        self.program.send_signal(signal.SIGSTOP if yes else signal.SIGCONT)
+
+    def close(self) -> None:
+        self.hangs(False)
+        subprocess.run(["umount", "--lazy", str(self.path)], check=True)
+        self.program.wait(20)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Remote]:
+    made = Remote(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def remote(program: Remote) -> Path:
+    return program.path
+
+
+@pytest.fixture
+def server(remote: Path, tmp_path: Path) -> Iterator[RecordingServer]:
+    run = tmp_path / "run"
+    run.mkdir(mode=0o700)
+    with private_jupyter(tmp_path / "home", TFGUARD_DIR=remote / "tfguard", XDG_RUNTIME_DIR=run):
+        made = RecordingServer(tmp_path / "work", remote / "tfguard")
+        yield made
+        made.stop()
+
+
+def wait_until(true: Callable[[], object], what: str) -> None:
+    ends = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < ends, what
+        time.sleep(0.05)
+
+
+def recordings(folder: Path) -> list[str]:
+    return sorted(path.parent.name for path in folder.rglob("header.json"))
+
+
+def test_every_death_is_told_once_from_the_local_recording(
+    server: RecordingServer, remote: Path, tmp_path: Path
+) -> None:
+    assert mounts.is_remote(remote)
+    kernel = Kernel(server, "remote")
+    kernel.run("x = 1")
+    name = f"{kernel.pid}-"
+    live, copies = tmp_path / "run", remote / "tfguard" / "recordings"
+    assert [found for found in recordings(live) if found.startswith(name)]
+    wait_until(lambda: recordings(copies) == recordings(live), "no copy was made")
+    time.sleep(2)
+    (original,) = (path.parent for path in live.rglob("header.json"))
+    ours, theirs = read_recording(original), read_recording(copies / original.name)
+    assert theirs.events == ours.events[: len(theirs.events)]
+    assert len(theirs.samples) >= len(ours.samples) - 30  # a second or two behind
+    kernel.start("import time; time.sleep(100)")
+    time.sleep(1.5)
+    os.kill(kernel.pid, signal.SIGKILL)
+    report = kernel.report()
+    assert report["cause"] == "sigkill_unattributed"
+    assert any("time.sleep(100)" in row["value"] for row in report["activity"])
+    wait_until(lambda: not recordings(live) + recordings(copies), "a recording was left")
+    assert len(kernel.entries()) == 1
+    kernel.close()
+
+
+def test_a_kernel_that_ends_in_an_orderly_way_leaves_nothing(
+    server: RecordingServer, remote: Path, tmp_path: Path
+) -> None:
+    kernel = Kernel(server, "orderly")
+    kernel.run("x = 1")
+    copies = remote / "tfguard" / "recordings"
+    wait_until(lambda: recordings(copies), "no copy was made")
+    kernel.close()
+    wait_until(
+        lambda: not recordings(tmp_path / "run") + recordings(copies), "a recording was left"
+    )
+
+
+def test_a_file_system_that_hangs_stops_no_cell(
+    server: RecordingServer, program: Remote, tmp_path: Path
+) -> None:
+    kernel = Kernel(server, "hangs")
+    copies = program.path / "tfguard" / "recordings"
+    kernel.run("import os")
+    wait_until(lambda: recordings(copies), "no copy was made")
+    program.hangs(True)
+    try:
+        for count in range(20):
+            assert kernel.run(f"_ = os.write(2, b'words'); {count}", timeout=10)["status"] == "ok"
+        time.sleep(1.5)
+        (original,) = (path.parent for path in (tmp_path / "run").rglob("header.json"))
+        ours = read_recording(original)
+        assert len([event for event in ours.events if event["kind"] == "cell_start"]) == 21
+    finally:
+        program.hangs(False)
+    wait_until(
+        lambda: len(read_recording(copies / original.name).events) == len(ours.events),
+        "the copy did not catch up",
+    )
+    kernel.close()

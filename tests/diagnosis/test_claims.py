@@ -1,0 +1,74 @@
+"""What rests on the kernel's own word is never certain, however much the server saw besides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.diagnosis.evidence import Evidence
+from jupyter_tfguard.diagnosis.finding import Confidence
+from tests.conftest import EXAMPLES, Example, examples
+
+pytestmark = pytest.mark.quick
+
+MEMORY = ("process.rss_bytes", "process.peak_bytes", "cgroup.used_bytes", "host.available_bytes")
+
+
+def bundle_of(path: str) -> dict[str, Any]:
+    return Example("", "", EXAMPLES / path).bundle
+
+
+def claims_instead(bundle: dict[str, Any], names: tuple[str, ...]) -> None:
+    """What the server saw of these metrics is now said by the kernel alone."""
+    server = bundle["server"]
+    columns = server["columns"]
+    kept = [n for n, name in enumerate(columns) if name not in names]
+    moved = [n for n, name in enumerate(columns) if name == "time" or name in names]
+    rows = server["rows"]
+    bundle["kernel"]["samples"] = {
+        "columns": [columns[n] for n in moved],
+        "rows": [[row[n] for n in moved] for row in rows],
+    }
+    server["columns"] = [columns[n] for n in kept]
+    server["rows"] = [[row[n] for n in kept] for row in rows]
+
+
+def test_a_full_v1_group_that_only_the_kernel_saw_full_is_not_certain() -> None:
+    bundle = bundle_of("cgroup_oom/fires-v1-failcnt.json")
+    assert diagnose(bundle).best.confidence is Confidence.CERTAIN
+    for which in ("before", "after"):
+        for group in bundle["server"][which]["groups"]:
+            group["peak_bytes"] = group["used_bytes"] = None
+    bundle["server"]["peak_bytes"] = None
+    claims_instead(bundle, MEMORY)
+    best = diagnose(bundle).best
+    assert best.cause == "cgroup_oom"
+    assert best.confidence is Confidence.LIKELY
+
+
+@pytest.mark.parametrize("example", examples("fires"), ids=str)
+def test_older_claims_change_no_finding(example: Example) -> None:
+    """A kernel may write into its summaries what it likes: a curve is drawn of it, nothing is judged by it."""
+    honest = diagnose(example.bundle)
+    bundle = example.bundle
+    if bundle["kernel"] is None or not bundle["server"]:
+        return
+    died = bundle["identity"]["died"]
+    names = [name + part for name in MEMORY for part in (".min", ".max")]
+    rows = [[died - 4000 + n, *([0.0, 2.0**60] * len(MEMORY))] for n in range(3990)]
+    for resolution in ("seconds", "minutes"):
+        bundle["kernel"][resolution] = {"columns": ["time", *names], "rows": rows}
+    forged = diagnose(bundle)
+    assert forged.findings == honest.findings
+    assert len(Evidence(bundle).timeline("process.rss_bytes")) > 3900
+
+
+def test_the_server_is_not_asked_where_it_saw_something_else() -> None:
+    seen = Evidence(bundle_of("cgroup_oom/fires-v2-own-limit.json"))
+    assert seen.series("process.rss_bytes", claimed=False) == seen.series("process.rss_bytes")
+    bundle = bundle_of("cgroup_oom/fires-unwatched-by-counters.json")
+    assert Evidence(bundle).series("process.rss_bytes")
+    assert Evidence(bundle).series("process.rss_bytes", claimed=False) == []
+    assert Evidence(bundle).peak(claimed=False) is None

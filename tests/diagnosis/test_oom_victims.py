@@ -1,0 +1,44 @@
+"""Whose death an OOM kill was: the kernel's, its server's too, or only a neighbour's."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.diagnosis.finding import Confidence, Finding, Source
+from tests.conftest import EXAMPLES, Example
+
+pytestmark = pytest.mark.quick
+
+
+def best_of(path: str) -> Finding:
+    return diagnose(Example("", "", EXAMPLES / path).bundle).best
+
+
+@pytest.mark.parametrize("cause", ["cgroup_oom", "host_oom"])
+def test_a_readable_log_that_names_only_a_neighbour_clears_the_oom_killer(cause: str) -> None:
+    best = best_of(f"{cause}/quiet-neighbour-in-the-group-killed-in-the-same-second.json")
+    assert best.cause == "sigkill_unattributed"
+    assert best.confidence is Confidence.LIKELY
+    (log,) = [fact.text for fact in best.because if fact.source is Source.SYSTEM_LOG]
+    assert log == "It names no kill of this process, but one of process 9999"
+
+
+def test_a_server_that_was_killed_with_its_kernel_is_in_the_evidence() -> None:
+    best = best_of("cgroup_oom/fires-server-killed-with-it.json")
+    assert best.confidence is Confidence.LIKELY
+    texts = [fact.text for fact in best.because]
+    assert "Its Jupyter server (process 4700) was killed with it" in texts
+    # One victim is counted twice there, so the number is not that of the dead.
+    assert any(text.startswith("Its memory cgroup counted OOM kills (up by 3)") for text in texts)
+    assert "GiB" in best.title
+
+
+def test_a_server_that_is_gone_for_another_reason_is_not_called_killed() -> None:
+    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-server-killed-with-it.json").bundle
+    bundle["system_log"] = None
+    texts = [fact.text for fact in diagnose(bundle).best.because]
+    assert "Its Jupyter server has ended too" in texts
+    bundle["kernel"]["header"]["watcher_pid"] = None
+    texts = [fact.text for fact in diagnose(bundle).best.because]
+    assert "The program that had started it has ended too" in texts

@@ -1,0 +1,115 @@
+"""Readers of recordings and reports meet damaged and forged files: nothing is raised but what is declared."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.errors import BundleNotFound, RecordTooNew, RecordUnreadable
+from jupyter_tfguard.record.bundle import BundleStore, check_format
+from jupyter_tfguard.record.recording import HEADER, SIGNAL_PREFIX, SIGNALS_LIMIT, read_recording
+from tests.rigs.fuzz_targets import BUNDLE_ID, CORPUS, GROUP_ID
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of forked processes")
+def test_twenty_thousand_inputs_do_no_harm() -> None:
+    command = [sys.executable, "tests/rigs/fuzz.py", "--count", "20000", "--jobs", "2", "--json"]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["inputs"] == 20_000
+    assert min(found["kinds"].values()) > 100, found["kinds"]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), 10**400])
+def test_a_number_beyond_all_bounds_is_unknown_to_a_diagnosis(value: float) -> None:
+    bundle = json.loads((CORPUS / "bundle" / "bundle.json").read_bytes())
+    wanted = [(found.cause, found.confidence) for found in diagnose(bundle).findings]
+    bundle["identity"]["pid"] = value
+    bundle["kernel"]["header"]["parent_pid"] = value
+    for table in ("samples", "seconds", "minutes"):
+        bundle["kernel"][table]["rows"].append([value] * 9)
+    found = diagnose(bundle).findings
+    assert [(finding.cause, finding.confidence) for finding in found] == wanted
+
+
+@pytest.mark.quick
+def test_the_refusal_of_a_newer_bundle_is_one_sentence_whatever_its_id_says() -> None:
+    with pytest.raises(RecordTooNew) as refused:
+        check_format({"format": [9, 0], "id": "\n" + "a" * 100_000})
+    assert len(str(refused.value)) < 200
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.quick
+def test_a_flood_of_files_in_a_recording_is_not_read_to_its_end(tmp_path: Path) -> None:
+    shutil.copytree(CORPUS / "recording", tmp_path / "1-2")
+    for number in range(200):
+        (tmp_path / "1-2" / f"{SIGNAL_PREFIX}A{number}.txt").write_text("forged")
+    contents = read_recording(tmp_path / "1-2")
+    assert len(contents.signal_texts) == SIGNALS_LIMIT
+    assert set(read_recording(CORPUS / "recording").signal_texts) == {"SIGTERM"}
+
+
+# json.dumps writes Infinity and NaN as Python's json reads them back.
+FORMATS: list[Any] = [
+    *(None, "2", 2, [], {}, [None], ["2"], [True], [2.0], [-1], [float("inf")], [float("nan")]),
+    [10**400],
+]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("version", FORMATS, ids=lambda v: repr(v)[:20])
+def test_a_version_that_is_none_makes_a_recording_unreadable(tmp_path: Path, version: Any) -> None:
+    shutil.copytree(CORPUS / "recording", tmp_path / "1-2")
+    (tmp_path / "1-2" / HEADER).write_text(json.dumps({"format": version}))
+    with pytest.raises(RecordUnreadable) as refused:
+        read_recording(tmp_path / "1-2")
+    assert not isinstance(refused.value, RecordTooNew)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("version", FORMATS, ids=lambda v: repr(v)[:20])
+def test_a_version_that_is_none_makes_a_report_unreadable(tmp_path: Path, version: Any) -> None:
+    store = BundleStore(tmp_path)
+    for name, report_id in (("bundle", BUNDLE_ID), ("groups", "groups")):
+        shutil.copytree(CORPUS / name, tmp_path / report_id)
+    for path, read, report_id in (
+        (tmp_path / BUNDLE_ID / "bundle.json", store.bundle, BUNDLE_ID),
+        (tmp_path / "groups" / f"{GROUP_ID}.json", store.report, GROUP_ID),
+    ):
+        value = json.loads(path.read_bytes())
+        path.write_text(json.dumps(value | {"format": version}))
+        with pytest.raises(RecordUnreadable) as refused:
+            read(report_id)
+        assert not isinstance(refused.value, RecordTooNew)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", ["first", "last", "deaths_count", "causes"])
+@pytest.mark.parametrize("value", [10**400, float("nan"), float("inf"), "1", None, [[]], True])
+def test_a_group_with_impossible_numbers_is_left_out_of_the_list(
+    tmp_path: Path, name: str, value: Any
+) -> None:
+    shutil.copytree(CORPUS / "groups", tmp_path / "groups")
+    path = tmp_path / "groups" / f"{GROUP_ID}.json"
+    content = json.loads(path.read_bytes())
+    store = BundleStore(tmp_path)
+    assert len(store.entries()) == 1
+    content["group"][name] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises((RecordUnreadable, BundleNotFound)):
+        store.groups.group(GROUP_ID)
+    assert store.entries() == []

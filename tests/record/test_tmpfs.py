@@ -1,0 +1,146 @@
+"""A real small disk that fills up, becomes read-only, or is deleted under a real kernel: it goes on, and tells."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard.record.recording import read_recording
+from tests.kernel.rig import GuardedKernel, guarded_kernel
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")
+
+
+@pytest.fixture
+def disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A small file system where the kernel's data folder goes: 1 MiB, or as many KiB as the test says."""
+    kib = getattr(request, "param", 1024)
+    path = tmp_path / "tfguard"
+    path.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={kib}k,mode=0700", "tmpfs", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield path
+    subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def free_bytes(path: Path) -> int:
+    room = os.statvfs(path)
+    return room.f_bavail * room.f_frsize
+
+
+def lives(kernel: GuardedKernel) -> None:
+    """It computes, prints natively, forks, fails in the user's way, and samples go on or are given up."""
+    assert kernel.run("6 * 7").result == "42"
+    native = kernel.run("import os; _ = os.write(2, b'native words\\n')")
+    assert (native.error, native.stderr) == (None, "native words\n")
+    forked = kernel.run(
+        "pid = os.fork()\nif pid == 0:\n    os._exit(0)\nprint(os.waitpid(pid, 0)[1])"
+    )
+    assert forked.stdout == "0\n"
+    assert kernel.run("1 / 0").error == "ZeroDivisionError"
+
+
+def end(kernel: GuardedKernel) -> None:
+    process = kernel.manager.provisioner.process
+    kernel.shutdown()
+    assert process.wait(20) == 0  # and no signal
+
+
+def told(kernel: GuardedKernel) -> str:
+    status = kernel.run("%tfguard status")
+    assert status.error is None
+    return status.stdout
+
+
+@pytest.mark.parametrize("disk", [1024, 4096], indirect=True)
+def test_a_disk_that_user_code_fills_up(disk: Path, tmp_path: Path) -> None:
+    with guarded_kernel(tmp_path) as kernel:
+        kernel.run("1")
+        before = kernel.recording()
+        kept = before.header["guard"]["stderr"]  # 1 MiB has no room for the native words
+        fill = f"""
+import os
+with open({str(disk / "mine")!r}, 'wb', buffering=0) as file:
+    try:
+        while True:
+            file.write(b'x' * 4096)
+    except OSError as full:
+        print(full.errno)
+"""
+        assert kernel.run(fill).stdout == "28\n"
+        assert free_bytes(disk) == 0
+        lives(kernel)
+        time.sleep(2.2)
+        now = kernel.recording()
+        # What was taken beforehand goes on: every event, every sample.
+        assert len([e for e in now.events if e["kind"] == "cell_start"]) >= 6
+        assert now.samples[-1].time > before.samples[-1].time + 2
+        assert ("native words" in now.stderr_tail) is kept
+        assert kept or "Problem:" in told(kernel)
+        os.unlink(disk / "mine")
+        lives(kernel)
+        end(kernel)
+
+
+def test_a_disk_that_is_full_before_the_kernel_starts(disk: Path, tmp_path: Path) -> None:
+    (disk / "mine").write_bytes(b"x" * free_bytes(disk))
+    with guarded_kernel(tmp_path) as kernel:
+        lives(kernel)
+        assert "Problem:" in told(kernel)
+        end(kernel)
+
+
+@pytest.mark.parametrize("kib", [16, 64, 300, 700, 900])
+def test_a_disk_with_room_for_a_part_of_it(disk: Path, tmp_path: Path, kib: int) -> None:
+    (disk / "mine").write_bytes(b"x" * (free_bytes(disk) - kib * 1024))
+    with guarded_kernel(tmp_path) as kernel:
+        lives(kernel)
+        paths = kernel.recording_paths()
+        if paths and (paths[0] / "header.json").exists():
+            assert read_recording(paths[0]).problems == []
+        if kib < 700:
+            assert "Problem:" in told(kernel)
+        end(kernel)
+
+
+def test_a_disk_that_is_read_only(disk: Path, tmp_path: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    with guarded_kernel(tmp_path) as kernel:
+        lives(kernel)
+        assert "Problem:" in told(kernel)
+        end(kernel)
+
+
+def test_a_disk_that_is_taken_away(disk: Path, tmp_path: Path) -> None:
+    """The mount goes, as a session's own folder goes at logout; another, read-only one takes its place."""
+    with guarded_kernel(tmp_path) as kernel:
+        kernel.run("1")
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(disk)], check=True)
+        lives(kernel)
+        lives(kernel)
+        end(kernel)
+
+
+def test_a_data_folder_that_is_deleted_under_a_running_kernel(tmp_path: Path) -> None:
+    with guarded_kernel(tmp_path) as kernel:
+        kernel.run("1")
+        shutil.rmtree(tmp_path / "tfguard")
+        lives(kernel)
+        kernel.run("import time; time.sleep(1.2)")
+        lives(kernel)
+        assert "Problem:" in told(kernel)
+        end(kernel)

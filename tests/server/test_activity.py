@@ -1,0 +1,58 @@
+"""What a kernel manager says of its kernel's doings: told by Jupyter Server's own, asked of any other."""
+
+from __future__ import annotations
+
+import datetime
+from types import SimpleNamespace
+
+import pytest
+from jupyter_server.services.kernels.kernelmanager import ServerKernelManager
+
+from jupyter_tfguard.server import activity as module
+from jupyter_tfguard.server.activity import Activity
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture(params=("of the server", "of another kind"))
+def manager(request: pytest.FixtureRequest) -> object:
+    if request.param == "of the server":
+        return ServerKernelManager()
+    return SimpleNamespace(execution_state="starting", last_activity=None)
+
+
+def test_every_change_is_seen(manager: object) -> None:
+    activity = Activity(manager)
+    manager.execution_state = "busy"
+    assert activity.is_busy()
+    manager.execution_state = "idle"
+    assert not activity.is_busy()
+    before = activity.last()
+    manager.last_activity = datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
+    assert activity.last() != before
+    manager.execution_state = "dead"
+    assert not activity.is_busy()
+    activity.close()
+
+
+def test_a_kernel_that_nobody_talked_to_does_not_stay_busy_for_ever(
+    manager: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.execution_state = "starting"
+    activity = Activity(manager)
+    assert activity.is_busy()
+    monkeypatch.setattr(module, "_START_SECONDS", 0.0)
+    assert not activity.is_busy()
+
+
+def test_a_manager_that_says_nothing_counts_as_busy() -> None:
+    assert Activity(object()).is_busy()
+    assert Activity(object()).last() is None
+
+
+def test_it_lets_go_of_the_manager() -> None:
+    manager = ServerKernelManager()
+    activity = Activity(manager)
+    activity.close()
+    manager.execution_state = "idle"
+    assert activity.is_busy()

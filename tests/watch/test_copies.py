@@ -1,0 +1,321 @@
+"""Recordings carried to a remote data folder: whole, only what is new, once per death, and never waited for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard import mounts, places
+from jupyter_tfguard.metrics import Metric, Sample, Unit
+from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.record.alive import LOCK
+from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.record.recording import Recording, read_recording
+from jupyter_tfguard.watch import copies as copies_module
+from jupyter_tfguard.watch.copies import Copies
+
+METRICS = (Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "statm"),)
+
+
+def wait_until(true: Callable[[], object], what: str) -> None:
+    ends = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < ends, what
+        time.sleep(0.02)
+
+
+def dead_process() -> ProcessIdentity:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    identity = ProcessIdentity.of(child.pid)
+    child.communicate(b"\n")
+    assert identity is not None
+    return identity
+
+
+class Rig:
+    """A recording, its copy, and the thread between them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.local, self.remote = folder / "tfguard" / "live", folder / "tfguard" / "recordings"
+        self.identity = dead_process()
+        self.recording = Recording(self.local, self.identity, {"kernel_id": "k"}, METRICS)
+        self.kernels = [self.identity]
+        self.copies = Copies(self.local, self.remote, lambda: self.kernels)
+        self.copy = self.remote / self.identity.folder_name
+        self.taken = 0
+
+    def sample(self, count: int) -> None:
+        for _ in range(count):
+            self.taken += 1
+            self.recording.sample(
+                Sample(
+                    self.taken,
+                    self.taken / 10,
+                    1.7e9 + self.taken / 10,
+                    {"process.rss_bytes": self.taken},
+                )
+            )
+
+    def same(self) -> bool:
+        try:
+            ours, theirs = read_recording(self.recording.folder.path), read_recording(self.copy)
+        except Exception:
+            return False
+        return (
+            ours.samples,
+            ours.seconds,
+            ours.events,
+            ours.progress,
+            ours.stderr_tail,
+            ours.header,
+        ) == (
+            theirs.samples,
+            theirs.seconds,
+            theirs.events,
+            theirs.progress,
+            theirs.stderr_tail,
+            theirs.header,
+        )
+
+
+@pytest.fixture
+def rig(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    monkeypatch.setattr(copies_module, "_ROUND_SECONDS", 0.02)
+    made = Rig(data_folder.parent)
+    yield made
+    made.copies.stop()
+    made.recording.close()
+
+
+def test_a_copy_is_the_recording_after_any_number_of_records(rig: Rig) -> None:
+    rig.copies.start()
+    for count in (1, 7, 500, 1199, 1200, 5000, 1):
+        rig.sample(count)
+        rig.recording.event("cell_start", execution_count=count, head="x" * 3000)
+        rig.recording.set_progress({"what": "fit", "step": count})
+        rig.recording.folder.write_whole("stderr.0.txt", b"word %d\n" % count)
+        wait_until(rig.same, f"the copy after {count} samples is another")
+    assert not (rig.copy / LOCK).exists()  # nobody holds it there: it would read as a death
+
+
+def test_only_what_is_new_is_written(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    real = copies_module._write_at
+
+    def count(descriptor: int, content: bytes, start: int) -> None:
+        written.append(len(content))
+        real(descriptor, content, start)
+
+    monkeypatch.setattr(copies_module, "_write_at", count)
+    rig.copies.start()
+    rig.sample(1000)
+    wait_until(rig.same, "no copy")
+    written.clear()
+    rig.sample(5)
+    wait_until(rig.same, "the new samples were not copied")
+    assert 0 < sum(written) <= 4096
+
+
+def test_a_file_that_went_goes_from_the_copy(rig: Rig) -> None:
+    rig.recording.folder.write_whole("stderr.0.txt", b"old")
+    rig.copies.start()
+    wait_until(lambda: (rig.copy / "stderr.0.txt").exists(), "no copy")
+    rig.recording.folder.write_whole("stderr.1.txt", b"new")
+    os.unlink(rig.recording.folder.path / "stderr.0.txt")
+    wait_until(lambda: not (rig.copy / "stderr.0.txt").exists(), "the old words stayed")
+    wait_until(rig.same, "the copy is another")
+
+
+def test_a_death_is_reported_from_the_local_recording_and_once(rig: Rig) -> None:
+    rig.copies.start()
+    wait_until(rig.same, "no copy")
+    assert rig.copies.settle(rig.identity) == rig.recording.folder.path
+    time.sleep(0.2)
+    assert not rig.copy.exists()
+    rig.recording.close()
+    assert len(orphans(rig.local, rig.remote)) == 1
+    assert orphans(rig.local, rig.remote) == []
+
+
+def test_an_orphan_and_its_copy_are_one(rig: Rig) -> None:
+    rig.copies.start()
+    wait_until(rig.same, "no copy")
+    rig.copies.stop()
+    rig.recording.close()
+    (orphan,) = orphans(rig.local, rig.remote)
+    assert orphan.contents.path.parent == rig.local
+    orphan.give_back()
+    assert rig.copy.is_dir()
+    (orphan,) = orphans(rig.local, rig.remote)
+    orphan.remove()
+    assert [*rig.local.iterdir(), *rig.remote.iterdir()] == []
+
+
+def test_the_copy_speaks_when_the_local_folder_is_gone(rig: Rig) -> None:
+    """The container is gone with its temporary folder; the home stays."""
+    rig.sample(3)
+    rig.copies.start()
+    wait_until(rig.same, "no copy")
+    rig.recording.remove()
+    assert rig.copies.settle(rig.identity) == rig.copy
+    (orphan,) = orphans(rig.local, rig.remote)
+    assert len(orphan.contents.samples) == 3
+
+
+def test_the_copy_of_another_machine_is_never_written_to(rig: Rig) -> None:
+    theirs = Recording(rig.remote, rig.identity, {"host": "other", "boot_id": "b"}, METRICS)
+    theirs.close()
+    before = (rig.copy / "header.json").read_bytes()
+    rig.copies.start()
+    rig.sample(10)
+    time.sleep(0.3)
+    assert (rig.copy / "header.json").read_bytes() == before
+    noted = (places.data_folder() / "problems.jsonl").read_text()
+    assert "another machine" in noted
+
+
+def test_a_full_remote_disk_is_noted_once_and_tried_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = copies_module._write_at
+
+    def full(descriptor: int, content: bytes, start: int) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(copies_module, "_write_at", full)
+    rig.copies.start()
+    noted = places.data_folder() / "problems.jsonl"
+    wait_until(noted.exists, "nothing was noted")
+    time.sleep(0.3)
+    assert len(noted.read_text().splitlines()) == 1
+    monkeypatch.setattr(copies_module, "_write_at", real)
+    rig.sample(3)
+    wait_until(rig.same, "it was not tried again")
+
+
+def test_a_file_system_that_hangs_stops_nothing_and_is_told(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+    monkeypatch.setattr(copies_module, "_write_at", lambda *_: goes_on.wait())
+    monkeypatch.setattr(copies_module, "_HANGS_SECONDS", 0.2)
+    monkeypatch.setattr(copies_module, "_WAIT_SECONDS", 0.1)
+    rig.copies.start()
+    wait_until(lambda: rig.copies.problem, "nobody is told")
+    assert "has not answered" in str(rig.copies.problem)
+    assert rig.copies.settle(rig.identity) == rig.recording.folder.path  # a report does not wait
+    rig.kernels.clear()
+    goes_on.set()
+    wait_until(lambda: not rig.copy.exists(), "the copy of a death that was told stayed")
+    assert rig.copies.problem is None
+
+
+# --- which file system it is
+
+MOUNTS = """\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+23 22 0:21 / /home rw - autofs auto.home rw
+24 23 0:22 / /home/ann rw - nfs4 server:/ann rw
+25 24 0:23 / /home/ann/scratch rw - xfs /dev/sdb rw
+26 22 0:24 / /mnt/with\\040space rw shared:1 - fuse.sshfs me@there: rw
+27 22 0:25 / /c rw - 9p drvfs rw
+28 22 0:26 / /over rw - nfs old:/ rw
+29 22 0:27 / /over rw - tmpfs tmpfs rw
+30 22 8:1 / /stick rw - fuseblk /dev/sdc1 rw
+a broken line
+"""
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("path", "remote"),
+    [
+        ("/", False), ("/home", False), ("/home/ann", True), ("/home/ann/.local/not/yet", True),
+        ("/home/anne", False), ("/home/ann/scratch/x", False), ("/mnt/with space/a", True),
+        ("/mnt/with", False), ("/c/Users", True), ("/over/x", False), ("/stick/x", False),
+    ],
+)  # fmt: skip
+def test_remote_file_systems_are_told_from_local_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, remote: bool
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(mounts, "MOUNTINFO", tmp_path / "mountinfo")
+    (tmp_path / "mountinfo").write_text(MOUNTS)
+    assert mounts.is_remote(Path(path)) is remote
+    (tmp_path / "mountinfo").unlink()
+    assert mounts.is_remote(Path(path)) is False  # nobody can tell
+
+
+@pytest.fixture
+def remote_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder on NFS, as far as anybody can tell."""
+    for name in ("home", "tmp", "run"):
+        (tmp_path / name).mkdir(mode=0o700)
+    lines = ["22 1 8:1 / / rw - ext4 d rw", f"23 22 0:22 / {tmp_path / 'home'} rw - nfs4 s:/h rw"]
+    (tmp_path / "mountinfo").write_text("\n".join(lines))
+    monkeypatch.setattr(mounts, "MOUNTINFO", tmp_path / "mountinfo")
+    monkeypatch.setenv("TFGUARD_DIR", str(tmp_path / "home" / "tfguard"))
+    monkeypatch.delenv("TFGUARD_LIVE_DIR", raising=False)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    return tmp_path
+
+
+@pytest.mark.quick
+def test_live_recordings_lie_on_a_local_disk_in_a_private_folder(
+    remote_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = places.recordings_folder()
+    assert live.parent.parent == remote_home / "tmp"
+    assert live.parent.stat().st_mode & 0o777 == 0o700
+    assert places.recordings_folder() == live  # every process of this user finds it
+    assert places.copies_folder() == remote_home / "home" / "tfguard" / "recordings"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(remote_home / "run"))
+    assert places.recordings_folder().is_relative_to(remote_home / "run")
+    (remote_home / "run").chmod(0o755)
+    assert places.recordings_folder() == live  # not private
+    monkeypatch.setenv("TFGUARD_LIVE_DIR", str(remote_home / "mine"))
+    mine = places.recordings_folder()
+    assert mine.parent == remote_home / "mine"
+    monkeypatch.setenv("TFGUARD_DIR", str(remote_home / "home" / "other"))
+    assert places.recordings_folder() != mine  # two data folders do not mix
+
+
+@pytest.mark.quick
+def test_a_name_that_somebody_else_took_is_given_up(
+    remote_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = places.live_folder()
+    assert first is not None
+    first.chmod(0o777)  # as if it were not ours
+    second = places.live_folder()
+    assert second is not None
+    assert second != first
+    assert places.live_folder() == second
+    second.rmdir()
+    second.symlink_to(remote_home / "run")
+    assert places.live_folder() not in (None, first, second)
+
+
+@pytest.mark.quick
+def test_without_any_local_disk_the_data_folder_is_used(
+    remote_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(remote_home / "home"))
+    assert places.recordings_folder() == remote_home / "home" / "tfguard" / "recordings"
+    assert places.copies_folder() is None
+
+
+@pytest.mark.quick
+def test_a_local_data_folder_needs_no_copies(data_folder: Path) -> None:
+    assert places.recordings_folder() == data_folder / "recordings"
+    assert places.copies_folder() is None
+    assert not data_folder.exists()  # asking makes nothing

@@ -1,0 +1,62 @@
+"""How old the counters may be that a death is judged by."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
+
+import pytest
+
+from jupyter_tfguard.collectors.host import HostCollector
+from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.watch.counters import GroupReader
+from jupyter_tfguard.watch.looks import Looks
+from jupyter_tfguard.watch.shared_group import SharedGroups
+from jupyter_tfguard.watch.witness import Kernel, Witness
+
+if TYPE_CHECKING:
+    from tests.watch.conftest import Start
+
+pytestmark = pytest.mark.quick
+SLEEP = "print(flush=True); import time; time.sleep(60)"
+
+
+def test_a_look_that_took_long_does_not_put_the_next_one_off_for_a_minute() -> None:
+    def take_long(*_: Any) -> None:  # as reading does while the OS kernel searches for memory
+        ends = time.thread_time() + 0.3
+        while time.thread_time() < ends:
+            pass
+
+    group = Mock(look=take_long)
+    witness = SimpleNamespace(group=group, look_for_kills=lambda: None)
+    looks = Looks(lambda: (), lambda _: None)
+    host = SimpleNamespace(collect=dict)
+    now = time.monotonic()
+    looks._look_at_groups(host, (witness,), now)  # type: ignore[arg-type]
+    assert 1.0 <= looks._groups_due - now <= 5.0
+
+
+def test_counters_from_before_a_kernel_are_not_its_own(start: Start) -> None:
+    """A kernel that is started anew in the group of the killed one: that kill is none of its own."""
+    groups = SharedGroups()
+    try:
+        first = Witness(start(SLEEP).pid, Kernel("first"), groups)
+    except SourceUnavailable as bad:
+        pytest.skip(str(bad))
+    if first.group.path is None:
+        pytest.skip("no memory group is visible here")
+    host = HostCollector().collect()
+    first.group.look(GroupReader(), host)
+    second = Witness(start(SLEEP).pid, Kernel("second"), groups)
+    assert second.group is first.group
+    for tick in range(3):
+        assert second.sample(tick, host)
+    assert second.before is None
+    second.group.look(GroupReader(), host)
+    for tick in range(3, 6):
+        assert second.sample(tick, host)
+    assert second.before is second.group.counters
+    first.close()
+    second.close()

@@ -1,0 +1,245 @@
+"""Many kernels at once: descriptors, shared readings, the beat of the samples, bursts of deaths, restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.collectors import resident
+from jupyter_tfguard.collectors.descriptors import BUDGET, DescriptorBudget
+from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.watch import process_handle
+from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.process_handle import ProcessHandle, is_running
+from jupyter_tfguard.watch.sampling import Sampling
+from jupyter_tfguard.watch.watcher import Watcher
+from jupyter_tfguard.watch.witness import Kernel
+from tests.rigs import restart_storm
+
+from .conftest import Watch, until
+
+Stubs = Callable[[int], list[int]]
+
+
+@pytest.fixture
+def stubs() -> Iterator[Stubs]:
+    """Starts small processes that do nothing; their ids."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(count: int) -> list[int]:
+        for _ in range(count):
+            started.append(subprocess.Popen(["sleep", "300"], stdin=subprocess.DEVNULL))
+        return [process.pid for process in started[-count:]]
+
+    yield start
+    for process in started:
+        process.kill()
+    for process in started:
+        process.wait()
+
+
+@contextlib.contextmanager
+def no_descriptor_left() -> Iterator[None]:
+    """This process can open nothing, as a server that ran out of descriptors."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = max(map(int, os.listdir("/proc/self/fd"))) + 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used, limits[1]))
+    filled = []
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                filled.append(os.open("/dev/null", os.O_RDONLY))
+        yield
+    finally:
+        for descriptor in filled:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def budget(monkeypatch: pytest.MonkeyPatch, limit: int) -> DescriptorBudget:
+    made = DescriptorBudget(limit)
+    for module in (resident, process_handle):
+        monkeypatch.setattr(module, "BUDGET", made)
+    return made
+
+
+def test_two_descriptors_a_kernel_and_all_of_them_come_back(watch: Watch, stubs: Stubs) -> None:
+    [first, *pids] = stubs(21)
+    watch.begin(first)
+    kept, before = BUDGET.kept_count, len(os.listdir("/proc/self/fd"))
+    witnesses = [watch.watcher.watch(pid, Kernel("k", is_busy=lambda: False)) for pid in pids]
+    until(lambda: all(w.before for w in witnesses))
+    until(lambda: len(os.listdir("/proc/self/fd")) <= before + 2 * len(pids))
+    assert BUDGET.kept_count == kept + 2 * len(pids)
+    for witness in witnesses:
+        watch.watcher.drop(witness)
+    assert BUDGET.kept_count == kept
+    until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+def test_over_the_budget_kernels_are_watched_without_kept_descriptors(
+    watch: Watch, stubs: Stubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = budget(monkeypatch, 4)
+    pids = stubs(8)
+    witnesses = [watch.watcher.watch(pid, Kernel(str(pid))) for pid in pids]
+    assert given.kept_count == 4
+    without = [w for w in witnesses if w.handle.fileno() is None]
+    assert len(without) >= 4
+    until(lambda: all(w.before and len(w.history.rows) > 5 for w in witnesses))
+    victim = without[0]
+    os.kill(victim.identity.pid, signal.SIGKILL)
+    assert watch.gone.get(timeout=10) is victim
+    watch.watcher.ended(victim)
+    facts = watch.death().facts
+    assert facts.exit is not None
+    assert facts.exit.signal == "SIGKILL"
+    assert facts.peak_bytes
+    assert facts.rows
+
+
+def test_out_of_descriptors_no_kernel_is_taken_for_dead(
+    watch: Watch, stubs: Stubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget(monkeypatch, 4)
+    kept, _, _, bare = (watch.watcher.watch(pid, Kernel(str(pid))) for pid in stubs(4))
+    assert kept.handle.fileno() is not None
+    assert bare.handle.fileno() is None
+    until(lambda: kept.before and bare.before)
+    [late] = stubs(1)
+    with no_descriptor_left():
+        counts = len(kept.history.rows), len(bare.history.rows)
+        with pytest.raises(SourceUnavailable):
+            watch.watcher.watch(late, Kernel("late"))
+        until(lambda: len(kept.history.rows) > counts[0] + 5)
+        assert bare.handle.is_running()
+        assert is_running(bare.identity.pid)
+        assert len(bare.history.rows) <= counts[1] + 1
+    assert watch.gone.empty()
+    until(lambda: len(bare.history.rows) > counts[1] + 2)
+    watch.begin(late)
+
+
+def test_out_of_descriptors_a_death_is_still_a_death(
+    stubs: Stubs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget(monkeypatch, 0)
+    [pid] = stubs(1)
+    handle = ProcessHandle(pid)
+    assert handle.fileno() is None
+    with no_descriptor_left():
+        assert handle.is_running()
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not handle.is_running())
+        ended = handle.end()
+    assert ended is not None
+    assert ended.exit.signal == "SIGKILL"
+
+
+def test_a_later_process_with_the_same_id_is_not_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget(monkeypatch, 0)
+    pid = os.getpid()  # of a process that starts just now Linux may count no page yet
+    start = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    assert resident.ResidentSize(pid, start).read() > 0
+    with pytest.raises(SourceUnavailable, match="has ended"):
+        resident.ResidentSize(pid, start - 1).read()
+
+
+def test_kernels_of_one_group_share_its_readings(watch: Watch, stubs: Stubs) -> None:
+    witnesses = [watch.watcher.watch(pid, Kernel("k")) for pid in stubs(10)]
+    until(lambda: all(w.before for w in witnesses))
+    assert len({id(w.group) for w in witnesses}) == 1
+    time.sleep(1.2)
+    assert len({id(w.before) for w in witnesses}) <= 2
+
+
+class FakeWitness:
+    def __init__(self, busy: bool) -> None:
+        self.kernel = SimpleNamespace(is_busy=lambda: busy)
+        self.is_busy = True
+        self.due = self.look_due = 0.0
+        self.taken: list[float] = []
+        self.now: Callable[[], float] = lambda: 0.0
+        self.handle: Any = None
+
+    def sample(self, number: int, host: object) -> bool:
+        self.taken.append(self.now())
+        return True
+
+
+def test_samples_are_on_time_and_idle_kernels_take_turns() -> None:
+    witnesses = [FakeWitness(number < 5) for number in range(205)]
+    sampling = Sampling(lambda: witnesses, lambda w: None, 0.1, 1.0)  # type: ignore[arg-type,return-value]
+    moment = 0.0
+    for witness in witnesses:
+        witness.now = lambda: moment
+    rounds = []
+    host: Any = SimpleNamespace(collect=dict)
+    for number in range(200):
+        moment = 1000 + number / 10
+        sampling._sample_due(host, moment, moment + 0.1)
+        rounds.append(sum(w.taken[-1:] == [moment] for w in witnesses))
+    for witness in witnesses:
+        gaps = [b - a for a, b in zip(witness.taken, witness.taken[1:], strict=False)]
+        period = 0.1 if witness.kernel.is_busy() else 1.0
+        assert max(gaps[1:]) <= 1.05 * period
+        assert min(gaps[3:]) >= 0.85 * period
+    # 5 busy ones in each round, and a tenth of the 200 idle ones.
+    assert max(rounds[20:]) <= 5 + 1.5 * 20
+
+
+def test_deaths_of_one_moment_share_readings_and_are_counted(tmp_path: Path, stubs: Stubs) -> None:
+    free = threading.Event()
+    seen: list[tuple[Death, int]] = []
+
+    def receive(death: Death) -> None:
+        free.wait(20)
+        seen.append((death, watcher.backlog))
+
+    watcher = Watcher(tmp_path, receive, lambda witness: None)
+    witnesses = [watcher.watch(pid, Kernel(str(pid))) for pid in stubs(40)]
+    until(lambda: all(w.before for w in witnesses))
+    kept = BUDGET.kept_count
+    for witness in witnesses:
+        os.kill(witness.identity.pid, signal.SIGKILL)
+    for witness in witnesses:
+        until(lambda w=witness: not w.handle.is_running())
+        watcher.ended(witness)
+    assert BUDGET.kept_count == kept - 80  # given back at once, not when the report is written
+    until(lambda: watcher.backlog == 39)
+    free.set()
+    until(lambda: len(seen) == 40)
+    assert [backlog for _, backlog in seen] == list(range(39, -1, -1))
+    counts = Counter(death.identity for death, _ in seen)
+    assert set(counts.values()) == {1}
+    assert all(death.facts.exit.signal == "SIGKILL" for death, _ in seen if death.facts.exit)
+    after = [death.facts.after for death, _ in seen]
+    assert len({id(reading) for reading in after}) <= 3
+    assert all(
+        a is not None and a.time >= death.facts.died
+        for a, (death, _) in zip(after, seen, strict=True)
+    )
+    watcher.stop()
+
+
+def test_a_restart_storm_loses_no_death_and_leaks_nothing(tmp_path: Path) -> None:
+    storm = asyncio.run(restart_storm.run(kernels=8, deaths=60, seed=4, folder=tmp_path))
+    assert len(storm.killed) == 60
+    assert set(storm.told) == storm.killed
+    assert (storm.lost, storm.twice, storm.wrong_exit) == (0, 0, 0)
+    assert storm.last["descriptors"] <= storm.first["descriptors"] + 1
+    assert storm.last["threads"] <= storm.first["threads"] + 1
+    assert (storm.left_descriptors, storm.left_threads) == (0, 0)
