@@ -20,15 +20,24 @@ def exit_fact(seen: Evidence) -> Fact:
     signal, code = seen.exit_signal, seen.exit_code
     source = Source.SERVER if seen.exit_was_seen else Source.KERNEL
     if signal is not None:
-        number = _SIGNAL_NUMBERS.get(signal)
-        name = f"signal {number} ({signal})" if number else signal
-        return Fact(source, f"The kernel process was ended by {name}")
+        first = seen.first_signal
+        again = (
+            ""
+            if first in (None, signal)
+            else f", met while it wrote down its stacks at {_named(first)}"
+        )
+        return Fact(source, f"The kernel process was ended by {_named(signal)}{again}")
     if code is not None:
         return Fact(source, f"The kernel process ended by itself with exit code {code}")
     if seen.only_silent:
         text = "Its recording has not changed for minutes; whether the kernel still runs could not be seen from here"
         return Fact(source, text)
     return Fact(source, "The kernel process ended without leaving a mark")
+
+
+def _named(signal: str | None) -> str:
+    number = _SIGNAL_NUMBERS.get(signal or "")
+    return f"signal {number} ({signal})" if number else str(signal)
 
 
 def sure(seen: Evidence, otherwise: Confidence = Confidence.LIKELY) -> Confidence:
@@ -101,6 +110,6 @@ def fatal_facts(seen: Evidence, message: Message) -> tuple[Fact, ...]:
 
 def ending_chips(seen: Evidence) -> tuple[str, ...]:
     """``SIGABRT`` or ``exit code 1``; nothing when neither is known."""
-    if seen.exit_signal is not None:
-        return (seen.exit_signal,)
+    if seen.first_signal is not None:
+        return (seen.first_signal,)
     return (f"exit code {seen.exit_code}",) if seen.exit_code is not None else ()

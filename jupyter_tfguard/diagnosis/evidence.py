@@ -31,6 +31,9 @@ _FAULT_SIGNALS = {
 # "Fatal Python error: Segmentation fault"
 _FAULT_LINE = re.compile(r"^Fatal Python error: (.{1,80}?)$")
 
+# Often in the middle of a line: the one that was being written.
+_CRASHED_AGAIN = "Fatal Python error: Segmentation fault"
+
 # "Current thread 0x00007f3a (most recent call first):", after the stacks of the other threads; a single thread: "Stack (..."
 _OWN_STACK = re.compile(
     r"^(?:Current thread 0x[0-9a-f]{1,16}|Stack)\b.{0,80}most recent call first"
@@ -110,6 +113,17 @@ class Evidence:
         if self._exit:
             return _text(self._exit.get("signal"))
         return self._claimed_signal
+
+    @property
+    def first_signal(self) -> str | None:
+        """The signal that began the end: not :attr:`exit_signal` where faulthandler itself crashed on the way.
+
+        It walks the stacks of threads that run on meanwhile, and where one of them changes under it the process ends by
+        SIGSEGV, whatever had come first.
+        """
+        if self.exit_signal == "SIGSEGV" and any(_CRASHED_AGAIN in s for s in self.fault_lines[1:]):
+            return _FAULT_SIGNALS.get(self.fault_title or "", self.exit_signal)
+        return self.exit_signal
 
     @property
     def exit_code(self) -> int | None:

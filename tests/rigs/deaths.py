@@ -161,6 +161,19 @@ def _die_in_a_thread() -> None:
     thread.join()
 
 
+def _climb(depth: int) -> int:
+    return 0 if depth == 0 else _climb(depth - 1)
+
+
+def _die_beside_a_busy_thread() -> None:
+    # Up and down over the border of a piece of the interpreter's stack, which is given back each time: faulthandler may
+    # be reading it just then.
+    threading.Thread(target=_die_of_abort).start()
+    while True:
+        for depth in (5, 200, 5, 199, 7, 210):
+            list(map(_climb, [depth]))
+
+
 def _killed_in_a_thread() -> None:
     thread = threading.Thread(target=_die_of_a_kill)
     thread.start()
@@ -181,6 +194,7 @@ def kinds() -> list[Kind]:
         _aborted("abort", _die_of_abort),
         _aborted("abort, GIL held", _die_of_abort_holding),
         _aborted("abort in a thread", _die_in_a_thread, stack="_die_of_abort"),
+        _aborted("abort beside a busy thread", _die_beside_a_busy_thread, stack="_die_of_abort"),
         _aborted(
             "fatal line",
             _die_of_a_fatal_line,

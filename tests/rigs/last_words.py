@@ -46,6 +46,7 @@ _METRICS = tuple(
 )
 _SYLLABLES = ("al", "bra", "co", "dé", "ev", "fi", "ög", "hu", "ix", "jo", "界", "lu")
 _OWN_FAULT = 70
+_AGAIN = "Fatal Python error: Segmentation fault"
 
 
 @dataclass(frozen=True)
@@ -150,13 +151,16 @@ def _say(way: str, text: bytes) -> None:
 def judge(life: Life, status: int, path: Path) -> dict[str, Any]:
     """What is wrong with the record of a life: numbers by the names in :data:`BAD`, and in which way."""
     kind = life.kind
-    ended = os.waitstatus_to_exitcode(status)
-    if ended != (kind.code if kind.signal is None else -kind.signal):
-        return {"wrong_deaths": 1, "why": f"ended by {ended}"}
     try:
         contents = read_recording(path)
     except RecordUnreadable as bad:
         return {"lost_words": len(life.text.split()), "why": str(bad)}
+    ended = os.waitstatus_to_exitcode(status)
+    if ended != (kind.code if kind.signal is None else -kind.signal):
+        # faulthandler may crash on the stack of a thread that runs on, once it has written the one that matters.
+        again = _AGAIN in contents.fault_text.partition("\n")[2]
+        if not (again and kind.fault and ended == -signal.SIGSEGV):
+            return {"wrong_deaths": 1, "why": f"ended by {ended}"}
     return _words(life, contents.stderr_tail) | _stacks(kind, contents)
 
 

@@ -16,7 +16,7 @@ _SHARED = re.compile(r"shared memory|/dev/shm|\bshm\b", re.IGNORECASE)
 def bus_error_shm(seen: Evidence) -> Finding | None:
     message = fatal_message(seen)
     words = message.text if message is not None and message.cause == "bus_error_shm" else None
-    if words is None and seen.exit_signal == "SIGBUS":
+    if words is None and seen.first_signal == "SIGBUS":
         words = next(
             (line for line in reversed(seen.stderr_lines[-40:]) if _SHARED.search(line)), None
         )
@@ -41,5 +41,5 @@ def bus_error_shm(seen: Evidence) -> Finding | None:
                 "Each of them passes its data through shared memory.",
             ),
         ),
-        chips=(seen.exit_signal or "abort",),
+        chips=(seen.first_signal or "abort",),
     )

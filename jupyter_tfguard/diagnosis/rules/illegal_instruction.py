@@ -12,7 +12,7 @@ from ..rule import rule
 def illegal_instruction(seen: Evidence) -> Finding | None:
     message = fatal_message(seen)
     named = message is not None and message.cause == "illegal_instruction"
-    if seen.kernel_alive or not (named or seen.exit_signal == "SIGILL"):
+    if seen.kernel_alive or not (named or seen.first_signal == "SIGILL"):
         return None
     because = (exit_fact(seen), *stack_facts(seen), *last_words(seen))
     if named and message is not None:
@@ -29,5 +29,5 @@ def illegal_instruction(seen: Evidence) -> Finding | None:
                 "grep -o -m1 -w 'avx2\\|avx' /proc/cpuinfo",
             ),
         ),
-        chips=(seen.exit_signal or "abort",),
+        chips=(seen.first_signal or "abort",),
     )

@@ -11,7 +11,7 @@ from ..rule import rule
 
 @rule("segfault_native", needs=("exit.status", "kernel.recording"))
 def segfault_native(seen: Evidence) -> Finding | None:
-    if seen.kernel_alive or seen.exit_signal not in ("SIGSEGV", "SIGBUS"):
+    if seen.kernel_alive or seen.first_signal not in ("SIGSEGV", "SIGBUS"):
         return None
     frame = seen.last_cell_frame or seen.last_python_frame
     advice = []
@@ -24,10 +24,10 @@ def segfault_native(seen: Evidence) -> Finding | None:
         advice.append(Advice("Find the operation.", text, "tf.config.run_functions_eagerly(True)"))
     text = "Packages built against other versions of NumPy, CUDA or each other are the usual reason outside code of one's own."
     advice.append(Advice("Check what was installed or upgraded last.", text, "python -m pip check"))
-    name = "Bus error" if seen.exit_signal == "SIGBUS" else "Segmentation fault"
+    name = "Bus error" if seen.first_signal == "SIGBUS" else "Segmentation fault"
     what = (
         "touched memory that is not there"
-        if seen.exit_signal == "SIGBUS"
+        if seen.first_signal == "SIGBUS"
         else "accessed invalid memory"
     )
     return Finding(
@@ -37,7 +37,7 @@ def segfault_native(seen: Evidence) -> Finding | None:
         because=(exit_fact(seen), *stack_facts(seen), *last_words(seen)),
         advice=tuple(advice[:3]),
         chips=(
-            seen.exit_signal or "",
+            seen.first_signal or "",
             *((f"faulthandler: {seen.fault_title}",) if seen.fault_title else ()),
         ),
     )

@@ -11,7 +11,7 @@ from ..rule import rule
 
 @rule("unknown", needs=("exit.status", "kernel.recording"))
 def unknown(seen: Evidence) -> Finding | None:
-    signal = seen.exit_signal
+    signal = seen.first_signal
     if signal is not None:
         title = f"The kernel was ended by {signal}, and nothing says why."
     elif seen.only_silent:
