@@ -16,8 +16,8 @@ from ..collectors.host import HostCollector
 from ..collectors.memory_group import groups_at
 from ..collectors.os_log import SystemLogReader
 from ..errors import SourceUnavailable
+from ..record.contents import RecordingContents
 from ..record.facts import Counters, GroupCounters, SystemLog, SystemLogLine
-from ..record.recording import RecordingContents
 
 _BEFORE_DEATH_SECONDS = 5.0
 

@@ -16,9 +16,9 @@ from typing import Any
 from ..errors import RecordUnreadable
 from ..metrics import Sample
 from ..record.bundle import FORMAT, new_bundle_id
+from ..record.contents import RecordingContents, read_recording
 from ..record.facts import ServerFacts, SystemLog
 from ..record.identity import ProcessIdentity
-from ..record.recording import RecordingContents, read_recording
 from ..record.textfile import NATIVE_TEXT_FILES
 from ..record.timeline import thinned_table
 from ..redact import clean, clean_value

@@ -11,14 +11,10 @@ from pathlib import Path
 from ..errors import RecordUnreadable
 from ..record.alive import JudgedBy, Looker, Place, newest_change
 from ..record.claims import Claimed, claim
+from ..record.contents import RecordingContents, read_recording, recording_header
 from ..record.folders import remove_folder
 from ..record.identity import ProcessIdentity
-from ..record.recording import (
-    RecordingContents,
-    read_recording,
-    recording_header,
-    remove_recording,
-)
+from ..record.recording import remove_recording
 
 # A watcher needs about a tenth of a second for its own report; after this long it is not coming.
 WATCHER_GRACE_SECONDS = 10.0

@@ -15,10 +15,10 @@ from ..errors import BundleNotFound, FolderUnusable
 from .alive import Looker
 from .bundle import BundleStore
 from .claims import Claimed
+from .contents import recording_header
 from .exclusive import LOCK
 from .folders import PrivateFolder
 from .identity import ProcessIdentity
-from .recording import recording_header
 from .retention import sweep_leftovers
 
 

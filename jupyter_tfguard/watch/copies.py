@@ -19,14 +19,10 @@ from pathlib import Path
 
 from ..errors import FolderUnusable, RecordUnreadable
 from ..record.alive import LOCK, REFRESH_SECONDS, Place
+from ..record.contents import RECORDS_LIMIT_BYTES, recording_header
 from ..record.folders import PrivateFolder
 from ..record.identity import ProcessIdentity
-from ..record.recording import (
-    HEADER,
-    RECORDS_LIMIT_BYTES,
-    recording_header,
-    remove_recording,
-)
+from ..record.recording import HEADER, remove_recording
 from ..record.records import HEADER_BYTES, RecordHeader, read_header
 from ..record.tail import RecordTail
 from ..shield import note_problem

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard import mounts
-from jupyter_tfguard.record.recording import read_recording
+from jupyter_tfguard.record.contents import read_recording
 from tests.conftest import private_jupyter
 from tests.crash.conftest import Kernel, RecordingServer
 

@@ -20,7 +20,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 import jupyter_tfguard
-from jupyter_tfguard.record.recording import RecordingContents, read_recording
+from jupyter_tfguard.record.contents import RecordingContents, read_recording
 
 STARTUP_FILE = Path(jupyter_tfguard.__file__).parent / "etc" / "ipython_startup.py"
 PACKAGE_PARENTS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from jupyter_tfguard.record.recording import RecordingContents, read_recording
+from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from tests.kernel.rig import GuardedKernel
 
 Make = Callable[..., GuardedKernel]

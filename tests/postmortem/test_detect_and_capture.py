@@ -20,8 +20,9 @@ from jupyter_tfguard.postmortem.capture import capture, capture_orphan
 from jupyter_tfguard.postmortem.detect import orphans
 from jupyter_tfguard.record.bundle import BundleStore, stamp
 from jupyter_tfguard.record.claims import claim
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
-from jupyter_tfguard.record.recording import FORMAT, Recording, read_recording
+from jupyter_tfguard.record.recording import FORMAT, Recording
 from jupyter_tfguard.report.publish import publish, report_orphans
 
 pytestmark = pytest.mark.quick

@@ -29,8 +29,9 @@ from jupyter_tfguard.record.alive import (
     look_at_lock,
 )
 from jupyter_tfguard.record.claims import Claimed, claim
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.recording import Recording, read_recording
+from jupyter_tfguard.record.recording import Recording
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="pid namespaces and procfs are Linux's")
 

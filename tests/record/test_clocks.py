@@ -15,8 +15,9 @@ from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.capture import capture, capture_orphan
 from jupyter_tfguard.postmortem.detect import orphans
 from jupyter_tfguard.record.bundle import BundleStore
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.recording import Recording, read_recording
+from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.report.publish import publish
 
 METRICS = (Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "statm"),)

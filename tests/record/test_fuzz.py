@@ -14,7 +14,8 @@ import pytest
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.errors import BundleNotFound, RecordTooNew, RecordUnreadable
 from jupyter_tfguard.record.bundle import BundleStore, check_format
-from jupyter_tfguard.record.recording import HEADER, SIGNAL_PREFIX, SIGNALS_LIMIT, read_recording
+from jupyter_tfguard.record.contents import SIGNALS_LIMIT, read_recording
+from jupyter_tfguard.record.recording import HEADER, SIGNAL_PREFIX
 from tests.rigs.fuzz_targets import BUNDLE_ID, CORPUS, GROUP_ID
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.record.recording import read_recording
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.records import BLOCK_BYTES, FORMAT, HEADER_BYTES, read_records
 from tests.record.golden import write as golden
 

@@ -18,9 +18,9 @@ import pytest
 from jupyter_tfguard import shield
 from jupyter_tfguard.errors import RecordTooNew
 from jupyter_tfguard.metrics import Metric, Sample, Unit
-from jupyter_tfguard.record import recording as module
+from jupyter_tfguard.record.contents import RECORDS_LIMIT_BYTES, RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.recording import Recording, RecordingContents, read_recording
+from jupyter_tfguard.record.recording import Recording
 
 pytestmark = pytest.mark.quick
 
@@ -440,7 +440,7 @@ def test_a_newer_major_of_the_recording_is_refused(recording: Recording) -> None
 
 def test_a_file_longer_than_any_of_ours_is_not_read_to_its_end(recording: Recording) -> None:
     with (recording.folder.path / "samples.ring").open("ab") as file:
-        file.truncate(module.RECORDS_LIMIT_BYTES * 100)
+        file.truncate(RECORDS_LIMIT_BYTES * 100)
     found = contents(recording)
     assert found.samples == []
     assert len(found.problems) == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.record.recording import read_recording
+from jupyter_tfguard.record.contents import read_recording
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")

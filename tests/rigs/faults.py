@@ -33,7 +33,8 @@ from jupyter_tfguard import shield
 from jupyter_tfguard.errors import RecordUnreadable
 from jupyter_tfguard.kernel import startup
 from jupyter_tfguard.kernel.session import GuardSession
-from jupyter_tfguard.record.recording import FAULT, read_recording
+from jupyter_tfguard.record.contents import read_recording
+from jupyter_tfguard.record.recording import FAULT
 from tests.rigs.long_run import Progress, Totals, long_run, merge, options, show
 
 SOURCE = Path(__file__).with_name("faults.c")

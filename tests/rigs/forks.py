@@ -24,7 +24,7 @@ from typing import IO, Any
 from jupyter_tfguard import shield
 from jupyter_tfguard.kernel import startup
 from jupyter_tfguard.metrics import Sample
-from jupyter_tfguard.record.recording import read_recording
+from jupyter_tfguard.record.contents import read_recording
 from tests.rigs.faults import quiet, shell
 from tests.rigs.long_run import Progress, Totals, long_run, merge, options, show
 

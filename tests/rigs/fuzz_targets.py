@@ -14,11 +14,11 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.errors import BundleNotFound, RecordTooNew, RecordUnreadable
 from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.record.bundle import BundleStore
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.folders import PrivateFolder
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.journal import read_events
 from jupyter_tfguard.record.progress import newest_progress
-from jupyter_tfguard.record.recording import read_recording
 from jupyter_tfguard.record.records import RecordFile, read_records
 from jupyter_tfguard.record.series import read_samples, read_summaries
 from jupyter_tfguard.record.tail import RecordTail

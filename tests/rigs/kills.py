@@ -13,8 +13,8 @@ from typing import Any
 from jupyter_tfguard.errors import RecordUnreadable
 from jupyter_tfguard.metrics import Sample
 from jupyter_tfguard.record import recording as recording_module
+from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.journal import EVENT_LIMIT_BYTES
-from jupyter_tfguard.record.recording import RecordingContents, read_recording
 from jupyter_tfguard.record.records import RECORD_HEAD_BYTES
 from jupyter_tfguard.record.series import Summary
 from tests.rigs import second_reader

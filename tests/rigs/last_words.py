@@ -31,8 +31,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from jupyter_tfguard.errors import RecordUnreadable
 from jupyter_tfguard.kernel.faults import FaultFiles
 from jupyter_tfguard.metrics import Metric, Sample, Unit
+from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.recording import Recording, RecordingContents, read_recording
+from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.record.spool import StderrSpool
 from jupyter_tfguard.record.textfile import KEPT_BYTES
 from tests.rigs.deaths import Kind, kinds, write_natively

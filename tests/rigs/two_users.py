@@ -27,9 +27,10 @@ from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.detect import orphans
 from jupyter_tfguard.record.bundle import READ, BundleStore
 from jupyter_tfguard.record.claims import claim
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.folders import PrivateFolder, remove_folder
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
-from jupyter_tfguard.record.recording import Recording, read_recording
+from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.report.publish import report_orphans
 from jupyter_tfguard.watch.live import LiveReader
 

@@ -68,7 +68,7 @@ if keras:
     run(f"import numpy as np, {keras} as keras\\nx = np.ones((64, 4), 'float32'); y = np.ones((64, 1), 'float32')\\n"
         "model = keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(1)])\\nmodel.compile('sgd', 'mse')\\n"
         "model.fit(x, y, batch_size=16, epochs=2, validation_data=(x, y), verbose=0)\\nmodel.predict(x, verbose=0)")
-from jupyter_tfguard.record.recording import read_recording
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.places import recordings_folder
 (folder,) = recordings_folder().iterdir()
 contents = read_recording(folder)

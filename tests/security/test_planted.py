@@ -17,9 +17,10 @@ from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.errors import TfGuardError
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.record.bundle import READ, BundleStore
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.folders import remove_folder
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
-from jupyter_tfguard.record.recording import Recording, read_recording
+from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.report.publish import report_orphans
 from jupyter_tfguard.watch.live import LiveReader
 from tests.rigs.planted import KINDS, plant

@@ -17,8 +17,9 @@ from jupyter_tfguard import mounts, places
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.detect import orphans
 from jupyter_tfguard.record.alive import LOCK
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.recording import Recording, read_recording
+from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.watch import copies as copies_module
 from jupyter_tfguard.watch.copies import Copies
 

@@ -11,9 +11,10 @@ from typing import Any, cast
 
 import pytest
 
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.outlet import WAITING_BYTES
-from jupyter_tfguard.record.recording import Recording, read_recording
+from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.watch.live_feed import LiveFeed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="holes are punched on Linux")

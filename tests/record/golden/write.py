@@ -16,8 +16,9 @@ from unittest import mock
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.record import recording as module
 from jupyter_tfguard.record import records
+from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.recording import Recording, RecordingContents, read_recording
+from jupyter_tfguard.record.recording import Recording
 
 BEGAN = 1_790_000_000.0
 METRICS = (

@@ -1,0 +1,146 @@
+"""A recording read back: what is intact of it, whatever became of the rest."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
+from ..metrics import Sample
+from . import journal, progress, series
+from .folders import PrivateFolder
+from .recording import (
+    END,
+    EVENTS,
+    FAULT,
+    HEADER,
+    MINUTES,
+    PROGRESS,
+    SAMPLES,
+    SECONDS,
+    SIGNAL_PREFIX,
+)
+from .records import FORMAT, RecordFile, major_of, read_records
+from .series import Summary
+from .textfile import last_words
+
+# More kinds of signals end nobody's kernel; a folder with more such files is forged.
+SIGNALS_LIMIT = 32
+_TEXT_LIMIT_BYTES = 64 * 1024
+# A living kernel puts a new header in the place of the old one; a file that is replaced while it is opened is refused.
+_HEADER_ATTEMPTS = 10
+# More than any file of ours has; a longer one is damaged or forged, and is not read to its end.
+RECORDS_LIMIT_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class RecordingContents:
+    """A recording read back. Everything in it is what the kernel claimed; what is damaged or absent is empty."""
+
+    path: Path
+    header: dict[str, Any]
+    events: list[dict[str, Any]]
+    samples: list[Sample]
+    seconds: list[Summary]
+    minutes: list[Summary]
+    progress: dict[str, Any] | None
+    stderr_tail: str
+    fault_text: str
+    signal_texts: dict[str, str]
+    end: dict[str, Any] | None
+    problems: list[str] = field(default_factory=list)
+
+
+def read_recording(path: Path) -> RecordingContents:
+    """Read what is intact of a recording, live or dead.
+
+    Raises:
+        RecordUnreadable: There is no such folder, or its header cannot be read.
+        RecordTooNew: A newer major format.
+    """
+    if not path.is_dir():
+        raise RecordUnreadable(f"There is no recording at {path}.")
+    try:
+        folder = PrivateFolder(path)
+    except FolderUnusable as bad:
+        raise RecordUnreadable(str(bad)) from bad
+    with folder:
+        header = _header(folder)
+        if header is None:
+            raise RecordUnreadable(
+                f"The header of the recording {path.name} is missing or damaged."
+            )
+        major = major_of(header)
+        if major is None:
+            raise RecordUnreadable("The header of the recording names no format.")
+        if major > FORMAT[0]:
+            raise RecordTooNew(f"The recording {path.name}", major, FORMAT[0])
+        problems: list[str] = []
+        files = {
+            name: _records(folder, name, problems)
+            for name in (SAMPLES, SECONDS, MINUTES, EVENTS, PROGRESS)
+        }
+        names = folder.names()
+        of_signals = (n for n in names if n.startswith(SIGNAL_PREFIX) and n.endswith(".txt"))
+        signals = {
+            name[len(SIGNAL_PREFIX) : -len(".txt")]: text
+            for name in itertools.islice(of_signals, SIGNALS_LIMIT)
+            if (text := _text(folder, name))
+        }
+        return RecordingContents(
+            path=path,
+            header=header,
+            events=journal.read_events(files[EVENTS].records),
+            samples=series.read_samples(files[SAMPLES]),
+            seconds=series.read_summaries(files[SECONDS]),
+            minutes=series.read_summaries(files[MINUTES]),
+            progress=progress.newest_progress(files[PROGRESS].records),
+            stderr_tail=last_words(folder),
+            fault_text=_text(folder, FAULT),
+            signal_texts=signals,
+            end=_json_object(folder.read(END, _TEXT_LIMIT_BYTES)),
+            problems=problems,
+        )
+
+
+def recording_header(path: Path) -> dict[str, Any]:
+    """The header of a recording and nothing else; empty when it cannot be read."""
+    try:
+        with PrivateFolder(path, make=False) as folder:
+            return _header(folder) or {}
+    except FolderUnusable:
+        return {}
+
+
+def _header(folder: PrivateFolder) -> dict[str, Any] | None:
+    for _ in range(_HEADER_ATTEMPTS):
+        found = _json_object(folder.read(HEADER, _TEXT_LIMIT_BYTES))
+        if found is not None:
+            return found
+    return None
+
+
+def _records(folder: PrivateFolder, name: str, problems: list[str]) -> RecordFile:
+    """The records of a file; none, and why, when it cannot be read. One that is not there or empty was never begun."""
+    content = folder.read(name, RECORDS_LIMIT_BYTES)
+    if content:
+        try:
+            return read_records(content, f"The file {name}")
+        except RecordUnreadable as bad:
+            problems.append(str(bad))
+    return RecordFile({}, [])
+
+
+def _json_object(content: bytes | None) -> dict[str, Any] | None:
+    try:
+        value = json.loads(content or b"")
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _text(folder: PrivateFolder, name: str) -> str:
+    return (folder.read(name, _TEXT_LIMIT_BYTES) or b"").decode("utf-8", "replace")
