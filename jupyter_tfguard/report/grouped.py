@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ..diagnosis.finding import Diagnosis
-from ..record.groups import KERNELS_LIMIT, Death, Group
+from ..record.counted import KERNELS_LIMIT, Death, Group
 from ..units import human_seconds
 from .wire import Json, utc_text
 

@@ -18,9 +18,10 @@ from ..errors import BundleNotFound, RecordUnreadable
 from ..postmortem.capture import add_aftermath, capture_recording
 from ..postmortem.detect import Orphan, each_orphan
 from ..record.bundle import STAMP_LENGTH, BundleStore, died_of, stamp
+from ..record.counted import Death, Group, kernel_key
 from ..record.exclusive import exclusive
 from ..record.folders import PrivateFolder
-from ..record.groups import GAP_SECONDS, Death, Group, kernel_key
+from ..record.groups import GAP_SECONDS
 from ..record.retention import Pruned, Retention
 from ..shield import note_problem
 from .grouped import counted_death, death_of_entry, render_group

@@ -14,8 +14,8 @@ from ..places import copies_folder
 from ..postmortem.capture import capture
 from ..record.bundle import BundleStore
 from ..record.claims import claim
+from ..record.counted import kernel_key
 from ..record.facts import ServerFacts
-from ..record.groups import kernel_key
 from ..record.identity import ProcessIdentity
 from ..record.recording import remove_recording
 from ..redact import redact

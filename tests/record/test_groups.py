@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.errors import BundleNotFound, RecordTooNew, RecordUnreadable
-from jupyter_tfguard.record import groups
+from jupyter_tfguard.record import counted, groups
 from jupyter_tfguard.record.bundle import ANNOUNCED, READ, BundleStore
-from jupyter_tfguard.record.groups import Death, Group, GroupStore
+from jupyter_tfguard.record.counted import Death, Group
+from jupyter_tfguard.record.groups import GroupStore
 from jupyter_tfguard.report.grouped import render_group
 
 pytestmark = pytest.mark.quick
@@ -90,7 +91,7 @@ def test_many_kernels_have_one_line_with_the_number_of_kernels(store: BundleStor
 def test_beyond_the_kernels_that_are_told_apart_their_number_is_at_least(
     store: BundleStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "KERNELS_LIMIT", 10)
+    monkeypatch.setattr(counted, "KERNELS_LIMIT", 10)
     monkeypatch.setattr("jupyter_tfguard.report.grouped.KERNELS_LIMIT", 10)
     deaths = [replace(DEATH, kernel_id=f"k{number}") for number in range(25)]
     count(store, *deaths, one_kernel=False)
@@ -162,8 +163,8 @@ def test_causes_are_bounded_and_the_sum_stays_exact(store: BundleStore) -> None:
     count(store, *deaths)
     (entry,) = store.entries()
     causes = entry["group"]["causes"]
-    assert len(causes) == groups.CAUSES_LIMIT + 1
-    assert causes[0]["cause"] == groups.OTHER_CAUSES
+    assert len(causes) == counted.CAUSES_LIMIT + 1
+    assert causes[0]["cause"] == counted.OTHER_CAUSES
     assert sum(cause["count"] for cause in causes) == 100
 
 
@@ -223,7 +224,8 @@ def test_a_forgotten_group_begins_again_at_one(store: BundleStore) -> None:
 COUNTER = """
 import sys
 from pathlib import Path
-from jupyter_tfguard.record.groups import Death, GroupStore
+from jupyter_tfguard.record.counted import Death
+from jupyter_tfguard.record.groups import GroupStore
 from jupyter_tfguard.report.grouped import render_group
 store = GroupStore(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):

@@ -15,7 +15,7 @@ import pytest
 from jupyter_tfguard.errors import BundleNotFound
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.record.bundle import READ, BundleStore, new_bundle_id
-from jupyter_tfguard.record.groups import Death
+from jupyter_tfguard.record.counted import Death
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.record.retention import Retention

@@ -15,7 +15,7 @@ from tornado.routing import PathMatches, RuleRouter
 from traitlets.config import Config
 
 from jupyter_tfguard.record.bundle import READ, new_bundle_id
-from jupyter_tfguard.record.groups import Death
+from jupyter_tfguard.record.counted import Death
 from jupyter_tfguard.report.grouped import render_group
 
 from .conftest import Server
