@@ -158,7 +158,7 @@ def test_reading_what_was_removed_since_it_was_listed_is_not_found(store: Bundle
 
 
 RACER = """
-import itertools, json, sys
+import itertools, json, sys, time
 from pathlib import Path
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.errors import BundleNotFound, RecordUnreadable
@@ -174,6 +174,9 @@ store = BundleStore(root)
 settings = TfGuard(bundle_limit_count=5)
 publisher = Publisher(store, settings)
 done = {"kept": 0, "counted": 0, "read": 0, "gone": 0, "bad": []}
+(stop.parent / f"{name}.ready").touch()
+while len(list(stop.parent.glob("*.ready"))) < 4:
+    time.sleep(0.005)
 for number in itertools.count():
     if number == 60 if part == "write" else stop.exists():
         break
