@@ -38,7 +38,7 @@ BUSY, IDLE, HELD, TIMER = "busy", "idle", "GIL held", "bare timer"
 PERIOD_SECONDS = {BUSY: 0.1, IDLE: 1.0, HELD: 0.1}
 HELD_SECONDS = 60
 # How long a process lives before it is killed.
-LIVES_SECONDS = {BUSY: (1.0, 4.0), IDLE: (3.0, 7.0), HELD: (1.0, 20.0)}
+LIVES_SECONDS = {BUSY: (1.0, 4.0), IDLE: (3.0, 7.0), HELD: (1.0, 60.0)}
 ALIVE_COUNT = 24
 _TIME = struct.Struct("<d")
 

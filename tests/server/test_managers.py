@@ -42,9 +42,12 @@ class TestManagersWithoutEvents:
         kernel_id = await server.start_kernel()
         manager = server.app.kernel_manager.get_kernel(kernel_id)
         assert type(manager).__name__ == PLAIN[type(server.app.kernel_manager).__name__]
-        os.kill(await server.pid(kernel_id), signal.SIGKILL)
+        pid = await server.pid(kernel_id)
+        os.kill(pid, signal.SIGKILL)
         [crash] = await server.crashes(1)
         assert crash["cause"] == "sigkill_unattributed"
+        # jupyter_client cannot shut a kernel down while it is being restarted.
+        await until(lambda: manager.provisioner.pid not in (None, pid) and manager.ready.done())
         other = await server.start_kernel()
         await server.fetch("api", "kernels", other, method="DELETE")
         await until(lambda: not_listed(server, other))
