@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
 from .memory_group import MemoryGroup, group_path, groups_at, machine_bytes, memory_groups
-from .procfs import read_small, read_text
+from .procfs import KeptFile, read_small, read_text
 
 _LOOK_AGAIN_SECONDS = 1.0
+_USED_BYTES = 64
 _PF_EXITING = 0x4  # include/linux/sched.h: the task is on its way out
 
 
 class CgroupCollector:
     """The group of a process whose limit binds: the smallest limit of its own group and the ancestors'.
 
-    The groups are looked up again once a second (a process can be moved), and remembered when the process is being
-    taken down: cgroup v1 then shows it in ``/``.
+    Only the use is read each time, through a kept descriptor: in a kernel every file that is opened makes its other
+    threads wait. Counters and limits are read once a second. So are the groups looked up (a process can be moved), and
+    remembered when the process is being taken down: cgroup v1 then shows it in ``/``.
 
     Args:
         pid: The process.
@@ -74,6 +77,9 @@ class CgroupCollector:
         self._host_bytes = machine_bytes(root) if host_bytes is None else host_bytes
         self._placement = Placement(pid, root=root)
         self._values = GroupValues(memory_groups(pid, root=root), self._host_bytes)
+        self._counts: dict[str, float] = {}
+        self._used_of: MemoryGroup | None = None
+        self._used_file: KeptFile | None = None
 
     @property
     def groups(self) -> tuple[MemoryGroup, ...]:
@@ -95,7 +101,8 @@ class CgroupCollector:
         if now >= self._look_next:
             self._look_next = now + _LOOK_AGAIN_SECONDS
             self.refresh()
-        return self._values.used() | self._values.counts()
+            self._counts = self._values.counts()
+        return self._values.used(self._read_used) | self._counts
 
     def refresh(self) -> None:
         """Look up the groups and limits again, keeping the old groups where the new ones cannot be believed."""
@@ -107,8 +114,24 @@ class CgroupCollector:
                 self._placement.arrived()
         self._values.refresh()
 
+    def _read_used(self, group: MemoryGroup) -> int | None:
+        if group is not self._used_of:
+            self.close()
+            with contextlib.suppress(SourceUnavailable):
+                self._used_file = KeptFile(group.used_file, _USED_BYTES)
+            self._used_of = group
+        if self._used_file is None:
+            return group.used_bytes()
+        try:
+            return int(self._used_file.read_bytes())
+        except (SourceUnavailable, ValueError):
+            return None
+
     def close(self) -> None:
-        """Nothing is held open: kernels of one container share their groups' files, and descriptors are scarce."""
+        """Give the descriptor back."""
+        file, self._used_file, self._used_of = self._used_file, None, None
+        if file is not None:
+            file.close()
 
 
 class GroupValues:
@@ -141,13 +164,18 @@ class GroupValues:
             values["cgroup.reclaimable_bytes"] = reclaimable
         self.binding, self._slow_values = binding, values
 
-    def used(self) -> dict[str, float]:
+    def used(
+        self, read: Callable[[MemoryGroup], int | None] = MemoryGroup.used_bytes
+    ) -> dict[str, float]:
         """Use of the binding group, with limit and file cache as :meth:`refresh` found them.
+
+        Args:
+            read: How the use is read.
 
         Raises:
             SourceUnavailable: The group's files are gone.
         """
-        used = self.binding.used_bytes()
+        used = read(self.binding)
         if used is None:
             raise SourceUnavailable(f"the memory use of the control group {self.binding.path}")
         return self._slow_values | {"cgroup.used_bytes": used}

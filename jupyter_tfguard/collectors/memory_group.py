@@ -47,7 +47,13 @@ class MemoryGroup:
 
     def used_bytes(self) -> int | None:
         """Bytes in use, file cache included. Source: memory.usage_in_bytes, memory.current."""
-        return self._int("memory.usage_in_bytes", "memory.current")
+        return read_int(self.used_file)
+
+    @property
+    def used_file(self) -> str:
+        """Path of the file that :meth:`used_bytes` reads."""
+        name = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
+        return f"{self.directory}/{name}"
 
     def peak_bytes(self) -> int | None:
         """Highest use. Source: memory.max_usage_in_bytes; memory.peak, Linux 5.19 and later."""

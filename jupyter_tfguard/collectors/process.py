@@ -19,6 +19,7 @@ from .procfs import read_small, read_text
 from .resident import ResidentSize, psutil_process
 
 CHILDREN_COST_FRACTION = 0.001  # of a core
+_STATUS_EVERY_SECONDS = 0.95
 _CHILDREN_EVERY_SECONDS = 0.95  # whoever asks once a second is not to be put off by a hair
 _CHILDREN_LATEST_SECONDS = 10.0
 _CHILDREN_LIMIT = 512
@@ -40,7 +41,9 @@ class ProcessCollector:
     looked for at most once a second, more rarely where that takes more than a millisecond (a process of hundreds of
     threads); in between, their last numbers are repeated.
 
-    Whoever watches many processes asks for :meth:`resident_bytes` often and for the rest rarely.
+    Peak, swap and threads too are read once a second, and whenever the resident memory is above the last known peak: in a
+    kernel every file that is opened makes its other threads wait. Whoever watches many processes asks for
+    :meth:`resident_bytes` often and for the rest rarely.
 
     Args:
         pid: The process.
@@ -81,18 +84,28 @@ class ProcessCollector:
         self.children_cost_fraction = CHILDREN_COST_FRACTION
         self._children_next = 0.0
         self._children_values: dict[str, float] = {}
+        self._status_next = 0.0
+        self._status_values: dict[str, float] = {}
         self._resident = ResidentSize(pid, start_time)
         self._psutil: Any = self._resident.psutil_process
 
-    def collect(self) -> dict[str, float]:
+    def collect(self, *, fresh: bool = False) -> dict[str, float]:
         """Value per metric name; what the system does not tell is left out.
+
+        Args:
+            fresh: Read peak, swap and threads too, however long ago that was done.
 
         Raises:
             SourceUnavailable: The process has ended, or its memory is being taken down (resident size 0).
         """
         self.keep()
-        values = self.status() | self.children_values()
-        return {"process.rss_bytes": self.resident_bytes()} | values
+        rss, now = self.resident_bytes(), time.monotonic()
+        peak = self._status_values.get("process.peak_bytes", 0)
+        if fresh or now >= self._status_next or rss > peak:
+            values = self.status()
+            rss = self.resident_bytes()  # what was read was this process's, if it still answers
+            self._status_values, self._status_next = values, now + _STATUS_EVERY_SECONDS
+        return {"process.rss_bytes": rss, **self._status_values, **self.children_values()}
 
     def keep(self) -> None:
         """Try to hold a descriptor, if none could be held so far."""

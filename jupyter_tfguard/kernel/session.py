@@ -154,7 +154,7 @@ class GuardSession:
         if self._process is None:
             return {}
         try:
-            return self._process.collect()
+            return self._process.collect(fresh=True)
         except SourceUnavailable:
             return {}
 

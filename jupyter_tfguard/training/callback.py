@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..shield import shield
+from ..shield import note_problem, shield
 from .watch import FitWatch
 
 _PLACE = "following a fit"
@@ -37,9 +37,12 @@ def make_callback_class(base: Any) -> Any:
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             self._watch.epoch_begins(epoch)
 
-        @follow
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self._watch.step_begins(batch)
+            # At every step, so without the call that the decorator costs.
+            try:
+                self._watch.step_begins(batch)
+            except Exception as error:
+                note_problem(_PLACE, error)
 
         @follow
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -68,19 +71,18 @@ def make_callback_class(base: Any) -> Any:
         # Keras 2 times the callbacks that do not bear the name of one of its own, and warns of slow ones.
         TfGuardProgress.__name__ = base.__name__
     else:
-
-        @follow
-        def keep_logs(self: Any, batch: int, logs: Any = None) -> None:
-            self._watch.progress.logs = logs or {}
-
-        TfGuardProgress.on_train_batch_end = keep_logs
-        TfGuardProgress.on_test_batch_end = follow(_keep_test_logs)
+        TfGuardProgress.on_train_batch_end = _keep_logs
+        TfGuardProgress.on_test_batch_end = _keep_test_logs
     return TfGuardProgress
+
+
+def _keep_logs(callback: Any, batch: int, logs: Any = None) -> None:
+    callback._watch.progress.logs = logs
 
 
 def _keep_test_logs(callback: Any, batch: int, logs: Any = None) -> None:
     if callback._what == "evaluate":
-        callback._watch.progress.logs = logs or {}
+        callback._watch.progress.logs = logs
 
 
 def _hands_out_tensors(base: Any) -> bool:

@@ -1,7 +1,8 @@
 """How far a fit has come: counters in memory, and on disk often enough that a death finds them.
 
 A step must cost nothing noticeable, so a step only stores a number. The file is written at the beginning of a step when
-the last write is 50 ms ago (a slow step is then on disk before it starts), and otherwise by a thread from outside.
+the last write is 50 ms ago (a slow step is then on disk before it starts), and by a thread from outside ten times a second,
+which is enough for steps of a few milliseconds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from typing import Any
 from ..record.progress import TEXT_LIMIT_BYTES
 
 WRITE_SECONDS = 0.05
+# More steps than this between two looks are quick ones, and left to the thread, as long as it comes.
+QUICK_STEPS = 5
+_THREAD_SECONDS = 0.15
 _RATE_SECONDS = 2.0
 _LOGS_LIMIT = 12
 _NAME_LIMIT = 40
@@ -23,7 +27,13 @@ _NAME_LIMIT = 40
 
 @dataclass(slots=True)
 class FitProgress:
-    """One running ``fit``, ``evaluate`` or ``predict``. Epoch and step are 1-based; step is the one running."""
+    """One running ``fit``, ``evaluate`` or ``predict``. Epoch and step are 1-based; step is the one running.
+
+    Attributes:
+        logs: Of the last step, as Keras gave them.
+        earlier_steps: Steps of the epochs before this one.
+        look_due: Monotonic seconds from which on a step that begins is worth a look.
+    """
 
     fit_id: int
     what: str
@@ -35,13 +45,19 @@ class FitProgress:
     steps: int | None = None
     epoch: int | None = None
     step: int | None = None
-    logs: dict[str, Any] = field(default_factory=dict)
+    logs: Any = None
     active: bool = True
     started: float = field(default_factory=time.time)
     ended: float | None = None
-    steps_done: int = 0
+    earlier_steps: int = 0
+    look_due: float = 0.0
     _anchor: tuple[float, int] | None = None
     _next_anchor: tuple[float, int] | None = None
+
+    @property
+    def steps_begun(self) -> int:
+        """Steps of all epochs so far, the running one included."""
+        return self.earlier_steps + (self.step or 0)
 
     def record(self, now: float) -> dict[str, Any]:
         """The progress as the recording keeps it. `now`: monotonic seconds."""
@@ -66,7 +82,7 @@ class FitProgress:
 
     def _rate(self, now: float) -> float | None:
         """Steps a second over the last two to four seconds; None before the first step has ended."""
-        done = self.steps_done
+        done = max(0, self.steps_begun - 1)
         if self._anchor is None or self._next_anchor is None:
             if done:  # the first step compiles the model: count from its end on
                 self._anchor = self._next_anchor = (now, done)
@@ -92,6 +108,7 @@ class ProgressBoard:
         self._current: FitProgress | None = None
         self._written = 0.0
         self._written_steps = -1
+        self._looked_steps = 0
         self._open = True
 
     @property
@@ -111,15 +128,19 @@ class ProgressBoard:
         if self._current is progress:
             self._write_now()
 
-    def step_begins(self, progress: FitProgress) -> None:
-        """Called at each step: writes when the last write is long enough ago."""
-        if time.monotonic() - self._written >= WRITE_SECONDS and self._current is progress:
+    def look(self, progress: FitProgress) -> None:
+        """Called at the beginning of a step, from the moment that ``look_due`` says on."""
+        now, begun = time.monotonic(), progress.steps_begun
+        progress.look_due = now + WRITE_SECONDS
+        quick = begun - self._looked_steps > QUICK_STEPS
+        self._looked_steps = begun
+        if self._current is progress and not (quick and now - self._written < _THREAD_SECONDS):
             self._write_now()
 
     def flush(self) -> None:
         """From the sampling thread: write when steps were made since the last write."""
         current = self._current
-        if current is not None and current.active and current.steps_done != self._written_steps:
+        if current is not None and current.active and current.steps_begun != self._written_steps:
             self._write_now()
 
     def close(self) -> None:
@@ -133,7 +154,8 @@ class ProgressBoard:
             return
         try:
             now = time.monotonic()
-            self._written, self._written_steps = now, current.steps_done
+            self._written, self._written_steps = now, current.steps_begun
+            current.look_due = now + WRITE_SECONDS
             self._write(_fitting(current.record(now)))
         finally:
             self._lock.release()

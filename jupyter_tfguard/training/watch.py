@@ -46,7 +46,6 @@ class FitWatch:
         self._checkpoints_lock = threading.Lock()
         self._looked = time.monotonic()
         self._epoch_began = time.monotonic()
-        self._earlier_steps = 0
         # The parameters of some models are known only after their first step.
         self._complete = progress.parameter_count is not None
 
@@ -72,29 +71,33 @@ class FitWatch:
 
     def epoch_begins(self, epoch: int) -> None:
         """`epoch`: as Keras counts, from 0."""
-        self.progress.epoch = int(epoch) + 1
-        self.progress.step = None
+        progress = self.progress
+        progress.epoch = int(epoch) + 1
+        progress.earlier_steps, progress.step = progress.steps_begun, None
         self._epoch_began = time.monotonic()
 
     def step_begins(self, batch: int) -> None:
         """`batch`: as Keras counts, from 0. Called at every step: keep it short."""
         progress = self.progress
         progress.step = batch + 1
-        progress.steps_done = self._earlier_steps + batch
+        if time.monotonic() >= progress.look_due:
+            self.look(batch)
+
+    def look(self, batch: int) -> None:
+        """What is done at the beginning of some steps: from the moment that ``progress.look_due`` says on."""
         if not self._complete and batch:
             self._tell_what_is_new({})
-        self._board.step_begins(progress)
+        self._board.look(self.progress)
 
     def epoch_ends(self, epoch: int, logs: Any) -> None:
         """Keep the epoch's logs, and look whether a checkpoint was written."""
         progress = self.progress
         progress.logs = plain_logs(logs)
-        self._earlier_steps += progress.step or 0
-        progress.steps_done = self._earlier_steps
+        new = {}
         # How many steps an epoch of a generator has shows only at the end of the first.
         if progress.steps is None and progress.step:
-            progress.steps = progress.step
-            self._tell_what_is_new({"steps": progress.step})
+            progress.steps = new["steps"] = progress.step
+        self._tell_what_is_new(new)
         self._emit(
             "epoch_end",
             fit_id=progress.fit_id,
@@ -107,6 +110,7 @@ class FitWatch:
     def ends(self, error: BaseException | None) -> None:
         """The run is over."""
         self.look_for_checkpoint()
+        self._tell_what_is_new({})
         self._model = None  # not to be kept alive by us
         self._board.end(self.progress)
         self._emit(

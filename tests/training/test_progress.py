@@ -11,6 +11,7 @@ import pytest
 
 from jupyter_tfguard.record.progress import TEXT_LIMIT_BYTES
 from jupyter_tfguard.training import progress as progress_module
+from jupyter_tfguard.training import watch as watch_module
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
 from jupyter_tfguard.training.progress import FitProgress, ProgressBoard, plain_logs
 from jupyter_tfguard.training.watch import FitWatch
@@ -35,6 +36,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
     monkeypatch.setattr(progress_module, "time", moved)
+    monkeypatch.setattr(watch_module, "time", moved)
     return moved
 
 
@@ -71,19 +73,37 @@ def test_a_slow_step_is_on_disk_before_it_starts(clock: Clock) -> None:
     assert written[-1]["steps"] == 100
 
 
-def test_fast_steps_are_written_twenty_times_a_second_and_by_the_thread(clock: Clock) -> None:
+def test_steps_of_some_ten_milliseconds_are_on_disk_before_they_start(clock: Clock) -> None:
+    watch, written, _, _ = make()
+    watch.epoch_begins(0)
+    for batch in range(20):
+        clock.now += 0.06
+        watch.step_begins(batch)
+        assert written[-1]["step"] == batch + 1
+
+
+def test_quick_steps_are_written_by_the_thread(clock: Clock) -> None:
     watch, written, _, board = make()
     watch.epoch_begins(0)
     for batch in range(1000):
         clock.now += 0.001
         watch.step_begins(batch)
-    assert 15 <= len(written) <= 25
-    watch.step_begins(1000)
+        if batch % 100 == 99:
+            board.flush()
+    assert 10 <= len(written) <= 12
+    assert written[-1]["step"] == 1000
     count = len(written)
-    board.flush()
-    assert written[-1]["step"] == 1001
     board.flush()  # nothing new
-    assert len(written) == count + 1
+    assert len(written) == count
+
+
+def test_quick_steps_are_written_all_the_same_where_the_thread_does_not_come(clock: Clock) -> None:
+    watch, written, _, _ = make()
+    watch.epoch_begins(0)
+    for batch in range(1000):
+        clock.now += 0.001
+        watch.step_begins(batch)
+    assert 4 <= len(written) <= 8
 
 
 def test_steps_per_second_are_those_of_the_last_seconds(clock: Clock) -> None:
@@ -101,6 +121,19 @@ def test_steps_per_second_are_those_of_the_last_seconds(clock: Clock) -> None:
         clock.now += 0.5
         watch.step_begins(batch)
     assert written[-1]["steps_per_second"] == pytest.approx(2.0, rel=0.05)
+
+
+def test_steps_per_second_go_on_from_epoch_to_epoch(clock: Clock) -> None:
+    watch, written, _, board = make()
+    for epoch in range(4):
+        watch.epoch_begins(epoch)
+        for batch in range(6):
+            watch.step_begins(batch)
+            board.flush()
+            clock.now += 0.1
+        if epoch:
+            assert written[-1]["steps_per_second"] == pytest.approx(10.0, rel=0.05)
+        watch.epoch_ends(epoch, {"loss": 1.0})
 
 
 def test_the_record_fits_its_place_whatever_the_names(clock: Clock) -> None:
@@ -123,6 +156,7 @@ def test_what_is_known_only_later_is_told_later(clock: Clock) -> None:
     assert events[0] == {"kind": "fit_ready", "fit_id": 1, "epochs": 1}
     Model.built = True
     try:
+        clock.now += 0.06
         watch.step_begins(1)
     finally:
         Model.built = False
@@ -154,3 +188,17 @@ def test_logs_become_floats_and_the_rest_is_left_out() -> None:
     assert found == {"loss": 1.5, "n": 3.0}
     assert plain_logs(None) == {}
     assert len(plain_logs({str(n): n for n in range(100)})) == 12
+
+
+def test_what_a_short_run_learns_is_told_at_its_end(clock: Clock) -> None:
+    watch, _, events, _ = make()
+    watch.begins({"steps": 2, "epochs": 1})
+    watch.epoch_begins(0)
+    watch.step_begins(0)
+    Model.built = True
+    try:
+        watch.step_begins(1)
+        watch.ends(None)
+    finally:
+        Model.built = False
+    assert {"kind": "fit_ready", "fit_id": 1, "parameter_count": 16} in events
