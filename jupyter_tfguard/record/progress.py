@@ -16,13 +16,22 @@ TEXT_LIMIT_BYTES = RECORD_BYTES - RECORD_HEAD_BYTES
 
 
 def write_progress(writer: RecordWriter, value: dict[str, Any]) -> None:
-    """Put the value over the older of the two.
+    """Put the value over the older of the two. Where there is no room for all of its ``logs``, the last are left out.
 
     Raises:
-        ValueError: Its JSON is longer than `TEXT_LIMIT_BYTES`; the one before stays.
+        ValueError: Its JSON is longer than `TEXT_LIMIT_BYTES` without them too; the one before stays.
         OSError: The system refused the write.
     """
-    writer.write(PROGRESS, json.dumps(value, default=str).encode())
+    text = _json(value)
+    while len(text) > TEXT_LIMIT_BYTES and (logs := value.get("logs")):
+        value = value | {"logs": dict(list(logs.items())[:-1])}
+        text = _json(value)
+    writer.write(PROGRESS, text)
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "backslashreplace")
 
 
 def newest_progress(records: list[Record]) -> dict[str, Any] | None:

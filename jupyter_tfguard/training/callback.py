@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
 from ..shield import note_problem, shield
@@ -27,6 +28,7 @@ def make_callback_class(base: Any) -> Any:
             super().__init__()
             self._supports_tf_logs = True
             self._watch = watch
+            self._progress = watch.progress
             self._what = watch.progress.what
 
         @follow
@@ -38,9 +40,12 @@ def make_callback_class(base: Any) -> Any:
             self._watch.epoch_begins(epoch)
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            # At every step, so without the call that the decorator costs.
+            # At every step, so without the calls that decorator and watch would cost.
             try:
-                self._watch.step_begins(batch)
+                progress = self._progress
+                progress.step = batch + 1
+                if monotonic() >= progress.look_due:
+                    self._watch.look(batch)
             except Exception as error:
                 note_problem(_PLACE, error)
 
@@ -77,12 +82,12 @@ def make_callback_class(base: Any) -> Any:
 
 
 def _keep_logs(callback: Any, batch: int, logs: Any = None) -> None:
-    callback._watch.progress.logs = logs
+    callback._progress.logs = logs
 
 
 def _keep_test_logs(callback: Any, batch: int, logs: Any = None) -> None:
     if callback._what == "evaluate":
-        callback._watch.progress.logs = logs
+        callback._progress.logs = logs
 
 
 def _hands_out_tensors(base: Any) -> bool:

@@ -7,14 +7,11 @@ which is enough for steps of a few milliseconds.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-
-from ..record.progress import TEXT_LIMIT_BYTES
 
 WRITE_SECONDS = 0.05
 # More steps than this between two looks are quick ones, and left to the thread, as long as it comes.
@@ -156,16 +153,9 @@ class ProgressBoard:
             now = time.monotonic()
             self._written, self._written_steps = now, current.steps_begun
             current.look_due = now + WRITE_SECONDS
-            self._write(_fitting(current.record(now)))
+            self._write(current.record(now))
         finally:
             self._lock.release()
-
-
-def _fitting(record: dict[str, Any]) -> dict[str, Any]:
-    """The record with as many logs as there is room for."""
-    while record["logs"] and len(json.dumps(record)) > TEXT_LIMIT_BYTES:
-        record["logs"].popitem()
-    return record
 
 
 def plain_logs(logs: Any) -> dict[str, float]:

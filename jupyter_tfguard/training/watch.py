@@ -77,7 +77,7 @@ class FitWatch:
         self._epoch_began = time.monotonic()
 
     def step_begins(self, batch: int) -> None:
-        """`batch`: as Keras counts, from 0. Called at every step: keep it short."""
+        """`batch`: as Keras counts, from 0. Called at every step; for those of a fit the callback does the same itself."""
         progress = self.progress
         progress.step = batch + 1
         if time.monotonic() >= progress.look_due:

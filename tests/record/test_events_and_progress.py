@@ -165,6 +165,21 @@ def test_the_newest_whole_progress_is_given(slots: RecordWriter, tmp_path: Path)
     assert newest(path, damaged=1) == {"step": 5}
 
 
+def test_of_a_progress_too_long_the_last_logs_are_left_out(
+    slots: RecordWriter, tmp_path: Path
+) -> None:
+    logs = {"🙂" * 40 + str(n): 0.123456789012345 for n in range(12)}
+    value = {"model_name": "ж" * 40, "optimizer": "🙂" * 40, "logs": logs, "step": 7}
+    progress.write_progress(slots, value)
+    found = newest(tmp_path / "progress.ring")
+    assert found is not None
+    kept = found.pop("logs")
+    assert found == {k: v for k, v in value.items() if k != "logs"}
+    assert 2 <= len(kept) < 12
+    assert list(kept.items()) == list(logs.items())[: len(kept)]
+    assert len(value["logs"]) == 12  # the caller's own is left as it was
+
+
 def test_a_progress_too_long_is_refused_and_the_old_one_stays(
     slots: RecordWriter, tmp_path: Path
 ) -> None:

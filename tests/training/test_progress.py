@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
 import numpy as np
 import pytest
 
-from jupyter_tfguard.record.progress import TEXT_LIMIT_BYTES
 from jupyter_tfguard.training import progress as progress_module
 from jupyter_tfguard.training import watch as watch_module
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
@@ -134,17 +132,6 @@ def test_steps_per_second_go_on_from_epoch_to_epoch(clock: Clock) -> None:
         if epoch:
             assert written[-1]["steps_per_second"] == pytest.approx(10.0, rel=0.05)
         watch.epoch_ends(epoch, {"loss": 1.0})
-
-
-def test_the_record_fits_its_place_whatever_the_names(clock: Clock) -> None:
-    written: list[dict[str, Any]] = []
-    board = ProgressBoard(written.append)
-    progress = FitProgress(1, "fit", model_name="ж" * 500, optimizer="x" * 500)
-    progress.logs = {"я" * 50 + str(n): 0.123456789012345 for n in range(50)}
-    board.begin(progress)
-    assert len(json.dumps(written[0])) <= TEXT_LIMIT_BYTES
-    assert written[0]["logs"]
-    assert written[0]["model_name"] == "ж" * 40
 
 
 def test_what_is_known_only_later_is_told_later(clock: Clock) -> None:
