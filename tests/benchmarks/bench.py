@@ -64,8 +64,13 @@ class Bench:
         if unknown:
             sys.exit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(cases)}")
         rows = self._load(cases)
+        order = list(cases.items())
         for repetition in range(self._count):
-            for case, measure in cases.items():
+            # Whoever comes first in a turn, or after the same one each time, would be measured in another state.
+            for case, measure in (
+                *order[repetition % len(order) :],
+                *order[: repetition % len(order)],
+            ):
                 if self.wants(case) and len(rows[case]) <= repetition:
                     row = measure()
                     rows[case].append(row)
