@@ -20,7 +20,7 @@ from tests.benchmarks.bench import Bench, paired
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
 STEPS = 2000
-TURNS_OF_A_KERNEL = 8
+TURNS_OF_A_KERNEL = 2
 _BARE = {"TFGUARD_DISABLE": "1"}
 CASES: dict[str, dict[str, str]] = {"guarded": {}, "bare": _BARE, "bare_again": _BARE}
 SETUP = f"""
