@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from jupyter_tfguard.diagnosis.exit_status import exit_status
+from jupyter_tfguard.diagnosis.pasted import Pasted
+
 pytest_plugins = ["pytest_jupyter.jupyter_server"]
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -38,6 +41,41 @@ def examples(kind: str) -> list[Example]:
     """All examples whose name begins with `kind`: ``fires`` or ``quiet``."""
     paths = sorted(EXAMPLES.glob(f"*/{kind}-*.json"))
     return [Example(path.parent.name, path.stem, path) for path in paths]
+
+
+@dataclass(frozen=True)
+class TextExample:
+    """A log as people paste it, that tells a cause, or a near miss.
+
+    ``--- kernel log`` begins the lines of the operating system's log, ``--- exit N`` is an exit code.
+    """
+
+    cause: str
+    name: str
+    path: Path
+
+    @property
+    def pasted(self) -> Pasted:
+        parts: dict[str, list[str]] = {"text": [], "kernel log": []}
+        where, code = "text", None
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("--- exit "):
+                code = int(line.removeprefix("--- exit "))
+            elif line.startswith("--- "):
+                where = line.removeprefix("--- ")
+            else:
+                parts[where].append(line)
+        text, kernel_log = ("\n".join(lines) for lines in parts.values())
+        return Pasted(text, kernel_log, exit_status(code=code))
+
+    def __str__(self) -> str:
+        return f"{self.cause}/{self.name}"
+
+
+def text_examples(kind: str) -> list[TextExample]:
+    """All pasted examples whose name begins with `kind`: ``fires`` or ``quiet``."""
+    paths = sorted(EXAMPLES.glob(f"*/{kind}-*.txt"))
+    return [TextExample(path.parent.name, path.stem, path) for path in paths]
 
 
 def without_pytest(environment: Mapping[str, str]) -> dict[str, str]:

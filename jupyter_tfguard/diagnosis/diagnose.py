@@ -8,6 +8,7 @@ from typing import Any
 from ..record.bundle import check_format
 from .evidence import Evidence
 from .finding import Diagnosis, Finding
+from .pasted import Pasted
 from .rule import Rule, all_rules
 
 
@@ -18,7 +19,15 @@ def diagnose(bundle: dict[str, Any]) -> Diagnosis:
         RecordUnreadable: The bundle names no format. RecordTooNew: a newer major one.
     """
     check_format(bundle)
-    seen = Evidence(bundle)
+    return _judged(Evidence(bundle))
+
+
+def explain(pasted: Pasted) -> Diagnosis:
+    """What a pasted log tells, without any recording."""
+    return _judged(Evidence({}, pasted))
+
+
+def _judged(seen: Evidence) -> Diagnosis:
     found: list[tuple[Rule, Finding]] = []
     for rule in all_rules():
         finding = rule.judge(seen)

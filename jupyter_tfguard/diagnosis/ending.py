@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from .evidence import Evidence
+from .exit_status import SIGNAL_NUMBERS
 from .finding import Confidence, Fact, Source
-from .native_text import Message
-
-_SIGNAL_NUMBERS = {
-    "SIGHUP": 1, "SIGINT": 2, "SIGQUIT": 3, "SIGILL": 4, "SIGTRAP": 5, "SIGABRT": 6, "SIGBUS": 7, "SIGFPE": 8,
-    "SIGKILL": 9, "SIGUSR1": 10, "SIGSEGV": 11, "SIGUSR2": 12, "SIGPIPE": 13, "SIGALRM": 14, "SIGTERM": 15,
-    "SIGXCPU": 24, "SIGXFSZ": 25, "SIGSYS": 31,
-}  # fmt: skip
-# Lines after a fatal one that its own death prints; anything else after it means that life went on.
-_LATE_LINES_LIMIT = 60
 
 
 def exit_fact(seen: Evidence) -> Fact:
@@ -36,7 +28,7 @@ def exit_fact(seen: Evidence) -> Fact:
 
 
 def _named(signal: str | None) -> str:
-    number = _SIGNAL_NUMBERS.get(signal or "")
+    number = SIGNAL_NUMBERS.get(signal or "")
     return f"signal {number} ({signal})" if number else str(signal)
 
 
@@ -71,41 +63,6 @@ def last_words(seen: Evidence) -> tuple[Fact, ...]:
     """The last native line, if there is one."""
     lines = [line for line in seen.stderr_lines if line.strip()]
     return (Fact(Source.KERNEL, f"Last native line: {lines[-1][:400]}"),) if lines else ()
-
-
-def fatal_message(seen: Evidence) -> Message | None:
-    """The first native line of the end with which the process gave up; None when no such line explains this end.
-
-    A kill or a termination from outside, and an orderly end, are not explained by one. A line that ordinary log lines
-    follow was somebody else's (a child's), or was survived.
-    """
-    explains = (
-        seen.exit_signal in ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
-        or (seen.exit_signal is None and seen.exit_code not in (None, 0))
-        or (not seen.exit_was_seen and seen.exit_signal is None and seen.end_reason is None)
-    )
-    if not explains or seen.kernel_alive:
-        return None
-    tail = seen.stderr_lines[-_LATE_LINES_LIMIT:]
-    last_alive = max((i for i, line in enumerate(tail) if _is_life(line)), default=-1)
-    late = set(tail[last_alive + 1 :])
-    return next((message for message in seen.native_messages if message.line in late), None)
-
-
-def _is_life(line: str) -> bool:
-    """True for a log line of TensorFlow at info or warning level: whatever came before it was survived."""
-    # 2026-11-21 02:14:05.123456: I tensorflow/core/...   or   I0000 00:00:1700000000.123456 4711 file.cc:1] ...
-    head = line[:40]
-    return head[:5] in ("I0000", "W0000") or ": I " in head or ": W " in head
-
-
-def fatal_facts(seen: Evidence, message: Message) -> tuple[Fact, ...]:
-    """The fatal line, the exit, the Python line."""
-    return (
-        Fact(Source.KERNEL, f"Last native words: {message.text[:400]}"),
-        exit_fact(seen),
-        *stack_facts(seen),
-    )
 
 
 def ending_chips(seen: Evidence) -> tuple[str, ...]:

@@ -16,8 +16,11 @@ from ..limits import binding_limit
 from ..record.textfile import NATIVE_TEXT_DROPPED
 from ..record.timeline import Point, column, timeline
 from ..units import is_known
-from . import native_text
-from .os_log import OomKill, oom_kills
+from .log_lines import log_lines, native_lines
+from .os_log import OomKill, Xid, oom_kills, xids
+from .pasted import Pasted
+from .story import Story
+from .verdict import Verdict, of_pasted, of_recorded
 
 # The Python error line that faulthandler writes, and the signal it stands for. Source: CPython Modules/faulthandler.c
 _FAULT_SIGNALS = {
@@ -84,10 +87,16 @@ class Group:
 
 
 class Evidence:
-    """One bundle, with typed questions."""
+    """One bundle, or one pasted log, with typed questions.
 
-    def __init__(self, bundle: dict[str, Any]) -> None:
+    Args:
+        bundle: What is known about a death; empty for a pasted log.
+        pasted: The log. It knows no process, no counters and no samples: only texts.
+    """
+
+    def __init__(self, bundle: dict[str, Any], pasted: Pasted | None = None) -> None:
         self.bundle = bundle
+        self.pasted = pasted
         self.identity = _dict(bundle.get("identity"))
         self.server: dict[str, Any] | None = _dict(bundle.get("server")) or None
         self.kernel: dict[str, Any] | None = _dict(bundle.get("kernel")) or None
@@ -95,6 +104,11 @@ class Evidence:
         self.pid = int(_number(self.identity.get("pid")) or 0)
         self.died = _number(self.identity.get("died")) or 0.0
         self._series: dict[tuple[str, bool], list[tuple[float, float]]] = {}
+
+    @property
+    def who(self) -> str:
+        """What died, for the beginning of a sentence."""
+        return "The kernel" if self.pasted is None else "The program"
 
     # --- how it ended -------------------------------------------------------------------------------------------
 
@@ -192,9 +206,18 @@ class Evidence:
         return int(found) if found is not None and 0 < found < math.inf else 0
 
     @cached_property
-    def native_messages(self) -> list[native_text.Message]:
-        """Lines of the native stderr that say why a process gives up, oldest first."""
-        return native_text.fatal_messages(self.stderr_lines)
+    def story(self) -> Story:
+        """What the text tells as a whole: the pasted log, else the last native words."""
+        if self.pasted is not None:
+            return Story(log_lines(self.pasted.text))
+        return Story(native_lines(self.stderr_lines))
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """The cause that the text tells; None when it tells nothing about this end."""
+        if self.pasted is not None:
+            return of_pasted(self.story, self.pasted.status)
+        return of_recorded(self)
 
     @cached_property
     def _own_stacks(self) -> list[list[str]]:
@@ -318,19 +341,41 @@ class Evidence:
         return bool(self._system_log.get("readable"))
 
     @cached_property
-    def oom_log(self) -> list[OomKill]:
-        """OOM kills that the system log tells of, near the death, oldest first."""
+    def _system_log_lines(self) -> list[str]:
+        """Lines near the death; of a pasted log all of both texts."""
+        if self.pasted is not None:
+            kernel_log = log_lines(self.pasted.kernel_log)
+            return [line.text for line in (*self.story.lines, *kernel_log)]
         lines = self._system_log.get("lines")
         found = []
         for line in lines if isinstance(lines, list) else ():
             when, text = _number(_dict(line).get("time")), _text(_dict(line).get("text"))
             if text is not None and (when is None or abs(when - self.died) < 60):
                 found.append(text)
-        return oom_kills(found)
+        return found
+
+    @cached_property
+    def oom_log(self) -> list[OomKill]:
+        """OOM kills that the system log tells of, near the death, oldest first."""
+        return oom_kills(self._system_log_lines)
+
+    @cached_property
+    def xids(self) -> list[Xid]:
+        """Faults of a GPU that the driver reported in the system log, near the death, oldest first."""
+        return xids(self._system_log_lines)
 
     @property
     def oom_log_of_kernel(self) -> OomKill | None:
-        """The OOM kill of this very process, if the system log tells of one."""
+        """The OOM kill of this very process, if the system log tells of one.
+
+        A pasted log does not say which process it is about: there a victim that runs Python counts, else a single one
+        whose name is not that of another well-known program.
+        """
+        if self.pasted is not None:
+            ours = [kill for kill in self.oom_log if runs_python(kill.name)]
+            if not ours and len(self.oom_log) == 1 and not _OTHER_NAMES.match(self.oom_log[0].name):
+                ours = self.oom_log
+            return ours[-1] if ours else None
         return next((kill for kill in reversed(self.oom_log) if kill.pid == self.pid), None)
 
     @property
@@ -342,6 +387,8 @@ class Evidence:
 
     def missing(self, need: str) -> str | None:
         """Why a kind of evidence is not there, as a sentence; None when it is."""
+        if self.pasted is not None:
+            return self._missing_from_text(need)
         if need == "exit.status":
             if self.exit_was_seen or self.kernel_alive:
                 return None
@@ -366,6 +413,16 @@ class Evidence:
             return f"GPU memory: {reason[0].lower() + reason[1:] if reason[1:2].islower() else reason}."
         raise ValueError(f"a rule needs {need!r}, which no evidence is called")
 
+    def _missing_from_text(self, need: str) -> str | None:
+        assert self.pasted is not None
+        if need == "exit.status" and self.pasted.status is None:
+            return "Exit status: --exit-signal or --exit-code would tell how it ended."
+        if need == "system_log" and not self.pasted.kernel_log and not self.oom_log:
+            return "The operating system's log: --kernel-log FILE would show kills for memory and faults of the GPU."
+        if need in ("cgroup.counters", "kernel.recording", "gpu"):
+            return "Counters, samples and the GPU: only a guarded kernel records them."
+        return None
+
     def _why(self, what: str, otherwise: str) -> str:
         reasons = _dict((self.server or {}).get("unavailable"))
         return _text(reasons.get(what)) or otherwise
@@ -373,6 +430,22 @@ class Evidence:
 
 _NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
 _ONLY_SILENT = "The kernel ran where its processes cannot be seen from here; it may be alive, and only cut off."
+
+
+# Process and thread names of Python programs, as the operating system cuts them to 15 characters.
+_PYTHON_NAMES = re.compile(
+    r"(?i)^(?:python|pypy|jupyter|ipython|ipykernel|papermill|ray::|ray_|tf_|pt_|conda|uvicorn|gunicorn)"
+)
+
+_OTHER_NAMES = re.compile(
+    r"(?i)^(?:java|node|mysqld|mariadbd|postgres|mongod|redis|memcached|elastic|chrom|firefox|Web Content|Isolated Web|gnome|kde|plasma|"
+    r"Xorg|systemd|dockerd|containerd|kubelet|nginx|apache|httpd|php|ruby|dotnet|code|electron|slack|teams|rsession|MATLAB|blender)"
+)
+
+
+def runs_python(name: str) -> bool:
+    """True for the name of a process that runs Python; processes may call themselves as they like."""
+    return _PYTHON_NAMES.match(name) is not None
 
 
 def _is_frame(line: str) -> bool:

@@ -29,14 +29,16 @@ class Source(enum.Enum):
     SERVER = "server"
     KERNEL = "kernel"
     SYSTEM_LOG = "system log"
+    TEXT = "pasted text"
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One piece of evidence, as a sentence."""
+    """One piece of evidence, as a sentence; `line` is its number in a pasted text."""
 
     source: Source
     text: str
+    line: int | None = None
 
 
 @dataclass(frozen=True)

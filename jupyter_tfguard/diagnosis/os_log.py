@@ -1,24 +1,41 @@
-"""OOM kills as the Linux kernel tells them in its log. Source: linux mm/oom_kill.c, the forms since 5.4.
+"""What the operating system's log says: OOM kills, and faults that the NVIDIA driver reports (Xid).
 
-Process names inside a line are chosen by the process and may hold commas, brackets and quotes; so numbers are taken
-from the end of the line.
+Process names inside a line are chosen by the process and may hold commas, brackets and quotes; so numbers are taken from
+the end of the line. Source: linux mm/oom_kill.c and mm/memcontrol.c, the forms since 3.x; NVIDIA open-gpu-kernel-modules
+src/nvidia/src/kernel/gpu/rc/kernel_rc.c.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 # oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=python3,pid=41,uid=0
 _SUMMARY = re.compile(
-    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w{1,30}),.*,pid=(?P<pid>\d{1,10}),uid=\d{1,10}$"
+    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w{1,30}),.{0,4000}?,task=(?P<name>.{0,64}),pid=(?P<pid>\d{1,10}),uid=\d{1,10}\s*$"
 )
 _LIMIT_GROUP = re.compile(r",oom_memcg=(?P<group>/.*?),task_memcg=")
 # Memory cgroup out of memory: Killed process 41 (python3) total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB, UID:0 ...
+# Out of memory: Kill process 41 (python) score 980 or sacrifice child                                   (up to 5.0)
+# Killed process 41 (python), UID 0, total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB             (up to 5.3)
 _KILLED = re.compile(
-    r"(?P<prefix>Out of memory|Memory cgroup out of memory)(?: \(oom_kill_allocating_task\))?: "
-    r"Killed process (?P<pid>\d{1,10}) \(.*\),? (?:UID:\d+,? )?total-vm:\d+kB, anon-rss:(?P<anon>\d{1,15})kB"
+    r"(?:(?P<prefix>Out of memory|Memory cgroup out of memory)(?: \(oom_kill_allocating_task\))?: )?"
+    r"Kill(?:ed)? process (?P<pid>\d{1,10}|[A-Z#xX?]{1,12}),? \((?P<name>[^\n]{0,64}?)\)"
+    r"(?:,? (?:UID:? ?\d{1,10},? )?total-vm:\d{1,15}kB,? anon-rss:(?P<anon>\d{1,15})kB|,? score -?\d{1,6} or sacrifice child)"
 )
+# Task in /docker/4c0 killed as a result of limit of /docker/4c0                                          (up to 4.20)
+_LIMIT_OF = re.compile(r"Task in .{0,400} killed as a result of limit of ")
+# NVRM: Xid (PCI:0000:c2:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
+# NVRM: Xid (0000:02:00): 31, Ch 00000010, ...
+_XID = re.compile(
+    r"NVRM: Xid \((?:PCI:)?(?P<place>[0-9a-fA-F:.]{4,20})[^)]{0,40}\): (?P<number>\d{1,4})\b,?"
+    r"(?: pid='?(?P<pid>\d{1,10}|<[a-z ]{1,20}>)'?,?)?(?: name=(?P<name>[^,]{0,64}),?)?"
+)
+_BUS = re.compile(
+    r"NVRM: GPU (?:at )?(?:PCI:)?(?P<place>[0-9a-fA-F:.]{4,20}): GPU has fallen off the bus"
+)
+_FALLEN_OFF = 79
 
 
 @dataclass(frozen=True)
@@ -26,36 +43,91 @@ class OomKill:
     """One kill.
 
     Attributes:
-        pid: The victim.
+        pid: The victim; None where the line hides it.
+        name: As the victim called itself.
         by_limit: True for a cgroup's limit, False for the whole machine, None when the line does not say.
         anonymous_bytes: Its anonymous resident memory when it was killed; None when the line does not say.
         line: The raw line.
     """
 
-    pid: int
+    pid: int | None
+    name: str
     by_limit: bool | None
     anonymous_bytes: int | None
     line: str
 
 
-def oom_kills(lines: list[str]) -> list[OomKill]:
-    """The kills in these lines, in order; a summary line and a kill line of the same victim count once."""
-    found: dict[int, OomKill] = {}
+@dataclass(frozen=True)
+class Xid:
+    """One fault that the driver reported.
+
+    Attributes:
+        number: What kind, as NVIDIA's catalogue numbers them.
+        place: The card's address on the bus.
+        pid: The process that it is put down to; None where the driver does not know.
+        name: As that process called itself; empty when unknown.
+        line: The raw line.
+    """
+
+    number: int
+    place: str
+    pid: int | None
+    name: str
+    line: str
+
+
+def oom_kills(lines: Iterable[str]) -> list[OomKill]:
+    """The kills in these lines, in order; several lines about the same victim count once."""
+    found: dict[int | None, OomKill] = {}
+    limit_before = False
     for line in lines:
-        if summary := _SUMMARY.search(line):
+        if "oom-kill:" not in line and "process" not in line and "limit of" not in line:
+            continue
+        if _LIMIT_OF.search(line):
+            limit_before = True
+        elif summary := _SUMMARY.search(line):
             pid = int(summary["pid"])
             by_limit = summary["constraint"] == "CONSTRAINT_MEMCG" and bool(
                 _LIMIT_GROUP.search(line)
             )
             old = found.get(pid)
-            found[pid] = OomKill(
-                pid, by_limit, old.anonymous_bytes if old else None, old.line if old else line
+            found[pid] = (
+                replace(old, by_limit=by_limit)
+                if old
+                else OomKill(pid, summary["name"], by_limit, None, line)
             )
         elif killed := _KILLED.search(line):
-            pid = int(killed["pid"])
-            old = found.get(pid)
-            by_prefix = killed["prefix"].startswith("Memory cgroup")
-            found[pid] = OomKill(
-                pid, old.by_limit if old else by_prefix, int(killed["anon"]) * 1024, line
+            pid_or_none = int(killed["pid"]) if killed["pid"].isdigit() else None
+            old = found.get(pid_or_none)
+            said = killed["prefix"].startswith("Memory cgroup") if killed["prefix"] else None
+            known = old.by_limit if old and old.by_limit is not None else said
+            size = int(killed["anon"]) * 1024 if killed["anon"] else None
+            found[pid_or_none] = OomKill(
+                pid_or_none,
+                killed["name"],
+                True if known is None and limit_before else known,
+                size if size is not None else old.anonymous_bytes if old else None,
+                line,
             )
+    return list(found.values())
+
+
+def xids(lines: Iterable[str]) -> list[Xid]:
+    """The driver's faults in these lines, in order; a repeated one counts once."""
+    found: dict[tuple[int, str, int | None], Xid] = {}
+    for line in lines:
+        if "NVRM:" not in line:
+            continue
+        if hit := _XID.search(line):
+            pid = int(hit["pid"]) if hit["pid"] and hit["pid"].isdigit() else None
+            name = hit["name"] or ""
+            xid = Xid(int(hit["number"]), hit["place"], pid, "" if "<" in name else name, line)
+        elif bus := _BUS.search(line):
+            place = bus["place"].removesuffix(".0")
+            if any(old.number == _FALLEN_OFF and old.place == place for old in found.values()):
+                continue
+            xid = Xid(_FALLEN_OFF, place, None, "", line)
+        else:
+            continue
+        found.setdefault((xid.number, xid.place, xid.pid), xid)
     return list(found.values())

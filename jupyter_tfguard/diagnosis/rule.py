@@ -12,6 +12,19 @@ from . import rules as rules_package
 from .evidence import Evidence
 from .finding import Finding
 
+# What a text may tell beside the operating system's own word that it killed the process.
+CONSEQUENCES_OF_A_KILL = (
+    "sigkill_unattributed",
+    "cpu_alloc_failure",
+    "gpu_oom",
+    "kernel_start_failed",
+    "no_crash",
+    "segfault_native",
+    "sys_exit",
+    "terminated_by_user_or_manager",
+    "tf_check_failed",
+)
+
 Judge = Callable[[Evidence], Finding | None]
 
 

@@ -1,9 +1,11 @@
 """What the guard costs per training step: ``python tests/benchmarks/step_cost.py [--quick]``.
 
-Three kernels live side by side, one guarded, two not, and train the same tiny model in turns: a fit of many steps, which
-tells what a step costs, and one of a single step, which tells what a fit costs besides. The ratio of the two bare ones is
-what the machine makes by itself: two processes of the same program differ by some per cent, by where their memory happens to
-lie. So all three are started anew every few turns.
+A tiny model is trained in turns with and without the guard: a fit of many steps, which tells what a step costs, and one of a
+single step, which tells what a fit costs besides. Two processes of the same program differ by some per cent, by where their
+memory happens to lie; so the turns are taken in one kernel, which began guarded and in which the guard is unloaded and loaded
+again. ``unloaded_again`` over ``unloaded`` is what the machine makes by itself. Beside it lives a kernel that never had the
+guard (``bare``): over many starts it tells whether anything of the guard is left after unloading. Both kernels are started
+anew every few turns.
 """
 
 from __future__ import annotations
@@ -19,10 +21,16 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.benchmarks.bench import Bench, paired
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
-STEPS = 2000
-TURNS_OF_A_KERNEL = 2
-_BARE = {"TFGUARD_DISABLE": "1"}
-CASES: dict[str, dict[str, str]] = {"guarded": {}, "bare": _BARE, "bare_again": _BARE}
+STEPS = 500
+TURNS_OF_A_KERNEL = 20
+# The case, its kernel, and what makes the state that it measures.
+CASES = {
+    "guarded": ("own", "%load_ext tfguard"),
+    "unloaded": ("own", "%unload_ext tfguard"),
+    "unloaded_again": ("own", "%unload_ext tfguard"),
+    "bare": ("beside", ""),
+}
+ENVIRONMENTS: dict[str, dict[str, str]] = {"own": {}, "beside": {"TFGUARD_DISABLE": "1"}}
 SETUP = f"""
 import time
 import keras, numpy as np
@@ -49,7 +57,7 @@ def measure(kernel: GuardedKernel) -> dict[str, float]:
 
 
 class Kernels:
-    """One kernel per case, in which the model is built; new ones after some turns."""
+    """The two kernels, in which the model is built; new ones after some turns."""
 
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
@@ -62,16 +70,22 @@ class Kernels:
             self.close()
             self._start()
         self._measured += 1
-        return measure(self._kernels[case])
+        name, switch = CASES[case]
+        kernel = self._kernels[name]
+        kernel.run(switch)
+        recordings = len(list(kernel.data.glob("recordings/*")))
+        if recordings != (case == "guarded"):
+            sys.exit(f"{recordings} recordings in the turn of {case}: the guard is not as wanted")
+        return measure(kernel)
 
     def _start(self) -> None:
-        for case, environment in CASES.items():
+        for name, environment in ENVIRONMENTS.items():
             folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
             kernel = self._stack.enter_context(guarded_kernel(folder, environment=environment))
             made = kernel.run(SETUP, timeout=180)
             if made.error is not None:
                 sys.exit(f"TensorFlow is needed here: {made.error}\n{made.traceback}")
-            self._kernels[case] = kernel
+            self._kernels[name] = kernel
 
     def close(self) -> None:
         """End them."""
@@ -81,16 +95,17 @@ class Kernels:
 def main() -> None:
     """Measure and print."""
     bench = Bench(
-        "step_cost", "Cost of the guard per training step", repetitions=40, quick_repetitions=5
+        "step_cost", "Cost of the guard per training step", repetitions=160, quick_repetitions=4
     )
     with contextlib.closing(Kernels()) as kernels:
         rows = bench.run({case: partial(kernels.measure, case) for case in CASES})
     bench.report(
         rows,
         {
-            f"{number}, {case} / bare": paired(rows, (case, number), ("bare", number))
+            f"{number}, {case} / unloaded": paired(rows, (case, number), ("unloaded", number))
             for number in ("step_seconds", "cpu_seconds", "one_step_fit_seconds")
-            for case in ("guarded", "bare_again")
+            for case in CASES
+            if case != "unloaded"
         },
     )
 

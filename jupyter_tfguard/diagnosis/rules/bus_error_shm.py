@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import re
 
-from ..ending import exit_fact, fatal_message, stack_facts
+from ..ending import exit_fact, stack_facts
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
+from ..told import told
 
 _SHARED = re.compile(r"shared memory|/dev/shm|\bshm\b", re.IGNORECASE)
 
 
 @rule("bus_error_shm", needs=("exit.status",), outranks=("segfault_native",))
 def bus_error_shm(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    words = message.text if message is not None and message.cause == "bus_error_shm" else None
-    if words is None and seen.first_signal == "SIGBUS":
+    text, words = told(seen, "bus_error_shm"), None
+    if text is None and seen.first_signal == "SIGBUS":
         words = next(
             (line for line in reversed(seen.stderr_lines[-40:]) if _SHARED.search(line)), None
         )
         words = words or next(
             (line for line in seen.fault_lines if "multiprocessing/shared_memory" in line), None
         )
-    if words is None or seen.kernel_alive:
+    if (text is None and words is None) or seen.kernel_alive:
         return None
+    because = text.facts if text is not None else ()
+    if words is not None:
+        words = words.strip()[:400]
+        because = (exit_fact(seen), Fact(Source.KERNEL, words), *stack_facts(seen))
     return Finding(
-        Confidence.LIKELY,
-        title="Shared memory ran out and the kernel crashed with a bus error.",
+        text.confidence if text is not None else Confidence.LIKELY,
+        title="Shared memory ran out.",
         short_title="Shared memory too small",
-        because=(exit_fact(seen), Fact(Source.KERNEL, words.strip()[:400]), *stack_facts(seen)),
+        because=because,
         advice=(
             Advice(
                 "Give the container more shared memory.",
@@ -41,5 +45,5 @@ def bus_error_shm(seen: Evidence) -> Finding | None:
                 "Each of them passes its data through shared memory.",
             ),
         ),
-        chips=(seen.first_signal or "abort",),
+        chips=text.chips if text is not None else (seen.first_signal or "",),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...limits import CONTAINER_LIMIT
 from ...units import human_bytes
 from ..ending import exit_fact, starter_facts
-from ..evidence import Evidence, Group
+from ..evidence import Evidence, Group, runs_python
 from ..finding import Confidence, Fact, Finding, Source
 from ..memory import (
     growth_fact,
@@ -20,15 +20,25 @@ from ..memory import (
     peak_chips,
     peak_fact,
 )
-from ..rule import rule
+from ..rule import CONSEQUENCES_OF_A_KILL, rule
+from ..told import told
 
 
 @rule(
     "cgroup_oom",
     needs=("exit.status", "cgroup.counters", "system_log"),
-    outranks=("sigkill_unattributed", "host_oom"),
+    outranks=("host_oom", *CONSEQUENCES_OF_A_KILL),
 )
 def cgroup_oom(seen: Evidence) -> Finding | None:
+    if (text := told(seen, "cgroup_oom")) is not None:
+        return Finding(
+            text.confidence,
+            title="The program used all of the memory that its job or container may have, and was ended for it.",
+            short_title="Memory limit of the job or container",
+            because=text.facts,
+            advice=memory_advice(seen),
+            chips=text.chips,
+        )
     if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
         return None
     log = seen.oom_log_of_kernel
@@ -56,17 +66,19 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     because += [fact for fact in (peak_fact(seen), growth_fact(seen)) if fact]
     against: tuple[Fact, ...] = ()
     if near_limit(seen) is False:
-        text = (
+        low = (
             "The memory in use was never seen near the limit; it may have risen between two samples"
         )
-        against = (Fact(Source.SERVER, text),)
+        against = (Fact(Source.SERVER, low),)
     # A v1 group counts only that it was full; what the kernel itself said of its memory makes nothing certain.
     limit_seen = _limit_that_was_hit(seen, claimed=False) is not None
-    certain = seen.exit_was_seen and (by_log or (bool(kills) and limit_seen and victim_known))
+    watched = seen.exit_was_seen and (by_log or (bool(kills) and limit_seen and victim_known))
+    pasted = seen.pasted is not None and log is not None and by_log and runs_python(log.name)
+    certain = watched or pasted
     size = f" ({human_bytes(limit)})" if limit else ""
     return Finding(
         Confidence.CERTAIN if certain else Confidence.LIKELY,
-        title=f"The kernel used all of its container's memory{size} and the operating system killed it.",
+        title=f"{seen.who} used all of its container's memory{size} and the operating system killed it.",
         short_title="Container memory limit" + (f", {human_bytes(limit)}" if limit else ""),
         because=tuple(because),
         against=against,

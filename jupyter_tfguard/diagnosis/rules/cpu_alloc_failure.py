@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from ..ending import ending_chips, fatal_facts, fatal_message
 from ..evidence import Evidence
-from ..finding import Confidence, Finding
+from ..finding import Finding
 from ..memory import memory_advice, peak_chips, peak_fact
 from ..rule import rule
+from ..told import told
 
 
 @rule("cpu_alloc_failure", needs=("kernel.recording",), outranks=("sys_exit", "segfault_native"))
 def cpu_alloc_failure(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    if message is None or message.cause != "cpu_alloc_failure":
+    text = told(seen, "cpu_alloc_failure")
+    if text is None:
         return None
     peak = peak_fact(seen)
     return Finding(
-        Confidence.LIKELY,
+        text.confidence,
         title="Native code was refused memory and gave up.",
         short_title="Memory request refused",
-        because=(*fatal_facts(seen, message), *((peak,) if peak else ())),
+        because=(*text.facts, *((peak,) if peak else ())),
         advice=memory_advice(seen),
-        chips=(*ending_chips(seen), *peak_chips(seen)),
+        chips=(*text.chips, *peak_chips(seen)),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..ending import ending_chips, fatal_facts, fatal_message
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Finding
+from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
+from ..told import told
+from ..xid import SOFTWARE, first_xid
 
 
 @rule(
@@ -14,14 +15,17 @@ from ..rule import rule
     outranks=("sys_exit", "segfault_native"),
 )
 def cuda_illegal_access(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    if message is None or message.cause != "cuda_illegal_access":
+    text, fault = told(seen, "cuda_illegal_access"), first_xid(seen, SOFTWARE)
+    if text is None and fault is None:
         return None
+    because = list(text.facts) if text is not None else []
+    if fault is not None:
+        because.append(Fact(Source.SYSTEM_LOG, fault.line.strip()[:400]))
     return Finding(
-        Confidence.LIKELY,
+        text.confidence if text is not None else Confidence.LIKELY,
         title="Work on the GPU failed, and its context could not go on.",
         short_title="GPU fault",
-        because=fatal_facts(seen, message),
+        because=tuple(because),
         advice=(
             Advice(
                 "Find the operation that fails.",
@@ -29,5 +33,5 @@ def cuda_illegal_access(seen: Evidence) -> Finding | None:
                 "CUDA_LAUNCH_BLOCKING=1  # in the environment, before the kernel starts",
             ),
         ),
-        chips=ending_chips(seen),
+        chips=text.chips if text is not None else (),
     )

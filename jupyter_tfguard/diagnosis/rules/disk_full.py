@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from ..ending import ending_chips, fatal_facts, fatal_message
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Finding
+from ..finding import Advice, Finding
 from ..rule import rule
+from ..told import told
 
 
 @rule("disk_full", needs=("kernel.recording",), outranks=("sys_exit",))
 def disk_full(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    if message is None or message.cause != "disk_full":
+    text = told(seen, "disk_full")
+    if text is None:
         return None
     return Finding(
-        Confidence.LIKELY,
+        text.confidence,
         title="A file system had no room left, and native code gave up.",
         short_title="Disk full",
-        because=fatal_facts(seen, message),
+        because=text.facts,
         advice=(
-            Advice("Make room on the disk that the fatal line names.", message.text[:300], "df -h"),
+            Advice("Make room on the disk that the fatal line names.", text.message[:300], "df -h"),
         ),
-        chips=ending_chips(seen),
+        chips=text.chips,
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..ending import ending_chips, fatal_facts, fatal_message
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Finding
+from ..finding import Advice, Finding
 from ..rule import rule
+from ..told import told
 
 
 @rule(
@@ -14,14 +14,14 @@ from ..rule import rule
     outranks=("sys_exit", "segfault_native"),
 )
 def glibc_abort_heap_corruption(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    if message is None or message.cause != "glibc_abort_heap_corruption":
+    text = told(seen, "glibc_abort_heap_corruption")
+    if text is None:
         return None
     return Finding(
-        Confidence.LIKELY,
+        text.confidence,
         title="Native code damaged its own memory and the C library ended the kernel.",
         short_title="Heap corruption",
-        because=fatal_facts(seen, message),
+        because=text.facts,
         advice=(
             Advice(
                 "Suspect native code of one's own, or two libraries that do not fit together.",
@@ -29,5 +29,5 @@ def glibc_abort_heap_corruption(seen: Evidence) -> Finding | None:
                 "python -m pip check",
             ),
         ),
-        chips=ending_chips(seen),
+        chips=text.chips,
     )

@@ -1,29 +1,70 @@
-"""The program used up the memory of the GPU, in a way that TensorFlow could not turn into an exception."""
+"""The program used up the memory of the GPU."""
 
 from __future__ import annotations
 
-from ..ending import ending_chips, fatal_facts, fatal_message
+from ...units import human_bytes
+from ..allocator_dump import AllocatorDump, allocator_dump
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Finding
+from ..finding import Advice, Fact, Finding, Source
 from ..rule import rule
+from ..told import told
 
 
 @rule("gpu_oom", needs=("kernel.recording", "gpu"), outranks=("sys_exit", "segfault_native"))
 def gpu_oom(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    if message is None or message.cause != "gpu_oom":
+    text = told(seen, "gpu_oom")
+    if text is None:
         return None
+    dump = allocator_dump(seen.story.lines)
     return Finding(
-        Confidence.LIKELY,
-        title="The memory of the GPU ran out, and TensorFlow gave up.",
+        text.confidence,
+        title="The memory of the GPU ran out.",
         short_title="GPU memory ran out",
-        because=fatal_facts(seen, message),
-        advice=(
-            Advice(
-                "Use a smaller batch, or a smaller model.",
-                "Each layer's outputs are kept for the whole batch.",
-            ),
-            Advice("See who else holds memory on this card.", "", "nvidia-smi"),
-        ),
-        chips=ending_chips(seen),
+        because=(*text.facts, *_dump_facts(seen, dump)),
+        advice=_advice(dump),
+        chips=text.chips,
     )
+
+
+def _dump_facts(seen: Evidence, dump: AllocatorDump) -> tuple[Fact, ...]:
+    parts = []
+    if dump.asked_bytes is not None:
+        parts.append(f"asked for {human_bytes(dump.asked_bytes)} at once")
+    if dump.limit_bytes is not None and dump.used_bytes is not None:
+        used = f"{human_bytes(dump.used_bytes)} of {human_bytes(dump.limit_bytes)}"
+        parts.append(f"{used} were in use")
+    source = Source.KERNEL if seen.pasted is None else Source.TEXT
+    return (Fact(source, f"TensorFlow's allocator: {', '.join(parts)}"),) if parts else ()
+
+
+def _advice(dump: AllocatorDump) -> tuple[Advice, ...]:
+    found = []
+    if dump.fragmented:
+        found.append(
+            Advice(
+                "Let the driver's own allocator serve this program.",
+                "Enough was free in sum, but in pieces that were too small; memory growth does not help against that.",
+                "TF_GPU_ALLOCATOR=cuda_malloc_async  # in the environment, before the kernel starts",
+            )
+        )
+    first = dump.shape[0] if dump.shape and len(dump.shape) > 1 else 0
+    if 1 < first <= 65536:
+        text = f"The tensor's first dimension is {first}. If that is the batch, half of it needs about half the room."
+        code = f"model.fit(..., batch_size={max(1, first // 2)})"
+        found.append(Advice("Use a smaller batch.", text, code))
+    else:
+        text = "Each layer's outputs are kept for the whole batch until the gradients are computed."
+        found.append(Advice("Use a smaller batch, or a smaller model.", text))
+    found.append(
+        Advice(
+            "See who else holds memory on this card.",
+            "TensorFlow takes nearly the whole card at its start unless memory growth is on; another notebook then finds none.",
+            "nvidia-smi",
+        )
+    )
+    text = (
+        "It frees no tensor that is in use, and TensorFlow gives no memory back to the card before its process ends; "
+        "clear_session() helps only where a loop builds a new model each time."
+    )
+    found.append(Advice("Leave gc.collect() and clear_session() out of the training loop.", text))
+    return tuple(found[:3])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...units import human_bytes
 from ..ending import exit_fact
-from ..evidence import Evidence
+from ..evidence import Evidence, runs_python
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
     growth_fact,
@@ -18,13 +18,13 @@ from ..memory import (
     peak_chips,
     peak_fact,
 )
-from ..rule import rule
+from ..rule import CONSEQUENCES_OF_A_KILL, rule
 
 
 @rule(
     "host_oom",
     needs=("exit.status", "cgroup.counters", "system_log"),
-    outranks=("sigkill_unattributed",),
+    outranks=CONSEQUENCES_OF_A_KILL,
 )
 def host_oom(seen: Evidence) -> Finding | None:
     if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
@@ -55,7 +55,9 @@ def host_oom(seen: Evidence) -> Finding | None:
         text = f"The machine had {human_bytes(available)} of {human_bytes(total)} available at its lowest seen point"
         because.append(Fact(Source.SERVER if seen.server else Source.KERNEL, text))
     because += [fact for fact in (peak_fact(seen), growth_fact(seen)) if fact]
-    if log is not None and seen.exit_was_seen:
+    if log is not None and (
+        seen.exit_was_seen or (seen.pasted and log.by_limit is False and runs_python(log.name))
+    ):
         confidence = Confidence.CERTAIN
     elif log is not None or own_kills:
         confidence = Confidence.LIKELY
@@ -72,7 +74,7 @@ def host_oom(seen: Evidence) -> Finding | None:
     size = f" ({human_bytes(total)})" if total else ""
     return Finding(
         confidence,
-        title=f"The machine ran out of memory{size} and the operating system killed the kernel.",
+        title=f"The machine ran out of memory{size} and the operating system killed {seen.who.lower()}.",
         short_title="Machine out of memory",
         because=tuple(because),
         against=against,

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from ..ending import exit_fact, fatal_facts, fatal_message, last_words, stack_facts, sure
+from ..ending import exit_fact, last_words, stack_facts, sure
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Finding
+from ..finding import Advice, Finding
 from ..rule import rule
+from ..told import told
 
 
 @rule("illegal_instruction", needs=("exit.status",))
 def illegal_instruction(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    named = message is not None and message.cause == "illegal_instruction"
-    if seen.kernel_alive or not (named or seen.first_signal == "SIGILL"):
+    text = told(seen, "illegal_instruction")
+    if seen.kernel_alive or not (text or seen.first_signal == "SIGILL"):
         return None
-    because = (exit_fact(seen), *stack_facts(seen), *last_words(seen))
-    if named and message is not None:
-        because = fatal_facts(seen, message)
+    because = text.facts if text else (exit_fact(seen), *stack_facts(seen), *last_words(seen))
     return Finding(
-        Confidence.LIKELY if named else sure(seen),
-        title="The kernel ran a processor instruction that this machine does not have.",
+        text.confidence if text else sure(seen),
+        title=f"{seen.who} ran a processor instruction that this machine does not have.",
         short_title="Illegal instruction",
         because=because,
         advice=(
@@ -29,5 +27,5 @@ def illegal_instruction(seen: Evidence) -> Finding | None:
                 "grep -o -m1 -w 'avx2\\|avx' /proc/cpuinfo",
             ),
         ),
-        chips=(seen.first_signal or "abort",),
+        chips=text.chips if text else (seen.first_signal or "",),
     )

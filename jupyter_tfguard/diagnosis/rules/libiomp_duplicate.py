@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from ..ending import ending_chips, fatal_facts, fatal_message
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Finding
+from ..finding import Advice, Finding
 from ..rule import rule
+from ..told import told
 
 
 @rule("libiomp_duplicate", needs=("kernel.recording",), outranks=("sys_exit",))
 def libiomp_duplicate(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    if message is None or message.cause != "libiomp_duplicate":
+    text = told(seen, "libiomp_duplicate")
+    if text is None:
         return None
     return Finding(
-        Confidence.LIKELY,
+        text.confidence,
         title="Two OpenMP runtimes were loaded into the kernel, and the second one gave up.",
         short_title="Two OpenMP runtimes",
-        because=fatal_facts(seen, message),
+        because=text.facts,
         advice=(
             Advice(
                 "Install the packages that bring OpenMP from one source.",
                 "conda and pip packages (MKL, scikit-learn, PyTorch) often bring a copy each.",
             ),
         ),
-        chips=ending_chips(seen),
+        chips=text.chips,
     )

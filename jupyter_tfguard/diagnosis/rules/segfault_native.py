@@ -7,11 +7,13 @@ from ..ending import exit_fact, last_words, stack_facts, sure
 from ..evidence import Evidence
 from ..finding import Advice, Finding
 from ..rule import rule
+from ..told import told
 
 
 @rule("segfault_native", needs=("exit.status", "kernel.recording"))
 def segfault_native(seen: Evidence) -> Finding | None:
-    if seen.kernel_alive or seen.first_signal not in ("SIGSEGV", "SIGBUS"):
+    text = told(seen, "segfault_native")
+    if text is None and (seen.kernel_alive or seen.first_signal not in ("SIGSEGV", "SIGBUS")):
         return None
     frame = seen.last_cell_frame or seen.last_python_frame
     advice = []
@@ -20,10 +22,28 @@ def segfault_native(seen: Evidence) -> Finding | None:
             Advice("Look at the Python line that called into native code.", f"It was {frame}.")
         )
     if last_fit(seen) is not None:
-        text = "Run the same fit with few steps and without compiled functions, to see which operation it is."
-        advice.append(Advice("Find the operation.", text, "tf.config.run_functions_eagerly(True)"))
-    text = "Packages built against other versions of NumPy, CUDA or each other are the usual reason outside code of one's own."
-    advice.append(Advice("Check what was installed or upgraded last.", text, "python -m pip check"))
+        how = "Run the same fit with few steps and without compiled functions, to see which operation it is."
+        advice.append(Advice("Find the operation.", how, "tf.config.run_functions_eagerly(True)"))
+    reason = "Packages built against other versions of NumPy, CUDA or each other are the usual reason outside code of one's own."
+    advice.append(
+        Advice("Check what was installed or upgraded last.", reason, "python -m pip check")
+    )
+    if text is not None:
+        return Finding(
+            text.confidence,
+            title="Native code accessed invalid memory and the program crashed.",
+            short_title="Crash in native code",
+            because=text.facts,
+            advice=(
+                Advice(
+                    "Let Python name the line that called into native code.",
+                    "",
+                    "python -X faulthandler script.py  # in a notebook: import faulthandler; faulthandler.enable()",
+                ),
+                *advice,
+            ),
+            chips=text.chips,
+        )
     name = "Bus error" if seen.first_signal == "SIGBUS" else "Segmentation fault"
     what = (
         "touched memory that is not there"

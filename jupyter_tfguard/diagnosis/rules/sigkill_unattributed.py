@@ -8,25 +8,27 @@ from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import limit_text, near_limit, peak_chips, peak_fact, reached_bytes
 from ..rule import rule
+from ..told import told
 
 
 @rule("sigkill_unattributed", needs=("exit.status", "cgroup.counters", "system_log"))
 def sigkill_unattributed(seen: Evidence) -> Finding | None:
-    if seen.kernel_alive or seen.exit_signal != "SIGKILL":
+    text = told(seen, "sigkill_unattributed")
+    if text is None and (seen.kernel_alive or seen.exit_signal != "SIGKILL"):
         return None
-    because = [exit_fact(seen)]
+    because = [exit_fact(seen)] if text is None else list(text.facts)
     own = seen.own_group
     kills = own.rise("oom_kill_count") if own else None
     if kills == 0:
-        text = "The memory controller of the kernel's cgroup counted no kill"
-        because.append(Fact(Source.SERVER, text))
+        counted = "The memory controller of the kernel's cgroup counted no kill"
+        because.append(Fact(Source.SERVER, counted))
     elif seen.host_oom_kill_rise == 0:
         because.append(Fact(Source.SERVER, "The operating system counted no kill for memory"))
-    if seen.system_log_readable and seen.oom_log_of_kernel is None:
-        other = seen.oom_log_of_others
-        text = "It names no kill of this process"
-        text += f", but one of process {other.pid}" if other is not None else ""
-        because.append(Fact(Source.SYSTEM_LOG, text))
+    other = seen.oom_log_of_others
+    if other is not None or (seen.system_log_readable and seen.oom_log_of_kernel is None):
+        names = "It names no kill of this process"
+        names += f", but one of process {other.pid}" if other is not None else ""
+        because.append(Fact(Source.SYSTEM_LOG, names))
     peak = peak_fact(seen)
     if peak is not None:
         because.append(peak)
@@ -40,8 +42,8 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
         high = "High memory use would fit a memory watcher" if near else "Memory use was low"
         senders += f" {high}: {human_bytes(reached_bytes(seen))} of {limit_text(limit)}."
     return Finding(
-        Confidence.CERTAIN if ruled_out else Confidence.LIKELY,
-        title="The kernel was killed with SIGKILL; nothing says by whom.",
+        text.confidence if text else Confidence.CERTAIN if ruled_out else Confidence.LIKELY,
+        title=f"{seen.who} was killed with SIGKILL; nothing says by whom.",
         short_title="Killed, sender unknown",
         because=tuple(because),
         advice=(Advice("Look for whoever ends processes here.", senders),),

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from ..ending import ending_chips, fatal_facts, fatal_message
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Finding
+from ..finding import Advice, Finding
 from ..rule import rule
+from ..told import told
 
 
 @rule("stack_overflow", needs=("kernel.recording",), outranks=("sys_exit", "segfault_native"))
 def stack_overflow(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    if message is None or message.cause != "stack_overflow":
+    text = told(seen, "stack_overflow")
+    if text is None:
         return None
     return Finding(
-        Confidence.LIKELY,
+        text.confidence,
         title="The code recursed without end and used up the stack.",
         short_title="Stack overflow",
-        because=fatal_facts(seen, message),
+        because=text.facts,
         advice=(
             Advice(
                 "Look for a function that calls itself without an end.",
                 "Its frames repeat in the Python stack below.",
             ),
         ),
-        chips=ending_chips(seen),
+        chips=text.chips,
     )

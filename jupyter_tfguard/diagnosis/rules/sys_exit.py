@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from ..ending import exit_fact, fatal_message, last_words
+from ..ending import exit_fact, last_words
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
+from ..told import told
 
 
 @rule("sys_exit", needs=("exit.status",))
 def sys_exit(seen: Evidence) -> Finding | None:
+    if (text := told(seen, "sys_exit")) is not None:
+        return Finding(
+            text.confidence,
+            title="The code ended its own process.",
+            short_title="Ended itself",
+            because=text.facts,
+            advice=(
+                Advice(
+                    "Leave sys.exit(), quit() and exit() out of notebooks.",
+                    "A cell is stopped by `raise` or `return`.",
+                ),
+            ),
+            chips=text.chips,
+        )
     if seen.kernel_alive or seen.exit_signal is not None:
         return None
     code, quit_by_code = seen.exit_code, seen.end_reason == "quit"
@@ -32,7 +47,7 @@ def sys_exit(seen: Evidence) -> Finding | None:
             chips=(f"exit code {code}",) if code is not None else (),
         )
     return Finding(
-        Confidence.POSSIBLE if fatal_message(seen) else Confidence.CERTAIN,
+        Confidence.POSSIBLE if seen.verdict is not None else Confidence.CERTAIN,
         title=f"The kernel process ended itself with exit code {code}.",
         short_title=f"Ended itself, exit code {code}",
         because=(exit_fact(seen), *last_words(seen)),

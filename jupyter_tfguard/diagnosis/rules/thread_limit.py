@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from ..ending import ending_chips, fatal_facts, fatal_message
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Finding
+from ..finding import Advice, Finding
 from ..rule import rule
+from ..told import told
 
 
 @rule("thread_limit", needs=("kernel.recording",), outranks=("sys_exit", "segfault_native"))
 def thread_limit(seen: Evidence) -> Finding | None:
-    message = fatal_message(seen)
-    if message is None or message.cause != "thread_limit":
+    text = told(seen, "thread_limit")
+    if text is None:
         return None
     return Finding(
-        Confidence.LIKELY,
+        text.confidence,
         title="The kernel could not start another thread and gave up.",
         short_title="Thread limit",
-        because=fatal_facts(seen, message),
+        because=text.facts,
         advice=(
             Advice(
                 "Use fewer threads, or raise the limit.",
@@ -25,5 +25,5 @@ def thread_limit(seen: Evidence) -> Finding | None:
                 "tf.config.threading.set_inter_op_parallelism_threads(2)  # before the first operation",
             ),
         ),
-        chips=ending_chips(seen),
+        chips=text.chips,
     )

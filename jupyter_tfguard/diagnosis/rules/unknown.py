@@ -7,10 +7,13 @@ from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import peak_chips, peak_fact
 from ..rule import rule
+from ..told import told
 
 
 @rule("unknown", needs=("exit.status", "kernel.recording"))
 def unknown(seen: Evidence) -> Finding | None:
+    if seen.pasted is not None:
+        return _of_text(seen)
     signal = seen.first_signal
     if signal is not None:
         title = f"The kernel was ended by {signal}, and nothing says why."
@@ -48,4 +51,27 @@ def unknown(seen: Evidence) -> Finding | None:
         because=tuple(because),
         advice=advice,
         chips=(*((signal,) if signal else ()), *peak_chips(seen)),
+    )
+
+
+def _of_text(seen: Evidence) -> Finding:
+    text = told(seen, "unknown")
+    return Finding(
+        Confidence.POSSIBLE,
+        title="This text does not settle why the program ended.",
+        short_title="Unknown",
+        because=text.facts if text is not None else (),
+        advice=(
+            Advice(
+                "Bring what was printed last, the exit code and the operating system's log.",
+                "A message like `kernel died` tells that it ended, not why.",
+                "jupyter tfguard explain LOG --kernel-log KERNEL_LOG --exit-code N",
+            ),
+            Advice(
+                "Install the guard: the next death will be told from its record.",
+                "",
+                "python -m pip install jupyter-tfguard",
+            ),
+        ),
+        chips=text.chips if text is not None else (),
     )

@@ -1,0 +1,87 @@
+"""``jupyter tfguard explain [FILE | -]``: what a pasted log tells, without any recording."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..diagnosis.diagnose import explain
+from ..diagnosis.exit_status import exit_status
+from ..diagnosis.pasted import Pasted
+from ..errors import TfGuardError
+from ..report import explained
+
+# The end of a log tells why it ended; what stands further up than this does not.
+LONGEST_BYTES = 4 * 1024 * 1024
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "explain",
+        help="what a log tells about a crash",
+        description="Says why a program died, from what it printed: no recording is needed. Paste the whole tail of the log.",
+    )
+    parser.add_argument(
+        "file", nargs="?", default="-", help="the log; - or nothing reads standard input"
+    )
+    parser.add_argument(
+        "--kernel-log",
+        metavar="FILE",
+        help="lines of the operating system's log (dmesg, journalctl -k)",
+    )
+    parser.add_argument(
+        "--exit-signal", metavar="NAME", help="the signal that ended it: SIGKILL, KILL or 9"
+    )
+    parser.add_argument(
+        "--exit-code", metavar="N", type=int, help="its exit code, as a shell or Windows shows it"
+    )
+    parser.add_argument("--json", action="store_true", help="the findings as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Print what the text tells."""
+    try:
+        status = exit_status(chosen.exit_signal, chosen.exit_code)
+    except ValueError as bad:
+        raise TfGuardError(str(bad)) from bad
+    if chosen.file == "-" and sys.stdin.isatty():
+        print("Paste the log, then press Ctrl-D on a line of its own.", file=sys.stderr)
+    text = _read(chosen.file)
+    kernel_log = _read(chosen.kernel_log) if chosen.kernel_log else ""
+    found = explained.to_json(explain(Pasted(text, kernel_log, status)))
+    print(json.dumps(found, indent=2) if chosen.json else explained.render(found), end="")
+    if chosen.json:
+        print()
+    return 0
+
+
+def _read(name: str) -> str:
+    """The end of a file, whatever bytes it holds.
+
+    Raises:
+        TfGuardError: It cannot be read.
+    """
+    try:
+        if name == "-":
+            raw = sys.stdin.buffer.read()
+        else:
+            with Path(name).open("rb") as file:
+                file.seek(max(0, file.seek(0, 2) - LONGEST_BYTES))
+                raw = file.read()
+    except OSError as bad:
+        raise TfGuardError(f"{name} cannot be read: {bad.strerror or bad}.") from bad
+    return decoded(raw[-LONGEST_BYTES:])
+
+
+def decoded(raw: bytes) -> str:
+    """Text of a log in whatever encoding: Windows consoles write UTF-16 into files."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return raw.decode("utf-16", "replace")
+    if raw[1:200:2].count(0) > 40:  # its beginning was cut off, or it has no mark
+        return raw.decode("utf-16-le", "replace")
+    return raw.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -1,0 +1,21 @@
+"""Facts from outside, each with where it was read: what a rule may know, and no rule carries itself."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from importlib import resources
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@functools.cache
+def table(name: str) -> dict[str, Any]:
+    """The tables of one file of this folder, by its name without suffix."""
+    text = resources.files(__name__).joinpath(f"{name}.toml").read_text("utf-8")
+    found: dict[str, Any] = tomllib.loads(text)
+    return found

@@ -1,0 +1,137 @@
+"""A log as people have it, cut into the lines that the programs wrote.
+
+People paste what they have: a terminal's text with colours, progress bars that a record is glued to, a page's comment or
+quote marks before each line, a notebook's or a container's JSON around it. Here all that is taken off, and each line
+keeps the number that it had where it was pasted. Nothing is judged here.
+
+Takes time in proportion to the text, whatever the text is.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+LONGEST_LINE = 4000
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])"
+)
+# "> # `": marks that pages and mails put before a quoted line.
+_QUOTE_MARKS = re.compile(
+    r"^\s{0,40}(?:(?:>{1,8}|#{1,8}|//|\||`{1,3}|\*(?!\*))\s{1,40}|[>`]{1,8})+"
+)
+_MARKS = frozenset('>#/|`*"{')
+_WRAPPED = re.compile(r"[\x1b\r\x08\x0b\x0c\x85\u2028\u2029&]")
+_LINE_ENDS = re.compile(r"[\r\x08\x0b\x0c\x85\u2028\u2029]+|\n")
+_JSON_TEXT = re.compile(r'^\s{0,80}"((?:[^"\\]|\\.)*)",?\s*$')
+_JSON_KEYS = ("log", "message", "msg", "text", "textPayload", "MESSAGE")
+# Where a record begins in the middle of a line:
+# 19/84 [=>...] - loss: 0.22182021-10-11 20:45:58.179404: E tensorflow/...      ...I0000 00:00:1700000000.1 4711 a.cc:1] ...
+_RECORD_STARTS = re.compile(
+    r"(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}: [IWEF] )"
+    r"|(?<![A-Za-z])(?=[IWEF]\d{4} \d\d:\d\d:\d{2,12}(?:\.\d{1,9})? {1,12}\d{1,10} \S{1,200}:\d{1,6}\])"
+)
+# 2026-11-21 02:14:05.123456: F external/local_xla/xla/parse_flags.cc:224] Unknown flag in XLA_FLAGS: --x
+# F0000 00:00:1700000000.123456    4711 parse_flags.cc:224] Unknown flag in XLA_FLAGS: --x
+# F tensorflow/core/platform/cpu_feature_guard.cc:37] ...
+_RECORD = re.compile(
+    r"(?:^|[\s:])(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?: )?(?P<severity>[IWEF])"
+    r"(?:\d{4} \d\d:\d\d:\d{2,12}(?:\.\d{1,9})?\s{1,12}\d{1,10}|\d{4}(?: \.\.\.)?)?"
+    r" (?P<file>[\w./+-]{1,200}\.(?:cc|h|cu|cpp|c|hpp|inc)):\d{1,6}\] ?(?P<text>.*)",
+    re.DOTALL,
+)
+
+
+class LogLine(NamedTuple):
+    """One line.
+
+    Attributes:
+        number: Where it stood in the pasted text, from 1.
+        text: Without colours, quotes and wrapping.
+        severity: ``I``, ``W``, ``E`` or ``F`` of a record of TensorFlow or another program that logs like it; else "".
+        file: The source file that the record names, without its folders.
+        message: What it says: the record's text, or the whole line.
+    """
+
+    number: int
+    text: str
+    severity: str
+    file: str
+    message: str
+
+
+def log_lines(text: str) -> list[LogLine]:
+    """The lines of a pasted log."""
+    return list(_read(enumerate(text.split("\n"), 1)))
+
+
+def native_lines(lines: Iterable[str]) -> list[LogLine]:
+    """The same of lines that were recorded one by one."""
+    return list(_read(enumerate(lines, 1)))
+
+
+def _read(numbered: Iterable[tuple[int, str]]) -> Iterator[LogLine]:
+    for number, raw in numbered:
+        text = raw.strip()
+        if not text:
+            continue
+        if _WRAPPED.search(text) is None and text[0] not in _MARKS:
+            pieces: Iterable[str] = (raw,)  # nearly every line
+        else:
+            pieces = (_QUOTE_MARKS.sub("", piece, count=1) for piece in _unwrapped(raw))
+        for piece in pieces:
+            for part in _records(piece):
+                if part and not part.isspace():
+                    yield _line(number, part[:LONGEST_LINE].rstrip())
+
+
+def _line(number: int, text: str) -> LogLine:
+    message = text.strip()
+    if "] " not in text[:400] or (found := _RECORD.search(text[:400])) is None:
+        return LogLine(number, text, "", "", message)
+    said = text[found.start("text") :].strip()
+    return LogLine(number, message, found["severity"], found["file"].rsplit("/", 1)[-1], said)
+
+
+def _unwrapped(raw: str) -> Iterator[str]:
+    """One line without terminal codes, JSON and HTML; several where one line of JSON holds several."""
+    if "\x1b" in raw:
+        raw = _ANSI.sub("", raw)
+    texts = _json_texts(raw) if raw.lstrip()[:1] in ('"', "{") else None
+    for text in [raw] if texts is None else texts:
+        if "&" in text and ";" in text:
+            text = html.unescape(text)
+        # A progress bar is drawn over itself: with carriage returns, or with backspaces.
+        yield from _LINE_ENDS.split(text)
+
+
+def _json_texts(raw: str) -> list[str] | None:
+    """The text inside ``"...\\n",`` of a notebook file or ``{"log": "..."}`` of a container's log; None for anything else."""
+    text = raw.strip()
+    if text.startswith('"'):
+        if len(text) > 64 * 1024 or _JSON_TEXT.match(text) is None:
+            return None
+        text = text.rstrip(",")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(found, str):
+        return [found]
+    if isinstance(found, dict):
+        values = [found[key] for key in _JSON_KEYS if isinstance(found.get(key), str)]
+        return values[:1] or None
+    return None
+
+
+def _records(text: str) -> Iterator[str]:
+    """The records that stand in one line, each by itself."""
+    if "] " not in text:
+        yield text
+        return
+    starts = [0, *(found.start() for found in _RECORD_STARTS.finditer(text)), len(text)]
+    yield from (text[a:b] for a, b in itertools.pairwise(starts) if b > a)

@@ -1,0 +1,72 @@
+"""Lines that show that a program went on: whatever alarming stood before them was survived."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .log_lines import LogLine
+
+# One of these stands in every line that :data:`_PROGRESS` or :data:`_DONE` knows.
+_NEEDLES = (
+    "poch", "EPOCH", "[=", "[>", "%|", "/step", "/sample", "it/s", "s/it", "oss", "LOSS", "acc", "Acc", "mae", "mse", "auc",
+    "precision", "recall", "eward", "return", "tep", "ave", "omplete", "inish", "done", "Done", "lapsed", "passed",
+    "redict", "score",
+)  # fmt: skip
+_TRIES = 100
+# Epoch 3/10      938/938 [=====>...] - 413s 436ms/step      64%|####   | 3.1it/s      val_loss: 0.39      step 340: ...
+_PROGRESS = re.compile(
+    r"(?:\bepoch:? ?\[?\d{1,7}\b"
+    r"|\b\d{1,9}/(?:\d{1,9}|unknown) ?\[[=>.#-]"
+    r"|\b\d{1,3}%\|"
+    r"|\b\d+(?:\.\d+)?(?:s|ms|us)/(?:step|sample|epoch|it)\b|\b\d+(?:\.\d+)?(?:it/s|s/it)\b"
+    r"|\b(?:loss|accuracy|acc|mae|mse|auc|f1|precision|recall|reward|return|score)\b\s?[:=]\s?\[?-?\d"
+    r"|\b(?:global )?step:? ?\d{1,12}\b)",
+    re.IGNORECASE,
+)
+_DONE = re.compile(
+    r"\b(?:sav(?:ed|ing) (?:the |trained |best |final )*(?:model|checkpoint|weights|predictions|results?|file|output)"
+    r"|training (?:complete|completed|finished|done)|completed successfully|finished|done[.!]?$"
+    r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
+    re.IGNORECASE,
+)
+# A traceback's lines, a shell's prompt, remarks about a failure: none of them shows that the program went on.
+_NOT_LIFE = re.compile(
+    r"(?:Traceback|^\s|^\S{0,80}(?:Error|Exception|Warning|Interrupt|Exit)\b"
+    r"|\b(?:errors?|failed|failure|fatal|abort|aborted|killed|died|dead|crash|crashed|restart|restarting|kernel|core dumped|"
+    r"signal|exit code|exited|cannot|could not|unable|segmentation|terminated|warning|exception)\b"
+    r"|^[@#*^~=_+|-]|[$%>#] )",
+    re.IGNORECASE,
+)
+
+
+def definite(line: LogLine) -> bool:
+    """True for a step, an epoch, a metric or a saved result."""
+    text = line.message[:300]
+    if line.severity or text.startswith(("File ", "Traceback")):
+        return False
+    return _PROGRESS.search(text) is not None or (
+        _DONE.search(text) is not None and _NOT_LIFE.search(text) is None
+    )
+
+
+def ordinary(line: LogLine) -> bool:
+    """True for any output of the program's own: weaker than :func:`definite`, enough against a mere warning."""
+    text = line.text[:300]
+    if line.severity or len(line.message) <= 3 or line.message.endswith("?"):
+        return False
+    return _NOT_LIFE.search(text) is None
+
+
+def last_definite(lines: Sequence[LogLine]) -> int:
+    """Place of the last line that shows progress; -1 for none."""
+    tries = 0
+    for place in range(len(lines) - 1, -1, -1):
+        text = lines[place].message
+        if any(needle in text for needle in _NEEDLES):
+            if definite(lines[place]):
+                return place
+            tries += 1
+            if tries > _TRIES:
+                break
+    return -1

@@ -1,0 +1,167 @@
+"""What single lines say about a cause: the rows of ``catalog/messages.toml`` found in a log. No line is weighed here."""
+
+from __future__ import annotations
+
+import bisect
+import enum
+import functools
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .catalog import table
+from .log_lines import LogLine
+
+# Of a message that is repeated ten thousand times the first ones count.
+_HITS_OF_A_ROW = 40
+
+
+class Role(enum.Enum):
+    """What a message can say; the order is that of their weight (see messages.toml)."""
+
+    SETTLES = "settles"
+    NAMES = "names"
+    DEGRADES = "degrades"
+    SUGGESTS = "suggests"
+    FATAL = "fatal"
+    ENDING = "ending"
+    ENDED = "ended"
+    FAILED = "failed"
+    HINTS = "hints"
+    NOISE = "noise"
+
+
+@dataclass(frozen=True)
+class MessageRow:
+    """One row of the table, as described there."""
+
+    id: str
+    cause: str
+    role: Role
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str] | None
+    unless: re.Pattern[str] | None
+    says: str
+    check: str
+    source: str
+    speaker: str = "native"
+    aborts: bool = False
+
+    def find(self, text: str) -> re.Match[str] | bool:
+        """What it finds in a line that holds one of its needles; False for nothing."""
+        if self.unless is not None and self.unless.search(text):
+            return False
+        return True if self.pattern is None else self.pattern.search(text) or False
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A line that says something.
+
+    Attributes:
+        row: What it says.
+        line: The line.
+        index: Its place among the lines.
+        details: Named parts of the pattern, as written there.
+    """
+
+    row: MessageRow
+    line: LogLine
+    index: int
+    details: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def cause(self) -> str:
+        """The label of the cause."""
+        return self.row.cause
+
+    @property
+    def role(self) -> Role:
+        """What it says of it."""
+        return self.row.role
+
+
+@functools.cache
+def message_rows() -> tuple[MessageRow, ...]:
+    """The table, in its order: where several rows fit a line, the heaviest counts, then the first."""
+    return tuple(
+        MessageRow(
+            row["id"],
+            row["cause"],
+            Role(row["role"]),
+            tuple(row["needles"]),
+            _compiled(row.get("pattern")),
+            _compiled(row.get("unless")),
+            row["says"],
+            row["check"],
+            row["source"],
+            row.get("speaker", "native"),
+            row.get("aborts", False),
+        )
+        for row in table("messages")["message"]
+    )
+
+
+def _compiled(pattern: str | None) -> re.Pattern[str] | None:
+    return None if pattern is None else re.compile(pattern)
+
+
+# A record at fatal level that no row knows.
+FATAL_RECORD = MessageRow(
+    "fatal-record",
+    "tf_check_failed",
+    Role.FATAL,
+    (),
+    None,
+    None,
+    "a native library gave up",
+    "measured",
+    "tensorflow 2.15 to 2.21",
+)
+
+
+def find_signs(lines: Sequence[LogLine], begin: int = 0, end: int | None = None) -> list[Sign]:
+    """All signs of ``lines[begin:end]``, in their order; one per line, the heaviest."""
+    part = lines[begin:end]
+    found: dict[int, Sign] = {}
+    haystack = "\n".join(line.text for line in part)
+    starts = list(itertools.accumulate((len(line.text) + 1 for line in part), initial=0))
+    order = list(Role)
+    for row in message_rows():
+        for place in _places(haystack, starts, row.needles):
+            line = part[place]
+            hit = row.find(line.text)
+            if hit is False:
+                continue
+            old = found.get(place)
+            if (
+                old is not None
+                and order.index(old.role) <= order.index(row.role)
+                and not (row.role is Role.NOISE and old.role is not Role.SETTLES)
+            ):
+                continue
+            details = (
+                ()
+                if hit is True
+                else tuple((name, value) for name, value in hit.groupdict().items() if value)
+            )
+            found[place] = Sign(row, line, begin + place, details)
+    for place, line in enumerate(part):
+        if line.severity == "F" and place not in found:
+            found[place] = Sign(FATAL_RECORD, line, begin + place)
+    return [found[place] for place in sorted(found)]
+
+
+def _places(haystack: str, starts: list[int], needles: tuple[str, ...]) -> Iterator[int]:
+    """Numbers of the first lines that hold one of the needles, each once."""
+    seen: set[int] = set()
+    for needle in needles:
+        position, hits = haystack.find(needle), 0
+        while position >= 0 and hits < _HITS_OF_A_ROW:
+            place = bisect.bisect_right(starts, position) - 1
+            if place not in seen:
+                seen.add(place)
+                yield place
+            hits += 1
+            position = haystack.find(needle, starts[place + 1])

@@ -1,0 +1,151 @@
+"""What a log tells, as a whole: which of its signs explains the rest.
+
+The first error that explains the others is the cause; a later check, abort, crash or launcher's message is a consequence.
+What progress follows was survived. A line that only wraps a status is judged by the status inside it, because that is
+what the rows of messages.toml look for; facts of the operating system and of a batch system stand above all text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from . import progress_marks
+from .log_lines import LogLine
+from .signs import Role, Sign, find_signs
+
+# "totalMemory: 11.17GiB freeMemory: 163.62MiB", TensorFlow 1; a device that has less than this left is held by others.
+_FREE = re.compile(
+    r"totalMemory: (?P<total>[\d.]{1,12})(?P<total_unit>[KMG]i?B).{0,10}freeMemory: (?P<free>[\d.]{1,12})(?P<free_unit>[KMG]i?B)"
+)
+# "Created device /job:.../device:GPU:0 with 151 MB memory", of all releases
+_CREATED = re.compile(
+    r"Created (?:TensorFlow )?device .{0,200}device:GPU:\d{1,3} with (?P<size>\d{1,8}) MB memory"
+)
+_STARVED_FRACTION = 0.1
+_STARVED_MIB = 512
+_MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
+
+
+@dataclass(frozen=True)
+class Story:
+    """One log.
+
+    Args:
+        lines: All of it, oldest first.
+    """
+
+    lines: Sequence[LogLine]
+
+    @cached_property
+    def last_progress(self) -> int:
+        """Place of the last line that shows that the program went on; -1 for none."""
+        return progress_marks.last_definite(self.lines)
+
+    @cached_property
+    def signs(self) -> list[Sign]:
+        """Signs after the last progress, oldest first."""
+        return find_signs(self.lines, self.last_progress + 1)
+
+    @cached_property
+    def survived(self) -> list[Sign]:
+        """Signs that progress followed, oldest first: alarming, and not the end."""
+        return find_signs(self.lines, 0, self.last_progress + 1)
+
+    def _first(self, *roles: Role) -> Sign | None:
+        return next((sign for sign in self.signs if sign.role in roles), None)
+
+    @cached_property
+    def settled(self) -> Sign | None:
+        """What a batch system or container runtime says of the end; progress before it does not matter."""
+        everything = [*self.survived, *self.signs]
+        return next((sign for sign in reversed(everything) if sign.role is Role.SETTLES), None)
+
+    @cached_property
+    def ended(self) -> Sign | None:
+        """The first line after the last progress that tells of an end."""
+        return self._first(Role.ENDING, Role.ENDED)
+
+    @cached_property
+    def exception(self) -> Sign | None:
+        """The first exception after the last progress."""
+        return self._first(Role.FAILED)
+
+    @cached_property
+    def named(self) -> Sign | None:
+        """The first line that names a mechanism; where a program can do without the GPU, unless it did."""
+        return next(
+            (
+                s
+                for s in self.signs
+                if s.role is Role.NAMES or (s.role is Role.DEGRADES and not self._went_on(s))
+            ),
+            None,
+        )
+
+    @cached_property
+    def suggested(self) -> Sign | None:
+        """The first line whose usual reading is a cause."""
+        return next(
+            (s for s in self.signs if s.role is Role.SUGGESTS and not self._went_on(s)), None
+        )
+
+    @cached_property
+    def fatal(self) -> Sign | None:
+        """The first line with which a program gave up."""
+        return self._first(Role.FATAL)
+
+    @cached_property
+    def ending(self) -> Sign | None:
+        """The first line that says how it ended."""
+        return self._first(Role.ENDING)
+
+    @cached_property
+    def hinted(self) -> Sign | None:
+        """The first warning that would explain a failure."""
+        return self._first(Role.HINTS)
+
+    @cached_property
+    def best(self) -> Sign | None:
+        """The sign that explains the rest; None where no line names or suggests a cause, nor how it ended."""
+        return self.settled or self.named or self.suggested or self.fatal or self.ending
+
+    @cached_property
+    def starved_device(self) -> LogLine | None:
+        """The line that shows a GPU with next to no memory left when the program came to it."""
+        return next((line for line in self.lines if _is_starved(line)), None)
+
+    @cached_property
+    def alarming(self) -> list[Sign]:
+        """What looks like a cause and was survived or harmless, oldest first."""
+        quiet = (Role.ENDED, Role.FAILED)
+        return [sign for sign in (*self.survived, *self.signs) if sign.role not in quiet]
+
+    @property
+    def ended_badly(self) -> bool:
+        """True when something after the last progress tells of an end or a failure."""
+        return bool(self.best or self.ended or self.exception)
+
+    def _went_on(self, sign: Sign) -> bool:
+        """True when ordinary output follows a record at error level or below, and no failure does."""
+        if sign.line.severity not in ("I", "W", "E"):
+            return False
+        failures = (Role.SETTLES, Role.NAMES, Role.FATAL, Role.ENDING, Role.ENDED, Role.FAILED)
+        if any(s.role in failures for s in self.signs if s.index > sign.index):
+            return False
+        return any(progress_marks.ordinary(line) for line in self.lines[sign.index + 1 :])
+
+
+def _is_starved(line: LogLine) -> bool:
+    if "Memory" not in line.text and "memory" not in line.text:
+        return False
+    if found := _FREE.search(line.text):
+        total, free = (
+            float(found[name]) * _MIB[found[f"{name}_unit"][0]] for name in ("total", "free")
+        )
+        return total > 0 and free < _STARVED_FRACTION * total
+    if found := _CREATED.search(line.text):
+        return int(found["size"]) < _STARVED_MIB
+    return False

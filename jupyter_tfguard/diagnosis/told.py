@@ -1,0 +1,69 @@
+"""What rules quote from a text: the line that tells a cause, how it ended, and where Python was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .ending import ending_chips, exit_fact, stack_facts
+from .evidence import Evidence
+from .finding import Confidence, Fact, Source
+from .log_lines import LogLine
+from .verdict import Verdict
+
+_QUOTED = 400
+
+
+@dataclass(frozen=True)
+class Told:
+    """A cause that a text tells.
+
+    Attributes:
+        confidence: How sure.
+        facts: The evidence.
+        chips: How it ended, in a few words.
+        message: The line that tells it, without time stamp and file.
+        details: Named parts of that line, as the table of messages names them.
+    """
+
+    confidence: Confidence
+    facts: tuple[Fact, ...]
+    chips: tuple[str, ...]
+    message: str
+    details: dict[str, str]
+
+
+def told(seen: Evidence, cause: str) -> Told | None:
+    """What the text tells about a cause; None when it tells of another one, or of none."""
+    verdict = seen.verdict
+    if verdict is None or verdict.cause != cause:
+        return None
+    message = verdict.line.message if verdict.line is not None else ""
+    details = dict(verdict.sign.details) if verdict.sign is not None else {}
+    if seen.pasted is not None:
+        chips = (seen.pasted.status.text,) if seen.pasted.status is not None else ()
+        return Told(verdict.confidence, _pasted_facts(seen, verdict), chips, message, details)
+    facts = [Fact(Source.KERNEL, f"Last native words: {message[:_QUOTED]}")]
+    if verdict.after is not None:
+        facts.append(Fact(Source.KERNEL, f"It gave up with: {verdict.after.message[:_QUOTED]}"))
+    facts += [exit_fact(seen), *stack_facts(seen)]
+    return Told(verdict.confidence, tuple(facts), ending_chips(seen), message, details)
+
+
+def _pasted_facts(seen: Evidence, verdict: Verdict) -> tuple[Fact, ...]:
+    assert seen.pasted is not None
+    facts = []
+    if verdict.line is not None:
+        facts.append(_quoted(verdict.line, verdict.says))
+    if verdict.after is not None:
+        facts.append(_quoted(verdict.after, "a consequence"))
+    if seen.pasted.status is not None:
+        facts.append(Fact(Source.TEXT, f"As reported: {seen.pasted.status.text}"))
+    if verdict.cause == "gpu_oom_other_process" and seen.story.starved_device is not None:
+        line = seen.story.starved_device
+        facts.insert(0, _quoted(line, "next to nothing was free when the program came"))
+    return tuple(facts)
+
+
+def _quoted(line: LogLine, says: str) -> Fact:
+    text = " ".join(line.text.split())[:_QUOTED]
+    return Fact(Source.TEXT, f"{text} ({says})" if says else text, line.number)

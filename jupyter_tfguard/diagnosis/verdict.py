@@ -1,0 +1,147 @@
+"""Which cause a text tells: of a pasted log, and of the native text that a recording kept.
+
+A pasted log is taken at its word. A recording's native text is a claim of the kernel's, so what rests on it is never more
+than *likely*, and it speaks only about an end that it can explain.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .exit_status import ExitStatus
+from .finding import Confidence
+from .log_lines import LogLine
+from .signs import Role, Sign
+from .story import Story
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
+
+# Lines before a death that its own end prints; what stands further up belongs to something else.
+_LATE_LINES = 60
+_LATE_SECONDS = 60.0
+_SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
+# "I0000 00:00:1700000000.123456": the time of a record, Unix seconds, where its day is 0000.
+_RECORD_TIME = re.compile(r"[IWEF]0000 00:00:(\d{9,12}(?:\.\d{1,6})?)")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a text tells.
+
+    Attributes:
+        cause: The label.
+        confidence: How sure.
+        sign: The line that explains the rest; None where there is none.
+        line: The line to quote; None where the end is known from elsewhere.
+        after: A later line that says how it ended; a consequence.
+        survived: Alarming lines that were not the end.
+    """
+
+    cause: str
+    confidence: Confidence
+    sign: Sign | None = None
+    line: LogLine | None = None
+    after: LogLine | None = None
+    survived: tuple[Sign, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """What that line says, in a few words; empty without one."""
+        return self.sign.row.says if self.sign is not None else ""
+
+
+def of_pasted(story: Story, status: ExitStatus | None) -> Verdict:
+    """What a pasted log tells."""
+    sign = story.best
+    if status is not None and status.cause is not None and _only_ended(sign):
+        line = sign or story.ended
+        return Verdict(status.cause, Confidence.LIKELY, None, line.line if line else None)
+    if sign is not None:
+        after = story.ended.line if story.ended is not None and story.ended is not sign else None
+        return Verdict(*_weighed(story, sign), sign, sign.line, after)
+    if story.ended_badly or (status is not None and (status.code or status.signal)):
+        return _of_failure(story, status)
+    if story.alarming or story.last_progress >= 0:
+        went_on = story.last_progress >= 0
+        line_of_life = story.lines[story.last_progress] if went_on else None
+        sure = Confidence.CERTAIN if went_on else Confidence.LIKELY
+        return Verdict("no_crash", sure, None, line_of_life, survived=tuple(story.alarming))
+    return Verdict("unknown", Confidence.POSSIBLE)
+
+
+def _only_ended(sign: Sign | None) -> bool:
+    return sign is None or sign.role is Role.ENDING
+
+
+def _of_failure(story: Story, status: ExitStatus | None) -> Verdict:
+    """Something ended, and no line says of what."""
+    end = story.ended or story.exception
+    line = end.line if end is not None else None
+    if story.hinted is not None:
+        hint = story.hinted
+        return Verdict(hint.cause, Confidence.POSSIBLE, hint, hint.line, line)
+    by_itself = status is not None and bool(status.code) and status.signal is None
+    if by_itself and end is None:
+        return Verdict("sys_exit", Confidence.POSSIBLE)
+    return Verdict("unknown", Confidence.POSSIBLE, None, line)
+
+
+def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
+    cause, sure = sign.cause, Confidence.LIKELY
+    verified = sign.row.check != "unverified"
+    if sign.role in (Role.NAMES, Role.DEGRADES, Role.SETTLES) and verified:
+        sure = Confidence.CERTAIN
+    if cause == "sigkill_unattributed" and verified:
+        sure = Confidence.CERTAIN
+    if cause == "gpu_oom" and story.starved_device is not None:
+        return "gpu_oom_other_process", Confidence.LIKELY
+    return cause, sure
+
+
+def of_recorded(seen: Evidence) -> Verdict | None:
+    """What the native text of a recording tells about this end; None for nothing.
+
+    A kill or a termination from outside, and an orderly end, are not explained by it. A fatal line that ordinary log lines
+    follow was somebody else's (a child's), or was survived.
+    """
+    explains = (
+        seen.exit_signal in _SIGNALS_OF_A_CRASH
+        or (seen.exit_signal is None and seen.exit_code not in (None, 0))
+        or (not seen.exit_was_seen and seen.exit_signal is None and seen.end_reason is None)
+    )
+    if not explains or seen.kernel_alive:
+        return None
+    story = seen.story
+    begin = max(len(story.lines) - _LATE_LINES, 0)
+    alive = max(
+        (i for i, line in enumerate(story.lines) if line.severity in ("I", "W")), default=-1
+    )
+    late = [
+        sign
+        for sign in story.signs
+        if sign.index >= begin
+        and (sign.row.speaker == "native" or sign.line.severity)
+        and _near(sign.line, seen.died)
+    ]
+    fatal = next((s for s in late if _gives_up(s) and s.index > alive), None)
+    if fatal is None:
+        return None
+    # What explains the line with which it gave up stands before it, or in it.
+    for roles in ((Role.NAMES, Role.DEGRADES), (Role.SUGGESTS,)):
+        first = next((s for s in late if s.role in roles and s.index <= fatal.index), None)
+        if first is not None:
+            return Verdict(first.cause, Confidence.LIKELY, first, first.line, fatal.line)
+    return Verdict(fatal.cause, Confidence.LIKELY, fatal, fatal.line)
+
+
+def _gives_up(sign: Sign) -> bool:
+    """True for a line after which the process that printed it does not live on."""
+    return sign.role is Role.FATAL or sign.row.aborts or sign.line.severity == "F"
+
+
+def _near(line: LogLine, died: float) -> bool:
+    found = _RECORD_TIME.search(line.text[:80])
+    return found is None or not died or abs(float(found.group(1)) - died) < _LATE_SECONDS

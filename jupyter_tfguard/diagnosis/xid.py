@@ -1,0 +1,46 @@
+"""Which of the driver's faults count for a death, and what the catalogue says of them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .catalog import table
+from .evidence import Evidence, runs_python
+from .os_log import Xid
+
+HARDWARE = "hardware"
+SOFTWARE = "software"
+
+
+@functools.cache
+def _rows() -> dict[int, dict[str, Any]]:
+    return {row["xid"]: row for row in table("xid")["xid"]}
+
+
+def xid_row(number: int) -> dict[str, Any] | None:
+    """The catalogue's row; None for a number that is not in it."""
+    return _rows().get(number)
+
+
+def first_xid(seen: Evidence, blame: str) -> Xid | None:
+    """The first fault of this kind that counts for this death.
+
+    It counts when the driver puts it down to this kernel, or when it takes the whole card. A pasted log does not say which
+    process it is about: there a process that runs Python counts. Faults that only report clean-up are passed over.
+    """
+    for fault in seen.xids:
+        row = xid_row(fault.number)
+        if row is None or row["blame"] == "cleanup":
+            continue
+        if row["blame"] != blame:
+            return None  # the first fault of a burst is its cause
+        if row["whole_card"] or _is_ours(seen, fault):
+            return fault
+    return None
+
+
+def _is_ours(seen: Evidence, fault: Xid) -> bool:
+    if seen.pasted is None:
+        return fault.pid is not None and fault.pid == seen.pid
+    return not fault.name or runs_python(fault.name)

@@ -1,0 +1,113 @@
+"""`jupyter tfguard explain`: a log in, a sentence out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard.cli import main
+from jupyter_tfguard.cli.explain import LONGEST_BYTES, decoded
+from tests.conftest import EXAMPLES
+
+pytestmark = pytest.mark.quick
+
+LOG = EXAMPLES / "cuda_illegal_access/fires-wrapped-in-a-check.txt"
+
+
+def piped(raw: bytes, *arguments: str) -> dict[str, object]:
+    command = [sys.executable, "-m", "jupyter_tfguard", "explain", "--json", *arguments]
+    done = subprocess.run(command, input=raw, capture_output=True, timeout=60, check=True)
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def cause_of(raw: bytes, *arguments: str) -> str:
+    found = piped(raw, *arguments)
+    (best, *_) = found["findings"]  # type: ignore[misc]
+    return str(best["cause"])
+
+
+MESSY = {
+    "plain": (LOG.read_bytes(), "cuda_illegal_access"),
+    "nothing": (b"", "unknown"),
+    "zeros": (b"\x00" * 5000, "unknown"),
+    "windows file": (LOG.read_text().replace("\n", "\r\n").encode("utf-16"), "cuda_illegal_access"),
+    "windows file without its beginning": (LOG.read_text().encode("utf-16-le"), "cuda_illegal_access"),
+    "broken utf-8": (b"\xff\xfa\x80" + LOG.read_bytes() + b"\xc3", "cuda_illegal_access"),
+    "container's json": (
+        json.dumps({"log": "malloc(): corrupted top size\n", "stream": "stderr"}).encode(),
+        "glibc_abort_heap_corruption",
+    ),
+    "cut in the middle of a line": (LOG.read_bytes()[60:], "cuda_illegal_access"),
+    "another language": (b"Speicherzugriffsfehler (Speicherabzug geschrieben)", "segfault_native"),
+    "a question around it": (
+        b"Hi all, my kernel dies :(\n\n> OMP: Error #15: Initializing libomp.dylib, but found libiomp5.dylib\n\nany idea?",
+        "libiomp_duplicate",
+    ),
+    "far too long": (b"step 1 of many\n" * 400_000 + b"\nKilled\n", "sigkill_unattributed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_any_bytes_by_pipe(name: str) -> None:
+    raw, cause = MESSY[name]
+    assert cause_of(raw) == cause
+
+
+def test_the_json_has_what_the_readme_promises() -> None:
+    found = piped(LOG.read_bytes(), "--exit-code", "134")
+    assert set(found) == {"findings", "unchecked"}
+    (best, *_) = found["findings"]  # type: ignore[misc]
+    assert {"cause", "confidence", "title", "because", "advice"} <= set(best)
+    assert best["because"][0]["line"] == 1
+    assert found["unchecked"]
+
+
+def test_the_kernel_log_and_the_exit_code_count(tmp_path: Path) -> None:
+    kernel_log = tmp_path / "dmesg.txt"
+    kernel_log.write_text(
+        "[1.0] Memory cgroup out of memory: Killed process 77 (python) total-vm:9kB, anon-rss:8kB, file-rss:0kB\n"
+    )
+    assert cause_of(b"", "--kernel-log", str(kernel_log)) == "cgroup_oom"
+    assert cause_of(b"", "--exit-signal", "SEGV") == "segfault_native"
+
+
+def test_the_text_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(LOG)]) == 0
+    text = capsys.readouterr().out
+    first, second, *_ = text.splitlines()
+    assert first.endswith(".")
+    assert second == "cuda_illegal_access (certain)"
+    assert "line 1 " in text
+    assert "What to do" in text
+
+
+def test_secrets_are_taken_out_and_codes_do_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("MemoryError: token=ghp_0123456789abcdefghijABCDEFGHIJ456789 \x1b]0;owned\x07\n")
+    assert main(["explain", str(log)]) == 0
+    text = capsys.readouterr().out
+    assert "ghp_0123456789" not in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    "arguments", [["no-such-file.txt"], [str(LOG), "--exit-signal", "SIGNOPE"]]
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert len(printed.err.strip().splitlines()) == 1
+
+
+def test_only_the_end_of_a_huge_file_is_read() -> None:
+    assert len(decoded(b"a" * LONGEST_BYTES)) == LONGEST_BYTES

@@ -1,0 +1,144 @@
+"""Pasted logs: each example tells its cause, near misses do not, and messy input is normal."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import explain
+from jupyter_tfguard.diagnosis.exit_status import exit_status
+from jupyter_tfguard.diagnosis.finding import Confidence, Finding
+from jupyter_tfguard.diagnosis.pasted import Pasted
+from tests.conftest import EXAMPLES, TextExample, text_examples
+
+pytestmark = pytest.mark.quick
+
+
+def best_of(text: str, kernel_log: str = "", **status: object) -> Finding:
+    return explain(Pasted(text, kernel_log, exit_status(**status))).best  # type: ignore[arg-type]
+
+
+def example(path: str) -> Pasted:
+    return TextExample("", "", EXAMPLES / path).pasted
+
+
+@pytest.mark.parametrize("case", text_examples("fires"), ids=str)
+def test_the_text_tells_its_cause(case: TextExample) -> None:
+    best = explain(case.pasted).best
+    assert best.cause == case.cause
+    assert best.title.endswith(".")
+    assert best.because or case.pasted.status
+
+
+@pytest.mark.parametrize("case", text_examples("quiet"), ids=str)
+def test_a_near_miss_in_a_text_does_not_fire(case: TextExample) -> None:
+    assert case.cause not in [finding.cause for finding in explain(case.pasted).findings]
+
+
+def test_evidence_names_its_line() -> None:
+    (first, *_) = explain(
+        example("cudnn_version_mismatch/fires-a-part-is-missing.txt")
+    ).best.because
+    assert first.line == 2
+    assert "libcudnn_cnn_infer" in first.text
+
+
+def test_numbers_of_this_run_are_in_the_answer() -> None:
+    best = explain(example("cudnn_version_mismatch/fires-older-than-the-build.txt")).best
+    assert "8.0.5" in best.title
+    assert "8.1.0" in best.title
+    best = explain(example("gpu_oom/fires-glued-to-a-progress-bar.txt")).best
+    assert "784 MiB" in " ".join(fact.text for fact in best.because)
+    assert best.advice[0].code == "model.fit(..., batch_size=128)"
+
+
+WRAPPINGS = {
+    "as it was": lambda text: text,
+    "quoted": lambda text: "\n".join(f"> {line}" for line in text.split("\n")),
+    "commented": lambda text: "\n".join(f"    # {line}" for line in text.split("\n")),
+    "coloured": lambda text: "\n".join(f"\x1b[31m{line}\x1b[0m" for line in text.split("\n")),
+    "windows": lambda text: text.replace("\n", "\r\n"),
+    "html": lambda text: text.replace("&", "&amp;").replace("<", "&lt;").replace("'", "&#39;"),
+    "after a progress bar": lambda text: f"3/9 [==>...] - ETA: 1s - loss: 0.12{text}",
+    "begun late": lambda text: f"ter than 11.1. ptxas before\n{text}",
+    "with words around": lambda text: f"Hallo zusammen, mein Kernel stirbt:\n\n```\n{text}\n```\nWas tun?",
+}  # fmt: skip
+MESSY = [
+    "cuda_illegal_access/fires-wrapped-in-a-check.txt",
+    "cudnn_version_mismatch/fires-older-than-the-build.txt",
+    "tf_check_failed/fires-non-ok-status.txt",
+]
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+@pytest.mark.parametrize("path", MESSY)
+def test_wrapping_changes_no_cause(path: str, wrapping: str) -> None:
+    pasted = example(path)
+    assert best_of(WRAPPINGS[wrapping](pasted.text)).cause == path.split("/")[0]
+
+
+def test_json_of_a_notebook_is_taken_off() -> None:
+    import json
+
+    text = example(MESSY[0]).text
+    wrapped = ",\n".join(f"    {json.dumps(line + chr(10))}" for line in text.split("\n"))
+    assert best_of(wrapped).cause == "cuda_illegal_access"
+
+
+def test_progress_after_an_alarming_line_acquits_it() -> None:
+    text = example("cuda_illegal_access/fires-wrapped-in-a-check.txt").text.split("\n")[0]
+    assert best_of(text).cause == "cuda_illegal_access"
+    assert best_of(f"{text}\nEpoch 7/9\n10/10 - 1s 80ms/step - loss: 0.1").cause == "no_crash"
+
+
+def test_the_first_error_explains_the_rest() -> None:
+    oom = example("gpu_oom/fires-glued-to-a-progress-bar.txt").text
+    text = f"{oom}\nterminate called without an active exception\nAborted (core dumped)\nKernel Restarting"
+    assert best_of(text).cause == "gpu_oom"
+
+
+def test_the_operating_systems_word_stands_above_the_text() -> None:
+    kernel_log = example("host_oom/fires-kernel-log-of-an-old-kernel.txt").kernel_log
+    best = best_of("MemoryError\nKilled", kernel_log)
+    assert best.cause == "host_oom"
+    assert best.confidence is Confidence.CERTAIN
+
+
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [
+        ({"code": 137}, "sigkill_unattributed"),
+        ({"code": -9}, "sigkill_unattributed"),
+        ({"signal": "kill"}, "sigkill_unattributed"),
+        ({"code": 139}, "segfault_native"),
+        ({"code": -1073741819}, "segfault_native"),
+        ({"code": 3221225477}, "segfault_native"),
+        ({"code": -1073740791}, "unknown"),
+        ({"signal": "SIGTERM"}, "terminated_by_user_or_manager"),
+        ({"code": 134}, "unknown"),
+        ({"code": 3}, "sys_exit"),
+        ({"code": 0}, "unknown"),
+    ],
+)
+def test_an_exit_status_alone_says_little(status: dict[str, object], cause: str) -> None:
+    best = best_of("", **status)
+    assert best.cause == cause
+    assert best.confidence is not Confidence.CERTAIN
+
+
+def test_an_unknown_signal_is_refused_in_words() -> None:
+    with pytest.raises(ValueError, match="SIGKILL"):
+        exit_status(signal="SIGNOPE")
+
+
+def test_any_bytes_in_a_sentence_out() -> None:
+    rng = random.Random(7)
+    words = [line for case in text_examples("fires") for line in case.pasted.text.split("\n")]
+    for _ in range(300):
+        parts = [rng.choice(words)[rng.randrange(40) :] for _ in range(rng.randrange(6))]
+        noise = bytes(rng.randrange(256) for _ in range(rng.randrange(200))).decode("latin-1")
+        text = noise.join(parts) + rng.choice(["", "\x00", "\u202e", "{" * 500, '"\\'])
+        best = best_of(text, noise)
+        assert best.title
+        assert best.cause
