@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -60,13 +62,16 @@ def ordinary(line: LogLine) -> bool:
 
 def last_definite(lines: Sequence[LogLine]) -> int:
     """Place of the last line that shows progress; -1 for none."""
-    tries = 0
-    for place in range(len(lines) - 1, -1, -1):
-        text = lines[place].message
-        if any(needle in text for needle in _NEEDLES):
-            if definite(lines[place]):
-                return place
-            tries += 1
-            if tries > _TRIES:
-                break
+    haystack = "\n".join(line.text for line in lines)
+    starts = list(itertools.accumulate((len(line.text) + 1 for line in lines), initial=0))
+    found = {needle: haystack.rfind(needle) for needle in _NEEDLES}
+    for _ in range(_TRIES):
+        needle = max(found, key=lambda known: found[known])
+        if found[needle] < 0:
+            return -1
+        place = bisect.bisect_right(starts, found[needle]) - 1
+        if definite(lines[place]):
+            return place
+        for tried in [known for known, position in found.items() if position >= starts[place]]:
+            found[tried] = haystack.rfind(tried, 0, starts[place])
     return -1
