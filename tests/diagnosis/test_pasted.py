@@ -53,6 +53,14 @@ def test_numbers_of_this_run_are_in_the_answer() -> None:
     assert best.advice[0].code == "model.fit(..., batch_size=128)"
 
 
+def test_the_older_of_numpy_and_module_is_to_be_upgraded() -> None:
+    line = "RuntimeError: module compiled against ABI version {} but this version of numpy is {}"
+    older = best_of(line.format("0x2000000", "0x1000009")).advice[0]
+    assert older.code == "python -m pip install --upgrade numpy"
+    newer = best_of(line.format("0x1000009", "0x2000000")).advice[0]
+    assert "numpy<2" in (newer.code or "")
+
+
 WRAPPINGS = {
     "as it was": lambda text: text,
     "quoted": lambda text: "\n".join(f"> {line}" for line in text.split("\n")),

@@ -11,7 +11,7 @@ from ...limits import CONTAINER_LIMIT
 from ...units import human_bytes
 from ..ending import exit_fact, starter_facts
 from ..evidence import Evidence, Group, runs_python
-from ..finding import Confidence, Fact, Finding, Source
+from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
     growth_fact,
     host_was_short,
@@ -36,7 +36,14 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
             title="The program used all of the memory that its job or container may have, and was ended for it.",
             short_title="Memory limit of the job or container",
             because=text.facts,
-            advice=memory_advice(seen),
+            advice=(
+                *memory_advice(seen)[:2],
+                Advice(
+                    "Or ask for more memory.",
+                    "The request stands in the job's or the pod's own file; a batch system tells what was used: "
+                    "`sacct -j JOB -o ReqMem,MaxRSS` for Slurm, the summary of the job for LSF.",
+                ),
+            ),
             chips=text.chips,
         )
     if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
