@@ -7,83 +7,20 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ..limits import binding_limit
 from ..record.textfile import NATIVE_TEXT_DROPPED
 from ..record.timeline import Point, column, timeline
-from ..units import is_known
+from .group import Group
 from .log_lines import log_lines, native_lines
-from .os_log import OomKill, Xid, oom_kills, xids
+from .os_log import OTHER_NAMES, OomKill, Xid, oom_kills, runs_python, xids
 from .pasted import Pasted
+from .python_stacks import CRASHED_AGAIN, FAULT_LINE, FAULT_SIGNALS, cell_frame, own_stacks
 from .story import Story
+from .typed import dict_of, lines_of, number_of, text_of
 from .verdict import Verdict, of_pasted, of_recorded
-
-# The Python error line that faulthandler writes, and the signal it stands for. Source: CPython Modules/faulthandler.c
-_FAULT_SIGNALS = {
-    "Segmentation fault": "SIGSEGV",
-    "Aborted": "SIGABRT",
-    "Bus error": "SIGBUS",
-    "Floating point exception": "SIGFPE",
-    "Floating-point exception": "SIGFPE",
-    "Illegal instruction": "SIGILL",
-}
-# "Fatal Python error: Segmentation fault"
-_FAULT_LINE = re.compile(r"^Fatal Python error: (.{1,80}?)$")
-
-# Often in the middle of a line: the one that was being written.
-_CRASHED_AGAIN = "Fatal Python error: Segmentation fault"
-
-# "Current thread 0x00007f3a (most recent call first):", after the stacks of the other threads; a single thread: "Stack (..."
-_OWN_STACK = re.compile(
-    r"^(?:Current thread 0x[0-9a-f]{1,16}|Stack)\b.{0,80}most recent call first"
-)
-# The file name that ipykernel gives a cell:   File "/tmp/ipykernel_4711/1234567890.py", line 4 in poke
-_CELL_FRAME = re.compile(
-    r'^\s+File "[^"]{0,300}ipykernel_\d+[^"]{0,100}", line (?P<line>\d{1,7}) in (?P<name>.{1,100})$'
-)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Memory counters of one cgroup before and after the death, as the watcher read them."""
-
-    path: str
-    version: int
-    own: bool
-    before: dict[str, Any]
-    after: dict[str, Any]
-
-    def rise(self, name: str) -> int | None:
-        """How much a counter rose; None when it was not read both times."""
-        old, new = _number(self.before.get(name)), _number(self.after.get(name))
-        return None if old is None or new is None else max(0, int(new - old))
-
-    @property
-    def hit_limit(self) -> bool:
-        """True when its own limit was hit: v2 counts what that led to; v1 counts hits (Linux 6.18 not even these)."""
-        if self.version == 2:
-            return bool(self.rise("oom_count"))
-        hit = self.rise("failcnt_count") or self.was_full
-        return bool(self.version == 1 and self.limit_bytes and hit)
-
-    @property
-    def was_full(self) -> bool:
-        """True when its highest use rose to its limit between the two readings, or stood near it before."""
-        limit, peak = self.limit_bytes, _number(self.after.get("peak_bytes"))
-        used = _number(self.before.get("used_bytes"))
-        if limit is None or peak is None or used is None or peak < 0.99 * limit:
-            return False
-        return used > 0.5 * limit or (_number(self.before.get("peak_bytes")) or 0) < 0.99 * limit
-
-    @property
-    def limit_bytes(self) -> int | None:
-        """The limit, None when there is none or it is not known."""
-        found = _number(self.before.get("limit_bytes")) or _number(self.after.get("limit_bytes"))
-        return int(found) if found else None
 
 
 class Evidence:
@@ -97,12 +34,12 @@ class Evidence:
     def __init__(self, bundle: dict[str, Any], pasted: Pasted | None = None) -> None:
         self.bundle = bundle
         self.pasted = pasted
-        self.identity = _dict(bundle.get("identity"))
-        self.server: dict[str, Any] | None = _dict(bundle.get("server")) or None
-        self.kernel: dict[str, Any] | None = _dict(bundle.get("kernel")) or None
-        self.header = _dict((self.kernel or {}).get("header"))
-        self.pid = int(_number(self.identity.get("pid")) or 0)
-        self.died = _number(self.identity.get("died")) or 0.0
+        self.identity = dict_of(bundle.get("identity"))
+        self.server: dict[str, Any] | None = dict_of(bundle.get("server")) or None
+        self.kernel: dict[str, Any] | None = dict_of(bundle.get("kernel")) or None
+        self.header = dict_of((self.kernel or {}).get("header"))
+        self.pid = int(number_of(self.identity.get("pid")) or 0)
+        self.died = number_of(self.identity.get("died")) or 0.0
         self._series: dict[tuple[str, bool], list[tuple[float, float]]] = {}
 
     @property
@@ -114,7 +51,7 @@ class Evidence:
 
     @cached_property
     def _exit(self) -> dict[str, Any]:
-        return _dict((self.server or {}).get("exit"))
+        return dict_of((self.server or {}).get("exit"))
 
     @property
     def exit_was_seen(self) -> bool:
@@ -125,7 +62,7 @@ class Evidence:
     def exit_signal(self) -> str | None:
         """Name of the signal that ended it, from the exit status, else from faulthandler's or a signal's file."""
         if self._exit:
-            return _text(self._exit.get("signal"))
+            return text_of(self._exit.get("signal"))
         return self._claimed_signal
 
     @property
@@ -135,20 +72,20 @@ class Evidence:
         It walks the stacks of threads that run on meanwhile, and where one of them changes under it the process ends by
         SIGSEGV, whatever had come first.
         """
-        if self.exit_signal == "SIGSEGV" and any(_CRASHED_AGAIN in s for s in self.fault_lines[1:]):
-            return _FAULT_SIGNALS.get(self.fault_title or "", self.exit_signal)
+        if self.exit_signal == "SIGSEGV" and any(CRASHED_AGAIN in s for s in self.fault_lines[1:]):
+            return FAULT_SIGNALS.get(self.fault_title or "", self.exit_signal)
         return self.exit_signal
 
     @property
     def exit_code(self) -> int | None:
         """Exit code, only when the watcher saw it."""
-        found = _number(self._exit.get("code"))
+        found = number_of(self._exit.get("code"))
         return None if found is None else int(found)
 
     @cached_property
     def _claimed_signal(self) -> str | None:
-        if self.fault_title in _FAULT_SIGNALS:
-            return _FAULT_SIGNALS[self.fault_title]
+        if self.fault_title in FAULT_SIGNALS:
+            return FAULT_SIGNALS[self.fault_title]
         return next((name for name in self.signal_texts if name != "SIGQUIT"), None)
 
     @property
@@ -159,7 +96,7 @@ class Evidence:
     @property
     def end_reason(self) -> str | None:
         """How an orderly end was asked for: ``quit``, ``shutdown_request``; None without an end mark."""
-        return _text(_dict((self.kernel or {}).get("end")).get("reason"))
+        return text_of(dict_of((self.kernel or {}).get("end")).get("reason"))
 
     @property
     def parent_gone(self) -> bool:
@@ -176,33 +113,33 @@ class Evidence:
     @cached_property
     def fault_lines(self) -> list[str]:
         """faulthandler's text: from the file of ours, else from the native stderr (a faulthandler of the user's own)."""
-        lines = _lines((self.kernel or {}).get("fault_text"))
+        lines = lines_of((self.kernel or {}).get("fault_text"))
         if lines:
             return lines
-        starts = [i for i, line in enumerate(self.stderr_lines) if _FAULT_LINE.match(line)]
+        starts = [i for i, line in enumerate(self.stderr_lines) if FAULT_LINE.match(line)]
         return self.stderr_lines[starts[-1] :] if starts else []
 
     @property
     def fault_title(self) -> str | None:
         """What faulthandler calls it: ``Segmentation fault``; None without its text."""
-        found = _FAULT_LINE.match(self.fault_lines[0]) if self.fault_lines else None
+        found = FAULT_LINE.match(self.fault_lines[0]) if self.fault_lines else None
         return found.group(1) if found else None
 
     @cached_property
     def signal_texts(self) -> dict[str, list[str]]:
         """Python stack per terminating signal that left one: ``{"SIGTERM": [...]}``."""
-        texts = _dict((self.kernel or {}).get("signal_texts"))
-        return {str(name): lines for name, text in texts.items() if (lines := _lines(text))}
+        texts = dict_of((self.kernel or {}).get("signal_texts"))
+        return {str(name): lines for name, text in texts.items() if (lines := lines_of(text))}
 
     @cached_property
     def stderr_lines(self) -> list[str]:
         """The last native words, oldest first."""
-        return _lines((self.kernel or {}).get("stderr_tail"))
+        return lines_of((self.kernel or {}).get("stderr_tail"))
 
     @property
     def native_text_dropped_bytes(self) -> int:
         """How much native text came too fast to be passed on to the notebook."""
-        found = _number(self.header.get(NATIVE_TEXT_DROPPED))
+        found = number_of(self.header.get(NATIVE_TEXT_DROPPED))
         return int(found) if found is not None and 0 < found < math.inf else 0
 
     @cached_property
@@ -221,16 +158,7 @@ class Evidence:
 
     @cached_property
     def _own_stacks(self) -> list[list[str]]:
-        """The frames of the thread that got the signal, innermost first, of each text that tells them.
-
-        None where the crash was in a thread without Python: the other threads' lines say nothing about it.
-        """
-        found = []
-        for lines in (self.fault_lines, *self.signal_texts.values()):
-            head = next((i for i, line in enumerate(lines) if _OWN_STACK.match(line)), None)
-            if head is not None:
-                found.append(list(itertools.takewhile(_is_frame, lines[head + 1 :])))
-        return found
+        return own_stacks((self.fault_lines, *self.signal_texts.values()))
 
     @property
     def last_python_frame(self) -> str | None:
@@ -240,11 +168,7 @@ class Evidence:
     @property
     def last_cell_frame(self) -> str | None:
         """``line N of the cell, in name``: the innermost Python line of the notebook's own code at the fatal signal."""
-        for frame in itertools.chain.from_iterable(self._own_stacks):
-            if found := _CELL_FRAME.match(frame):
-                place = "" if found["name"] == "<module>" else f", in {found['name']}"
-                return f"line {found['line']} of the cell{place}"
-        return None
+        return cell_frame(itertools.chain.from_iterable(self._own_stacks))
 
     # --- numbers -------------------------------------------------------------------------------------------------
 
@@ -258,7 +182,7 @@ class Evidence:
         if (name, claimed) not in self._series:
             found = list(column(self.server or {}, name))
             if claimed and not found:
-                found = list(column(_dict((self.kernel or {}).get("samples")), name))
+                found = list(column(dict_of((self.kernel or {}).get("samples")), name))
             self._series[name, claimed] = found
         return self._series[name, claimed]
 
@@ -282,7 +206,7 @@ class Evidence:
         """Highest resident memory known, bytes. `claimed` as in :meth:`series`."""
         rss = [value for _, value in self.series("process.rss_bytes", claimed=claimed)]
         marks = [value for _, value in self.series("process.peak_bytes", claimed=claimed)]
-        seen = _number((self.server or {}).get("peak_bytes"))
+        seen = number_of((self.server or {}).get("peak_bytes"))
         known = [*rss, *marks, *([seen] if seen is not None else [])]
         return int(max(known)) if known and max(known) > 0 else None
 
@@ -294,7 +218,7 @@ class Evidence:
         return [
             Group(
                 path,
-                int(_number(g.get("version")) or 0),
+                int(number_of(g.get("version")) or 0),
                 bool(g.get("own")),
                 g,
                 after.get(path, {}),
@@ -308,11 +232,11 @@ class Evidence:
         return next((group for group in self.groups if group.own), None)
 
     def _counters(self, which: str) -> dict[str, Any]:
-        return _dict((self.server or self.bundle.get("counters") or {}).get(which))
+        return dict_of((self.server or self.bundle.get("counters") or {}).get(which))
 
     def host(self, name: str, which: str = "before") -> float | None:
         """A number of the whole machine: ``host_available_bytes`` and others of :class:`~..record.facts.Counters`."""
-        return _number(self._counters(which).get(name))
+        return number_of(self._counters(which).get(name))
 
     @property
     def host_oom_kill_rise(self) -> int | None:
@@ -333,7 +257,7 @@ class Evidence:
 
     @cached_property
     def _system_log(self) -> dict[str, Any]:
-        return _dict(self.bundle.get("system_log"))
+        return dict_of(self.bundle.get("system_log"))
 
     @property
     def system_log_readable(self) -> bool:
@@ -349,7 +273,7 @@ class Evidence:
         lines = self._system_log.get("lines")
         found = []
         for line in lines if isinstance(lines, list) else ():
-            when, text = _number(_dict(line).get("time")), _text(_dict(line).get("text"))
+            when, text = number_of(dict_of(line).get("time")), text_of(dict_of(line).get("text"))
             if text is not None and (when is None or abs(when - self.died) < 60):
                 found.append(text)
         return found
@@ -373,7 +297,7 @@ class Evidence:
         """
         if self.pasted is not None:
             ours = [kill for kill in self.oom_log if runs_python(kill.name)]
-            if not ours and len(self.oom_log) == 1 and not _OTHER_NAMES.match(self.oom_log[0].name):
+            if not ours and len(self.oom_log) == 1 and not OTHER_NAMES.match(self.oom_log[0].name):
                 ours = self.oom_log
             return ours[-1] if ours else None
         return next((kill for kill in reversed(self.oom_log) if kill.pid == self.pid), None)
@@ -400,7 +324,7 @@ class Evidence:
         if need == "system_log":
             if self.system_log_readable:
                 return None
-            reason = _text(self._system_log.get("reason")) or "nobody looked"
+            reason = text_of(self._system_log.get("reason")) or "nobody looked"
             return f"System log (kills by the operating system): {reason}."
         if need == "kernel.recording":
             if self.kernel is not None:
@@ -424,53 +348,15 @@ class Evidence:
         return None
 
     def _why(self, what: str, otherwise: str) -> str:
-        reasons = _dict((self.server or {}).get("unavailable"))
-        return _text(reasons.get(what)) or otherwise
+        reasons = dict_of((self.server or {}).get("unavailable"))
+        return text_of(reasons.get(what)) or otherwise
 
 
 _NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
 _ONLY_SILENT = "The kernel ran where its processes cannot be seen from here; it may be alive, and only cut off."
 
 
-# Process and thread names of Python programs, as the operating system cuts them to 15 characters.
-_PYTHON_NAMES = re.compile(
-    r"(?i)^(?:python|pypy|jupyter|ipython|ipykernel|papermill|ray::|ray_|tf_|pt_|conda|uvicorn|gunicorn)"
-)
-
-_OTHER_NAMES = re.compile(
-    r"(?i)^(?:java|node|mysqld|mariadbd|postgres|mongod|redis|memcached|elastic|chrom|firefox|Web Content|Isolated Web|gnome|kde|plasma|"
-    r"Xorg|systemd|dockerd|containerd|kubelet|nginx|apache|httpd|php|ruby|dotnet|code|electron|slack|teams|rsession|MATLAB|blender)"
-)
-
-
-def runs_python(name: str) -> bool:
-    """True for the name of a process that runs Python; processes may call themselves as they like."""
-    return _PYTHON_NAMES.match(name) is not None
-
-
-def _is_frame(line: str) -> bool:
-    return line.startswith("  ")
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not is_known(value):
-        return None
-    return value
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _lines(value: object) -> list[str]:
-    return [line for line in value if isinstance(line, str)] if isinstance(value, list) else []
-
-
 def _groups(counters: dict[str, Any]) -> list[dict[str, Any]]:
     groups = counters.get("groups")
-    found = [_dict(g) for g in groups] if isinstance(groups, (list, tuple)) else []
+    found = [dict_of(g) for g in groups] if isinstance(groups, (list, tuple)) else []
     return [g for g in found if isinstance(g.get("path"), str)]

@@ -36,6 +36,15 @@ _BUS = re.compile(
     r"NVRM: GPU (?:at )?(?:PCI:)?(?P<place>[0-9a-fA-F:.]{4,20}): GPU has fallen off the bus"
 )
 _FALLEN_OFF = 79
+# Process and thread names of Python programs, as the operating system cuts them to 15 characters.
+_PYTHON_NAMES = re.compile(
+    r"(?i)^(?:python|pypy|jupyter|ipython|ipykernel|papermill|ray::|ray_|tf_|pt_|conda|uvicorn|gunicorn)"
+)
+
+OTHER_NAMES = re.compile(
+    r"(?i)^(?:java|node|mysqld|mariadbd|postgres|mongod|redis|memcached|elastic|chrom|firefox|Web Content|Isolated Web|gnome|kde|plasma|"
+    r"Xorg|systemd|dockerd|containerd|kubelet|nginx|apache|httpd|php|ruby|dotnet|code|electron|slack|teams|rsession|MATLAB|blender)"
+)
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,11 @@ class Xid:
     pid: int | None
     name: str
     line: str
+
+
+def runs_python(name: str) -> bool:
+    """True for the name of a process that runs Python; processes may call themselves as they like."""
+    return _PYTHON_NAMES.match(name) is not None
 
 
 def oom_kills(lines: Iterable[str]) -> list[OomKill]:

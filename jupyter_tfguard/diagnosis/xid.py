@@ -6,8 +6,8 @@ import functools
 from typing import Any
 
 from .catalog import table
-from .evidence import Evidence, runs_python
-from .os_log import Xid
+from .evidence import Evidence
+from .os_log import Xid, runs_python
 
 HARDWARE = "hardware"
 SOFTWARE = "software"

@@ -10,8 +10,9 @@ from __future__ import annotations
 from ...limits import CONTAINER_LIMIT
 from ...units import human_bytes
 from ..ending import exit_fact, starter_facts
-from ..evidence import Evidence, Group, runs_python
+from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..group import Group
 from ..memory import (
     growth_fact,
     host_was_short,
@@ -20,6 +21,7 @@ from ..memory import (
     peak_chips,
     peak_fact,
 )
+from ..os_log import runs_python
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 from ..told import told
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...units import human_bytes
 from ..ending import exit_fact
-from ..evidence import Evidence, runs_python
+from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
     growth_fact,
@@ -18,6 +18,7 @@ from ..memory import (
     peak_chips,
     peak_fact,
 )
+from ..os_log import runs_python
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 
 

@@ -1,0 +1,49 @@
+"""The memory counters of one cgroup around a death, and what they say together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .typed import number_of
+
+
+@dataclass(frozen=True)
+class Group:
+    """Memory counters of one cgroup before and after the death, as the watcher read them."""
+
+    path: str
+    version: int
+    own: bool
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+    def rise(self, name: str) -> int | None:
+        """How much a counter rose; None when it was not read both times."""
+        old, new = number_of(self.before.get(name)), number_of(self.after.get(name))
+        return None if old is None or new is None else max(0, int(new - old))
+
+    @property
+    def hit_limit(self) -> bool:
+        """True when its own limit was hit: v2 counts what that led to; v1 counts hits (Linux 6.18 not even these)."""
+        if self.version == 2:
+            return bool(self.rise("oom_count"))
+        hit = self.rise("failcnt_count") or self.was_full
+        return bool(self.version == 1 and self.limit_bytes and hit)
+
+    @property
+    def was_full(self) -> bool:
+        """True when its highest use rose to its limit between the two readings, or stood near it before."""
+        limit, peak = self.limit_bytes, number_of(self.after.get("peak_bytes"))
+        used = number_of(self.before.get("used_bytes"))
+        if limit is None or peak is None or used is None or peak < 0.99 * limit:
+            return False
+        return used > 0.5 * limit or (number_of(self.before.get("peak_bytes")) or 0) < 0.99 * limit
+
+    @property
+    def limit_bytes(self) -> int | None:
+        """The limit, None when there is none or it is not known."""
+        found = number_of(self.before.get("limit_bytes")) or number_of(
+            self.after.get("limit_bytes")
+        )
+        return int(found) if found else None
