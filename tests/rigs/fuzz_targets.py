@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.cli.explain import decoded
+from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
+from jupyter_tfguard.diagnosis.pasted import Pasted
 from jupyter_tfguard.errors import BundleNotFound, RecordTooNew, RecordUnreadable
 from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.record.bundle import BundleStore
@@ -26,6 +28,7 @@ from tests.rigs import second_reader
 from tests.rigs.mutate import Parts, mutated_json, mutated_text, raw, record_file
 
 CORPUS = Path(__file__).parent / "corpus"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 RINGS = ("samples.ring", "seconds.ring", "minutes.ring", "events.ring", "progress.ring")
 TEXTS = ("fault.txt", "signal-SIGTERM.txt", "stderr.0.txt")
 BUNDLE_ID = "20261121-021407-4711-3fa9"
@@ -125,9 +128,11 @@ class Targets:
             for path in place.iterdir()
         }
         self._value = json.loads((self._bundle / "bundle.json").read_bytes())
+        self._logs = [path.read_bytes() for path in sorted(EXAMPLES.glob("*/*.txt"))]
         # Each with the share of the inputs that it and those above it get.
         self._turns: list[tuple[float, Callable[[random.Random], None]]] = [
             (0.01, self._diagnosis),
+            (0.02, self._pasted),
             (0.06, self._bundles),
             (0.14, self._whole_recording),
             (0.20, self._tail),
@@ -208,6 +213,14 @@ class Targets:
             return
         if not found.findings:
             raise Wrong("no finding at all: even `unknown` is one")
+
+    def _pasted(self, chance: random.Random) -> None:
+        """Any bytes in, a sentence out."""
+        parts = [bytearray(chance.choice(self._logs)) for _ in range(chance.choice((1, 1, 2, 5)))]
+        text = decoded(b"\n".join(bytes(raw(part, chance)) for part in parts))
+        best = explain(Pasted(text, text if chance.random() < 0.2 else "")).best
+        if not best.title.endswith(".") or not best.cause:
+            raise Wrong(f"no sentence: {best.title!r}")
 
     def _change(self, place: Path, chance: random.Random) -> list[Path]:
         paths = sorted(path for path in self._good if path.parent == place)
