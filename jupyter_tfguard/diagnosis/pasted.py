@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .exit_status import ExitStatus
 
@@ -19,4 +19,4 @@ class Pasted:
 
     text: str
     kernel_log: str = ""
-    status: ExitStatus | None = field(default=None)
+    status: ExitStatus | None = None

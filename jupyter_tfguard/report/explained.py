@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
-from ..diagnosis.finding import Diagnosis, Finding
+from ..diagnosis.finding import Diagnosis, Fact, Finding
 from ..redact import printable, redact
-from .text import WIDTH
+from .text import advice_lines, cause_text, fact_lines, wrapped
 
 Json = dict[str, Any]
 
@@ -25,61 +24,36 @@ def _finding(finding: Finding) -> Json:
         "cause": finding.cause,
         "confidence": finding.confidence.value,
         "title": finding.title,
-        "because": [
-            {"source": fact.source.value, "line": fact.line, "text": redact(fact.text)}
-            for fact in finding.because
-        ],
-        "against": [
-            {"source": fact.source.value, "line": fact.line, "text": redact(fact.text)}
-            for fact in finding.against
-        ],
+        "because": _facts(finding.because),
+        "against": _facts(finding.against),
         "advice": [
             {"title": a.title, "text": redact(a.text), "code": a.code} for a in finding.advice
         ],
     }
 
 
+def _facts(facts: tuple[Fact, ...]) -> list[Json]:
+    return [
+        {"source": fact.source.value, "line": fact.line, "text": redact(fact.text)}
+        for fact in facts
+    ]
+
+
 def render(explained: Json) -> str:
     """The same for people, from what :func:`to_json` made."""
     best, *others = explained["findings"]
     sections = [
-        ("How we know", [_fact(fact) for fact in best["because"]] or ["  No line settles it."]),
-        ("What speaks against it", [_fact(fact) for fact in best["against"]]),
-        ("What to do", _advice(best["advice"])),
-        ("Also possible", [f"  {o['cause']} ({o['confidence']}): {o['title']}" for o in others]),
-        ("Not checked", [_wrapped(text, "  ") for text in explained["unchecked"]]),
+        ("How we know", fact_lines(_with_lines(best["because"])) or ["  No line settles it."]),
+        ("What speaks against it", fact_lines(_with_lines(best["against"]))),
+        ("What to do", advice_lines(best["advice"])),
+        ("Also possible", [f"  {cause_text(other)}: {other['title']}" for other in others]),
+        ("Not checked", [line for t in explained["unchecked"] for line in wrapped(t, "  ")]),
     ]
-    head = f"{_wrapped(best['title'], '')}\n{_sure(best)}"
+    head = "\n".join([*wrapped(best["title"], ""), cause_text(best)])
     parts = [head, *(f"{title}\n" + "\n".join(lines) for title, lines in sections if lines)]
     return printable("\n\n".join(parts)) + "\n"
 
 
-def _sure(finding: Json) -> str:
-    cause, confidence = finding["cause"], finding["confidence"]
-    return str(cause if cause == "unknown" else f"{cause} ({confidence})")
-
-
-def _fact(fact: Json) -> str:
-    where = f"line {fact['line']}" if fact["line"] else fact["source"]
-    return _wrapped(fact["text"], " " * 15, first=f"  {where:<12} ")
-
-
-def _advice(advice: list[Json]) -> list[str]:
-    lines = []
-    for number, step in enumerate(advice, 1):
-        lines.append(f"  {number}. {step['title']}")
-        if step["text"]:
-            lines.append(_wrapped(step["text"], "     "))
-        if step["code"]:
-            lines.append(f"         {step['code']}")
-    return lines
-
-
-def _wrapped(text: str, indent: str, *, first: str | None = None) -> str:
-    return textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
+def _with_lines(facts: list[Json]) -> list[Json]:
+    """A line of the pasted text is named by its number."""
+    return [{**f, "source": f"line {f['line']}"} if f["line"] else f for f in facts]

@@ -18,18 +18,18 @@ _STACK_LINES = 14
 
 def render(report: dict[str, Any]) -> str:
     """What ``jupyter tfguard why`` prints."""
-    parts = ["\n".join(_wrapped(str(report["title"]), "")), _headline(report)]
+    parts = ["\n".join(wrapped(str(report["title"]), "")), _headline(report)]
     sections: list[tuple[str, list[str]]] = [
         ("What you were doing", [_row(r["label"], r["value"]) for r in report["activity"]]),
         ("Memory", _memory(report)),
-        ("How we know", _facts(report["evidence"])),
-        ("What speaks against it", _facts(report["against"]) or ["  Nothing found."]),
+        ("How we know", fact_lines(report["evidence"])),
+        ("What speaks against it", fact_lines(report["against"]) or ["  Nothing found."]),
         (
             "Not checked",
-            [line for text in report["not_checked"] for line in _wrapped(text, "  ")]
+            [line for text in report["not_checked"] for line in wrapped(text, "  ")]
             or ["  Everything that applies was checked."],
         ),
-        ("What to do", _advice(report)),
+        ("What to do", advice_lines(report["advice"])),
         ("What is left", _left(report)),
         ("Largest arrays when the last cell ended", _arrays(report)),
         (
@@ -52,11 +52,15 @@ def local_time(utc_text: str) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def cause_text(finding: dict[str, Any]) -> str:
+    """``gpu_oom (likely)``."""
+    cause = str(finding["cause"])
+    return cause if cause == "unknown" else f"{cause} ({finding['confidence']})"
+
+
 def _headline(report: dict[str, Any]) -> str:
-    cause = report["cause"]
-    sure = cause if cause == "unknown" else f"{cause} ({report['confidence']})"
     facts = [
-        sure,
+        cause_text(report),
         *report["chips"],
         report.get("notebook_path") or "",
         local_time(report["died_at"]),
@@ -68,10 +72,11 @@ def _row(label: str, value: str) -> str:
     return f"  {label:<10}{value}"
 
 
-def _facts(facts: list[dict[str, str]]) -> list[str]:
+def fact_lines(facts: list[dict[str, str]]) -> list[str]:
+    """Facts, each behind its source."""
     lines = []
     for fact in facts:
-        first, *rest = _wrapped(fact["text"], " " * 14)
+        first, *rest = wrapped(fact["text"], " " * 14)
         lines += [f"  {fact['source']:<11} {first.strip()}", *rest]
     return lines
 
@@ -98,12 +103,13 @@ def _who_saw(memory: dict[str, Any]) -> list[str]:
     return [f"  until {until} as the kernel itself recorded it, then as seen by the server"]
 
 
-def _advice(report: dict[str, Any]) -> list[str]:
+def advice_lines(steps: list[dict[str, Any]]) -> list[str]:
+    """The steps of "What to do", numbered."""
     lines = []
-    for number, advice in enumerate(report["advice"], 1):
+    for number, advice in enumerate(steps, 1):
         lines.append(f"  {number}. {advice['title']}")
         if advice["text"]:
-            lines += _wrapped(advice["text"], "     ")
+            lines += wrapped(advice["text"], "     ")
         if advice["code"]:
             lines.append(f"         {advice['code']}")
     return lines
@@ -135,7 +141,8 @@ def _arrays(report: dict[str, Any]) -> list[str]:
     return [f"  {human_bytes(a['bytes']):>10}  {a['name']}" for a in report["arrays"]]
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
+def wrapped(text: str, indent: str) -> list[str]:
+    """The text in lines of at most :data:`WIDTH`."""
     return textwrap.wrap(
         text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False
     ) or [indent]
