@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .ending import ending_chips, exit_fact, stack_facts
 from .evidence import Evidence
-from .finding import Confidence, Fact, Source
+from .finding import Advice, Confidence, Fact, Finding, Source
 from .log_lines import LogLine
 from .verdict import Verdict
 
@@ -30,6 +30,12 @@ class Told:
     chips: tuple[str, ...]
     message: str
     details: dict[str, str]
+
+    def finding(self, *, title: str, short_title: str, advice: tuple[Advice, ...]) -> Finding:
+        """The finding that rests on this text alone."""
+        return Finding(
+            self.confidence, title, short_title, because=self.facts, advice=advice, chips=self.chips
+        )
 
 
 def told(seen: Evidence, cause: str) -> Told | None:

@@ -39,13 +39,10 @@ def abi_mismatch(seen: Evidence) -> Finding | None:
             "conda and pip packages in one environment often bring two copies of one library.",
             "python -m venv fresh && fresh/bin/python -m pip install tensorflow",
         )
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="Native parts do not fit together.",
         short_title="Incompatible native packages",
-        because=text.facts,
         advice=(first, Advice("Check what contradicts.", "", "python -m pip check")),
-        chips=text.chips,
     )
 
 

@@ -33,11 +33,9 @@ from ..told import told
 )
 def cgroup_oom(seen: Evidence) -> Finding | None:
     if (text := told(seen, "cgroup_oom")) is not None:
-        return Finding(
-            text.confidence,
+        return text.finding(
             title="The program used all of the memory that its job or container may have, and was ended for it.",
             short_title="Memory limit of the job or container",
-            because=text.facts,
             advice=(
                 *memory_advice(seen)[:2],
                 Advice(
@@ -46,7 +44,6 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
                     "`sacct -j JOB -o ReqMem,MaxRSS` for Slurm, the summary of the job for LSF.",
                 ),
             ),
-            chips=text.chips,
         )
     if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
         return None

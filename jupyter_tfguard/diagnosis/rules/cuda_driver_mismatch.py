@@ -30,11 +30,9 @@ def cuda_driver_mismatch(seen: Evidence) -> Finding | None:
             "Update the GPU driver, or use a TensorFlow built for an older CUDA.",
             "A CUDA of a newer major version needs a newer driver: https://docs.nvidia.com/deploy/cuda-compatibility/",
         )
-    return Finding(
-        text.confidence,
+    return text.finding(
         title=title,
         short_title="GPU driver does not fit",
-        because=text.facts,
         advice=(
             first,
             Advice(
@@ -43,5 +41,4 @@ def cuda_driver_mismatch(seen: Evidence) -> Finding | None:
                 "nvidia-smi; cat /proc/driver/nvidia/version",
             ),
         ),
-        chips=text.chips,
     )

@@ -50,11 +50,8 @@ def cuda_library_missing(seen: Evidence) -> Finding | None:
                 "ldconfig -p | grep -i cuda; echo $LD_LIBRARY_PATH",
             )
         )
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="A file of CUDA is missing, or the wrong one was found.",
         short_title="CUDA file missing",
-        because=text.facts,
         advice=tuple(advice),
-        chips=text.chips,
     )

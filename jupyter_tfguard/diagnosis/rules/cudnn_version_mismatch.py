@@ -21,11 +21,9 @@ def cudnn_version_mismatch(seen: Evidence) -> Finding | None:
     numbers = f"{loaded} was loaded; the program was built with {built}" if loaded and built else ""
     what = f" ({numbers})" if numbers else ""
     same = "A cuDNN of the same major version and of the same or a higher minor version is needed."
-    return Finding(
-        text.confidence,
+    return text.finding(
         title=f"The cuDNN library that was loaded does not fit the program{what}.",
         short_title="cuDNN does not fit",
-        because=text.facts,
         advice=(
             Advice(
                 "Let the TensorFlow package bring its own CUDA and cuDNN, in a clean environment.",
@@ -38,5 +36,4 @@ def cudnn_version_mismatch(seen: Evidence) -> Finding | None:
                 "echo $LD_LIBRARY_PATH; ldconfig -p | grep cudnn",
             ),
         ),
-        chips=text.chips,
     )

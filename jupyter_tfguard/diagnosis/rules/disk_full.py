@@ -13,13 +13,10 @@ def disk_full(seen: Evidence) -> Finding | None:
     text = told(seen, "disk_full")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="A file system had no room left, and native code gave up.",
         short_title="Disk full",
-        because=text.facts,
         advice=(
             Advice("Make room on the disk that the fatal line names.", text.message[:300], "df -h"),
         ),
-        chips=text.chips,
     )

@@ -17,11 +17,9 @@ def fork_or_thread_deadlock(seen: Evidence) -> Finding | None:
     text = told(seen, "fork_or_thread_deadlock")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="A process was forked after TensorFlow, CUDA or other threads had started in it.",
         short_title="Fork after threads had started",
-        because=text.facts,
         advice=(
             Advice(
                 "Start worker processes with spawn instead of fork.",
@@ -31,5 +29,4 @@ def fork_or_thread_deadlock(seen: Evidence) -> Finding | None:
             ),
             Advice("Or start the workers before TensorFlow is imported."),
         ),
-        chips=text.chips,
     )

@@ -17,11 +17,9 @@ def glibc_abort_heap_corruption(seen: Evidence) -> Finding | None:
     text = told(seen, "glibc_abort_heap_corruption")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="Native code damaged its own memory and the C library ended the kernel.",
         short_title="Heap corruption",
-        because=text.facts,
         advice=(
             Advice(
                 "Suspect native code of one's own, or two libraries that do not fit together.",
@@ -29,5 +27,4 @@ def glibc_abort_heap_corruption(seen: Evidence) -> Finding | None:
                 "python -m pip check",
             ),
         ),
-        chips=text.chips,
     )

@@ -17,11 +17,9 @@ def gpu_arch_unsupported(seen: Evidence) -> Finding | None:
     text = told(seen, "gpu_arch_unsupported")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="The program holds no code for this model of GPU.",
         short_title="GPU model not supported",
-        because=text.facts,
         advice=(
             Advice(
                 "Use a build that covers this GPU: a newer one for a new card, an older one for an old card.",
@@ -33,5 +31,4 @@ def gpu_arch_unsupported(seen: Evidence) -> Finding | None:
                 "https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tensorflow",
             ),
         ),
-        chips=text.chips,
     )

@@ -17,11 +17,9 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
     text = told(seen, "gpu_oom_other_process")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="The GPU was held by somebody else: nearly nothing of it was left.",
         short_title="GPU held by another process",
-        because=text.facts,
         advice=(
             Advice(
                 "See who holds the card, and shut that down.",
@@ -39,5 +37,4 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
                 "nvidia-smi --query-gpu=compute_mode --format=csv",
             ),
         ),
-        chips=text.chips,
     )

@@ -13,11 +13,9 @@ def kernel_start_failed(seen: Evidence) -> Finding | None:
     text = told(seen, "kernel_start_failed")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="The kernel could not start.",
         short_title="Kernel did not start",
-        because=text.facts,
         advice=(
             Advice(
                 "Install ipykernel in the environment that the kernel names, or repair it there.",
@@ -30,5 +28,4 @@ def kernel_start_failed(seen: Evidence) -> Finding | None:
                 "python -m ipykernel_launcher --help",
             ),
         ),
-        chips=text.chips,
     )

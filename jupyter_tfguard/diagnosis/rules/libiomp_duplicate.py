@@ -13,16 +13,13 @@ def libiomp_duplicate(seen: Evidence) -> Finding | None:
     text = told(seen, "libiomp_duplicate")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="Two OpenMP runtimes were loaded into the kernel, and the second one gave up.",
         short_title="Two OpenMP runtimes",
-        because=text.facts,
         advice=(
             Advice(
                 "Install the packages that bring OpenMP from one source.",
                 "conda and pip packages (MKL, scikit-learn, PyTorch) often bring a copy each.",
             ),
         ),
-        chips=text.chips,
     )

@@ -29,11 +29,9 @@ def segfault_native(seen: Evidence) -> Finding | None:
         Advice("Check what was installed or upgraded last.", reason, "python -m pip check")
     )
     if text is not None:
-        return Finding(
-            text.confidence,
+        return text.finding(
             title="Native code accessed invalid memory and the program crashed.",
             short_title="Crash in native code",
-            because=text.facts,
             advice=(
                 Advice(
                     "Let Python name the line that called into native code.",
@@ -42,7 +40,6 @@ def segfault_native(seen: Evidence) -> Finding | None:
                 ),
                 *advice,
             ),
-            chips=text.chips,
         )
     name = "Bus error" if seen.first_signal == "SIGBUS" else "Segmentation fault"
     what = (

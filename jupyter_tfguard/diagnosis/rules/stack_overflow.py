@@ -13,16 +13,13 @@ def stack_overflow(seen: Evidence) -> Finding | None:
     text = told(seen, "stack_overflow")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="The code recursed without end and used up the stack.",
         short_title="Stack overflow",
-        because=text.facts,
         advice=(
             Advice(
                 "Look for a function that calls itself without an end.",
                 "Its frames repeat in the Python stack below.",
             ),
         ),
-        chips=text.chips,
     )

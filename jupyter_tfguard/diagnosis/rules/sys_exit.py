@@ -12,18 +12,15 @@ from ..told import told
 @rule("sys_exit", needs=("exit.status",))
 def sys_exit(seen: Evidence) -> Finding | None:
     if (text := told(seen, "sys_exit")) is not None:
-        return Finding(
-            text.confidence,
+        return text.finding(
             title="The code ended its own process.",
             short_title="Ended itself",
-            because=text.facts,
             advice=(
                 Advice(
                     "Leave sys.exit(), quit() and exit() out of notebooks.",
                     "A cell is stopped by `raise` or `return`.",
                 ),
             ),
-            chips=text.chips,
         )
     if seen.kernel_alive or seen.exit_signal is not None:
         return None

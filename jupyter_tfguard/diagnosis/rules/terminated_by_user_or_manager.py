@@ -28,13 +28,10 @@ _SENDERS = {
 @rule("terminated_by_user_or_manager", needs=("exit.status",))
 def terminated_by_user_or_manager(seen: Evidence) -> Finding | None:
     if (text := told(seen, "terminated_by_user_or_manager")) is not None:
-        return Finding(
-            text.confidence,
+        return text.finding(
             title="Somebody ended the program on purpose: a person, a batch system, a server or a platform.",
             short_title="Ended from outside",
-            because=text.facts,
             advice=(Advice("Find out who did, and under which rule.", _SENDERS["SIGTERM"][1]),),
-            chips=text.chips,
         )
     signal = seen.exit_signal
     if seen.kernel_alive or signal not in _SENDERS:

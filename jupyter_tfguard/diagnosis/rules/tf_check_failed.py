@@ -13,15 +13,12 @@ def tf_check_failed(seen: Evidence) -> Finding | None:
     text = told(seen, "tf_check_failed")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="A native library gave up with a fatal error.",
         short_title="Fatal error in native code",
-        because=text.facts,
         advice=(
             Advice(
                 "Read the fatal line: it names what the library did not accept.", text.message[:300]
             ),
         ),
-        chips=text.chips,
     )

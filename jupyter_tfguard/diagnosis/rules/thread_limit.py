@@ -13,11 +13,9 @@ def thread_limit(seen: Evidence) -> Finding | None:
     text = told(seen, "thread_limit")
     if text is None:
         return None
-    return Finding(
-        text.confidence,
+    return text.finding(
         title="The kernel could not start another thread and gave up.",
         short_title="Thread limit",
-        because=text.facts,
         advice=(
             Advice(
                 "Use fewer threads, or raise the limit.",
@@ -25,5 +23,4 @@ def thread_limit(seen: Evidence) -> Finding | None:
                 "tf.config.threading.set_inter_op_parallelism_threads(2)  # before the first operation",
             ),
         ),
-        chips=text.chips,
     )
