@@ -101,18 +101,22 @@ def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
     return cause, sure
 
 
+def gave_up(seen: Evidence) -> bool:
+    """True for an end of the kernel's own making, as far as is known: no kill, no request, no orderly end."""
+    return not seen.kernel_alive and (
+        seen.exit_signal in _SIGNALS_OF_A_CRASH
+        or (seen.exit_signal is None and seen.exit_code not in (None, 0))
+        or (not seen.exit_was_seen and seen.exit_signal is None and seen.end_reason is None)
+    )
+
+
 def of_recorded(seen: Evidence) -> Verdict | None:
     """What the native text of a recording tells about this end; None for nothing.
 
     A kill or a termination from outside, and an orderly end, are not explained by it. A fatal line that ordinary log lines
     follow was somebody else's (a child's), or was survived.
     """
-    explains = (
-        seen.exit_signal in _SIGNALS_OF_A_CRASH
-        or (seen.exit_signal is None and seen.exit_code not in (None, 0))
-        or (not seen.exit_was_seen and seen.exit_signal is None and seen.end_reason is None)
-    )
-    if not explains or seen.kernel_alive:
+    if not gave_up(seen):
         return None
     story = seen.story
     begin = max(len(story.lines) - _LATE_LINES, 0)

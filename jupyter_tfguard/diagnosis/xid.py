@@ -8,6 +8,7 @@ from typing import Any
 from .catalog import table
 from .evidence import Evidence
 from .os_log import Xid, runs_python
+from .verdict import gave_up
 
 HARDWARE = "hardware"
 SOFTWARE = "software"
@@ -26,9 +27,12 @@ def xid_row(number: int) -> dict[str, Any] | None:
 def first_xid(seen: Evidence, blame: str) -> Xid | None:
     """The first fault of this kind that counts for this death.
 
-    It counts when the driver puts it down to this kernel, or when it takes the whole card. A pasted log does not say which
+    It counts for an end of the kernel's own making, when the driver puts it down to this kernel, or when it takes the whole
+    card. A pasted log does not say which
     process it is about: there a process that runs Python counts. Faults that only report clean-up are passed over.
     """
+    if seen.pasted is None and not gave_up(seen):
+        return None
     for fault in seen.xids:
         row = xid_row(fault.number)
         if row is None or row["blame"] == "cleanup":
