@@ -45,6 +45,11 @@ class TfGuard(Configurable):
     idle_hertz = Float(
         1.0, min=0.02, max=10.0, help="Samples a second while a kernel is idle."
     ).tag(config=True)
+    hang_seconds = Float(
+        300.0,
+        min=2.0,
+        help="Seconds without a step, processor time, input, output or GPU work after which a busy kernel is said to stand still.",
+    ).tag(config=True)
     bundle_limit_count = Integer(50, min=1, help="Reports kept at most.").tag(config=True)
     bundle_limit_bytes = Integer(
         64 * 1024 * 1024, min=1024 * 1024, help="Bytes of reports kept at most."

@@ -41,3 +41,7 @@ class BundleNotFound(TfGuardError):
 
 class SettingsUnreadable(TfGuardError):
     """The per-user settings file cannot be used."""
+
+
+class KernelSpecUnusable(TfGuardError):
+    """A kernel specification cannot be found, read or changed, or its kernel cannot have the guard."""

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 # Types as mountinfo names them. They may hang, lose their server, show old times to other machines, or lock by halves.
@@ -23,6 +24,20 @@ REMOTE_TYPES = frozenset(
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
+class Mount(NamedTuple):
+    """Where a file system is mounted.
+
+    Attributes:
+        point: The folder.
+        kind: Type of the file system: ``ext4``, ``nfs4``.
+        options: Those of the file system: ``rw,size=65536k``.
+    """
+
+    point: str
+    kind: str
+    options: str
+
+
 def is_remote(path: Path) -> bool:
     """True when the path lies on a network or FUSE file system; False when it does not, or nobody can tell."""
     kind = file_system_type(path)
@@ -30,35 +45,49 @@ def is_remote(path: Path) -> bool:
 
 
 def file_system_type(path: Path) -> str | None:
-    """Type of the file system that holds the path, which may not exist yet: ``ext4``, ``nfs4``; None when unknown."""
+    """Type of the file system that holds the path, which may not exist yet; None when unknown."""
     real = os.path.realpath(path)
     if sys.platform == "win32" and real.startswith("\\\\"):
         return "cifs"
-    best, found = -1, None
-    for point, kind in _mounts():
-        if len(point) >= best and _is_below(real, point):
-            best, found = len(point), kind
-    return found
+    found = mount_of(path)
+    return None if found is None else found.kind
+
+
+def mount_of(path: Path, mountinfo: Path | None = None) -> Mount | None:
+    """What is mounted where the path lies, which may not exist yet; None when unknown.
+
+    Args:
+        path: Any path.
+        mountinfo: Where the mounts are read, instead of those of this process.
+    """
+    real = os.path.realpath(path)
+    best: Mount | None = None
+    for mount in _mounts(mountinfo or MOUNTINFO):
+        if _is_below(real, mount.point) and (best is None or len(mount.point) >= len(best.point)):
+            best = mount
+    return best
 
 
 def _is_below(path: str, point: str) -> bool:
     return path == point or path.startswith(point.rstrip(os.sep) + os.sep)
 
 
-def _mounts() -> Iterator[tuple[str, str]]:
-    """(mount point, type) of all mounts, the later one of a point last."""
+def _mounts(mountinfo: Path) -> Iterator[Mount]:
+    """All mounts, the later one of a point last."""
     if sys.platform != "linux":
         import psutil
 
         for partition in psutil.disk_partitions(all=True):
-            yield partition.mountpoint, partition.fstype.lower()
+            yield Mount(partition.mountpoint, partition.fstype.lower(), partition.opts)
         return
     try:
-        lines = MOUNTINFO.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return
     for line in lines:
+        # 25 24 0:23 / /dev/shm rw,relatime - tmpfs tmpfs rw,size=65536k
         fields, _, rest = line.partition(" - ")
-        words, kind = fields.split(" "), rest.partition(" ")[0]
-        if len(words) > 4 and kind:
-            yield _ESCAPED.sub(lambda found: chr(int(found[1], 8)), words[4]), kind
+        words, kind = fields.split(" "), rest.split(" ", 2)
+        if len(words) > 4 and kind[0]:
+            point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), words[4])
+            yield Mount(point, kind[0], kind[2] if len(kind) > 2 else "")

@@ -5,6 +5,10 @@
 * ``{"state": "ok", "reason": null, "devices": [{"nvml_index", "gpu_uuid", "name", ...}]}``
 * ``{"state": "none" | "unavailable", "reason": "No NVIDIA GPU here", "devices": []}``, and the process ends.
 
+With the word ``versions`` for SECONDS it prints one line and ends: ``{"state": "ok", "reason": null, "driver_version":
+"550.54.15", "cuda_driver_version": "12.4", "devices": [{"name": "Tesla T4", "compute_capability": "7.5"}]}``, or
+a state and reason as above with the ``nvml_error``, NVML's number.
+
 A number that the driver does not give is null. Not here: memory per process.
 """
 
@@ -22,6 +26,7 @@ from typing import Any
 from ..metrics import Metric, Unit
 
 NO_GPU = "No NVIDIA GPU here"
+_NO_PACKAGE = "The Python package nvidia-ml-py is not installed."
 METRICS: tuple[Metric, ...] = (
     Metric("gpu.memory_total_bytes", "GPU memory", Unit.BYTES, "nvmlDeviceGetMemoryInfo, total"),
     Metric(
@@ -53,7 +58,7 @@ def main(interval_seconds: float = 1.0) -> int:
     try:
         import pynvml
     except ImportError:
-        return _print("unavailable", "The Python package nvidia-ml-py is not installed.")
+        return _print("unavailable", _NO_PACKAGE)
     try:
         pynvml.nvmlInit()
         handles = _handles(pynvml)
@@ -68,6 +73,31 @@ def main(interval_seconds: float = 1.0) -> int:
             return _print(*_why_not(pynvml, bad))
         _print("ok", None, devices)
         time.sleep(interval_seconds)
+
+
+def tell_versions() -> int:
+    """Print one line: the driver's version, the CUDA it brings and what each card can run; the exit code."""
+    try:
+        import pynvml
+    except ImportError:
+        return _print("unavailable", _NO_PACKAGE, nvml_error=None)
+    try:
+        pynvml.nvmlInit()
+        driver = _text(_known(pynvml, pynvml.nvmlSystemGetDriverVersion))
+        cuda = _known(pynvml, pynvml.nvmlSystemGetCudaDriverVersion_v2)  # 12040 means 12.4
+        devices = [_abilities(pynvml, handle) for handle in _handles(pynvml)]
+    except pynvml.NVMLError as bad:
+        return _print(*_why_not(pynvml, bad), nvml_error=bad.value)
+    version = None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}"
+    return _print("ok", None, devices, driver_version=driver, cuda_driver_version=version)
+
+
+def _abilities(nvml: Any, handle: Any) -> dict[str, Any]:
+    capability = _known(nvml, lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle))
+    return {
+        "name": _text(_known(nvml, lambda: nvml.nvmlDeviceGetName(handle))),
+        "compute_capability": None if capability is None else "{}.{}".format(*capability),
+    }
 
 
 def _leave_at_end_of_input() -> None:
@@ -127,12 +157,16 @@ def _why_not(nvml: Any, bad: Any) -> tuple[str, str]:
     return "unavailable", f"The NVIDIA driver does not answer: {bad}"
 
 
-def _print(state: str, reason: str | None, devices: list[dict[str, Any]] | None = None) -> int:
+def _print(
+    state: str, reason: str | None, devices: list[dict[str, Any]] | None = None, **more: Any
+) -> int:
     with contextlib.suppress(BrokenPipeError):
-        print(json.dumps({"state": state, "reason": reason, "devices": devices or []}), flush=True)
+        line = {"state": state, "reason": reason, **more, "devices": devices or []}
+        print(json.dumps(line), flush=True)
         return 0
     os._exit(0)  # nobody reads any more
 
 
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 1.0))
+    chosen = sys.argv[1] if len(sys.argv) > 1 else "1"
+    sys.exit(tell_versions() if chosen == "versions" else main(float(chosen)))

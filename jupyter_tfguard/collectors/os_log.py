@@ -1,6 +1,8 @@
-"""Lines of the operating system's own log that speak of memory kills, of GPU faults, or of a process that crashed.
+"""Lines of the operating system's own log that speak of memory kills, of GPU faults, of failing memory and storage, or of a
+process that crashed.
 
-Read from ``/dev/kmsg``, never waiting. Not here: logs of systemd-oomd and earlyoom, which lie in the journal.
+Read from ``/dev/kmsg``, never waiting. Only what the OS kernel itself wrote counts: root may write lines there too, also
+from a notebook. Not here: logs of systemd-oomd and earlyoom, which lie in the journal.
 """
 
 from __future__ import annotations
@@ -23,9 +25,19 @@ _OF_INTEREST = re.compile(
     r"|\[\d+\]: segfault at |^traps: ",
     re.IGNORECASE,
 )
+# Memory failure: 0x1840200: Sending SIGBUS to python3:4711 due to hardware memory corruption
+# {1}[Hardware Error]: event severity: recoverable      EDAC MC0: 1 UE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0
+# blk_update_request: I/O error, dev sda, sector 1024   EXT4-fs (sda1): Remounting filesystem read-only
+_FAULT = re.compile(
+    r"hardware memory corruption|unmap corrupted page|hardware memory error|Memory error not recovered|EDAC MC\d"
+    r"|\[Hardware Error\]: ?(?:event severity|Machine check)|Machine check events logged"
+    r"|I/O error|critical (?:medium|target) error|EXT4-fs error|Remounting filesystem read-only|^nfs: server",
+    re.IGNORECASE,
+)
 _RECORD_BYTES = 8192  # the kernel hands out one record per read and refuses a smaller buffer
 _READ_LIMIT_RECORDS = 100_000
 _KEPT_LINES = 200
+_KEPT_FAULTS = 50  # a failing disk has thousands of lines, which are not to push out the others
 
 
 class SystemLogReader:
@@ -42,6 +54,7 @@ class SystemLogReader:
     def __init__(self, *, from_start: bool = False, path: str = "/dev/kmsg") -> None:
         self.reason: str | None = None
         self._kept: deque[tuple[float, str]] = deque(maxlen=_KEPT_LINES)
+        self._faults: deque[tuple[float, str]] = deque(maxlen=_KEPT_FAULTS)
         self._descriptor: int | None = None
         if path == "/dev/kmsg" and not _in_first_pid_namespace():
             self._give_up("the kernel log counts processes otherwise than this container does")
@@ -64,7 +77,8 @@ class SystemLogReader:
             self._read_new()
         except SourceUnavailable as bad:
             self._give_up(f"the kernel log stopped being readable ({_words(bad)})")
-        return [line for line in self._kept if line[0] >= since]
+        kept = (line for line in (*self._kept, *self._faults) if line[0] >= since)
+        return sorted(kept, key=lambda line: line[0])
 
     def _read_new(self) -> None:
         if self._descriptor is None:
@@ -82,7 +96,7 @@ class SystemLogReader:
                 return
             line = parse_record(record.decode("utf-8", "replace"))
             if line is not None:
-                self._kept.append(line)
+                (self._faults if _FAULT.search(line[1]) else self._kept).append(line)
 
     def _give_up(self, reason: str) -> None:
         self.reason = reason
@@ -100,14 +114,18 @@ def parse_record(record: str) -> tuple[float, str] | None:
     """Unix seconds and text of one record of /dev/kmsg; None when it is not of interest.
 
     Sample: ``3,1204,160234512,-;Memory cgroup out of memory: Killed process 4711 (python3) ...``, that is priority,
-    number, microseconds since boot, flags. Source: Documentation/ABI/testing/dev-kmsg of Linux.
+    number, microseconds since boot, flags. Above the three bits of the priority stands who wrote it: 0 is the OS kernel,
+    which nobody else can claim to be. Source: Documentation/ABI/testing/dev-kmsg of Linux.
     """
     prefix, semicolon, rest = record.partition(";")
     text = rest.partition("\n")[0]  # further lines hold the device's fields
-    if not semicolon or not _OF_INTEREST.search(text):
+    if not semicolon or not (_OF_INTEREST.search(text) or _FAULT.search(text)):
         return None
     try:
-        since_boot = int(prefix.split(",")[2]) / 1e6
+        fields = prefix.split(",")
+        if int(fields[0]) >> 3:
+            return None
+        since_boot = int(fields[2]) / 1e6
     except (IndexError, ValueError):
         return None
     return min(time.time() - time.monotonic() + since_boot, time.time()), text

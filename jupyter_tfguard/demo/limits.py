@@ -7,6 +7,7 @@ a scope of the user's systemd. Source: cgroup-v2.rst and cgroup-v1/memory.rst of
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 
 from ..collectors.memory_group import memory_groups
 from ..errors import SourceUnavailable, TfGuardError
+
+_numbers = itertools.count(1)
 
 
 class NoLimitPossible(TfGuardError):
@@ -33,9 +36,9 @@ class LimitedGroup:
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        reasons = []
+        reasons, number = [], next(_numbers)
         for parent, version in _candidates():
-            folder = parent / f"tfguard-demo-{os.getpid()}"
+            folder = parent / f"tfguard-demo-{os.getpid()}-{number}"
             try:
                 folder.mkdir()
             except OSError as bad:

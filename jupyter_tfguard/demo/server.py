@@ -92,8 +92,8 @@ class DemoServer:
         return "\n".join(f"  {line}" for line in lines[-12:])
 
     def get(self, path: str) -> Any:
-        """JSON of a route. Raises OSError (urllib's errors are ones)."""
-        return self._ask("GET", path)
+        """JSON of a route that is only read. Raises OSError."""
+        return self.ask("GET", path)
 
     def write_notebook(self, name: str, cells: Sequence[str] = ()) -> Path:
         """A notebook file in the server's folder."""
@@ -122,13 +122,13 @@ class DemoServer:
             "type": "notebook",
             "kernel": {"name": kernel_name},
         }
-        session: dict[str, Any] = self._ask("POST", "api/sessions", body)
+        session: dict[str, Any] = self.ask("POST", "api/sessions", body)
         return session
 
     def end_session(self, session: dict[str, Any]) -> None:
         """Shut the kernel down. A session that is gone already is fine."""
         try:
-            self._ask("DELETE", f"api/sessions/{session['id']}")
+            self.ask("DELETE", f"api/sessions/{session['id']}")
         except urllib.error.HTTPError as gone:
             gone.close()
 
@@ -171,9 +171,10 @@ class DemoServer:
 
     def mark_read(self, report: dict[str, Any]) -> None:
         """Say that a person has seen the report. Raises OSError."""
-        self._ask("POST", f"tfguard/api/crashes/{report['id']}/read", {})
+        self.ask("POST", f"tfguard/api/crashes/{report['id']}/read", {})
 
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """JSON of a route. Raises OSError (urllib's errors are ones)."""
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Authorization", f"token {self.token}")
         data = None if body is None else json.dumps(body).encode()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..record.marks import Mark, MarkReader
-from .evidence import Evidence
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
 
 _MARK_LIMIT = 100
 
@@ -61,9 +64,25 @@ class Fit:
 
 def last_cell(seen: Evidence) -> Cell | None:
     """The cell that was running, else the last that ended; None when the journal names none."""
+    return _last_cell_of(_events(seen))
+
+
+def quitting_cell(seen: Evidence) -> Cell | None:
+    """The cell that ran when quit() was called, which ends it in good order before the kernel goes; None for none."""
+    events = _events(seen)
+    asked = (
+        i
+        for i, event in enumerate(events)
+        if event.get("kind") == "exit_requested" and event.get("how") == "quit"
+    )
+    cell = next((_last_cell_of(events[:i]) for i in asked), None)
+    return cell if cell is not None and cell.running else None
+
+
+def _last_cell_of(events: list[dict[str, Any]]) -> Cell | None:
     start: dict[str, Any] | None = None
     running = False
-    for event in _events(seen):
+    for event in events:
         if event.get("kind") == "cell_start":
             start, running = event, True
         elif event.get("kind") == "cell_end":
@@ -157,9 +176,94 @@ def metrics_by_epoch(seen: Evidence) -> list[tuple[int, dict[str, float]]]:
         if event.get("kind") == "epoch_end" and epoch is not None and isinstance(logs, dict):
             told = event.get("fit_id")
             last = told if isinstance(told, (int, str)) else None
-            numbers = {str(k): float(v) for k, v in logs.items() if type(v) in (int, float)}
+            numbers = {str(k): float(v) for k, v in logs.items() if _is_loss(v)}
             found.setdefault(last, []).append((epoch, numbers))
     return found.get(last, [])
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment that comes again and again: the end of an epoch, the beginning of a fit or of a cell's run.
+
+    Attributes:
+        number: Of the epoch or fit; of a cell's runs, counted here.
+        time: Unix seconds.
+        seconds: How long the epoch took; None for other moments.
+        rss_bytes: Resident memory then; None when not noted.
+        name: Of the model or the cell.
+    """
+
+    number: int
+    time: float
+    seconds: float | None = None
+    rss_bytes: int | None = None
+    name: str | None = None
+
+
+def epoch_ends(seen: Evidence) -> list[Moment]:
+    """The epochs that the newest fit finished."""
+    found: list[Moment] = []
+    newest: object = None
+    for event in _events(seen):
+        number, when = _int(event.get("epoch")), _float(event.get("t"))
+        if event.get("kind") != "epoch_end" or number is None or when is None:
+            continue
+        if event.get("fit_id") != newest:
+            newest, found = event.get("fit_id"), []
+        if not found or number > found[-1].number:
+            found.append(Moment(number, when, _float(event.get("seconds"))))
+    return found
+
+
+def fit_starts(seen: Evidence) -> list[Moment]:
+    """The fits that the running cell began, or else the last one; of quick ones in a long row some are left out."""
+    found: list[Moment] = []
+    for event in _events(seen):
+        if event.get("kind") == "cell_start":
+            found = []
+        number, when = _int(event.get("fit_id")), _float(event.get("t"))
+        if event.get("kind") != "fit_start" or event.get("what") != "fit":
+            continue
+        if number is not None and when is not None and (not found or number > found[-1].number):
+            name, size = _text(event.get("model_name")), _int(event.get("rss_bytes"))
+            found.append(Moment(number, when, rss_bytes=size, name=name))
+    return found
+
+
+def cell_runs(seen: Evidence) -> list[Moment]:
+    """The runs of the cell that ran last, each at its beginning."""
+    starts = [event for event in _events(seen) if event.get("kind") == "cell_start"]
+    cell_id = _text(starts[-1].get("cell_id")) if starts else None
+    same = [event for event in starts if cell_id and event.get("cell_id") == cell_id]
+    found = []
+    for number, event in enumerate(same, 1):
+        count, when = _int(event.get("execution_count")), _float(event.get("t"))
+        if when is not None:
+            name = f"cell [{count}]" if count else "the cell"
+            size = _int(event.get("rss_bytes"))
+            found.append(Moment(number, when, rss_bytes=size, name=name))
+    return found
+
+
+def grown_arrays(seen: Evidence) -> list[tuple[str, int, int]]:
+    """(name, bytes first, bytes last) of top-level arrays that were larger at each end of a cell than before."""
+    sizes: dict[str, list[int]] = {}
+    for event in _events(seen):
+        arrays = event.get("arrays") if event.get("kind") == "cell_end" else None
+        for array in arrays if isinstance(arrays, list) else ():
+            name, size = (
+                (array.get("name"), _int(array.get("bytes")))
+                if isinstance(array, dict)
+                else (None, None)
+            )
+            if isinstance(name, str) and size is not None:
+                sizes.setdefault(name[:80], []).append(size)
+    rising = {
+        n: s
+        for n, s in sizes.items()
+        if len(s) > 2 and all(a < b for a, b in itertools.pairwise(s))
+    }
+    return sorted(((n, s[0], s[-1]) for n, s in rising.items()), key=lambda g: g[1] - g[2])
 
 
 def last_checkpoint(seen: Evidence) -> tuple[str, float | None] | None:
@@ -178,11 +282,18 @@ def marks(seen: Evidence) -> list[Mark]:
     return reader.marks
 
 
+def _is_loss(value: object) -> bool:
+    """True for a number that a float can hold; a loss that is not a number is news."""
+    return type(value) is float or (type(value) is int and _float(value) is not None)
+
+
 def _events(seen: Evidence) -> list[dict[str, Any]]:
-    events = (seen.kernel or {}).get("events")
-    return (
-        [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
-    )
+    found = (seen.kernel or {}).get("events")
+    events = [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
+    if seen.hang is not None and seen.asked_to_end:
+        # A restart begins with an interrupt, which ends the cell: what counts is how it stood still.
+        events = [e for e in events if (_float(e.get("t")) or 0) <= seen.hang.noticed]
+    return events
 
 
 def _int(value: object) -> int | None:

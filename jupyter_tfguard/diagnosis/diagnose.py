@@ -6,8 +6,10 @@ import dataclasses
 from typing import Any
 
 from ..record.bundle import check_format
+from .contradictions import weighed_against
 from .evidence import Evidence
-from .finding import Diagnosis, Finding
+from .finding import Confidence, Diagnosis, Finding
+from .missing import missing
 from .pasted import Pasted
 from .rule import Rule, all_rules
 
@@ -28,23 +30,47 @@ def explain(pasted: Pasted) -> Diagnosis:
 
 
 def _judged(seen: Evidence) -> Diagnosis:
-    found: list[tuple[Rule, Finding]] = []
-    for rule in all_rules():
-        finding = rule.judge(seen)
-        if finding is not None:
-            found.append((rule, dataclasses.replace(finding, cause=rule.cause)))
-    ranked = _ranked(found)
+    found = _findings(seen, last=False)
+    seen.cause = _ranked(found)[0].cause
+    ranked = _ranked(found + _findings(seen, last=True))
+    ranked[0] = weighed_against(seen, ranked[0])
     needs = dict.fromkeys(need for rule in all_rules() for need in rule.needs)
-    missing = (seen.missing(need) for need in needs)
-    return Diagnosis(tuple(ranked), tuple(dict.fromkeys(text for text in missing if text)))
+    absent = (missing(seen, need) for need in needs)
+    return Diagnosis(tuple(ranked), tuple(dict.fromkeys(text for text in absent if text)))
+
+
+def _findings(seen: Evidence, *, last: bool) -> list[tuple[Rule, Finding]]:
+    judged = ((rule, rule.judge(seen)) for rule in all_rules() if rule.last is last)
+    return [
+        (rule, dataclasses.replace(finding, cause=rule.cause))
+        for rule, finding in judged
+        if finding is not None
+    ]
 
 
 def _ranked(found: list[tuple[Rule, Finding]]) -> list[Finding]:
-    """Findings that no other one explains come first, the surest of them at the top; `unknown` only stands alone."""
-    known = [(rule, finding) for rule, finding in found if rule.cause != "unknown"]
-    found = known or found
-    explained = {cause for rule, _ in found for cause in rule.outranks}
+    """Findings that no other one explains come first, the surest of them at the top; what stands beside comes last.
+
+    `unknown` is left out where anything explains the end, and so is what a certain finding explains: it is the same end,
+    seen with less.
+    """
+    if any(rule.cause != "unknown" and not finding.beside for rule, finding in found):
+        found = [pair for pair in found if pair[0].cause != "unknown"]
+    settled = {
+        cause
+        for rule, finding in found
+        for cause in rule.outranks
+        if finding.confidence is Confidence.CERTAIN and not finding.beside
+    }
+    found = [pair for pair in found if pair[0].cause not in settled]
+    explained = {cause for rule, finding in found for cause in rule.outranks if not finding.beside}
     by_rank = sorted(
-        found, key=lambda pair: (pair[0].cause in explained, pair[1].confidence.rank, pair[0].cause)
+        found,
+        key=lambda pair: (
+            pair[1].beside,
+            pair[0].cause in explained,
+            pair[1].confidence.rank,
+            pair[0].cause,
+        ),
     )
     return [finding for _, finding in by_rank]

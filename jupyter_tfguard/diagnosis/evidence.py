@@ -13,11 +13,16 @@ from typing import Any
 from ..limits import binding_limit
 from ..record.textfile import NATIVE_TEXT_DROPPED
 from ..record.timeline import Point, column, timeline
+from .earlier import EarlierDeath, earlier_deaths
+from .gpus import Gpu, gpus_of
 from .group import Group
+from .growth import Growth, host_growth
+from .haystack import Haystack
 from .log_lines import log_lines, native_lines
-from .os_log import OTHER_NAMES, OomKill, Xid, oom_kills, runs_python, xids
+from .os_log import OTHER_NAMES, OomKill, OsFault, Xid, oom_kills, os_faults, runs_python, xids
 from .pasted import Pasted
 from .python_stacks import CRASHED_AGAIN, FAULT_LINE, FAULT_SIGNALS, cell_frame, own_stacks
+from .standstill import Standstill, standstill_of
 from .story import Story
 from .typed import dict_of, lines_of, number_of, text_of
 from .verdict import Verdict, of_pasted, of_recorded
@@ -29,6 +34,9 @@ class Evidence:
     Args:
         bundle: What is known about a death; empty for a pasted log.
         pasted: The log. It knows no process, no counters and no samples: only texts.
+
+    Attributes:
+        cause: Of the end, as the rules found it that know of no earlier deaths; None while these are judging.
     """
 
     def __init__(self, bundle: dict[str, Any], pasted: Pasted | None = None) -> None:
@@ -40,6 +48,7 @@ class Evidence:
         self.header = dict_of((self.kernel or {}).get("header"))
         self.pid = int(number_of(self.identity.get("pid")) or 0)
         self.died = number_of(self.identity.get("died")) or 0.0
+        self.cause: str | None = None
         self._series: dict[tuple[str, bool], list[tuple[float, float]]] = {}
 
     @property
@@ -59,8 +68,20 @@ class Evidence:
         return bool(self._exit)
 
     @property
+    def never_answered(self) -> bool:
+        """True for a kernel process that its server heard nothing from, and that left no recording."""
+        return self.kernel is None and (self.server or {}).get("answered") is False
+
+    @property
+    def asked_to_end(self) -> bool:
+        """True for a restart or shutdown that its user asked for: how the process ended then says nothing."""
+        return bool((self.server or {}).get("shutting_down"))
+
+    @property
     def exit_signal(self) -> str | None:
         """Name of the signal that ended it, from the exit status, else from faulthandler's or a signal's file."""
+        if self.asked_to_end:
+            return None
         if self._exit:
             return text_of(self._exit.get("signal"))
         return self._claimed_signal
@@ -79,8 +100,15 @@ class Evidence:
     @property
     def exit_code(self) -> int | None:
         """Exit code, only when the watcher saw it."""
+        if self.asked_to_end:
+            return None
         found = number_of(self._exit.get("code"))
         return None if found is None else int(found)
+
+    @cached_property
+    def hang(self) -> Standstill | None:
+        """How the kernel had stood still until its end; None when it had not, or nobody saw it."""
+        return standstill_of(self.bundle)
 
     @cached_property
     def _claimed_signal(self) -> str | None:
@@ -187,8 +215,13 @@ class Evidence:
         return self._series[name, claimed]
 
     def timeline(self, name: str) -> list[Point]:
-        """A metric as far back as anybody knows it, by time: for people, not for rules. Each point says who saw it."""
+        """A metric as far back as anybody knows it, by time. Each point says who saw it; most are the kernel's own word."""
         return timeline(name, self.server or {}, self.kernel or {}, self.died or math.inf)
+
+    @cached_property
+    def growth(self) -> Growth | None:
+        """How the kernel's own memory rose steadily, over epochs, fits or runs; None when it did not."""
+        return host_growth(self)
 
     def last(self, name: str) -> float | None:
         """The newest known value of a metric before the death; zeros of a process being torn down are skipped."""
@@ -260,6 +293,15 @@ class Evidence:
         return dict_of(self.bundle.get("system_log"))
 
     @property
+    def system_log_reason(self) -> str | None:
+        """Why the operating system's log could not be read; None when that was not noted."""
+        return text_of(self._system_log.get("reason"))
+
+    def why_unavailable(self, source: str) -> str | None:
+        """Why the watcher could not read a source, ``cgroup`` or ``NVML``; None when that was not noted."""
+        return text_of(dict_of((self.server or {}).get("unavailable")).get(source))
+
+    @property
     def system_log_readable(self) -> bool:
         """True when the operating system's log could be read."""
         return bool(self._system_log.get("readable"))
@@ -285,8 +327,36 @@ class Evidence:
 
     @cached_property
     def xids(self) -> list[Xid]:
-        """Faults of a GPU that the driver reported in the system log, near the death, oldest first."""
-        return xids(self._system_log_lines)
+        """Faults of a GPU that the driver reported, near the death: those of the system log, then events without a line."""
+        found = xids(self._system_log_lines)
+        for gpu in self.gpus:
+            for number in gpu.xids:
+                if not any(old.number == number and gpu.is_at(old.place) for old in found):
+                    text = f"The driver reported Xid {number} on {gpu.title}"
+                    found.append(
+                        Xid(number, gpu.bus_id or gpu.title, None, "", text, is_event=True)
+                    )
+        return found
+
+    @cached_property
+    def os_faults(self) -> list[OsFault]:
+        """Failing memory and storage that the system log tells of, near the death, oldest first."""
+        lines = self._system_log_lines
+        # A pasted log without a second one is searched already.
+        same = self.pasted is not None and len(lines) == len(self.story.lines)
+        return os_faults(lines, self.story.haystack if same else Haystack(lines))
+
+    # --- the GPUs, and earlier deaths ----------------------------------------------------------------------------
+
+    @cached_property
+    def gpus(self) -> list[Gpu]:
+        """The machine's GPUs, as the server saw them."""
+        return gpus_of((self.server or {}).get("gpus"), self.died)
+
+    @cached_property
+    def earlier_deaths(self) -> list[EarlierDeath]:
+        """Deaths before this one that reports were kept of, newest first."""
+        return earlier_deaths(self.bundle.get("earlier_deaths"), self.died)
 
     @property
     def oom_log_of_kernel(self) -> OomKill | None:
@@ -306,54 +376,6 @@ class Evidence:
     def oom_log_of_others(self) -> OomKill | None:
         """The newest OOM kill in the log when that tells of none of this process: what was counted was another's."""
         return self.oom_log[-1] if self.oom_log and self.oom_log_of_kernel is None else None
-
-    # --- what could not be looked at -----------------------------------------------------------------------------
-
-    def missing(self, need: str) -> str | None:
-        """Why a kind of evidence is not there, as a sentence; None when it is."""
-        if self.pasted is not None:
-            return self._missing_from_text(need)
-        if need == "exit.status":
-            if self.exit_was_seen or self.kernel_alive:
-                return None
-            return f"{_NO_WATCHER} {_ONLY_SILENT}" if self.only_silent else _NO_WATCHER
-        if need == "cgroup.counters":
-            if self.own_group is not None and self.own_group.rise("oom_kill_count") is not None:
-                return None
-            return f"Kill counters of the kernel's memory cgroup: {self._why('cgroup', 'not read before and after')}."
-        if need == "system_log":
-            if self.system_log_readable:
-                return None
-            reason = text_of(self._system_log.get("reason")) or "nobody looked"
-            return f"System log (kills by the operating system): {reason}."
-        if need == "kernel.recording":
-            if self.kernel is not None:
-                return None
-            return "What the kernel itself knew: the guard was not loaded in this kernel."
-        if need == "gpu":
-            if (self.server or {}).get("gpus"):
-                return None
-            reason = self._why("NVML", "nobody looked")
-            return f"GPU memory: {reason[0].lower() + reason[1:] if reason[1:2].islower() else reason}."
-        raise ValueError(f"a rule needs {need!r}, which no evidence is called")
-
-    def _missing_from_text(self, need: str) -> str | None:
-        assert self.pasted is not None
-        if need == "exit.status" and self.pasted.status is None:
-            return "Exit status: --exit-signal or --exit-code would tell how it ended."
-        if need == "system_log" and not self.pasted.kernel_log and not self.oom_log:
-            return "The operating system's log: --kernel-log FILE would show kills for memory and faults of the GPU."
-        if need in ("cgroup.counters", "kernel.recording", "gpu"):
-            return "Counters, samples and the GPU: only a guarded kernel records them."
-        return None
-
-    def _why(self, what: str, otherwise: str) -> str:
-        reasons = dict_of((self.server or {}).get("unavailable"))
-        return text_of(reasons.get(what)) or otherwise
-
-
-_NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
-_ONLY_SILENT = "The kernel ran where its processes cannot be seen from here; it may be alive, and only cut off."
 
 
 def _groups(counters: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,43 +1,18 @@
-"""What an exit code or the name of a signal stands for. Source: signal(7), bash(1), Microsoft's NTSTATUS values."""
+"""What an exit code or the name of a signal stands for; the numbers are in ``catalog/exit_status.toml``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-SIGNAL_NUMBERS = {
-    "SIGHUP": 1, "SIGINT": 2, "SIGQUIT": 3, "SIGILL": 4, "SIGTRAP": 5, "SIGABRT": 6, "SIGBUS": 7, "SIGFPE": 8,
-    "SIGKILL": 9, "SIGUSR1": 10, "SIGSEGV": 11, "SIGUSR2": 12, "SIGPIPE": 13, "SIGALRM": 14, "SIGTERM": 15,
-    "SIGXCPU": 24, "SIGXFSZ": 25, "SIGSYS": 31,
-}  # fmt: skip
+from .catalog import table
+from .catalog.origin import origin
+
+_TABLE = "exit_status"
+_SIGNALS = {row["name"]: row for row in table(_TABLE)["signal"]}
+SIGNAL_NUMBERS: dict[str, int] = {name: row["number"] for name, row in _SIGNALS.items()}
 _NAMES = {number: name for name, number in SIGNAL_NUMBERS.items()}
 # Windows ends a process with the status of the exception that nobody caught; shown signed or unsigned.
-_NTSTATUS = {
-    0xC0000005: "SIGSEGV",  # access violation
-    0xC000001D: "SIGILL",  # illegal instruction
-    0xC0000006: "SIGBUS",  # in-page error: a mapped file could not be read
-    0xC000013A: "SIGINT",  # Ctrl-C
-    0xC0000409: "SIGABRT",  # fast fail: abort(), a stack or heap check
-    0xC0000374: "SIGABRT",  # heap corruption
-}
-_NTSTATUS_CAUSES = {
-    0xC00000FD: "stack_overflow",
-    0xC0000374: "glibc_abort_heap_corruption",
-    0xC0000017: "cpu_alloc_failure",  # no memory
-    0xC000012D: "cpu_alloc_failure",  # commitment limit
-    0xC0000135: "abi_mismatch",  # a library was not found
-    0xC0000139: "abi_mismatch",  # an entry point was not found
-}
-# What a signal alone says of the cause; others say nothing.
-_SIGNAL_CAUSES = {
-    "SIGKILL": "sigkill_unattributed",
-    "SIGSEGV": "segfault_native",
-    "SIGBUS": "segfault_native",
-    "SIGILL": "illegal_instruction",
-    "SIGTERM": "terminated_by_user_or_manager",
-    "SIGHUP": "terminated_by_user_or_manager",
-    "SIGINT": "terminated_by_user_or_manager",
-    "SIGXCPU": "terminated_by_user_or_manager",
-}
+_WINDOWS = {row["status"]: row for row in table(_TABLE)["windows"] if origin(_TABLE, row).verified}
 
 
 @dataclass(frozen=True)
@@ -85,8 +60,18 @@ def exit_status(signal: str | None = None, code: int | None = None) -> ExitStatu
         elif 128 < code <= 128 + 64:
             name = _NAMES.get(code - 128)
         elif status >= 0xC0000000:
-            name, cause = _NTSTATUS.get(status), _NTSTATUS_CAUSES.get(status)
-    return ExitStatus(name, code, cause or _SIGNAL_CAUSES.get(name or ""))
+            known = _WINDOWS.get(status, {})
+            name, cause = known.get("signal"), known.get("cause")
+    return ExitStatus(name, code, cause or _cause_of(name))
+
+
+def _cause_of(signal: str | None) -> str | None:
+    """The label that a signal alone speaks for; None for one that says nothing, or that nobody verified."""
+    row = _SIGNALS.get(signal or "")
+    if row is None or not origin(_TABLE, row).verified:
+        return None
+    cause: str | None = row.get("cause")
+    return cause
 
 
 def _signal_name(given: str) -> str:

@@ -63,6 +63,8 @@ class Finding:
         against: Evidence that contradicts it.
         advice: What to do, the most effective first, at most three.
         chips: Short facts shown beside the confidence.
+        beside: It explains how things came to this, or what else was wrong, and not the end itself: it stands behind all
+            findings that do, `unknown` included.
     """
 
     confidence: Confidence
@@ -72,6 +74,7 @@ class Finding:
     against: tuple[Fact, ...] = ()
     advice: tuple[Advice, ...] = ()
     chips: tuple[str, ...] = ()
+    beside: bool = False
     cause: str = ""
 
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import itertools
 
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
-from ..units import human_bytes
+from ..units import human_bytes, human_seconds
 from .activity import Cell, Fit, largest_arrays, last_cell, last_fit
 from .evidence import Evidence
 from .finding import Advice, Fact, Source
+from .leak_advice import leak_advice
+from .typed import number_of
 
 NEAR_LIMIT_FRACTION = 0.85
 _SHORT_FRACTION = 0.08
 _SPARE_BYTES = 64 * 1024 * 1024
+# What rose from its lowest fifth to its peak within so many seconds rose at once.
+_SUDDEN_SECONDS = 5.0
+_SUDDEN_SHARE = 0.2
+_SUDDEN_POINTS = 10
 
 
 def memory_source(seen: Evidence) -> Source:
@@ -40,11 +46,8 @@ def reached_bytes(seen: Evidence, *, claimed: bool = True) -> int | None:
     tops = [value for _, value in seen.series("cgroup.used_bytes", claimed=claimed)]
     for group in seen.groups:
         if group.limit_bytes is not None:
-            tops += [
-                float(n)
-                for n in (group.after.get("peak_bytes"), group.before.get("peak_bytes"))
-                if n
-            ]
+            marks = (group.after.get("peak_bytes"), group.before.get("peak_bytes"))
+            tops += [known for mark in marks if (known := number_of(mark))]
     return int(max(tops)) if tops else seen.peak(claimed=claimed)
 
 
@@ -97,6 +100,27 @@ def growth_fact(seen: Evidence) -> Fact | None:
     )
 
 
+def course_fact(seen: Evidence) -> Fact | None:
+    """How it grew: steadily over epochs, or most of it within seconds; None when neither can be said."""
+    if seen.growth is not None:
+        return seen.growth.fact
+    curve = [(when, size) for when, size in seen.series("process.rss_bytes") if size > 0]
+    if len(curve) < _SUDDEN_POINTS:
+        return None
+    top, peak = max(curve, key=lambda point: point[1])
+    before = [(when, size) for when, size in curve if when < top]
+    base = min((size for _, size in before), default=peak)
+    low = [when for when, size in before if size <= base + _SUDDEN_SHARE * (peak - base)]
+    if (
+        peak - base < 4 * _SPARE_BYTES
+        or top - low[-1] > _SUDDEN_SECONDS
+        or top - curve[0][0] < 2 * _SUDDEN_SECONDS
+    ):
+        return None
+    text = f"It rose by {human_bytes(peak - base)} within {human_seconds(top - low[-1])}, at once and not little by little"
+    return Fact(memory_source(seen), text)
+
+
 def _start(seen: Evidence) -> tuple[str, int] | None:
     fit: Fit | None = last_fit(seen)
     if fit is not None and fit.rss_bytes:
@@ -128,7 +152,9 @@ def memory_advice(seen: Evidence) -> tuple[Advice, ...]:
     found: list[Advice] = []
     fit, peak, limit = last_fit(seen), seen.peak_bytes, seen.limit()
     arrays = largest_arrays(seen)
-    if fit is not None and fit.batch_size and fit.rss_bytes and peak and limit:
+    if seen.growth is not None:
+        found += leak_advice(seen, seen.growth)[:2]
+    elif fit is not None and fit.batch_size and fit.rss_bytes and peak and limit:
         smaller = next_batch_size(fit.batch_size, fit.rss_bytes, peak, limit[0])
         if smaller is not None:
             used = f"batch size {fit.batch_size} took more than {human_bytes(peak - fit.rss_bytes)} on top of the {human_bytes(fit.rss_bytes)} held when {fit.what} began"

@@ -1,4 +1,4 @@
-"""What the operating system's log says: OOM kills, and faults that the NVIDIA driver reports (Xid).
+"""What the operating system's log says: OOM kills, faults that the NVIDIA driver reports (Xid), failing memory and storage.
 
 Process names inside a line are chosen by the process and may hold commas, brackets and quotes; so numbers are taken from
 the end of the line. Source: linux mm/oom_kill.c and mm/memcontrol.c, the forms since 3.x; NVIDIA open-gpu-kernel-modules
@@ -7,9 +7,14 @@ src/nvidia/src/kernel/gpu/rc/kernel_rc.c.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+from .catalog import table
+from .haystack import Haystack
 
 # oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=python3,pid=41,uid=0
 _SUMMARY = re.compile(
@@ -75,13 +80,41 @@ class Xid:
         place: The card's address on the bus.
         pid: The process that it is put down to; None where the driver does not know.
         name: As that process called itself; empty when unknown.
-        line: The raw line.
+        line: The raw line; of an event, the same in words.
+        is_event: The driver told it as an event to whoever listened, which knows the card and no process.
     """
 
     number: int
     place: str
     pid: int | None
     name: str
+    line: str
+    is_event: bool = False
+
+
+MEMORY = "memory"
+STORAGE = "storage"
+KILLS = "kills"
+CORRECTED = "corrected"
+
+
+@dataclass(frozen=True)
+class OsFault:
+    """Failing memory or storage, as a row of ``catalog/os_lines.toml`` knows it.
+
+    Attributes:
+        about, weight, says: As the row has them.
+        pid, name: The process that is ended for it; None and "" where the line names none.
+        device: The disk or server; empty where the line names none.
+        line: The raw line.
+    """
+
+    about: str
+    weight: str
+    says: str
+    pid: int | None
+    name: str
+    device: str
     line: str
 
 
@@ -145,3 +178,38 @@ def xids(lines: Iterable[str]) -> list[Xid]:
             continue
         found.setdefault((xid.number, xid.place, xid.pid), xid)
     return list(found.values())
+
+
+def os_faults(lines: Sequence[str], haystack: Haystack) -> list[OsFault]:
+    """The faults of memory and storage in these lines, in order; one whose line is repeated counts once.
+
+    Args:
+        haystack: Of these lines.
+    """
+    if not lines:
+        return []
+    found: dict[tuple[str, int | None, str], tuple[int, OsFault]] = {}
+    for row, pattern in _fault_rows():
+        for place in haystack.places(row["needles"]):
+            parts = pattern.search(lines[place])
+            if parts is None:
+                continue
+            named = {key: value or "" for key, value in parts.groupdict().items()}
+            pid = int(named["pid"]) if named.get("pid") else None
+            device = named.get("device", "")
+            fault = OsFault(
+                row["about"],
+                row["weight"],
+                row["says"],
+                pid,
+                named.get("name", ""),
+                device,
+                lines[place],
+            )
+            found.setdefault((row["id"], pid, device), (place, fault))
+    return [fault for _, fault in sorted(found.values(), key=lambda pair: pair[0])]
+
+
+@functools.cache
+def _fault_rows() -> tuple[tuple[dict[str, Any], re.Pattern[str]], ...]:
+    return tuple((row, re.compile(row.get("pattern", ""))) for row in table("os_lines")["line"])

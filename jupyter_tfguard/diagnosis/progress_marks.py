@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import bisect
-import itertools
 import re
 from collections.abc import Sequence
 
+from .haystack import Haystack
 from .log_lines import LogLine
 
 # One of these stands in every line that :data:`_PROGRESS` or :data:`_DONE` knows.
@@ -42,10 +41,17 @@ _NOT_LIFE = re.compile(
 )
 
 
+# 5/10 [====>....] - loss: 0.2Segmentation fault (core dumped): a progress bar has no line end, so the end is glued to it.
+_LAST_WORDS = re.compile(
+    r"Fatal Python error: |Segmentation fault|Bus error|Illegal instruction|Aborted\b|Killed\b|terminate called |OMP: Error #"
+    r"|Traceback \(most recent call last\)|double free or corruption|(?:free|malloc|realloc|munmap_chunk)\(\): |slurmstepd: error"
+)
+
+
 def definite(line: LogLine) -> bool:
-    """True for a step, an epoch, a metric or a saved result."""
+    """True for a step, an epoch, a metric or a saved result, with no end glued to it."""
     text = line.message[:300]
-    if line.severity or text.startswith(("File ", "Traceback")):
+    if line.severity or text.startswith(("File ", "Traceback")) or _LAST_WORDS.search(line.text):
         return False
     return _PROGRESS.search(text) is not None or (
         _DONE.search(text) is not None and _NOT_LIFE.search(text) is None
@@ -60,18 +66,21 @@ def ordinary(line: LogLine) -> bool:
     return _NOT_LIFE.search(text) is None
 
 
-def last_definite(lines: Sequence[LogLine]) -> int:
-    """Place of the last line that shows progress; -1 for none."""
-    haystack = "\n".join(line.text for line in lines)
-    starts = list(itertools.accumulate((len(line.text) + 1 for line in lines), initial=0))
-    found = {needle: haystack.rfind(needle) for needle in _NEEDLES}
+def last_definite(lines: Sequence[LogLine], haystack: Haystack) -> int:
+    """Place of the last line that shows progress; -1 for none.
+
+    Args:
+        haystack: Of these lines.
+    """
+    text, starts = haystack.text, haystack.starts
+    found = {needle: text.rfind(needle) for needle in _NEEDLES}
     for _ in range(_TRIES):
         needle = max(found, key=lambda known: found[known])
         if found[needle] < 0:
             return -1
-        place = bisect.bisect_right(starts, found[needle]) - 1
+        place = haystack.place(found[needle])
         if definite(lines[place]):
             return place
         for tried in [known for known, position in found.items() if position >= starts[place]]:
-            found[tried] = haystack.rfind(tried, 0, starts[place])
+            found[tried] = text.rfind(tried, 0, starts[place])
     return -1

@@ -30,6 +30,11 @@ _CELL_FRAME = re.compile(
     r'^\s+File "[^"]{0,300}ipykernel_\d+[^"]{0,100}", line (?P<line>\d{1,7}) in (?P<name>.{1,100})$'
 )
 
+_FRAME = re.compile(r'^\s+File "(?P<file>[^"]{0,400})", line \d{1,7} in (?P<name>.{1,100})$')
+_CUT_FRAMES = 100
+_LEAF_FRAMES = 5
+_REPEATED_FRAMES = 8
+
 
 def own_stacks(texts: Iterable[list[str]]) -> list[list[str]]:
     """The frames of the thread that got the signal, innermost first, of each text that tells them.
@@ -43,6 +48,26 @@ def own_stacks(texts: Iterable[list[str]]) -> list[list[str]]:
             frames = itertools.takewhile(lambda line: line.startswith("  "), lines[head + 1 :])
             found.append(list(frames))
     return found
+
+
+def endless(frames: list[str]) -> bool:
+    """True for the stack of a function that calls itself, or a few that call each other, down to the crash.
+
+    faulthandler writes the innermost 100 frames, then ``  ...``: of an endless recursion all of them are the same few lines.
+    The innermost one is one of these, or the first line of one of these functions. Where it is another function's, that one
+    crashed, however deep it was called.
+    """
+    if not frames or frames[-1].strip() != "..." or len(frames) < _CUT_FRAMES:
+        return False
+    repeated = set(frames[_LEAF_FRAMES:-1])
+    if len(repeated) > _REPEATED_FRAMES:
+        return False
+    return _function(frames[0]) in {_function(frame) for frame in repeated}
+
+
+def _function(frame: str) -> str:
+    found = _FRAME.match(frame)
+    return f"{found['file']} {found['name']}" if found else frame
 
 
 def cell_frame(frames: Iterable[str]) -> str | None:

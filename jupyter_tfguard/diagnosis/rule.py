@@ -37,26 +37,32 @@ class Rule:
         needs: Kinds of evidence it looks at; those that are missing are listed as not checked.
         outranks: Causes that this one explains, so that they stand behind it: the first error wins, not the loudest.
         judge: The finding, or None where it does not apply.
+        last: It judges after the others, because it compares this end's cause with those of earlier ones.
     """
 
     cause: str
     needs: tuple[str, ...]
     outranks: tuple[str, ...]
     judge: Judge
+    last: bool = False
 
 
 _found: dict[str, Rule] = {}
 
 
 def rule(
-    cause: str, *, needs: tuple[str, ...] = (), outranks: tuple[str, ...] = ()
+    cause: str,
+    *,
+    needs: tuple[str, ...] = (),
+    outranks: tuple[str, ...] = (),
+    last: bool = False,
 ) -> Callable[[Judge], Judge]:
     """Declare the decorated function to be the judge of `cause`."""
 
     def declare(judge: Judge) -> Judge:
         if cause in _found:
             raise ValueError(f"two rules for the cause {cause}")
-        _found[cause] = Rule(cause, needs, outranks, judge)
+        _found[cause] = Rule(cause, needs, outranks, judge, last)
         return judge
 
     return declare

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import bisect
 import enum
 import functools
-import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .catalog import table
+from .haystack import Haystack
 from .log_lines import LogLine
-
-# Of a message that is repeated ten thousand times the first ones count.
-_HITS_OF_A_ROW = 40
 
 
 class Role(enum.Enum):
@@ -121,16 +117,17 @@ FATAL_RECORD = MessageRow(
 )
 
 
-def find_signs(lines: Sequence[LogLine], begin: int = 0, end: int | None = None) -> list[Sign]:
-    """All signs of ``lines[begin:end]``, in their order; one per line, the heaviest."""
-    part = lines[begin:end]
+def find_signs(lines: Sequence[LogLine], haystack: Haystack, begin: int, end: int) -> list[Sign]:
+    """All signs of ``lines[begin:end]``, in their order; one per line, the heaviest.
+
+    Args:
+        haystack: Of all lines.
+    """
     found: dict[int, Sign] = {}
-    haystack = "\n".join(line.text for line in part)
-    starts = list(itertools.accumulate((len(line.text) + 1 for line in part), initial=0))
     order = list(Role)
     for row in message_rows():
-        for place in _places(haystack, starts, row.needles):
-            line = part[place]
+        for place in haystack.places(row.needles, begin, end):
+            line = lines[place]
             hit = row.find(line.text)
             if hit is False:
                 continue
@@ -146,22 +143,8 @@ def find_signs(lines: Sequence[LogLine], begin: int = 0, end: int | None = None)
                 if hit is True
                 else tuple((name, value) for name, value in hit.groupdict().items() if value)
             )
-            found[place] = Sign(row, line, begin + place, details)
-    for place, line in enumerate(part):
-        if line.severity == "F" and place not in found:
-            found[place] = Sign(FATAL_RECORD, line, begin + place)
+            found[place] = Sign(row, line, place, details)
+    for place in range(begin, end):
+        if lines[place].severity == "F" and place not in found:
+            found[place] = Sign(FATAL_RECORD, lines[place], place)
     return [found[place] for place in sorted(found)]
-
-
-def _places(haystack: str, starts: list[int], needles: tuple[str, ...]) -> Iterator[int]:
-    """Numbers of the first lines that hold one of the needles, each once."""
-    seen: set[int] = set()
-    for needle in needles:
-        position, hits = haystack.find(needle), 0
-        while position >= 0 and hits < _HITS_OF_A_ROW:
-            place = bisect.bisect_right(starts, position) - 1
-            if place not in seen:
-                seen.add(place)
-                yield place
-            hits += 1
-            position = haystack.find(needle, starts[place + 1])

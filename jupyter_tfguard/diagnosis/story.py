@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from . import progress_marks
+from .haystack import Haystack
 from .log_lines import LogLine
 from .signs import Role, Sign, find_signs
 
@@ -40,19 +41,24 @@ class Story:
     lines: Sequence[LogLine]
 
     @cached_property
+    def haystack(self) -> Haystack:
+        """The lines as one text."""
+        return Haystack([line.text for line in self.lines])
+
+    @cached_property
     def last_progress(self) -> int:
         """Place of the last line that shows that the program went on; -1 for none."""
-        return progress_marks.last_definite(self.lines)
+        return progress_marks.last_definite(self.lines, self.haystack)
 
     @cached_property
     def signs(self) -> list[Sign]:
         """Signs after the last progress, oldest first."""
-        return find_signs(self.lines, self.last_progress + 1)
+        return find_signs(self.lines, self.haystack, self.last_progress + 1, len(self.lines))
 
     @cached_property
     def survived(self) -> list[Sign]:
         """Signs that progress followed, oldest first: alarming, and not the end."""
-        return find_signs(self.lines, 0, self.last_progress + 1)
+        return find_signs(self.lines, self.haystack, 0, self.last_progress + 1)
 
     def _first(self, *roles: Role) -> Sign | None:
         return next((sign for sign in self.signs if sign.role in roles), None)

@@ -6,7 +6,6 @@ than *likely*, and it speaks only about an end that it can explain.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,16 +14,14 @@ from .finding import Confidence
 from .log_lines import LogLine
 from .signs import Role, Sign
 from .story import Story
+from .text_age import native_text_is_old, record_is_old
 
 if TYPE_CHECKING:
     from .evidence import Evidence
 
 # Lines before a death that its own end prints; what stands further up belongs to something else.
 _LATE_LINES = 60
-_LATE_SECONDS = 60.0
 _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
-# "I0000 00:00:1700000000.123456": the time of a record, Unix seconds, where its day is 0000.
-_RECORD_TIME = re.compile(r"[IWEF]0000 00:00:(\d{9,12}(?:\.\d{1,6})?)")
 
 
 @dataclass(frozen=True)
@@ -114,11 +111,12 @@ def of_recorded(seen: Evidence) -> Verdict | None:
     """What the native text of a recording tells about this end; None for nothing.
 
     A kill or a termination from outside, and an orderly end, are not explained by it. A fatal line that ordinary log lines
-    follow was somebody else's (a child's), or was survived.
+    follow was somebody else's (a child's), or was survived; so was one that is older than the last cell.
     """
-    if not gave_up(seen):
+    if not gave_up(seen) or native_text_is_old(seen):
         return None
     story = seen.story
+    # A fatal record may go on for pages: all flags that there are, the native stack.
     begin = max(len(story.lines) - _LATE_LINES, 0)
     alive = max(
         (i for i, line in enumerate(story.lines) if line.severity in ("I", "W")), default=-1
@@ -126,16 +124,16 @@ def of_recorded(seen: Evidence) -> Verdict | None:
     late = [
         sign
         for sign in story.signs
-        if sign.index >= begin
+        if (sign.index >= begin or (sign.line.severity == "F" and sign.index > alive))
         and (sign.row.speaker == "native" or sign.line.severity)
-        and _near(sign.line, seen.died)
+        and not record_is_old(sign.line.text, seen.died)
     ]
     fatal = next((s for s in late if _gives_up(s) and s.index > alive), None)
     if fatal is None:
         return None
-    # What explains the line with which it gave up stands before it, or in it.
+    # What explains the line with which it gave up stands before it, in it, or goes on from it ("  what():  ...").
     for roles in ((Role.NAMES, Role.DEGRADES), (Role.SUGGESTS,)):
-        first = next((s for s in late if s.role in roles and s.index <= fatal.index), None)
+        first = next((s for s in late if s.role in roles and s.index <= fatal.index + 1), None)
         if first is not None:
             return Verdict(first.cause, Confidence.LIKELY, first, first.line, fatal.line)
     return Verdict(fatal.cause, Confidence.LIKELY, fatal, fatal.line)
@@ -144,8 +142,3 @@ def of_recorded(seen: Evidence) -> Verdict | None:
 def _gives_up(sign: Sign) -> bool:
     """True for a line after which the process that printed it does not live on."""
     return sign.role is Role.FATAL or sign.row.aborts or sign.line.severity == "F"
-
-
-def _near(line: LogLine, died: float) -> bool:
-    found = _RECORD_TIME.search(line.text[:80])
-    return found is None or not died or abs(float(found.group(1)) - died) < _LATE_SECONDS

@@ -7,6 +7,7 @@ from typing import Any
 
 from .catalog import table
 from .evidence import Evidence
+from .gpus import Gpu
 from .os_log import Xid, runs_python
 from .verdict import gave_up
 
@@ -39,12 +40,36 @@ def first_xid(seen: Evidence, blame: str) -> Xid | None:
             continue
         if row["blame"] != blame:
             return None  # the first fault of a burst is its cause
+        if _on_another_card(seen, fault):
+            continue
         if row["whole_card"] or _is_ours(seen, fault):
             return fault
     return None
 
 
 def _is_ours(seen: Evidence, fault: Xid) -> bool:
-    if seen.pasted is None:
-        return fault.pid is not None and fault.pid == seen.pid
-    return not fault.name or runs_python(fault.name)
+    if seen.pasted is not None:
+        return not fault.name or runs_python(fault.name)
+    if fault.pid is None and fault.is_event:
+        # An event knows only the card: it is this kernel's where nobody else worked there.
+        gpu = card_of(seen, fault)
+        processes = gpu.processes if gpu is not None else None
+        return bool(processes) and all(p.pid == seen.pid for p in processes or ())
+    return fault.pid is not None and fault.pid == seen.pid
+
+
+def card_of(seen: Evidence, fault: Xid) -> Gpu | None:
+    """The card that a fault is about; None when the bundle does not know it."""
+    return next(
+        (gpu for gpu in seen.gpus if gpu.is_at(fault.place) or gpu.title == fault.place), None
+    )
+
+
+def _on_another_card(seen: Evidence, fault: Xid) -> bool:
+    """True when this kernel was seen at work on cards, and this one was not among them."""
+    gpu = card_of(seen, fault)
+    return (
+        gpu is not None
+        and gpu.holds(seen.pid) is False
+        and any(g.holds(seen.pid) for g in seen.gpus)
+    )

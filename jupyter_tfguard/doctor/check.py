@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import checks as checks_package
+from .environment import Environment
 
 
 class Status(enum.Enum):
@@ -30,18 +31,20 @@ class CheckResult:
     fix: str | None = None
 
 
-Check = Callable[[], CheckResult]
+# None: it has no subject on this machine
+Check = Callable[[Environment], CheckResult | list[CheckResult] | None]
 
 
-def run_checks() -> list[CheckResult]:
+def run_checks(machine: Environment) -> list[CheckResult]:
     """All checks, in the order of their files' names. One that breaks is reported as such, never raised."""
-    results = []
+    results: list[CheckResult] = []
     for module in pkgutil.iter_modules(checks_package.__path__):
-        check: Check = importlib.import_module(f"{checks_package.__name__}.{module.name}").check
         try:
-            results.append(check())
+            check: Check = importlib.import_module(f"{checks_package.__name__}.{module.name}").check
+            found = check(machine)
         except Exception as bad:  # the other checks are still worth having
-            results.append(CheckResult(module.name, Status.UNKNOWN, f"{type(bad).__name__}: {bad}"))
+            found = CheckResult(module.name, Status.UNKNOWN, f"{type(bad).__name__}: {bad}")
+        results += found if isinstance(found, list) else [] if found is None else [found]
     return results
 
 

@@ -18,13 +18,15 @@ NAME = "tfguard"
 
 
 def tfguard(line: str) -> None:
-    """Show this kernel's memory against its limit, or why the last kernel died.
+    """Show this kernel's memory against its limit, why the last kernel died, or whether everything is in place.
 
-    ``%tfguard [status]``, ``%tfguard why [--crash N]``
+    ``%tfguard [status]``, ``%tfguard why [--crash N]``, ``%tfguard doctor``
     """
     arguments = _parse(line)
     if arguments.action == "why":
         _why(arguments.crash)
+    elif arguments.action == "doctor":
+        _doctor()
     else:
         _status()
 
@@ -42,10 +44,10 @@ def _described() -> Any:
     from IPython.core.magic_arguments import argument, magic_arguments
 
     @magic_arguments()
-    @argument("action", nargs="?", choices=("status", "why"), default="status")
+    @argument("action", nargs="?", choices=("status", "why", "doctor"), default="status")
     @argument("--crash", type=int, default=1, metavar="N", help="why: the N-th latest death")
     def magic_tfguard(line: str) -> None:
-        """Show this kernel's memory against its limit, or why the last kernel died."""
+        """Show this kernel's memory against its limit, why the last kernel died, or whether everything is in place."""
 
     return magic_tfguard
 
@@ -75,6 +77,15 @@ def _why(number: int) -> None:
         print(render(store.report(entries[number - 1]["id"])))
     except TfGuardError as bad:
         print(bad)
+
+
+@shield("%tfguard doctor")
+def _doctor() -> None:
+    from ..doctor.check import run_checks
+    from ..doctor.environment import Environment
+    from ..doctor.text import text
+
+    print(text(run_checks(Environment.here())))
 
 
 def register(shell: Any) -> None:

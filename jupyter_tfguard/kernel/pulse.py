@@ -47,6 +47,11 @@ class Pulse:
         """Begin to sample."""
         self._thread.start()
 
+    @property
+    def thread_id(self) -> int | None:
+        """Native id of the thread; None before the start."""
+        return self._thread.native_id
+
     def set_busy(self, busy: bool) -> None:
         """Tell that a cell has begun, or that the last one has ended."""
         self._busy = busy

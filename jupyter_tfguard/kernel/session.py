@@ -19,6 +19,7 @@ from ..places import copies_folder, recordings_folder
 from ..record.identity import ProcessIdentity
 from ..record.recording import Recording, remove_recording
 from ..record.spool import StderrSpool
+from ..record.stacks import HEADER_KEY
 from ..record.textfile import NATIVE_TEXT_DROPPED
 from ..sampler import Collector, Sampler
 from ..shield import note_problem, shielded
@@ -30,6 +31,7 @@ from .header import kernel_header, library_versions, watcher_alive
 from .import_hook import ImportHook
 from .news import News
 from .pulse import Pulse
+from .stacks import StacksOnRequest
 
 if TYPE_CHECKING:
     from ..training.attach import TrainingRecorder
@@ -54,6 +56,7 @@ class GuardSession:
         self._growth_setting = GrowthSetting(os.environ, wanted=settings.set_memory_growth)
         self._training: TrainingRecorder | None = None  # None until Keras is imported
         self._faults: FaultFiles | None = None
+        self._stacks: StacksOnRequest | None = None
         self._spool: StderrSpool | None = None
         self._process: ProcessCollector | None = None
         self._cgroup: CgroupCollector | None = None
@@ -106,6 +109,15 @@ class GuardSession:
             self._news.start()
         if self.recording is not None:
             self._write_guard_state()
+            with self._part("stacks of a kernel that stands still"):
+                self._offer_stacks(self.recording)
+
+    def _offer_stacks(self, recording: Recording) -> None:
+        stacks = StacksOnRequest(recording.folder)
+        stacks.start()
+        self._stacks = stacks
+        thread = None if self.pulse is None else self.pulse.thread_id
+        recording.write_header({HEADER_KEY: stacks.header(thread)})
 
     def _start_recording(self, sampler: Sampler) -> None:
         header = kernel_header(self.shell)
@@ -196,6 +208,8 @@ class GuardSession:
             self._write_memory_group()
         if self._training is not None:
             self._training.tick()
+        if self._stacks is not None:
+            self._stacks.tick()
 
     def _write_memory_group(self) -> None:
         """Keep in the header which cgroup this kernel is in: after a death nothing else knows it."""
@@ -284,7 +298,7 @@ class GuardSession:
 
     def _stop(self) -> None:
         """End every part; one that fails does not keep the others."""
-        parts = (self.pulse, self._spool, self._faults)
+        parts = (self.pulse, self._spool, self._faults, self._stacks)
         stops: list[Callable[[], None]] = [
             self._endings.stop,
             self._hook.uninstall,
@@ -298,7 +312,7 @@ class GuardSession:
         for stop in stops:
             with shielded("unloading"):
                 stop()
-        self.pulse = self._spool = self._faults = self._process = None
+        self.pulse = self._spool = self._faults = self._stacks = self._process = None
 
     def leave_child(self) -> None:
         """In a forked child: undo what reaches into it, and never touch the parent's recording again."""
@@ -310,10 +324,10 @@ class GuardSession:
         with shielded("forked child"):
             self._cells.stop()
         # This process's copies of descriptors; the parent goes on with its own.
-        parts = (self.pulse, self._spool, self._faults)
+        parts = (self.pulse, self._spool, self._faults, self._stacks)
         leaves = [part.leave_child for part in parts if part is not None]
         leaves += [part.close for part in (self._process, recording) if part is not None]
-        self.pulse = self._process = self._spool = self._faults = None
+        self.pulse = self._process = self._spool = self._faults = self._stacks = None
         for leave in leaves:
             with shielded("forked child"):
                 leave()

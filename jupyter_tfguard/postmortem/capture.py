@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import math
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,9 @@ def _claims(contents: RecordingContents) -> dict[str, Any]:
         "minutes": thinned_table(contents.minutes, SUMMARY_ROW_LIMIT),
         "progress": clean_value(contents.progress),
         "stderr_tail": _lines(contents.stderr_tail),
+        "stderr_time": _last_written(contents.path.glob(NATIVE_TEXT_FILES)),
         "fault_text": _lines(contents.fault_text),
+        "fault_time": _last_written([contents.path / "fault.txt"]),
         "signal_texts": {clean(name): _lines(t) for name, t in contents.signal_texts.items()},
         "end": clean_value(contents.end),
         "problems": contents.problems,
@@ -163,12 +166,21 @@ def _last_sign_of_life(contents: RecordingContents | None) -> float:
         return time.time()
     newest = [float(event["t"]) for event in contents.events[-1:]]
     newest += [sample.time for sample in contents.samples[-1:]]
-    native = (path.name for path in contents.path.glob(NATIVE_TEXT_FILES))
-    for name in (*native, "fault.txt", *(f"signal-{n}.txt" for n in contents.signal_texts)):
+    signals = (contents.path / f"signal-{name}.txt" for name in contents.signal_texts)
+    native = contents.path.glob(NATIVE_TEXT_FILES)
+    written = _last_written([*native, contents.path / "fault.txt", *signals])
+    newest += [written] if written is not None else []
+    return min(max(newest), time.time()) if newest else time.time()
+
+
+def _last_written(paths: Iterable[Path]) -> float | None:
+    """Unix seconds when the newest of these files was last written to; None where none holds anything."""
+    found = []
+    for path in paths:
         try:
-            found = (contents.path / name).stat()
+            status = path.stat()
         except OSError:
             continue
-        if found.st_size:
-            newest.append(found.st_mtime)
-    return min(max(newest), time.time()) if newest else time.time()
+        if status.st_size:
+            found.append(status.st_mtime)
+    return max(found, default=None)

@@ -11,7 +11,8 @@
 A folder whose name begins with a dot is being written or removed. ``groups/`` holds deaths that have no bundle of their
 own (:mod:`~.groups`); in lists they stand among the others.
 
-``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the death), ``kernel`` is what the recording claimed.
+``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the death), ``kernel`` is what the recording claimed,
+``earlier_deaths`` the ones before it that reports were kept of (``cause``, ``signal``, ``died``, ``count``, whose), newest first.
 """
 
 from __future__ import annotations

@@ -103,6 +103,44 @@ class SystemLog:
 
 
 @dataclass(frozen=True)
+class Fork:
+    """A forked child that ran no program of its own, while its kernel stood still.
+
+    Attributes:
+        pid: Its process id.
+        started: Unix seconds of the fork.
+        wait: What its main thread waited for; a name of :class:`~..collectors.standstill.Wait`.
+    """
+
+    pid: int
+    started: float
+    wait: str
+
+
+@dataclass(frozen=True)
+class Hang:
+    """A kernel that stood still in the middle of a cell: no step, no processor time, no input or output, no GPU at work.
+
+    Attributes:
+        since: Unix seconds when it was last seen doing anything.
+        noticed: Unix seconds when it had stood still for as long as the option says.
+        wait: What its main thread waited for; a name of :class:`~..collectors.standstill.Wait`.
+        in_fit: True when a fit, evaluate or predict was running.
+        forks: Forked children.
+        stacks: Python stacks of all threads; empty where they could not be had.
+        main_thread: How `stacks` names the main thread; None = not known.
+    """
+
+    since: float
+    noticed: float
+    wait: str
+    in_fit: bool
+    forks: tuple[Fork, ...] = ()
+    stacks: tuple[str, ...] = ()
+    main_thread: str | None = None
+
+
+@dataclass(frozen=True)
 class ServerFacts:
     """Everything the watcher saw of one death (or of one killed child, with ``kernel_alive``).
 
@@ -120,6 +158,9 @@ class ServerFacts:
         before: Counters at the last sample. after: counters read after the death.
         ended_children: Process ids of children that vanished since the last look.
         ended_neighbours: Other processes of the kernel's cgroup that vanished since the last look; None = not known.
+        hang: How it had stood still until the end; None for a kernel that had not.
+        answered: False for a process from which the host heard nothing at all; None = not known.
+        gpus: One dictionary per GPU; what may stand in it is told in ``diagnosis/gpus.py``.
         unavailable: What could not be read, and why: ``{"NVML": "no driver library"}``.
     """
 
@@ -137,4 +178,6 @@ class ServerFacts:
     ended_children: tuple[int, ...] = ()
     ended_neighbours: tuple[int, ...] | None = None
     gpus: tuple[dict[str, Any], ...] = ()
+    hang: Hang | None = None
+    answered: bool | None = None
     unavailable: dict[str, str] = field(default_factory=dict)

@@ -139,6 +139,15 @@ class PrivateFolder:
             os.close(descriptor)
         os.rmdir(name, dir_fd=self._descriptor)
 
+    def has(self, name: str) -> bool:
+        """True when there is something of this name in the folder; False when that cannot be told."""
+        try:
+            where = {} if self._descriptor is None else {"dir_fd": self._descriptor}
+            os.stat(name if where else self.path / name, follow_symlinks=False, **where)
+        except OSError:
+            return False
+        return True
+
     def names(self) -> list[str]:
         """Names in the folder, sorted; empty when it cannot be read."""
         try:

@@ -10,6 +10,8 @@
 ``fault.txt``          faulthandler's text of a fatal signal
 ``signal-NAME.txt``    Python stack at a terminating signal, for instance ``signal-SIGTERM.txt``
 ``end.json``           present when the kernel ended in an orderly way
+``stacks.txt``         Python stacks of all threads, when somebody asked for them (stacks.py)
+``stacks-wanted``      put there by whoever asks; the kernel removes it when it has written them
 ``alive.lock``         held by the kernel while it lives (alive.py)
 =====================  =======================================================================================
 """
@@ -48,6 +50,8 @@ EVENTS = "events.ring"
 PROGRESS = "progress.ring"
 FAULT = "fault.txt"
 END = "end.json"
+STACKS = "stacks.txt"
+STACKS_WANTED = "stacks-wanted"
 SIGNAL_PREFIX = "signal-"
 SAMPLES_CAPACITY = 1200  # 2 minutes at 10 Hz
 SECONDS_CAPACITY = 3600  # 1 hour

@@ -99,6 +99,7 @@ def _entry(group: Group) -> Json:
         if len(group.causes) == 1
         else f"{group.deaths_count:,} deaths, most: {top.short_title}",
         "because": [f"{_deaths(group)} of {_kernels(group)} {span}", *counts],
+        "signal": None,
         "where": None if group.one_kernel else _kernels(group),
         "died_at": utc_text(group.last),
         "kernel_alive": group.kernel_alive,

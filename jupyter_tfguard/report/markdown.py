@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ..redact import printable
-from .text import local_time
+from .text import cause_text, local_time
 from .wire import memory_sentence
 
 
@@ -30,6 +30,7 @@ def render(report: dict[str, Any]) -> str:
     not_checked = [f"- {_plain(text)}" for text in report["not_checked"]]
     _section(lines, "Not checked", not_checked or ["Everything that applies was checked."])
     _section(lines, "What to do", _advice(report))
+    _section(lines, "Also seen", _others(report["other_findings"]))
     left = report["left"]
     _section(
         lines,
@@ -55,12 +56,24 @@ def _facts(facts: list[dict[str, str]]) -> list[str]:
     return [f"- *{_plain(fact['source'])}*: {_plain(fact['text'])}" for fact in facts]
 
 
+def _others(findings: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for finding in findings:
+        lines.append(f"- {_plain(finding['title'])} {_code(cause_text(finding))}")
+        # Reports of an older version and counted deaths tell the title alone.
+        lines += [f"  {line}" for line in _facts(finding.get("evidence") or [])]
+        lines += [
+            f"  - to do: {_plain(step['title'])}" for step in (finding.get("advice") or [])[:1]
+        ]
+    return lines
+
+
 def _advice(report: dict[str, Any]) -> list[str]:
     lines = []
     for number, advice in enumerate(report["advice"], 1):
         lines.append(f"{number}. **{_plain(advice['title'])}** {_plain(advice['text'])}".rstrip())
         if advice["code"]:
-            lines += ["", *(f"   {line}" for line in _fence([advice["code"]])), ""]
+            lines += ["", *(f"   {line}" for line in _fence(advice["code"].splitlines())), ""]
     return lines
 
 

@@ -24,6 +24,7 @@ from ..record.folders import PrivateFolder
 from ..record.groups import GAP_SECONDS
 from ..record.retention import Pruned, Retention
 from ..shield import note_problem
+from .earlier import earlier_deaths
 from .grouped import counted_death, death_of_entry, render_group
 from .wire import to_entry, to_entry_and_report
 
@@ -75,6 +76,7 @@ class Publisher:
         Raises:
             FolderUnusable, OSError: It could not be written; nothing half-written is left.
         """
+        bundle["earlier_deaths"] = earlier_deaths(self._store, bundle["identity"])
         diagnosis = diagnose(bundle)
         death = counted_death(bundle, diagnosis)
         entry, report = to_entry_and_report(bundle, diagnosis)

@@ -30,6 +30,7 @@ def render(report: dict[str, Any]) -> str:
             or ["  Everything that applies was checked."],
         ),
         ("What to do", advice_lines(report["advice"])),
+        ("Also seen", _others(report["other_findings"])),
         ("What is left", _left(report)),
         ("Largest arrays when the last cell ended", _arrays(report)),
         (
@@ -111,7 +112,18 @@ def advice_lines(steps: list[dict[str, Any]]) -> list[str]:
         if advice["text"]:
             lines += wrapped(advice["text"], "     ")
         if advice["code"]:
-            lines.append(f"         {advice['code']}")
+            lines += [f"         {line}" for line in advice["code"].splitlines()]
+    return lines
+
+
+def _others(findings: list[dict[str, Any]]) -> list[str]:
+    """What else was found, each with its evidence and the first thing to do about it."""
+    lines = []
+    for finding in findings:
+        lines += wrapped(f"{finding['title']} {cause_text(finding)}", "  ")
+        # Reports of an older version and counted deaths tell the title alone.
+        lines += [f"  {line}" for line in fact_lines(finding.get("evidence") or [])]
+        lines += [f"  {line}" for line in advice_lines((finding.get("advice") or [])[:1])]
     return lines
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..diagnosis import activity
 from ..diagnosis.evidence import Evidence
-from ..diagnosis.finding import Diagnosis, Fact
+from ..diagnosis.finding import Advice, Diagnosis, Fact
 from ..diagnosis.memory import memory_source
 from ..record.timeline import Point
 from ..units import human_bytes, human_count, human_seconds
@@ -43,6 +43,7 @@ def _entry(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> Json:
         "title": best.title,
         "short_title": best.short_title,
         "because": [fact.text for fact in best.because],
+        "signal": seen.first_signal,
         "where": activity.where(seen),
         "died_at": utc_text(seen.died),
         "kernel_alive": seen.kernel_alive,
@@ -72,9 +73,16 @@ def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
         "evidence": _facts(best.because),
         "against": _facts(best.against),
         "not_checked": list(diagnosis.not_checked),
-        "advice": [{"title": a.title, "text": a.text, "code": a.code} for a in best.advice],
+        "advice": _advice(best.advice),
         "other_findings": [
-            {"cause": f.cause, "confidence": f.confidence.value, "title": f.title}
+            {
+                "cause": f.cause,
+                "confidence": f.confidence.value,
+                "title": f.title,
+                "evidence": _facts(f.because),
+                "against": _facts(f.against),
+                "advice": _advice(f.advice),
+            }
             for f in diagnosis.findings[1:]
         ],
         "activity": _activity(seen),
@@ -108,6 +116,10 @@ def utc_text(unix_seconds: float) -> str:
 
 def _facts(facts: tuple[Fact, ...]) -> list[Json]:
     return [{"source": fact.source.value, "text": fact.text} for fact in facts]
+
+
+def _advice(steps: tuple[Advice, ...]) -> list[Json]:
+    return [{"title": step.title, "text": step.text, "code": step.code} for step in steps]
 
 
 def _activity(seen: Evidence) -> list[Json]:
@@ -220,7 +232,7 @@ def _python_stack(seen: Evidence) -> list[str]:
     for name, lines in seen.signal_texts.items():
         if name == seen.exit_signal:
             return lines[:STACK_LINES_LIMIT]
-    return []
+    return list(seen.hang.lines)[:STACK_LINES_LIMIT] if seen.hang is not None else []
 
 
 def _current_first(lines: list[str]) -> list[str]:

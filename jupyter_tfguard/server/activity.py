@@ -52,6 +52,12 @@ class Activity:
             return time.monotonic() - self._since < _START_SECONDS
         return bool(state != "dead")
 
+    def runs_cell(self) -> bool:
+        """True only when the manager says that a cell runs."""
+        if not self._tells:
+            self._read()
+        return self._state == "busy"
+
     def last(self) -> object:
         """Another value after the kernel did something; None = not known."""
         if not self._tells:

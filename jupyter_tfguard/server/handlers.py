@@ -19,6 +19,7 @@ from tornado import web
 from .._version import __version__
 from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
 from ..record.bundle import READ
+from ..redact import clean
 from ..report.markdown import render
 from ..shield import read_problems
 from .service import Service
@@ -178,6 +179,26 @@ class ReadHandler(_Handler):
             self.finish()
 
 
+class StacksHandler(_Handler):
+    """``POST kernels/{id}/stacks``: what every thread of a running kernel is doing, as ``{"lines": [...]}``.
+
+    The kernel is not stopped. One that gives no stacks is answered with 409 and a sentence.
+    """
+
+    @web.authenticated
+    @authorized
+    async def post(self, kernel_id: str) -> None:
+        lines = await asyncio.to_thread(self.service.stacks, kernel_id)
+        if lines is None:
+            self.fail(404, "This kernel is not watched here.")
+        elif not lines:
+            self.fail(
+                409, "This kernel gave no stacks: it is stopped, or the guard is not loaded in it."
+            )
+        else:
+            self.finish({"lines": [clean(line) for line in lines]})
+
+
 _ID = r"([^/]+)"
 HANDLERS: list[tuple[str, type]] = [
     (r"/tfguard/api/status", StatusHandler),
@@ -185,5 +206,6 @@ HANDLERS: list[tuple[str, type]] = [
     (rf"/tfguard/api/crashes/{_ID}", CrashHandler),
     (rf"/tfguard/api/crashes/{_ID}/markdown", MarkdownHandler),
     (rf"/tfguard/api/crashes/{_ID}/read", ReadHandler),
+    (rf"/tfguard/api/kernels/{_ID}/stacks", StacksHandler),
     (r"/tfguard/api/stream", StreamSocket),
 ]

@@ -141,6 +141,7 @@ class KernelTracker:
             kernel_id,
             kernel_name=getattr(manager, "kernel_name", None) or None,
             is_busy=activity.is_busy,
+            runs_cell=activity.runs_cell,
             is_ending=lambda: bool(getattr(manager, "shutting_down", False)),
             activity=activity.last,
         )
@@ -148,7 +149,7 @@ class KernelTracker:
 
         def died() -> None:
             with shielded("a kernel that its restarter found dead"):
-                self._ended_by_accident(tracked)
+                self._report_end(tracked)
 
         # Where there is no pidfd this is the first to know, and it knows the return code.
         for event in ("restart", "dead"):
@@ -222,15 +223,16 @@ class KernelTracker:
         witness = tracked.witness
         if witness is None:
             return
-        if witness.was_asked_to_end() or tracked.kernel.kernel_id not in self._tracked:
+        asked = witness.was_asked_to_end() or tracked.kernel.kernel_id not in self._tracked
+        if asked and witness.hang is None:
             self._detach(tracked)
             self._remember_end(witness.identity)
             self._watcher.drop(witness)
             self._on_asked_end(witness.identity)
         else:
-            self._ended_by_accident(tracked)
+            self._report_end(tracked, asked=asked)
 
-    def _ended_by_accident(self, tracked: _Tracked) -> None:
+    def _report_end(self, tracked: _Tracked, *, asked: bool = False) -> None:
         witness = tracked.witness
         if witness is None:
             return
@@ -238,7 +240,8 @@ class KernelTracker:
             tracked.kernel.notebook_path = self._claimed_path(witness.live.header)
         self._detach(tracked)
         self._remember_end(witness.identity)
-        self._watcher.ended(witness, lambda: _returncode(tracked.manager, witness.identity.pid))
+        pid = witness.identity.pid
+        self._watcher.ended(witness, lambda: _returncode(tracked.manager, pid), asked=asked)
 
     def _claimed_path(self, header: dict[str, Any] | None) -> str | None:
         """The notebook's path as its kernel tells it, relative to the server's folder as people see it."""
@@ -272,12 +275,13 @@ class KernelTracker:
         for callback, event in tracked.callbacks:
             with contextlib.suppress(Exception):
                 tracked.manager.remove_restart_callback(callback, event)
-        if witness is not None:
+        if witness is None:
+            return
+        if witness.identity.is_running():
             self._detach(tracked)
             self._watcher.drop(witness)
-            if not witness.identity.is_running():
-                self._remember_end(witness.identity)
-                self._on_asked_end(witness.identity)
+        else:
+            self._ended_now(tracked)  # asked for: it has left the list
 
     # --- for the panel -------------------------------------------------------------------------------------------
 

@@ -86,6 +86,7 @@ class Service:
             gpus=self._helper.read,
             busy_hertz=self._settings.busy_hertz,
             idle_hertz=self._settings.idle_hertz,
+            hang_seconds=self._settings.hang_seconds,
         )
         self._tracker = KernelTracker(self._app, self._watcher, self._on_asked_end)
         self._tracker.start()
@@ -196,6 +197,16 @@ class Service:
     def history(self, kernel_id: str) -> dict[str, Any]:
         """The ``history`` of this kernel."""
         return history(self._tracker.view(kernel_id) if self._tracker else None, kernel_id)
+
+    def stacks(self, kernel_id: str) -> list[str] | None:
+        """Python stacks of all threads of a kernel; empty where it gives none, None for a kernel that is not watched.
+
+        Takes up to some seconds; for any thread.
+        """
+        view = self._tracker.view(kernel_id) if self._tracker is not None else None
+        if view is None or view.witness is None or self._watcher is None:
+            return None
+        return self._watcher.stacks(view.witness)
 
     def problems(self, noted: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """What does not work, newest first, each with what to do about it.

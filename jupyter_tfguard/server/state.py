@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass
 from typing import Any
 
+from ..diagnosis.standstill import wait_text
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..watch.gpu_helper import Gpus
 from ..watch.live import Live
@@ -13,7 +15,6 @@ from ..watch.witness import Kernel, Witness
 
 REMOTE = "remote kernel, not watched here"
 STARTING = "starting"
-INSTALL = "%pip install jupyter-tfguard"
 _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
 _GROWTH_STATES = ("on", "off_by_user", "too_late", "no_gpu", "unknown")
@@ -56,6 +57,7 @@ def kernel_state(view: KernelView) -> dict[str, Any]:
         "host": _host(witness),
         "training": live.training,
         "marks": list(live.marks),
+        "hang": _hang(witness),
     }
 
 
@@ -124,7 +126,15 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
         return guard | {"text": STARTING}
     if view.language is not None and view.language.lower() != "python":
         return guard | {"loaded": False, "text": "not a Python kernel: memory and deaths only"}
-    return guard | {"loaded": False, "text": "guard not loaded in this kernel", "fix": INSTALL}
+    return guard | {"loaded": False, "text": "guard not loaded in this kernel", "fix": _fix(view)}
+
+
+def _fix(view: KernelView) -> str:
+    """The command that gives this kernel the guard: to be typed in a terminal, or in a cell where its name is not known."""
+    name = view.kernel.kernel_name
+    if name is None:
+        return "%pip install jupyter-tfguard"
+    return f"jupyter tfguard enable --kernel {shlex.quote(name)}"
 
 
 def _growth(claimed: object) -> dict[str, str] | None:
@@ -144,6 +154,18 @@ def _host(witness: Witness | None) -> dict[str, Any]:
         "limit": _limit(witness, values),
         "available_bytes": _whole(values.get("host.available_bytes")),
         "time": sample.time if sample and values else None,
+    }
+
+
+def _hang(witness: Witness | None) -> dict[str, Any] | None:
+    hang = witness.hang if witness else None
+    if hang is None:
+        return None
+    return {
+        "since": hang.since,
+        "in_fit": hang.in_fit,
+        "text": wait_text(hang.wait),
+        "has_stacks": bool(hang.stacks),
     }
 
 

@@ -24,6 +24,8 @@ from .gpu_helper import Gpus
 from .witness import Witness
 
 _LOG_WAIT_SECONDS = 0.05
+# Python's resource tracker outlives its kernel and says what shared memory was left: 10 to 60 ms later.
+_TRACKER_SECONDS = 0.3
 _LOG_MARGIN_SECONDS = 2.0  # the log's clock is not the wall clock
 _NEIGHBOUR_SECONDS = 4.0
 # ... Killed process 4711 (python3) total-vm:...      oom-kill:constraint=...,task=python3,pid=4711,uid=0
@@ -68,20 +70,24 @@ class Deaths:
         """Deaths accepted and not yet handed on; the one that is being handed on does not count."""
         return self._backlog
 
-    def accept(self, witness: Witness, ended: Ended | None, died: float) -> Future[None] | None:
-        """Take a death on; the witness is closed.
+    def accept(
+        self, witness: Witness, ended: Ended | None, died: float, *, asked: bool = False
+    ) -> Future[None] | None:
+        """Take a death on, or an end that was `asked` for; the witness is closed.
 
         Returns:
             Done once it was handed on; None after :meth:`stop`.
         """
         noticed = time.monotonic()
         witness.close()
-        if ended is not None and ended.exit.signal == "SIGKILL":
+        if ended is not None and ended.exit.signal == "SIGKILL" and not asked:
             self._kills.append(_Kill(witness.own_group, died))
 
         def gather() -> Death:
-            facts = self._with_gpus(witness.facts(ended, died, noticed))
+            facts = self._with_gpus(witness.facts(ended, died, noticed, asked=asked))
             before = facts.before.time if facts.before else died
+            if ended is not None and ended.exit.signal == "SIGBUS":
+                time.sleep(max(0.0, noticed + _TRACKER_SECONDS - time.monotonic()))
             # The OOM killer counts first and writes then.
             written = noticed + _LOG_WAIT_SECONDS if _may_be_oom(facts) else 0.0
             return self._death(witness, facts, self._system_log(min(before, died), written))

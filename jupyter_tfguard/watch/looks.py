@@ -80,7 +80,7 @@ class Looks:
     def _look(self, host: HostCollector) -> None:
         now = time.monotonic()
         witnesses = self._witnesses()
-        often = sum(1 for witness in witnesses if witness.is_busy or witness.has_children)
+        often = sum(1 for witness in witnesses if witness.is_busy or witness.children)
         fraction = min(CHILDREN_COST_FRACTION, _CHILDREN_FRACTION / max(1, often))
         for witness in witnesses:
             if witness.look_due <= now and not self._stopping:
@@ -90,7 +90,7 @@ class Looks:
         self._look_at_groups(host, witnesses, now)
 
     def _period_seconds(self, witness: Witness, first: bool) -> float:
-        if witness.is_busy or witness.has_children:
+        if witness.is_busy or witness.children:
             return _LOOK_SECONDS
         if first:  # not all in the same round from then on
             self._turns += 1

@@ -20,6 +20,7 @@ from .death import Death
 from .deaths import Deaths
 from .exit_status import Ended, from_returncode
 from .gpu_helper import Gpus
+from .hangs import Hangs
 from .live_feed import LiveFeed
 from .looks import Looks
 from .sampling import Sampling
@@ -36,6 +37,7 @@ class Watcher:
         on_gone: Called in the sampler's thread when it finds an unannounced end.
         gpus: State of the GPUs, to be kept with a death.
         busy_hertz, idle_hertz: Samples a second.
+        hang_seconds: How long a kernel must have stood still to be told of.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Watcher:
         gpus: Callable[[], Gpus] = lambda: Gpus("unavailable", "nobody looked"),
         busy_hertz: float = 10.0,
         idle_hertz: float = 1.0,
+        hang_seconds: float = 300.0,
     ) -> None:
         self._watched: dict[Witness, None] = {}
         self._witnesses: tuple[Witness, ...] | None = ()
@@ -59,6 +62,7 @@ class Watcher:
         self._sampling = Sampling(lambda: self.witnesses, on_gone, busy_seconds, idle_seconds)
         self._looks = Looks(lambda: self.witnesses, self._take_child_kill)
         self._live = LiveFeed(recordings, lambda: self.witnesses)
+        self._hangs = Hangs(recordings, lambda: self.witnesses, gpus, hang_seconds)
 
     def watch(self, pid: int, kernel: Kernel) -> Witness:
         """Begin to watch a process.
@@ -72,11 +76,15 @@ class Watcher:
             self._witnesses = None
             if not self._started:
                 self._started = True
-                for thread in (self._sampling, self._looks, self._live):
+                for thread in self._threads:
                     thread.start()
         self._looks.wake()
         self._sampling.wake()
         return witness
+
+    @property
+    def _threads(self) -> tuple[LiveFeed | Sampling | Looks | Hangs, ...]:
+        return self._live, self._sampling, self._looks, self._hangs
 
     @property
     def witnesses(self) -> tuple[Witness, ...]:
@@ -103,13 +111,19 @@ class Watcher:
             self._witnesses = None
 
     def ended(
-        self, witness: Witness, returncode: Callable[[], int | None] = lambda: None
+        self,
+        witness: Witness,
+        returncode: Callable[[], int | None] = lambda: None,
+        *,
+        asked: bool = False,
     ) -> Future[None] | None:
-        """Say that a process has ended, by accident. Quick: the exit status is read at once, the rest in a thread.
+        """Say that a process has ended, and that it is to be reported. Quick: the exit status is read at once, the rest
+        in a thread.
 
         Args:
             witness: Of the process.
             returncode: Asks its starter, should nothing better be readable; it may reap.
+            asked: It was ended on request; such an end is reported only when the kernel stood still before.
 
         Returns:
             Done once the death was handed on; None when the watcher is stopping.
@@ -119,7 +133,11 @@ class Watcher:
         if ended is None and (told := returncode()) is not None:
             ended = Ended(from_returncode(told))
         self._forget(witness)
-        return self._deaths.accept(witness, ended, died)
+        return self._deaths.accept(witness, ended, died, asked=asked)
+
+    def stacks(self, witness: Witness) -> list[str]:
+        """Python stacks of all threads of a kernel; empty where they cannot be had. Takes up to some seconds."""
+        return self._hangs.stacks(witness)
 
     def _take_child_kill(self, witness: Witness) -> None:
         kill = witness.child_kills.take(time.time())
@@ -128,7 +146,7 @@ class Watcher:
 
     def stop(self) -> None:
         """Stop watching; deaths that are being gathered are handed on first (a second at most for each)."""
-        for thread in (self._live, self._sampling, self._looks):
+        for thread in self._threads:
             thread.stop()
         self._deaths.stop()
         with self._lock:

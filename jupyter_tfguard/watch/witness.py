@@ -14,7 +14,7 @@ from ..collectors.procfs import colon_lines, read_small
 from ..errors import SourceUnavailable
 from ..limits import CONTAINER_LIMIT, binding_limit
 from ..metrics import Sample
-from ..record.facts import Counters, ServerFacts
+from ..record.facts import Counters, Hang, ServerFacts
 from ..record.identity import ProcessIdentity
 from ..units import parse_kib
 from .child_kill import ChildKillDetector
@@ -37,7 +37,8 @@ class Kernel:
 
     Attributes:
         kernel_id, kernel_name, notebook_path: None = unknown.
-        is_busy: Asked many times a second; True while a cell runs.
+        is_busy: Asked many times a second; True while a cell runs, or while that is not known.
+        runs_cell: True only when it is known that a cell runs.
         is_ending: True once the end was asked for (restart, shutdown, cull).
         activity: Anything that is another value after the kernel did something; None = not known.
     """
@@ -46,6 +47,7 @@ class Kernel:
     kernel_name: str | None = None
     notebook_path: str | None = None
     is_busy: Callable[[], bool] = lambda: True
+    runs_cell: Callable[[], bool] = lambda: False
     is_ending: Callable[[], bool] = lambda: False
     activity: Callable[[], object] = lambda: None
 
@@ -66,6 +68,7 @@ class Witness:
         group: Its memory group; shared.
         is_busy, due: As the sampler knows it: a cell ran lately; monotonic seconds by which the next sample is to be taken.
         look_due: Monotonic seconds of the next look, kept by :class:`~.looks.Looks`.
+        hang: How it stands still now, kept by :class:`~.hangs.Hangs`; None while it does not.
         unavailable: What could not be read, and why.
 
     Raises:
@@ -84,6 +87,7 @@ class Witness:
         self.unavailable: dict[str, str] = {}
         self.child_kills = ChildKillDetector()
         self.live = Live()
+        self.hang: Hang | None = None
         self.since = time.monotonic()
         self.is_busy = True
         self.due = self.look_due = 0.0
@@ -99,6 +103,7 @@ class Witness:
         self._process: ProcessCollector | None = None
         self._groups = groups
         self._placement = Placement(pid)
+        self._first_activity = kernel.activity()
         self.group = groups.none()
         self._lock = threading.Lock()  # sampler, looks, and the gathering of the death
         try:
@@ -122,9 +127,9 @@ class Witness:
         return Sample(sequence, moment, wall, {**shared, **slow, "process.rss_bytes": rss})
 
     @property
-    def has_children(self) -> bool:
-        """True when the last look saw descendants."""
-        return bool(self._children)
+    def children(self) -> tuple[int, ...]:
+        """Process ids of the descendants that the last look saw."""
+        return self._children
 
     # --- while it lives --------------------------------------------------------------------------------------------
 
@@ -239,13 +244,16 @@ class Witness:
 
     # --- when it is dead -------------------------------------------------------------------------------------------
 
-    def facts(self, ended: Ended | None, died: float, noticed: float) -> ServerFacts:
+    def facts(
+        self, ended: Ended | None, died: float, noticed: float, *, asked: bool = False
+    ) -> ServerFacts:
         """Everything seen of the death.
 
         Args:
             ended: How the process ended; None when the status could not be read.
             died: Unix seconds when the death was noticed. noticed: the same in monotonic seconds; counters are read
                 later than that, for all deaths of one moment together.
+            asked: The end was asked for.
         """
         after = self.group.counters_after(noticed)
         with self._lock:
@@ -256,6 +264,7 @@ class Witness:
             return ServerFacts(
                 exit=ended.exit if ended else None,
                 died=died,
+                shutting_down=asked,
                 starter_peak_bytes=self._starter_peak_bytes,
                 peak_bytes=peak,
                 peak_source=source,
@@ -265,8 +274,14 @@ class Witness:
                 after=after,
                 ended_children=tuple(c for c in self._children if not is_running(c)),
                 ended_neighbours=self._ended_neighbours(after),
+                hang=self.hang,
+                answered=self._has_answered(),
                 unavailable=unavailable,
             )
+
+    def _has_answered(self) -> bool | None:
+        now = self.kernel.activity()
+        return None if now is None else now != self._first_activity
 
     def child_facts(
         self, before: Counters, after: Counters, ended: tuple[int, ...], died: float

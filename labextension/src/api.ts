@@ -3,7 +3,7 @@ import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
 import { ShapeError } from './check';
-import { readCrashes, readReport, readStatus } from './wire';
+import { readCrashes, readReport, readStacks, readStatus } from './wire';
 import type { CrashEntry, Report, Status } from './wire';
 
 /**
@@ -54,8 +54,18 @@ export class GuardApi {
     await this._request(`crashes/${encodeURIComponent(id)}`, { method: 'DELETE' });
   }
 
-  private async _json<T>(route: string, read: (value: unknown) => T): Promise<T> {
-    const response = await this._request(route);
+  /** What every thread of a running kernel is doing; it takes some seconds at most. */
+  async stacks(kernelId: string): Promise<string[]> {
+    const route = `kernels/${encodeURIComponent(kernelId)}/stacks`;
+    return this._json(route, readStacks, { method: 'POST' });
+  }
+
+  private async _json<T>(
+    route: string,
+    read: (value: unknown) => T,
+    init: RequestInit = {}
+  ): Promise<T> {
+    const response = await this._request(route, init);
     try {
       return read(await response.json());
     } catch (error) {

@@ -7,7 +7,8 @@ import type { Trans } from './words';
 export const CommandIDs = {
   openPanel: 'tfguard:open-panel',
   showReport: 'tfguard:show-report',
-  showLastReport: 'tfguard:show-last-report'
+  showLastReport: 'tfguard:show-last-report',
+  showStacks: 'tfguard:show-stacks'
 } as const;
 
 /** What the commands do; they themselves only name it. */
@@ -15,6 +16,7 @@ export interface IActions {
   readonly openPanel: () => void;
   readonly showReport: (id: string) => void;
   readonly showLastReport: () => Promise<void>;
+  readonly showStacks: () => Promise<void>;
 }
 
 export function addCommands(commands: CommandRegistry, actions: IActions, trans: Trans): void {
@@ -51,5 +53,12 @@ export function addCommands(commands: CommandRegistry, actions: IActions, trans:
     icon: shieldIcon,
     describedBy: { args: { type: 'object', properties: {} } },
     execute: () => actions.showLastReport()
+  });
+  commands.addCommand(CommandIDs.showStacks, {
+    label: trans.__('Show What Every Thread of the Kernel Is Doing'),
+    caption: trans.__('Python stacks of all threads of the current kernel, which runs on'),
+    icon: shieldIcon,
+    describedBy: { args: { type: 'object', properties: {} } },
+    execute: () => actions.showStacks()
   });
 }

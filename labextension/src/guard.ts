@@ -16,6 +16,7 @@ import { Signal } from '@lumino/signaling';
 import { GuardApi } from './api';
 import { addCommands, CommandIDs } from './commands';
 import { PANEL_ID, PanelWidget } from './live/PanelWidget';
+import { showStacks } from './live/stacksDialog';
 import { StatusItem } from './live/StatusItem';
 import { GuardModel } from './model';
 import { systemClipboard } from './parts/copying';
@@ -63,6 +64,7 @@ export class Guard {
       model: this._model,
       copy: this._copy,
       openReport: id => this._showReport(id),
+      showStacks: id => void showStacks(id, this._api, this._copy, _trans),
       trans: _trans
     });
     this._addCommands();
@@ -90,11 +92,13 @@ export class Guard {
       {
         openPanel: () => this._openPanel(),
         showReport: id => this._showReport(id),
-        showLastReport: () => this._showLastReport()
+        showLastReport: () => this._showLastReport(),
+        showStacks: () => this._showStacks()
       },
       this._trans
     );
-    for (const command of [CommandIDs.openPanel, CommandIDs.showLastReport]) {
+    const offered = [CommandIDs.openPanel, CommandIDs.showLastReport, CommandIDs.showStacks];
+    for (const command of offered) {
       palette?.addItem({ command, category: this._trans.__('TF Guard') });
     }
   }
@@ -244,6 +248,16 @@ export class Guard {
     this._notice.dismiss(id);
     this._reports.find(widget => widget.id === reportTabId(id))?.dispose();
     await this._model.refreshCrashes();
+  }
+
+  private async _showStacks(): Promise<void> {
+    const kernelId = this._model.target?.kernelId ?? null;
+    if (kernelId === null) {
+      const text = this._trans.__('Open a notebook or a console with a kernel first.');
+      Notification.info(text, { autoClose: 4000 });
+    } else {
+      await showStacks(kernelId, this._api, this._copy, this._trans);
+    }
   }
 
   private async _showLastReport(): Promise<void> {

@@ -72,6 +72,9 @@ const host = shape({
   time: orNull(number)
 });
 
+/** A kernel that stands still in the middle of a cell; `text` ends the sentence "Its main thread is …". */
+const hang = shape({ since: number, in_fit: flag, text: orNull(text), has_stacks: flag });
+
 const kernel = shape({
   kernel_id: text,
   pid: orNull(number),
@@ -83,7 +86,8 @@ const kernel = shape({
   guard,
   host,
   training: orNull(training),
-  marks: listOf(mark)
+  marks: listOf(mark),
+  hang: orNull(hang)
 });
 
 const otherKernel = shape({
@@ -146,14 +150,25 @@ const crashEntry = shape(crashEntryKeys);
 
 const evidence = shape({ source: text, text });
 
+const advice = shape({ title: text, text, code: orNull(text) });
+
 const report = shape({
   ...crashEntryKeys,
   chips: listOf(text),
   evidence: listOf(evidence),
   against: listOf(evidence),
   not_checked: listOf(text),
-  advice: listOf(shape({ title: text, text, code: orNull(text) })),
-  other_findings: listOf(shape({ cause: text, confidence, title: text })),
+  advice: listOf(advice),
+  // Counted deaths, and reports of older versions, tell the titles alone.
+  other_findings: listOf(
+    shape({
+      cause: text,
+      confidence,
+      title: text,
+      evidence: orNull(listOf(evidence)),
+      advice: orNull(listOf(advice))
+    })
+  ),
   activity: listOf(shape({ label: text, value: text, code: flag })),
   memory: orNull(
     shape({
@@ -190,6 +205,7 @@ export type Mark = Checked<typeof mark>;
 export type Training = Checked<typeof training>;
 export type Guard = Checked<typeof guard>;
 export type Host = Checked<typeof host>;
+export type Hang = Checked<typeof hang>;
 export type KernelState = Checked<typeof kernel>;
 export type OtherKernel = Checked<typeof otherKernel>;
 export type Status = Checked<typeof status>;
@@ -227,6 +243,11 @@ export function readCrashes(value: unknown): CrashEntry[] {
 
 export function readReport(value: unknown): Report {
   return report(value, 'report');
+}
+
+/** Python stacks of all threads, as faulthandler writes them. */
+export function readStacks(value: unknown): string[] {
+  return shape({ lines: listOf(text) })(value, 'stacks').lines;
 }
 
 /** A death event, with or without the keys that Jupyter's event stream adds. */

@@ -97,6 +97,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
     config = home / "config"
     config.mkdir()
     (config / "jupyter_lab_config.json").write_text('{"LabApp": {"expose_app_in_browser": true}}')
+    # Five minutes would be long for a test.
+    (config / "jupyter_tfguard_config.json").write_text('{"TfGuard": {"hang_seconds": 15}}')
     with private_jupyter(
         home,
         JUPYTERLAB_SETTINGS_DIR=home / "settings",

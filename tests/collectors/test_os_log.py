@@ -10,6 +10,8 @@ import pytest
 
 from jupyter_tfguard.collectors import os_log
 from jupyter_tfguard.collectors.os_log import SystemLogReader, parse_record
+from jupyter_tfguard.diagnosis.haystack import Haystack
+from jupyter_tfguard.diagnosis.os_log import os_faults
 
 pytestmark = pytest.mark.quick
 
@@ -41,9 +43,36 @@ def test_lines_of_interest_are_kept_without_their_device_fields(text: str) -> No
     assert found[1] == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Memory failure: 0x1840200: Sending SIGBUS to python3:4711 due to hardware memory corruption",
+        "mce: Uncorrected hardware memory error in user-access at af34214200",
+        "mce: [Hardware Error]: Machine check events logged",
+        "{1}[Hardware Error]: event severity: recoverable",
+        "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0 (channel:1 slot:0)",
+        "blk_update_request: I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x80700",
+        "Buffer I/O error on dev sda1, logical block 0, async page read",
+        "EXT4-fs error (device sdb7): ext4_get_branch:171: inode #8: comm jbd2/sdb7-8: invalid block",
+        "EXT4-fs (sdb7): Remounting filesystem read-only",
+        "nfs: server 10.100.0.60 not responding, still trying",
+    ],
+)
+def test_failing_memory_and_storage_are_of_interest_to_reader_and_diagnosis(text: str) -> None:
+    found = parse_record(record(text))
+    assert found is not None
+    assert len(os_faults([text], Haystack([text]))) == 1
+
+
 @pytest.mark.parametrize("text", ["eth0: link up", "systemd[1]: Started Session 3 of user a.", ""])
 def test_other_lines_are_left_out(text: str) -> None:
     assert parse_record(record(text)) is None
+
+
+def test_a_line_that_a_program_wrote_is_left_out() -> None:
+    """Seen on Linux 6.18: what root writes to /dev/kmsg with ``<3>`` before it comes back as 8 + 3."""
+    assert parse_record(KILLED.format(us=1)) is not None
+    assert parse_record("1" + KILLED.format(us=1).replace("3,", "1,", 1)) is None
 
 
 @pytest.mark.parametrize("damaged", ["", ";", "a,b;Out of memory", "3,1,x,-;Out of memory: Killed"])
@@ -76,6 +105,25 @@ def test_reading_never_waits_and_takes_only_what_is_new(tmp_path: Path) -> None:
     [(when, text)] = reader.lines(0)
     assert "Killed process 4711" in text
     assert reader.lines(when + 1) == []
+    reader.close()
+
+
+def test_a_failing_disk_pushes_no_kill_out(tmp_path: Path) -> None:
+    path = tmp_path / "kmsg"
+    now = time.monotonic()
+    path.write_text("")
+    reader = SystemLogReader(path=str(path))
+    with path.open("a") as log:
+        log.write(KILLED.format(us=int(now * 1e6)))
+    assert len(reader.lines(0)) == 1
+    for number in range(1000):
+        with path.open("a") as log:
+            log.write(record(f"I/O error, dev sda, sector {number}", now + number / 1e3))
+        reader._read_new()
+    lines = [text for _, text in reader.lines(0)]
+    assert "Killed process 4711" in lines[0]
+    assert lines[-1] == "I/O error, dev sda, sector 999"
+    assert len(lines) == 51
     reader.close()
 
 

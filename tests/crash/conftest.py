@@ -6,9 +6,13 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from jupyter_client.blocking import BlockingKernelClient
+
+if TYPE_CHECKING:
+    from tests.crash.scene import Theatre
 
 from jupyter_tfguard.demo.server import DemoServer
 from tests.conftest import private_jupyter
@@ -23,13 +27,20 @@ class RecordingServer(DemoServer):
 
 
 class Kernel:
-    """One kernel of the server, with its client."""
+    """One kernel of the server, with its client; one that never `answers` has none."""
 
-    def __init__(self, server: RecordingServer, name: str, kernel_name: str = "python3") -> None:
+    def __init__(
+        self,
+        server: RecordingServer,
+        name: str,
+        kernel_name: str = "python3",
+        *,
+        answers: bool = True,
+    ) -> None:
         self.server = server
         self.session = server.start_session(server.write_notebook(name), kernel_name)
         self.id = str(self.session["kernel"]["id"])
-        self.client = server.connect(self.id)
+        self.client = server.connect(self.id) if answers else BlockingKernelClient()
 
     @property
     def pid(self) -> int:
@@ -39,9 +50,11 @@ class Kernel:
             time.sleep(0.05)
         return pid
 
-    def run(self, code: str, timeout: float = 60) -> dict[str, Any]:
-        """Run a cell and wait for its reply."""
-        message = self.client.execute(code)
+    def run(
+        self, code: str, timeout: float = 60, ask: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Run a cell and wait for its reply; `ask` are expressions whose values come with it."""
+        message = self.client.execute(code, user_expressions=ask)
         ends = time.monotonic() + timeout
         while True:
             reply = self.client.get_shell_msg(timeout=max(0.1, ends - time.monotonic()))
@@ -76,6 +89,20 @@ class Kernel:
         self.server.end_session(self.session)
 
 
+@pytest.fixture(scope="module")
+def theatre(server: RecordingServer, request: pytest.FixtureRequest) -> Iterator[Theatre]:
+    """Plays the scenes that the selected tests of this file ask for, side by side; all of them where none is named."""
+    from tests.crash.scene import Scene, Theatre
+    from tests.crash.settings import write_settings
+
+    write_settings(Path(os.environ["JUPYTER_DATA_DIR"]) / "kernels")
+    here = [item for item in request.session.items if item.path == request.path]
+    params = [item.callspec.params for item in here if hasattr(item, "callspec")]
+    found = Theatre(server, [p["scene"] for p in params if isinstance(p.get("scene"), Scene)])
+    yield found
+    found.close()
+
+
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingServer]:
     """One server for all deaths, with a data folder of its own."""
@@ -94,8 +121,13 @@ def kernel(server: RecordingServer, request: pytest.FixtureRequest) -> Iterator[
     made.close()
 
 
+def cannot_be_played(reason: str) -> None:
+    """Skip for want of rights on this machine; in CI that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
 def no_cgroup(reason: str) -> None:
     """Skip for want of rights to make a memory limit; in CI that is a failure."""
-    if os.environ.get("CI"):
-        pytest.fail(f"no memory limit can be set here: {reason}")
-    pytest.skip(f"no memory limit can be set here: {reason}")
+    cannot_be_played(f"no memory limit can be set here: {reason}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
@@ -13,6 +15,33 @@ pytestmark = pytest.mark.quick
 
 def best_of(path: str) -> Finding:
     return diagnose(Example("", "", EXAMPLES / path).bundle).best
+
+
+def counted() -> dict[str, Any]:
+    """A kernel killed in its full group; nobody can read who the victim was, and no process is missed."""
+    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    bundle["system_log"] = {"readable": False, "reason": "permission denied", "lines": []}
+    assert diagnose(bundle).best.confidence is Confidence.CERTAIN
+    return bundle
+
+
+def test_a_small_kernel_is_not_certain_to_have_been_the_victim() -> None:
+    """A child that comes, grows and is killed between two looks leaves the same counters."""
+    bundle = counted()
+    server = bundle["server"]
+    column = server["columns"].index("process.rss_bytes")
+    for row in server["rows"]:
+        row[column] = 200 << 20
+    server["peak_bytes"] = 210 << 20
+    best = diagnose(bundle).best
+    assert best.confidence is Confidence.LIKELY
+    assert "came and went" in best.against[0].text
+
+
+def test_a_kill_that_may_be_minutes_older_than_the_death_makes_nothing_certain() -> None:
+    bundle = counted()
+    bundle["server"]["before"]["time"] = bundle["identity"]["died"] - 300
+    assert diagnose(bundle).best.confidence is Confidence.LIKELY
 
 
 @pytest.mark.parametrize("cause", ["cgroup_oom", "host_oom"])

@@ -29,6 +29,17 @@ def test_status_tells_memory_and_limit(kernel: GuardedKernel) -> None:
     assert "growth" not in "".join(lines)
 
 
+def test_doctor_says_what_the_command_says_and_imports_nothing_heavy(kernel: GuardedKernel) -> None:
+    text = kernel.run("%tfguard doctor").stdout
+    assert "record of a killed process" in text
+    assert "TensorFlow" in text
+    assert text.splitlines()[-1].endswith(" ok")
+    look = "import sys; print([m for m in ('tensorflow', 'keras', 'jupyter_server') if m in sys.modules])"
+    assert kernel.run(look).stdout == "[]\n"
+    assert len(kernel.recording_paths()) == 1
+    assert kernel.problems() == ""
+
+
 def test_a_wrong_word_is_answered_with_the_usage(kernel: GuardedKernel) -> None:
     ran = kernel.run("%tfguard nonsense")
     assert "nonsense" in ran.text

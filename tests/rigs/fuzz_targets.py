@@ -127,8 +127,10 @@ class Targets:
             for place in (self._recording, self._bundle, self._groups)
             for path in place.iterdir()
         }
-        self._value = json.loads((self._bundle / "bundle.json").read_bytes())
+        known = [self._bundle / "bundle.json", *sorted(EXAMPLES.glob("*/fires-*.json"))]
+        self._values = [path.read_bytes() for path in known]
         self._logs = [path.read_bytes() for path in sorted(EXAMPLES.glob("*/*.txt"))]
+        self._diagnosis(random.Random(0))  # the rules and their tables are read once a process
         # Each with the share of the inputs that it and those above it get.
         self._turns: list[tuple[float, Callable[[random.Random], None]]] = [
             (0.01, self._diagnosis),
@@ -201,7 +203,7 @@ class Targets:
             self._restore(changed)
 
     def _diagnosis(self, chance: random.Random) -> None:
-        value = self._value
+        value = json.loads(chance.choice(self._values))
         for _ in range(chance.choice((1, 2, 3))):
             value = mutated_json(value, chance)
         if not isinstance(value, dict):

@@ -157,12 +157,19 @@ def judge(life: Life, status: int, path: Path) -> dict[str, Any]:
     except RecordUnreadable as bad:
         return {"lost_words": len(life.text.split()), "why": str(bad)}
     ended = os.waitstatus_to_exitcode(status)
-    if ended != (kind.code if kind.signal is None else -kind.signal):
-        # faulthandler may crash on the stack of a thread that runs on, once it has written the one that matters.
-        again = _AGAIN in contents.fault_text.partition("\n")[2]
-        if not (again and kind.fault and ended == -signal.SIGSEGV):
-            return {"wrong_deaths": 1, "why": f"ended by {ended}"}
+    if not ended_as(kind, ended, contents.fault_text):
+        return {"wrong_deaths": 1, "why": f"ended by {ended}"}
     return _words(life, contents.stderr_tail) | _stacks(kind, contents)
+
+
+def ended_as(kind: Kind, ended: int, fault_text: str) -> bool:
+    """True for the exit status that this kind of death has.
+
+    faulthandler may crash on the stack of a thread that runs on, once it has written the one that matters.
+    """
+    again = bool(kind.fault) and _AGAIN in fault_text.partition("\n")[2]
+    wanted = kind.code if kind.signal is None else -kind.signal
+    return ended == wanted or (again and ended == -signal.SIGSEGV)
 
 
 def _words(life: Life, tail: str) -> dict[str, Any]:

@@ -9,10 +9,8 @@ A row needs an interpreter it can work with; where there is none, the row says s
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.rigs.environments import interpreter  # noqa: E402
+from tests.rigs.trials import build_wheel, try_rows  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -83,57 +85,11 @@ client.stop_channels(); manager.shutdown_kernel()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--only", nargs="*", metavar="NAME", help="rows whose name holds one of these words"
-    )
-    parser.add_argument(
-        "--keep", type=Path, metavar="FOLDER", help="keep the environments here, and use them again"
-    )
-    parser.add_argument("--json", action="store_true")
-    chosen = parser.parse_args()
-    folder = chosen.keep or Path(tempfile.mkdtemp(prefix="tfguard-versions-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        wheel = _build(folder)
-        results = {
-            row.name: _try(row, wheel, folder)
-            for row in ROWS
-            if not chosen.only or any(word in row.name for word in chosen.only)
-        }
-    finally:
-        if not chosen.keep:
-            shutil.rmtree(folder, ignore_errors=True)
-    if chosen.json:
-        print(json.dumps(results, indent=2))
-    else:
-        for name, (status, text) in results.items():
-            print(f"{status:8} {name:28} {text}")
-    return int(any(status == "FAILED" for status, _ in results.values()))
-
-
-def _build(folder: Path) -> Path:
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)],
-        check=True,
-    )
-    return max(folder.glob("jupyter_tfguard-*.whl"), key=lambda path: path.stat().st_mtime)
-
-
-def _interpreter(versions: tuple[str, ...]) -> str | None:
-    """An interpreter of one of these versions that really starts (a version manager's shim may not)."""
-    for version in versions:
-        found = shutil.which(f"python{version}")
-        if (
-            found
-            and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
-        ):
-            return found
-    return None
+    return try_rows(__doc__.splitlines()[0], ROWS, build_wheel, _try)
 
 
 def _try(row: Row, wheel: Path, folder: Path) -> tuple[str, str]:
-    python = _interpreter(row.pythons)
+    python = interpreter(row.pythons)
     if python is None:
         return "not run", f"no Python {' or '.join(row.pythons)} on this machine"
     home = folder / "".join(c if c.isalnum() else "-" for c in row.name)

@@ -144,7 +144,7 @@ def routes(server: Server) -> list[tuple[str, str]]:
         for method in ("get", "post", "put", "patch", "delete"):
             if method in vars(rule.target):
                 found.append((method.upper(), path))
-    assert len(found) == 7
+    assert len(found) == 8
     return found
 
 
@@ -159,8 +159,18 @@ def rules(router: Any) -> Iterator[Any]:
 async def test_the_walk_finds_every_route(server: Server) -> None:
     paths = [path.removeprefix("tfguard/api/") for _, path in routes(server)]
     bundle = "crashes/20200101-000000-1-abcd"
+    stacks = "kernels/20200101-000000-1-abcd/stacks"
     assert sorted(paths) == sorted(
-        ["status", "crashes", bundle, bundle, f"{bundle}/markdown", f"{bundle}/read", "stream"]
+        [
+            "status",
+            "crashes",
+            bundle,
+            bundle,
+            f"{bundle}/markdown",
+            f"{bundle}/read",
+            stacks,
+            "stream",
+        ]
     )
 
 

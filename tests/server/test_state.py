@@ -33,7 +33,8 @@ def witness() -> Iterator[Witness]:
 
 def state(witness: Witness | None, **view: Any) -> dict[str, Any]:
     given = {"execution_state": "idle", "language": "python", "unwatched_reason": None} | view
-    return kernel_state(KernelView(kernel=Kernel("k"), witness=witness, **given))
+    given = {"kernel": Kernel("k")} | given
+    return kernel_state(KernelView(witness=witness, **given))
 
 
 def test_it_has_the_shape_of_the_sample(witness: Witness) -> None:
@@ -51,6 +52,8 @@ def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: Witness) 
     assert guard["loaded"] is False
     assert guard["text"] == "guard not loaded in this kernel"
     assert guard["fix"] == "%pip install jupyter-tfguard"
+    named = state(witness, kernel=Kernel("k", kernel_name="my env"))["guard"]
+    assert named["fix"] == "jupyter tfguard enable --kernel 'my env'"
 
 
 def test_a_kernel_of_another_language_is_not_told_to_install_python(witness: Witness) -> None:

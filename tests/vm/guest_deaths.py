@@ -85,6 +85,7 @@ class Container:
     def play(self) -> None:
         if scenario("container", self.start):
             scenario("hidden log", self.hidden_log)
+            scenario("hidden child", self.hidden_child)
             scenario("group kill", self.group_kill)
 
     def start(self) -> Json:
@@ -100,6 +101,20 @@ class Container:
         """A limit of the kernel's own; nobody here may read the log."""
         own = group("hidden", {"memory.max": 200 * MIB})
         eat_in(self.kernel, own)
+        return self.kernel.death() | {"events": events(own)}
+
+    def hidden_child(self) -> Json:
+        """A child of the kernel is the victim, and the kernel kills itself at once: the counters are the same."""
+        self.kernel.come_back()
+        own = group("child", {"memory.max": 200 * MIB})
+        enter(own, self.kernel.pid)
+        self.kernel.run("import os, subprocess, sys")
+        time.sleep(SETTLE_SECONDS)
+        self.kernel.start(
+            f"child = subprocess.Popen([sys.executable, '-c', {EAT!r}])\n"
+            "open(f'/proc/{child.pid}/oom_score_adj', 'w').write('500')\n"
+            "assert child.wait() == -9\nos.kill(os.getpid(), 9)"
+        )
         return self.kernel.death() | {"events": events(own)}
 
     def group_kill(self) -> Json:

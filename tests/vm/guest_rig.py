@@ -24,7 +24,7 @@ GROUPS = Path("/sys/fs/cgroup")
 HOME = Path("/run/home")
 RESULTS = "/dev/ttyS1"
 # Everything takes ten times as long in emulation.
-PATIENCE_SECONDS = 150.0
+PATIENCE_SECONDS = 300.0
 
 Json = dict[str, Any]
 

@@ -6,6 +6,7 @@ JSON lines on its second serial port; the first one is its console.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -103,8 +104,11 @@ class VirtualMachine:
         words = f"{QEMU} -no-user-config -nodefaults -no-reboot -display none -M q35 -accel {how} -cpu {processor} -smp 2"
         return [*words.split(), "-m", str(memory_mib), "-kernel", str(self._os_kernel.image)]
 
-    def run(self, module: str, *, limit_seconds: float, arguments: tuple[str, ...] = ()) -> Boot:
-        """Boot, run a Python module of this repository with this environment's Python, and switch off."""
+    def run(self, module: str, *, silence_seconds: float, arguments: tuple[str, ...] = ()) -> Boot:
+        """Boot, run a Python module of this repository with this environment's Python, and switch off.
+
+        How long that takes is the machine's affair; a guest that prints nothing for `silence_seconds` is ended.
+        """
         variables = {
             "PATH": f"{sys.prefix}/bin:{os.defpath}",
             "HOME": "/run/home",
@@ -126,14 +130,29 @@ class VirtualMachine:
             *("-initrd", str(archive), "-append", _QUIET, "-virtfs", share),
             *("-serial", f"file:{console}", "-serial", f"file:{results}"),
         ]
-        started, timed_out = time.monotonic(), False
-        try:
-            subprocess.run(command, stdin=subprocess.DEVNULL, timeout=limit_seconds, check=False)
-        except subprocess.TimeoutExpired:
-            timed_out = True
+        started = time.monotonic()
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL) as machine:
+            timed_out = not _ends_while_it_speaks(machine, (console, results), silence_seconds)
+            if timed_out:
+                machine.kill()
         seconds = time.monotonic() - started
         tail = console.read_text(errors="replace")[-20_000:] if console.exists() else ""
         return Boot(_json_lines(results), tail, seconds, self.accelerator, timed_out)
+
+
+def _ends_while_it_speaks(
+    machine: subprocess.Popen[bytes], files: tuple[Path, ...], silence_seconds: float
+) -> bool:
+    """Wait for the end of QEMU as long as one of these files grows: true when it ended by itself."""
+    size, last_word = 0, time.monotonic()
+    while time.monotonic() - last_word < silence_seconds:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            machine.wait(1)
+            return True
+        grown = sum(file.stat().st_size for file in files if file.exists())
+        if grown > size:
+            size, last_word = grown, time.monotonic()
+    return False
 
 
 def _json_lines(path: Path) -> list[dict[str, Any]]:

@@ -57,6 +57,22 @@ def test_a_death_is_handed_on_with_everything_seen(watch: Watch, start: Start) -
     assert process.wait() == -signal.SIGTERM
 
 
+@pytest.mark.parametrize(
+    ("activity", "answered"), [((None, None), None), ((1, 1), False), ((1, 2), True)]
+)
+def test_whether_the_host_ever_heard_of_it_is_kept(
+    watch: Watch, start: Start, activity: tuple[object, object], answered: bool | None
+) -> None:
+    process = start(WAIT)
+    now = activity[0]
+    witness = watch.watcher.watch(process.pid, Kernel("k", activity=lambda: now))
+    now = activity[1]
+    process.kill()
+    until(lambda: not witness.handle.is_running())
+    watch.watcher.ended(witness)
+    assert watch.death().facts.answered is answered
+
+
 def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> None:
     process = start(GROW)
     witness = watch.begin(process.pid)

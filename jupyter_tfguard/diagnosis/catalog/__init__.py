@@ -10,7 +10,12 @@ from typing import Any
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    try:
+        import tomli as tomllib
+    except (
+        ImportError
+    ):  # in a kernel that `jupyter tfguard enable` gave the guard, nothing was installed for us
+        from pip._vendor import tomli as tomllib
 
 
 @functools.cache

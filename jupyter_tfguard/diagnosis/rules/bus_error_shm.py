@@ -8,15 +8,18 @@ from ..ending import exit_fact, stack_facts
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
+from ..text_age import native_text_is_old
 from ..told import told
 
-_SHARED = re.compile(r"shared memory|/dev/shm|\bshm\b", re.IGNORECASE)
+# Python's resource tracker, after its owner's death:
+# UserWarning: resource_tracker: There appear to be 1 leaked shared_memory objects to clean up at shutdown
+_SHARED = re.compile(r"shared[ _]memory|/dev/shm|\bshm\b", re.IGNORECASE)
 
 
 @rule("bus_error_shm", needs=("exit.status",), outranks=("segfault_native",))
 def bus_error_shm(seen: Evidence) -> Finding | None:
     text, words = told(seen, "bus_error_shm"), None
-    if text is None and seen.first_signal == "SIGBUS":
+    if text is None and seen.first_signal == "SIGBUS" and not native_text_is_old(seen):
         words = next(
             (line for line in reversed(seen.stderr_lines[-40:]) if _SHARED.search(line)), None
         )

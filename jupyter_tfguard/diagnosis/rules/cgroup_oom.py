@@ -14,6 +14,7 @@ from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..group import Group
 from ..memory import (
+    course_fact,
     growth_fact,
     host_was_short,
     memory_advice,
@@ -24,6 +25,11 @@ from ..memory import (
 from ..os_log import runs_python
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 from ..told import told
+
+# Whoever is killed is as a rule the largest of its group.
+_LARGE_FRACTION = 0.5
+# A watcher looks once a second, every five seconds where memory is short.
+_RECENT_SECONDS = 15.0
 
 
 @rule(
@@ -65,17 +71,20 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     if log is not None:
         because.append(Fact(Source.SYSTEM_LOG, log.line[:400]))
     alone = (seen.server or {}).get("ended_neighbours")
-    victim_known = by_log or alone == []
+    victim_known = by_log or (alone == [] and _was_large(seen, limit) and _counted_lately(seen))
     if kills and not by_log and alone == []:
         because.append(Fact(Source.SERVER, "No other process of the group ended at that time"))
     because += starter_facts(seen)
-    because += [fact for fact in (peak_fact(seen), growth_fact(seen)) if fact]
+    because += [fact for fact in (peak_fact(seen), growth_fact(seen), course_fact(seen)) if fact]
     against: tuple[Fact, ...] = ()
     if near_limit(seen) is False:
         low = (
             "The memory in use was never seen near the limit; it may have risen between two samples"
         )
         against = (Fact(Source.SERVER, low),)
+    elif kills and not by_log and not _was_large(seen, limit):
+        other = "It held less than half of the limit; another process that came and went between two looks may have been killed"
+        against = (Fact(Source.SERVER, other),)
     # A v1 group counts only that it was full; what the kernel itself said of its memory makes nothing certain.
     limit_seen = _limit_that_was_hit(seen, claimed=False) is not None
     watched = seen.exit_was_seen and (by_log or (bool(kills) and limit_seen and victim_known))
@@ -91,6 +100,17 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
         advice=memory_advice(seen),
         chips=("SIGKILL by the out-of-memory killer", *peak_chips(seen)),
     )
+
+
+def _was_large(seen: Evidence, limit: int | None) -> bool:
+    peak = seen.peak(claimed=False)
+    return limit is not None and peak is not None and peak >= _LARGE_FRACTION * limit
+
+
+def _counted_lately(seen: Evidence) -> bool:
+    """True when the counters were read so shortly before that what rose belongs to this death."""
+    before = seen.host("time")
+    return before is not None and seen.died - before < _RECENT_SECONDS
 
 
 def _limit_that_was_hit(seen: Evidence, *, claimed: bool = True) -> Group | None:

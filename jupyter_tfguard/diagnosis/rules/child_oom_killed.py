@@ -12,9 +12,8 @@ from ..rule import rule
 def child_oom_killed(seen: Evidence) -> Finding | None:
     if not seen.kernel_alive:
         return None
-    ended = [
-        int(pid) for pid in (seen.server or {}).get("ended_children") or () if isinstance(pid, int)
-    ]
+    told = (seen.server or {}).get("ended_children")
+    ended = [pid for pid in told if type(pid) is int] if isinstance(told, (list, tuple)) else []
     named = [kill for kill in seen.oom_log if kill.pid in ended]
     own = seen.own_group
     kills = own.rise("oom_kill_count") if own else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..evidence import Evidence
 from ..finding import Advice, Finding
+from ..gpu_stack import which_driver_fits
 from ..rule import rule
 from ..told import told
 
@@ -28,7 +29,8 @@ def cuda_driver_mismatch(seen: Evidence) -> Finding | None:
         title = "The GPU driver does not fit the CUDA libraries."
         first = Advice(
             "Update the GPU driver, or use a TensorFlow built for an older CUDA.",
-            "A CUDA of a newer major version needs a newer driver: https://docs.nvidia.com/deploy/cuda-compatibility/",
+            which_driver_fits(seen)
+            or "A CUDA of a newer major version needs a newer driver: https://docs.nvidia.com/deploy/cuda-compatibility/",
         )
     return text.finding(
         title=title,

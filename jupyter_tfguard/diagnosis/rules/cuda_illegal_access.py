@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..catalog.cuda_errors import error_in
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
@@ -21,12 +22,18 @@ def cuda_illegal_access(seen: Evidence) -> Finding | None:
     because = list(text.facts) if text is not None else []
     if fault is not None:
         because.append(Fact(Source.SYSTEM_LOG, fault.line.strip()[:400]))
+    error = error_in(text.message) if text is not None else None
+    restart: tuple[Advice, ...] = ()
+    if error is not None and error.sticky:
+        reason = f"{error.name} (error {error.code}) leaves the CUDA context unusable: every later CUDA call of the process fails too."
+        restart = (Advice("Restart the kernel before anything else.", reason),)
     return Finding(
         text.confidence if text is not None else Confidence.LIKELY,
         title="Work on the GPU failed, and its context could not go on.",
         short_title="GPU fault",
         because=tuple(because),
         advice=(
+            *restart,
             Advice(
                 "Find the operation that fails.",
                 "CUDA reports a fault late; with blocking launches the Python stack names the right line.",

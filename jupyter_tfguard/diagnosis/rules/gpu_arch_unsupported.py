@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..evidence import Evidence
 from ..finding import Advice, Finding
+from ..gpu_stack import which_builds_run
 from ..rule import rule
 from ..told import told
 
@@ -23,7 +24,8 @@ def gpu_arch_unsupported(seen: Evidence) -> Finding | None:
         advice=(
             Advice(
                 "Use a build that covers this GPU: a newer one for a new card, an older one for an old card.",
-                "The compute capability tells: https://developer.nvidia.com/cuda-gpus",
+                which_builds_run(seen)
+                or "The compute capability tells: https://developer.nvidia.com/cuda-gpus",
                 "nvidia-smi --query-gpu=name,compute_cap --format=csv",
             ),
             Advice(

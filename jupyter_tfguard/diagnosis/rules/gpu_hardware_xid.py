@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..gpus import Gpu
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 from ..told import told
-from ..xid import HARDWARE, first_xid, xid_row
+from ..verdict import gave_up
+from ..xid import HARDWARE, card_of, first_xid, xid_row
+
+_HOT_SECONDS = 60.0
 
 
 @rule(
@@ -20,7 +24,8 @@ from ..xid import HARDWARE, first_xid, xid_row
 def gpu_hardware_xid(seen: Evidence) -> Finding | None:
     text = told(seen, "gpu_hardware_xid")
     fault = first_xid(seen, HARDWARE)
-    if text is None and fault is None:
+    lost = _lost_card(seen) if fault is None else None
+    if text is None and fault is None and lost is None:
         return None
     because = list(text.facts) if text is not None else []
     confidence = text.confidence if text is not None else Confidence.LIKELY
@@ -33,13 +38,31 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
     what = "The GPU"
     if fault is not None:
         row = xid_row(fault.number)
-        because.insert(0, Fact(Source.SYSTEM_LOG, fault.line.strip()[:400]))
+        source = Source.SERVER if fault.is_event else Source.SYSTEM_LOG
+        because.insert(0, Fact(source, fault.line.strip()[:400]))
         meaning = row.get("meaning") if row else None
         if meaning:
-            because.append(Fact(Source.SYSTEM_LOG, f"Xid {fault.number}: {meaning}"))
+            because.append(Fact(source, f"Xid {fault.number}: {meaning}"))
         # In a recording the fault must also be this kernel's: by its pid, or of the whole card.
         confidence = Confidence.CERTAIN if seen.pasted is not None else Confidence.LIKELY
         what = f"The GPU {fault.place}"
+    if lost is not None:
+        what = f"The {lost.title}"
+        because.append(
+            Fact(
+                Source.SERVER,
+                f"After the end the driver could not reach {lost.title} any more: it is gone from the bus",
+            )
+        )
+    card = lost if fault is None else card_of(seen, fault)
+    hot = _heat_fact(seen, card) if card is not None else None
+    if hot is not None:
+        because.append(hot)
+        advice = Advice(
+            "Look after the cooling of the card before anything else: dust, fans, room between cards.",
+            advice.text,
+            advice.code,
+        )
     return Finding(
         confidence,
         title=f"{what} failed: the card, its memory or its link.",
@@ -48,3 +71,27 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
         advice=(advice,),
         chips=(f"Xid {fault.number}",) if fault is not None else (),
     )
+
+
+def _lost_card(seen: Evidence) -> Gpu | None:
+    """The card that this kernel used and that the driver has lost; None for none."""
+    if not gave_up(seen):
+        return None
+    return next(
+        (gpu for gpu in seen.gpus if gpu.lost and (gpu.holds(seen.pid) or len(seen.gpus) == 1)),
+        None,
+    )
+
+
+def _heat_fact(seen: Evidence, gpu: Gpu) -> Fact | None:
+    """How hot it was in its last minute; None when it was not, or when that is not known."""
+    last = [
+        t for when, t in gpu.series("temperature_celsius") if 0 <= seen.died - when < _HOT_SECONDS
+    ]
+    limit = gpu.slowdown_celsius
+    if not last or limit is None or max(last) < limit:
+        return None
+    text = f"{gpu.title} was at {max(last):.0f} °C in its last minute; it slows itself down from {limit:.0f} °C on"
+    if gpu.shutdown_celsius is not None:
+        text += f" and switches itself off at {gpu.shutdown_celsius:.0f} °C"
+    return Fact(Source.SERVER, text)

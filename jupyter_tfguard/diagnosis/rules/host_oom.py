@@ -11,6 +11,7 @@ from ..ending import exit_fact
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
+    course_fact,
     growth_fact,
     host_was_short,
     lowest_available,
@@ -55,7 +56,7 @@ def host_oom(seen: Evidence) -> Finding | None:
     if short:
         text = f"The machine had {human_bytes(available)} of {human_bytes(total)} available at its lowest seen point"
         because.append(Fact(Source.SERVER if seen.server else Source.KERNEL, text))
-    because += [fact for fact in (peak_fact(seen), growth_fact(seen)) if fact]
+    because += [fact for fact in (peak_fact(seen), growth_fact(seen), course_fact(seen)) if fact]
     if log is not None and (
         seen.exit_was_seen or (seen.pasted and log.by_limit is False and runs_python(log.name))
     ):

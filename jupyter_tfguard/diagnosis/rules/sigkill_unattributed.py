@@ -11,7 +11,11 @@ from ..rule import rule
 from ..told import told
 
 
-@rule("sigkill_unattributed", needs=("exit.status", "cgroup.counters", "system_log"))
+@rule(
+    "sigkill_unattributed",
+    needs=("exit.status", "cgroup.counters", "system_log"),
+    outranks=("hang",),
+)
 def sigkill_unattributed(seen: Evidence) -> Finding | None:
     text = told(seen, "sigkill_unattributed")
     if text is None and (seen.kernel_alive or seen.exit_signal != "SIGKILL"):

@@ -1,7 +1,11 @@
-"""The kernel process ended itself: quit() in a cell, ``os._exit(n)``, or native code that calls exit()."""
+"""The kernel process ended itself: quit() in a cell, ``os._exit(n)``, or native code that calls exit().
+
+sys.exit() in a cell is caught by IPython, and in a thread ends that thread alone: neither ends the kernel.
+"""
 
 from __future__ import annotations
 
+from ..activity import Cell, last_cell, quitting_cell
 from ..ending import exit_fact, last_words
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
@@ -25,16 +29,22 @@ def sys_exit(seen: Evidence) -> Finding | None:
     if seen.kernel_alive or seen.exit_signal is not None:
         return None
     code, quit_by_code = seen.exit_code, seen.end_reason == "quit"
+    where = _where(quitting_cell(seen) if quit_by_code else last_cell(seen))
     if code is None and not quit_by_code:
         return None
     if quit_by_code:
-        mark = Fact(Source.KERNEL, "The code in the notebook asked for it: quit() or exit()")
+        mark = Fact(
+            Source.KERNEL, f"The code in the notebook asked for it: quit() or exit(){where}"
+        )
+        # That is how these two end a kernel; anything else was called besides, or instead.
+        other = Fact(Source.SERVER, f"The exit code was {code}; after quit() it is 0")
         return Finding(
             # quit() is the kernel's own word; an exit code of 0 that was seen bears it out.
             Confidence.CERTAIN if code == 0 else Confidence.LIKELY,
-            title="The code in the notebook ended the kernel: quit() or exit() was called.",
+            title=f"The code in the notebook ended the kernel: quit() or exit() was called{where}.",
             short_title="Ended by quit() or exit()",
             because=(mark, *((exit_fact(seen),) if code is not None else ())),
+            against=(other,) if code else (),
             advice=(
                 Advice(
                     "Leave quit() and exit() out of notebooks.",
@@ -45,9 +55,9 @@ def sys_exit(seen: Evidence) -> Finding | None:
         )
     return Finding(
         Confidence.POSSIBLE if seen.verdict is not None else Confidence.CERTAIN,
-        title=f"The kernel process ended itself with exit code {code}.",
+        title=f"The kernel process ended itself with exit code {code}{where}.",
         short_title=f"Ended itself, exit code {code}",
-        because=(exit_fact(seen), *last_words(seen)),
+        because=(exit_fact(seen), *_idle_facts(seen), *last_words(seen)),
         advice=(
             Advice(
                 "Look for a call that ends the process.",
@@ -55,4 +65,21 @@ def sys_exit(seen: Evidence) -> Finding | None:
             ),
         ),
         chips=(f"exit code {code}",),
+    )
+
+
+def _where(cell: Cell | None) -> str:
+    """`` in cell [12]``, while it ran; empty where none did, or none is known."""
+    return f" in {cell.name}" if cell is not None and cell.running else ""
+
+
+def _idle_facts(seen: Evidence) -> tuple[Fact, ...]:
+    cell = last_cell(seen)
+    if cell is None or cell.running:
+        return ()
+    return (
+        Fact(
+            Source.KERNEL,
+            f"No cell was running, the last was {cell.name}: a thread or a callback did it",
+        ),
     )

@@ -25,7 +25,7 @@ _SENDERS = {
 }
 
 
-@rule("terminated_by_user_or_manager", needs=("exit.status",))
+@rule("terminated_by_user_or_manager", needs=("exit.status",), outranks=("hang",))
 def terminated_by_user_or_manager(seen: Evidence) -> Finding | None:
     if (text := told(seen, "terminated_by_user_or_manager")) is not None:
         return text.finding(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+
 from ..ending import exit_fact, last_words, stack_facts
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import peak_chips, peak_fact
 from ..rule import rule
 from ..told import told
+from ..typed import text_of
 
 
 @rule("unknown", needs=("exit.status", "kernel.recording"))
@@ -34,11 +37,14 @@ def unknown(seen: Evidence) -> Finding | None:
         because.append(peak)
     advice: tuple[Advice, ...] = ()
     if seen.kernel is None:
+        name = text_of(seen.identity.get("kernel_name"))
         advice = (
             Advice(
-                "Install the guard in this kernel's environment.",
+                "Give this kernel the guard.",
                 "Then the next report has the cell, the last native words and the Python stack.",
-                "python -m pip install jupyter-tfguard",
+                f"jupyter tfguard enable --kernel {shlex.quote(name)}"
+                if name
+                else "python -m pip install jupyter-tfguard",
             ),
         )
     elif not seen.exit_was_seen:

@@ -1,1 +1,1 @@
-"""One file per check: each has a function `check()` that returns a `CheckResult`."""
+"""One file per check: each has a function `check(machine)` that returns one `CheckResult`, several, or None without a subject."""

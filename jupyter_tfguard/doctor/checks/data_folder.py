@@ -1,25 +1,56 @@
-"""Can records be written where they are kept."""
+"""Can records be written where they are kept, is there room, and will they outlive the container."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 from ...errors import FolderUnusable
-from ...places import DIRECTORY_VARIABLE, data_folder
+from ...mounts import mount_of
+from ...places import DIRECTORY_VARIABLE, copies_folder, data_folder, recordings_folder
 from ...record.folders import PrivateFolder
+from ...units import human_bytes
 from ..check import CheckResult, Status
+from ..environment import Environment
 
 NAME = "folder of the records"
+# A kernel takes a few, all reports together 64 MiB.
+_LEAST_FREE_BYTES = 256 * 1024 * 1024
+# File systems that containers put over their image.
+_LAYERS = ("overlay", "aufs", "fuse.fuse-overlayfs")
 
 
-def check() -> CheckResult:
-    """Writes and removes one small file."""
+def check(machine: Environment) -> list[CheckResult]:
+    """Writes and removes one small file; looks at the space left and at what is mounted there."""
     path = data_folder()
     try:
         with PrivateFolder(path) as folder:
             folder.write_whole("doctor.probe", b"written by jupyter tfguard doctor\n")
             os.unlink(path / "doctor.probe")
+        free = shutil.disk_usage(path).free
     except (FolderUnusable, OSError) as bad:
         fix = f"export {DIRECTORY_VARIABLE}=$HOME/.tfguard"
-        return CheckResult(NAME, Status.PROBLEM, f"{path}: {bad}", fix)
-    return CheckResult(NAME, Status.OK, f"{path} can be written")
+        return [CheckResult(NAME, Status.PROBLEM, f"{path}: {bad}", fix)]
+    results = []
+    if free < _LEAST_FREE_BYTES:
+        text = f"{path} has {human_bytes(free)} left: reports of deaths may not fit"
+        fix = "jupyter tfguard forget --older-than 2"
+        results.append(CheckResult(NAME, Status.WARNING, text, fix))
+    if _goes_with_the_container(machine, path):
+        text = f"{path} lies in the container itself: the reports go with it"
+        fix = f"export {DIRECTORY_VARIABLE}=/a/mounted/volume/tfguard"
+        results.append(CheckResult(NAME, Status.WARNING, text, fix))
+    if results:
+        return results
+    text = f"{path} can be written, {human_bytes(free)} left"
+    if copies_folder() is not None:
+        text += f"; it lies on another machine, so running kernels record to {recordings_folder()}"
+    return [CheckResult(NAME, Status.OK, text)]
+
+
+def _goes_with_the_container(machine: Environment, path: Path) -> bool:
+    mount = mount_of(path, machine.path("/proc/self/mountinfo"))
+    if mount is None:
+        return False
+    return mount.kind in _LAYERS or (machine.in_container and mount.point == "/")

@@ -1,44 +1,70 @@
-"""Will TensorFlow take GPU memory as it needs it. TensorFlow itself is never imported here."""
+"""Will TensorFlow take GPU memory as it needs it: the variables that decide, and where they come from."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
+from typing import Any
 
 from ...config import load_settings
+from ...diagnosis.catalog import table
 from ...places import GROWTH_MARKER_VARIABLE, GROWTH_VARIABLE
 from ..check import CheckResult, Status
+from ..environment import Environment
+from ..variables import Setting, settings
 
 NAME = "GPU memory growth"
-_DISTRIBUTIONS = (
-    "tensorflow",
-    "tensorflow-cpu",
-    "tf-nightly",
-    "tensorflow-intel",
-    "tensorflow-macos",
-)
+_OTHERS = "GPU memory variables"
 
 
-def check() -> CheckResult:
-    """The variable as this environment has it, and what a kernel start will make of it."""
-    version = _tensorflow_version()
-    if version is None:
-        return CheckResult(NAME, Status.OK, "no TensorFlow is installed in this environment")
-    value = os.environ.get(GROWTH_VARIABLE)
-    if value is not None and GROWTH_MARKER_VARIABLE not in os.environ:
-        if value.strip().lower() == "true":
-            return CheckResult(NAME, Status.OK, f"{GROWTH_VARIABLE}={value} is set by you")
-        text = f"{GROWTH_VARIABLE}={value} is set by you, and wins: TensorFlow may take nearly all GPU memory at once"
-        return CheckResult(NAME, Status.WARNING, text, f"unset {GROWTH_VARIABLE}")
-    if not load_settings().set_memory_growth:
-        return CheckResult(NAME, Status.WARNING, "TfGuard.set_memory_growth is switched off")
-    return CheckResult(NAME, Status.OK, f"set at kernel start, before {version} starts the GPU")
+def check(machine: Environment) -> list[CheckResult] | None:
+    """Growth first; then what else of the table is set, each value for itself where it does not do what it says."""
+    if machine.tensorflow is None:
+        return None
+    rows = {row["name"]: row for row in table("gpu_memory_variables")["variable"]}
+    found = settings(machine, rows)
+    # One that the guard has set, for this process or for the server it was started by, is no choice of the user's.
+    ours = GROWTH_MARKER_VARIABLE in machine.environ
+    growth = [s for s in found if s.name == GROWTH_VARIABLE and not (ours and s.spec is None)]
+    others = [s for s in found if s.name != GROWTH_VARIABLE]
+    results = [_growth(setting) for setting in growth]
+    if not any(setting.spec is None for setting in growth):
+        results.insert(0, _by_guard())
+    return results + _rest(others, rows)
 
 
-def _tensorflow_version() -> str | None:
-    for name in _DISTRIBUTIONS:
-        try:
-            return f"{name} {importlib.metadata.version(name)}"
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return None
+def _by_guard() -> CheckResult:
+    if load_settings().set_memory_growth:
+        return CheckResult(NAME, Status.OK, "set at kernel start, before TensorFlow asks for it")
+    text = (
+        "TfGuard.set_memory_growth is switched off: TensorFlow takes nearly all GPU memory at once"
+    )
+    return CheckResult(NAME, Status.WARNING, text, f"export {GROWTH_VARIABLE}=true")
+
+
+def _growth(setting: Setting) -> CheckResult:
+    if setting.value == "true":
+        return CheckResult(NAME, Status.OK, f"{setting.text}, is yours")
+    if setting.value == "false":
+        text = f"{setting.text}, is yours and wins: TensorFlow takes nearly all GPU memory at once"
+    else:
+        text = f"{setting.text}: TensorFlow understands true and false only, so it takes nearly all GPU memory at once"
+    return CheckResult(NAME, Status.WARNING, text, setting.fix)
+
+
+def _rest(found: list[Setting], rows: dict[str, dict[str, Any]]) -> list[CheckResult]:
+    results, plain = [], []
+    for setting in found:
+        row = rows[setting.name]
+        if row["reader"] != "tensorflow":
+            plain.append(f"{setting.text}: read by {row['reader']}, not by TensorFlow")
+        elif "values" in row and setting.value not in row["values"]:
+            known = ", ".join(row["values"])
+            text = f"{setting.text} is ignored: TensorFlow knows {known}"
+            results.append(CheckResult(_OTHERS, Status.WARNING, text, setting.fix))
+        elif setting.value in row.get("debug", ()):
+            text = f"{setting.text} is for debugging, and slow"
+            results.append(CheckResult(_OTHERS, Status.WARNING, text, setting.fix))
+        else:
+            plain.append(setting.text)
+    if plain:
+        results.append(CheckResult(_OTHERS, Status.OK, "; ".join(plain)))
+    return results

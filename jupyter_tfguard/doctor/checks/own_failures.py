@@ -6,11 +6,12 @@ import datetime
 
 from ...shield import read_problems
 from ..check import CheckResult, Status
+from ..environment import Environment
 
 NAME = "failures of the guard itself"
 
 
-def check() -> CheckResult:
+def check(machine: Environment) -> CheckResult:
     """The newest failure that was written down in the last seven days."""
     problems = read_problems()
     if not problems:

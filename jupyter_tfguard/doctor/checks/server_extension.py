@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 from jupyter_core.paths import jupyter_config_path
 
+from ...collectors.packages import find_package
 from ..check import CheckResult, Status
+from ..environment import Environment
 
 NAME = "server part (watcher)"
 
 
-def check() -> CheckResult:
+def check(machine: Environment) -> CheckResult | None:
     """The configuration folders that Jupyter Server reads, nearest first; the first file that names us decides."""
+    if find_package("jupyter-tfguard", machine.import_folders) is None:
+        return None  # Jupyter runs in another environment
     enabled = None
     for folder in jupyter_config_path():
         for path in sorted(Path(folder).glob("jupyter_server_config.d/*.json")):
@@ -23,7 +26,7 @@ def check() -> CheckResult:
                 enabled, where = switch, path
     if enabled:
         return CheckResult(NAME, Status.OK, f"enabled by {where}")
-    fix = f"{sys.executable} -m jupyter server extension enable jupyter_tfguard"
+    fix = f"{machine.python} -m jupyter server extension enable jupyter_tfguard"
     if enabled is None:
         return CheckResult(NAME, Status.PROBLEM, "no configuration file enables it", fix)
     return CheckResult(NAME, Status.PROBLEM, f"disabled by {where}", fix)

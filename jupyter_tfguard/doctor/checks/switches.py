@@ -6,11 +6,12 @@ from ...config import load_settings
 from ...errors import SettingsUnreadable
 from ...places import DISABLE_VARIABLE, disabled_by_environment, user_settings_file
 from ..check import CheckResult, Status
+from ..environment import Environment
 
 NAME = "guard switched on"
 
 
-def check() -> CheckResult:
+def check(machine: Environment) -> CheckResult:
     """The environment variable, then the per-user file."""
     if disabled_by_environment():
         text = f"{DISABLE_VARIABLE} is set in this environment: no kernel is guarded."

@@ -2,6 +2,7 @@ import * as React from 'react';
 import { describe, expect, it, vi } from 'vitest';
 
 import { Panel } from '../live/Panel';
+import { statusText } from '../live/statusText';
 import { Series } from '../series';
 import { readCrashes, readStatus } from '../wire';
 import type { KernelState } from '../wire';
@@ -28,7 +29,12 @@ function kernel(index: number): KernelState {
   return found;
 }
 
-function draw(state: Partial<Panel.IState> = {}, onOpenReport = vi.fn()): IRendered {
+function draw(
+  state: Partial<Panel.IState> = {},
+  onOpenReport = vi.fn(),
+  onShowStacks = vi.fn(),
+  now = NOW
+): IRendered {
   const current = state.kernel === undefined ? kernel(0) : state.kernel;
   const series = new Series();
   series.push(1, 1_000);
@@ -48,7 +54,14 @@ function draw(state: Partial<Panel.IState> = {}, onOpenReport = vi.fn()): IRende
     kernel: current
   };
   return render(
-    <Panel model={model} copy={copy} now={NOW} onOpenReport={onOpenReport} trans={trans} />
+    <Panel
+      model={model}
+      copy={copy}
+      now={now}
+      onOpenReport={onOpenReport}
+      onShowStacks={onShowStacks}
+      trans={trans}
+    />
   );
 }
 
@@ -77,10 +90,34 @@ describe('Panel', () => {
     expect(text).not.toMatch(/growth|TensorFlow/i);
   });
 
+  it('says that a kernel stands still, and shows its threads', async () => {
+    const onShowStacks = vi.fn();
+    const hung = kernel(1);
+    const since = hung.hang?.since ?? 0;
+    const drawn = draw({ kernel: hung }, vi.fn(), onShowStacks, since + 720);
+    expect(drawn.text).toContain('No progress for 12 min: no work on processor, disk or GPU.');
+    expect(drawn.text).toContain('Its main thread is waiting for a lock, without a time limit.');
+    await drawn.click('.jp-TfGuard-Hang .jp-TfGuard-link');
+    expect(onShowStacks).toHaveBeenCalledWith(hung.kernel_id);
+  });
+
+  it('says so in the status bar too', () => {
+    const hung = { ...kernel(0), hang: kernel(1).hang };
+    expect(statusText(hung, trans)).toMatch(/^▲ no progress · \d/);
+    expect(statusText(kernel(0), trans)).not.toContain('no progress');
+  });
+
+  it('offers no stacks where the kernel gave none, and is silent while it works', () => {
+    const hung = kernel(1);
+    const bare = { ...hung, hang: hung.hang === null ? null : { ...hung.hang, has_stacks: false } };
+    expect(draw({ kernel: bare }).node.querySelector('.jp-TfGuard-Hang button')).toBeNull();
+    expect(draw().node.querySelector('.jp-TfGuard-Hang')).toBeNull();
+  });
+
   it('says how to get the guard into a kernel that lacks it', () => {
     const { text } = draw({ kernel: kernel(1) });
     expect(text).toContain('guard not loaded in this kernel');
-    expect(text).toContain('pip install jupyter-tfguard');
+    expect(text).toContain('jupyter tfguard enable --kernel conda-env-r');
     expect(text).toContain('limit not known');
   });
 

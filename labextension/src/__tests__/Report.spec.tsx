@@ -74,6 +74,17 @@ describe('Report', () => {
     expect(text).toContain('Everything that applies was checked.');
   });
 
+  it('shows what else was seen with its evidence and the first thing to do', () => {
+    const also = draw().node.querySelector('.jp-TfGuard-OtherFindings');
+    expect(also?.textContent).toContain('The machine was swapping');
+    expect(also?.textContent).toContain('swapped out at the last sample');
+    expect(also?.textContent).toContain('More swap would not help.');
+    const titles = draw(report => {
+      report.other_findings = [{ cause: 'a', confidence: 'possible', title: 'An older report.' }];
+    });
+    expect(titles.text).toContain('An older report.');
+  });
+
   it('leaves out what is not there', () => {
     const drawn = draw(report => {
       report.memory = null;

@@ -85,6 +85,12 @@ describe('DeathNotice', () => {
     expect(notice.take(KERNEL)).toBeNull();
   });
 
+  it('says of a kernel that was restarted while it stood still that it stood still', async () => {
+    fetch.mockResolvedValue({ ...crashes[0], cause: 'hang', short_title: 'Stood still' });
+    await tell();
+    expect(toasts[0]?.message).toBe('The kernel of train.ipynb stood still until it ended.');
+  });
+
   it('asks again for a report that is not there yet', async () => {
     fetch.mockRejectedValueOnce(new Error('404'));
     await tell();

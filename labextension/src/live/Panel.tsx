@@ -8,6 +8,7 @@ import type { Trans } from '../words';
 
 import { GpuSection } from './GpuSection';
 import { GuardNotices, GuardState, ServerNotice } from './GuardState';
+import { HangNotice } from './HangNotice';
 import { HostMemory } from './HostMemory';
 import { OtherKernels } from './OtherKernels';
 import { PastDeaths } from './PastDeaths';
@@ -15,7 +16,7 @@ import { TrainingCard } from './TrainingCard';
 
 /** The sidebar: each part stands there only if it has something to say. */
 export function Panel(props: Panel.IProps): React.JSX.Element {
-  const { model, copy, now, onOpenReport, trans } = props;
+  const { model, now, onOpenReport, trans } = props;
   const { crashes, gpus, kernel, others, problems, server, staleSeconds, target, trouble } = model;
   const hasServer = server === 'ok' || server === 'away';
   return (
@@ -38,7 +39,7 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
       ))}
       {hasServer && (
         <>
-          <Kernel model={model} copy={copy} trans={trans} />
+          <Kernel {...props} />
           {gpus !== null && <GpuSection gpus={gpus} trans={trans} />}
           <OtherKernels others={others} trans={trans} />
         </>
@@ -74,13 +75,14 @@ export namespace Panel {
     /** Unix seconds. */
     readonly now: number;
     readonly onOpenReport: (id: string) => void;
+    readonly onShowStacks: (kernelId: string) => void;
     readonly trans: Trans;
   }
 }
 
 /** The parts about the current kernel, or one line that says why there are none. */
-function Kernel(props: Pick<Panel.IProps, 'model' | 'copy' | 'trans'>): React.JSX.Element {
-  const { copy, model, trans } = props;
+function Kernel(props: Panel.IProps): React.JSX.Element {
+  const { copy, model, now, onShowStacks, trans } = props;
   const { kernel, target } = model;
   if (target === null) {
     return (
@@ -106,6 +108,14 @@ function Kernel(props: Pick<Panel.IProps, 'model' | 'copy' | 'trans'>): React.JS
   }
   return (
     <>
+      {kernel.hang !== null && (
+        <HangNotice
+          hang={kernel.hang}
+          now={now}
+          onShowStacks={() => onShowStacks(kernel.kernel_id)}
+          trans={trans}
+        />
+      )}
       <HostMemory kernel={kernel} series={model.series} marks={model.marks} trans={trans} />
       <GuardNotices guard={kernel.guard} copy={copy} trans={trans} />
       {kernel.training !== null && <TrainingCard training={kernel.training} trans={trans} />}

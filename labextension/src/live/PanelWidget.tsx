@@ -32,7 +32,7 @@ export class PanelWidget extends ReactWidget {
   }
 
   protected override render(): React.JSX.Element {
-    const { model, copy, openReport, trans } = this._options;
+    const { model, copy, openReport, showStacks, trans } = this._options;
     return (
       <UseSignal signal={model.changed}>
         {() => (
@@ -41,6 +41,7 @@ export class PanelWidget extends ReactWidget {
             copy={copy}
             now={Date.now() / 1000}
             onOpenReport={openReport}
+            onShowStacks={showStacks}
             trans={trans}
           />
         )}
@@ -66,6 +67,7 @@ export namespace PanelWidget {
     readonly model: GuardModel;
     readonly copy: CodeBlock.ICopy;
     readonly openReport: (id: string) => void;
+    readonly showStacks: (kernelId: string) => void;
     readonly trans: Trans;
   }
 }

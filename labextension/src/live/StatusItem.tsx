@@ -3,26 +3,10 @@ import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { GuardModel } from '../model';
-import { bytesOfLimit, humanBytes } from '../units';
-import type { Host, KernelState } from '../wire';
 import type { Trans } from '../words';
 
 import { isNearLimit } from './memory';
-
-/** `5.9 of 8.0 GiB`, with ▲ near the limit; empty while nothing is known. */
-export function statusText(kernel: KernelState | null, trans: Trans): string {
-  if (kernel === null || !kernel.watched || kernel.host.rss_bytes === null) {
-    return '';
-  }
-  const { host } = kernel;
-  return isNearLimit(host) ? `▲ ${amount(host, trans)}` : amount(host, trans);
-}
-
-function amount({ rss_bytes, limit }: Host, trans: Trans): string {
-  return limit === null
-    ? humanBytes(rss_bytes)
-    : trans.__('%1 of %2', ...bytesOfLimit(rss_bytes, limit.bytes));
-}
+import { statusText } from './statusText';
 
 /** Memory of the current kernel in the status bar; a click opens the panel. */
 export class StatusItem extends ReactWidget {

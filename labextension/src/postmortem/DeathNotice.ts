@@ -245,6 +245,11 @@ function sentenceOf(entry: CrashEntry, trans: Trans): string {
       ? trans.__('Kernels died: %1.', entry.short_title)
       : trans.__('The kernel of %1 died again and again: %2.', name, entry.short_title);
   }
+  if (entry.cause === 'hang') {
+    return name === ''
+      ? trans.__('A kernel stood still until it ended.')
+      : trans.__('The kernel of %1 stood still until it ended.', name);
+  }
   return name === ''
     ? trans.__('A kernel died: %1.', entry.short_title)
     : trans.__('The kernel of %1 died: %2.', name, entry.short_title);

@@ -146,6 +146,12 @@ function OtherFindings(props: {
           <li key={index}>
             {finding.title}{' '}
             <span className="jp-TfGuard-quiet">({confidenceWord(finding.confidence, trans)})</span>
+            {finding.evidence !== null && <EvidenceList facts={finding.evidence} empty="" />}
+            {finding.advice !== null && finding.advice.length > 0 && (
+              <div>
+                <b>{finding.advice[0].title}</b> {finding.advice[0].text}
+              </div>
+            )}
           </li>
         ))}
       </ul>

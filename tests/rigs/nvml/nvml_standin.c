@@ -6,40 +6,87 @@
  *   hang     the call for memory never returns, after the first tick
  *   crash    the call for memory ends in an abort, after the first tick
  *   dead     the library loads, the driver does not
+ *   mismatch the library is of another version than the driver
+ *   stuck    the first call never returns
+ *   broken   the first call ends in an abort
+ *
+ * The driver's version is TFGUARD_STANDIN_DRIVER, the CUDA it brings TFGUARD_STANDIN_CUDA (12040 for 12.4), the cards and
+ * their compute capabilities TFGUARD_STANDIN_CARDS ("9.0,7.5", at most eight): what is not given is not supported, and
+ * the cards are two.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 typedef int nvmlReturn_t;
-enum { OK = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, DRIVER_NOT_LOADED = 9 };
+enum { OK = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, DRIVER_NOT_LOADED = 9, VERSION_MISMATCH = 18 };
 
 typedef struct { unsigned long long total, free, used; } nvmlMemory_t;
 typedef struct { unsigned int gpu, memory; } nvmlUtilization_t;
 typedef struct card { unsigned int index; } *nvmlDevice_t;
 
-static struct card cards[2] = {{0}, {1}};
+static struct card cards[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
 
 static int does(const char *what) {
     const char *chosen = getenv("TFGUARD_STANDIN");
     return strcmp(chosen ? chosen : "fine", what) == 0;
 }
 
-nvmlReturn_t nvmlInitWithFlags(unsigned int flags) { (void)flags; return does("dead") ? DRIVER_NOT_LOADED : OK; }
+/* The text of card number `wanted` in the list of cards; NULL when the list ends before it. */
+static const char *listed(unsigned int wanted) {
+    const char *text = getenv("TFGUARD_STANDIN_CARDS");
+    while (text && wanted--) {
+        text = strchr(text, ',');
+        if (text) text++;
+    }
+    return text;
+}
+
+nvmlReturn_t nvmlInitWithFlags(unsigned int flags) {
+    (void)flags;
+    if (does("stuck")) for (;;) pause();
+    if (does("broken")) abort();
+    if (does("mismatch")) return VERSION_MISMATCH;
+    return does("dead") ? DRIVER_NOT_LOADED : OK;
+}
 nvmlReturn_t nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
 nvmlReturn_t nvmlShutdown(void) { return OK; }
 
 const char *nvmlErrorString(nvmlReturn_t result) {
+    if (result == VERSION_MISMATCH) return "Driver/library version mismatch";
     return result == DRIVER_NOT_LOADED ? "Driver Not Loaded" : "Not Supported";
 }
 
-nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
-    *count = does("none") ? 0 : 2;
+nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length) {
+    const char *chosen = getenv("TFGUARD_STANDIN_DRIVER");
+    if (!chosen) return NOT_SUPPORTED;
+    snprintf(version, length, "%s", chosen);
     return OK;
 }
 
+nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version) {
+    const char *chosen = getenv("TFGUARD_STANDIN_CUDA");
+    if (!chosen) return NOT_SUPPORTED;
+    *version = atoi(chosen);
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
+    *count = 0;
+    if (does("none")) return OK;
+    if (!listed(0)) *count = 2;
+    else while (*count < 8 && listed(*count)) ++*count;
+    return OK;
+}
+
+nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor) {
+    const char *text = listed(device->index);
+    return text && sscanf(text, "%d.%d", major, minor) == 2 ? OK : NOT_SUPPORTED;
+}
+
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {
-    if (index > 1) return NOT_FOUND;
+    if (index > 7) return NOT_FOUND;
     *device = &cards[index];
     return OK;
 }

@@ -1,0 +1,118 @@
+"""Which TensorFlow is installed, and what it was built for: from its package metadata and its own build information.
+
+Not here: which libraries would be loaded (:mod:`shared_libraries`), and the driver (:mod:`driver`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import SourceUnavailable
+from .packages import Package, find_packages
+from .procfs import read_text
+
+
+@dataclass(frozen=True)
+class InstalledTensorFlow:
+    """The TensorFlow that an import would find.
+
+    Attributes:
+        folder: Its folder; a file ``tensorflow.py`` that is found before any.
+        packages: Every package that provides it, first the one that counts; empty when the folder has no metadata.
+        hidden: The packages that are not found because of such a file or folder.
+        is_cuda: Whether it was built with CUDA; None when it does not tell.
+        is_rocm: Whether it was built for AMD's GPUs.
+        cuda_build_version: CUDA it was built for: ``12.5.1``.
+        cudnn_build_version: cuDNN it was built for, mostly only the major version: ``9``.
+        compute_capabilities: What it has GPU code for: ``sm_80``, ``compute_90``.
+    """
+
+    folder: Path
+    packages: tuple[Package, ...]
+    hidden: tuple[Package, ...] = ()
+    is_cuda: bool | None = None
+    is_rocm: bool = False
+    cuda_build_version: str | None = None
+    cudnn_build_version: str | None = None
+    compute_capabilities: tuple[str, ...] = ()
+
+    @property
+    def package(self) -> Package | None:
+        """The package that counts."""
+        return self.packages[0] if self.packages else None
+
+    @property
+    def libraries(self) -> tuple[Path, ...]:
+        """Its own libraries that open those of CUDA, in the order in which they are asked."""
+        names = ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")
+        inner = self.folder / "python" / "_pywrap_tensorflow_internal.so"
+        return tuple(p for p in (*(self.folder / name for name in names), inner) if p.is_file())
+
+
+def installed_tensorflow(
+    folders: Sequence[Path], names: Iterable[str]
+) -> InstalledTensorFlow | None:
+    """The TensorFlow that an import would find in these folders; None when there is none.
+
+    Args:
+        folders: As in ``sys.path``.
+        names: The packages that put a folder ``tensorflow`` in place.
+    """
+    packages = [p for name in names for p in find_packages(name, folders)]
+    order = {folder: place for place, folder in reversed(list(enumerate(folders)))}
+    packages.sort(key=lambda p: order.get(p.folder, len(folders)))
+    folder = next(_importable(folders, files=bool(packages)), None)
+    if folder is None and packages:
+        folder = packages[0].folder / "tensorflow"
+    if folder is None:
+        return None
+    reached = bool(packages) and folder == packages[0].folder / "tensorflow"
+    told = build_info(folder)
+    return InstalledTensorFlow(
+        folder=folder,
+        packages=tuple(packages) if reached else (),
+        hidden=() if reached else tuple(packages),
+        is_cuda=_flag(told.get("is_cuda_build")),
+        is_rocm=bool(told.get("is_rocm_build")),
+        cuda_build_version=_text(told.get("cuda_version")),
+        cudnn_build_version=_text(told.get("cudnn_version")),
+        compute_capabilities=tuple(map(str, told.get("cuda_compute_capabilities") or ())),
+    )
+
+
+def _importable(folders: Sequence[Path], *, files: bool) -> Iterator[Path]:
+    """What an import finds, first one first; a file of that name, a notebook's own, only if it is in the way of more."""
+    for folder in folders:
+        if (folder / "tensorflow" / "__init__.py").is_file():
+            yield folder / "tensorflow"
+        elif files and (folder / "tensorflow.py").is_file():
+            yield folder / "tensorflow.py"
+
+
+def build_info(folder: Path) -> Mapping[str, Any]:
+    """What the build wrote down of itself; empty when that cannot be read.
+
+    Source: ``tensorflow/python/platform/build_info.py``, read as text. Sample:
+    ``build_info = collections.OrderedDict([('cuda_version', '12.5.1'), ('is_cuda_build', True)])``
+    """
+    try:
+        tree = ast.parse(read_text(str(folder / "python" / "platform" / "build_info.py")))
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                (argument,) = node.value.args
+                return dict(ast.literal_eval(argument))
+    except (SourceUnavailable, SyntaxError, ValueError, TypeError, RecursionError):
+        pass
+    return {}
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

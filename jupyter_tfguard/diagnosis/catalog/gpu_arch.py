@@ -1,0 +1,115 @@
+"""Whether a TensorFlow build holds code for a GPU."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from packaging.version import Version
+
+from . import table
+from .origin import Origin, origin
+from .tensorflow import build_of
+
+_TABLE = "gpu_arch"
+_CAPABILITY = re.compile(r"(\d{1,2})\.(\d)")
+_CODE = re.compile(r"(sm|compute)_(\d{1,2})(\d)")
+
+
+class Coverage(enum.Enum):
+    """How a build runs on a GPU."""
+
+    NATIVE = "native"  # machine code of its own
+    PTX = "ptx"  # the driver compiles PTX at the first use
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class ArchCoverage:
+    """What a build holds for a GPU.
+
+    Attributes:
+        code: The entry of the build that serves it, ``sm_80`` or ``compute_90``; None for none.
+        reported: What users met where it should run; None for nothing.
+    """
+
+    coverage: Coverage
+    code: str | None
+    reported: str | None
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class GpuFamily:
+    """One generation of GPUs."""
+
+    name: str
+    capabilities: tuple[str, ...]
+    boards: str
+    origin: Origin
+
+
+def family_of(compute_capability: str) -> GpuFamily | None:
+    """The generation of a GPU with this compute capability (``8.6``); None when it is not in the table."""
+    for row in table(_TABLE)["family"]:
+        if compute_capability in row["capabilities"]:
+            capabilities = tuple(row["capabilities"])
+            return GpuFamily(row["name"], capabilities, row["boards"], origin(_TABLE, row))
+    return None
+
+
+def arch_covered(tf_version: str, compute_capability: str) -> ArchCoverage | None:
+    """How a release of TensorFlow runs on a GPU with this compute capability (``8.6``).
+
+    Returns:
+        None when the release is not in the table, or the capability is no number.
+    """
+    build = build_of(tf_version)
+    held = None if build is None else code_covers(build.gpu_code, compute_capability)
+    if build is None or held is None:
+        return None
+    reported = None
+    if held.coverage is Coverage.PTX:
+        reported = _reported(tf_version, compute_capability)
+    return replace(held, reported=reported, origin=build.origin + held.origin)
+
+
+def code_covers(gpu_code: Sequence[str], compute_capability: str) -> ArchCoverage | None:
+    """How a build with this code (``sm_80``, ``compute_90``) runs on a GPU with this compute capability (``8.6``).
+
+    Returns:
+        None when the capability is no number.
+    """
+    given = _CAPABILITY.fullmatch(compute_capability)
+    if given is None:
+        return None
+    major, minor = int(given[1]), int(given[2])
+    rules = {row["id"]: origin(_TABLE, row) for row in table(_TABLE)["rule"]}
+    codes = [
+        (hit[1], int(hit[2]), int(hit[3]), hit[0]) for hit in map(_CODE.fullmatch, gpu_code) if hit
+    ]
+    native = [code for code in codes if code[1] == major and code[2] <= minor]
+    ptx = [code for code in codes if code[0] == "compute" and code[1:3] <= (major, minor)]
+    where = rules["native"] + rules["compute-entry"]
+    if native:
+        return ArchCoverage(Coverage.NATIVE, max(native, key=_number)[3], None, where)
+    where += rules["ptx"]
+    if ptx:
+        return ArchCoverage(Coverage.PTX, max(ptx, key=_number)[3], None, where)
+    return ArchCoverage(Coverage.NONE, None, None, where)
+
+
+def _number(code: tuple[str, int, int, str]) -> tuple[int, int]:
+    return code[1], code[2]
+
+
+def _reported(tf_version: str, compute_capability: str) -> str | None:
+    release = Version(tf_version).release[:2]
+    for row in table(_TABLE)["reported"]:
+        first, last = Version(row["first"]).release, Version(row["last"]).release
+        if row["capability"] == compute_capability and first <= release <= last:
+            text: str = row["text"]
+            return text
+    return None

@@ -1,0 +1,92 @@
+"""What the tables say of the TensorFlow, the driver and the GPU that a death names; nothing where it names none.
+
+Sentences for advice. They are about builds as published: who built TensorFlow at home knows better.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .catalog.cuda import minimum_driver, newest_family
+from .catalog.gpu_arch import Coverage, arch_covered, family_of
+from .catalog.tensorflow import TensorFlowBuild, build_of, builds
+from .evidence import Evidence
+from .typed import dict_of, text_of
+
+# ... compatible with compute capability 12.0a. CUDA kernels will be jit-compiled ...     ... compute capability: 7.5
+_CAPABILITY = re.compile(r"compute capability:? (?P<number>\d{1,2}\.\d)")
+# Possibly insufficient driver version: 470.82.1      kernel reported version is: 535.54.3      libcuda reported version is: ...
+_DRIVER = re.compile(
+    r"(?:driver version|reported version is): ?(?P<number>\d{3}(?:\.\d{1,4}){1,2})\b"
+)
+
+
+def recorded_build(seen: Evidence) -> TensorFlowBuild | None:
+    """The build of the TensorFlow that the recording names; None without one, and for one that is not in the table."""
+    version = text_of(dict_of(seen.header.get("versions")).get("tensorflow"))
+    return None if version is None else build_of(version)
+
+
+def _named(seen: Evidence, pattern: re.Pattern[str], word: str) -> str | None:
+    lines = (line.text for line in seen.story.lines if word in line.text)
+    return next((hit["number"] for hit in map(pattern.search, lines) if hit), None)
+
+
+def which_builds_run(seen: Evidence) -> str:
+    """Which published builds hold code for the GPU that a line names; empty when none does."""
+    capability = _named(seen, _CAPABILITY, "compute capability")
+    if capability is None:
+        return ""
+    found = [(build.version, arch_covered(build.version, capability)) for build in builds()]
+    native = [version for version, held in found if held and held.coverage is Coverage.NATIVE]
+    ptx = [held for _, held in found if held and held.coverage is Coverage.PTX]
+    family = family_of(capability)
+    known = f" ({family.name})" if family is not None and family.origin.verified else ""
+    newest = found[0][0]
+    if native and native[0] == newest:
+        text = f"the published builds from {native[-1]} on hold code for it."
+    elif native:
+        text = f"{native[0]} is the newest published build that holds code for it."
+    elif ptx:
+        text = f"no published build up to {newest} holds code of its own for it; the driver has to compile PTX."
+    else:
+        text = f"no published build from {found[-1][0]} to {newest} holds code for it."
+    told = next((held.reported for held in ptx if held.reported), None) if not native else None
+    return f"This GPU has compute capability {capability}{known}: {text}" + (
+        f" {told}" if told else ""
+    )
+
+
+def which_driver_fits(seen: Evidence) -> str:
+    """The driver that the recorded build needs, and what the one that a line names runs; empty when neither is known."""
+    here = _named(seen, _DRIVER, "version")
+    build = recorded_build(seen)
+    needed = None if build is None else minimum_driver(build.cuda_build_version)
+    texts = []
+    if build is not None and needed is not None and needed.origin.verified:
+        texts.append(
+            f"TensorFlow {build.version} is built with CUDA {build.cuda_build_version}, which needs driver {needed.driver} or newer."
+        )
+    family = None if here is None else newest_family(here)
+    if family is not None:
+        texts.append(f"Driver {here} runs programs of CUDA {family} and older.")
+        older = [b.version for b in builds() if b.cuda_build_version.split(".")[0] == str(family)]
+        if older and older[0] != builds()[0].version:
+            texts.append(
+                f"{older[0]} is the newest published TensorFlow that is built with CUDA {family}."
+            )
+    return " ".join(texts)
+
+
+def cudnn_package(built: str) -> str | None:
+    """The package of pip with a cuDNN that serves a program which was built with that one (``9.3.0``).
+
+    None when no build of the table was tested with it.
+    """
+    series = ".".join(built.split(".")[:2])
+    for build in builds():
+        if build.tested is not None and build.tested.cudnn == series:
+            major = int(series.split(".")[0])
+            name = next((need.name for need in build.and_cuda if "cudnn" in need.name), None)
+            return None if name is None else f"{name}>={series},<{major + 1}"
+    return None

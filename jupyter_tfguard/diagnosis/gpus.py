@@ -1,0 +1,144 @@
+"""The GPUs of a bundle: who held what on which card, how warm it was, whether the driver could still reach it.
+
+``server.gpus`` is a list with one dictionary per GPU. It holds what :mod:`~..collectors.gpu` prints, and as far as known:
+
+==========================  ============================================================================================
+``bus_id``                  address on the bus, ``0000:41:00.0``, as the driver's Xid lines have it
+``slowdown_celsius``        temperature from which on the card slows itself down; ``shutdown_celsius``: switches itself off
+``lost``                    true when the driver said, at or after the death, that the card is gone from the bus
+``processes``               at the last look before the death, ``[{"pid", "used_bytes", "kernel_id", "notebook_path", "name"}]``:
+                            who held memory, and whose kernel it is or belongs to; null where processes cannot be seen
+``processes_time``          Unix seconds of that look
+``columns``, ``rows``       samples before the death, as in ``server``: ``time``, ``own_bytes`` (held by this kernel and its
+                            children), ``memory_used_bytes``, ``temperature_celsius``
+``events``                  the driver's events near the death, ``[{"time", "xid"}]``
+==========================  ============================================================================================
+
+What is not known is null or left out, never 0.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ..record.timeline import column
+from ..units import is_known
+from .typed import dict_of, number_of, text_of
+
+_NEAR_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class GpuProcess:
+    """Who holds memory on a GPU; unknown is None."""
+
+    pid: int | None
+    used_bytes: int | None
+    kernel_id: str | None
+    notebook_path: str | None
+    name: str | None
+
+    @property
+    def title(self) -> str:
+        """``train_b.ipynb (process 4811)``."""
+        pid = f"process {self.pid}" if self.pid is not None else "a process"
+        whose = self.notebook_path or self.name
+        return f"{whose} ({pid})" if whose else pid
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU; `table` has its samples. The other attributes are named as in the bundle."""
+
+    index: int | None
+    name: str | None
+    bus_id: str | None
+    memory_total_bytes: float | None
+    slowdown_celsius: float | None
+    shutdown_celsius: float | None
+    lost: bool
+    processes: tuple[GpuProcess, ...] | None
+    xids: tuple[int, ...]
+    table: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """``GPU 0 (NVIDIA H100)``."""
+        number = "" if self.index is None else f" {self.index}"
+        return f"GPU{number}" + (f" ({self.name})" if self.name else "")
+
+    def series(self, name: str) -> list[tuple[float, float]]:
+        """(Unix seconds, value) of a column, oldest first."""
+        return sorted(column(self.table, name))
+
+    def holds(self, pid: int) -> bool | None:
+        """True when this process held memory here; None when that cannot be seen."""
+        if self.processes is None:
+            return None
+        return any(process.pid == pid for process in self.processes)
+
+    def is_at(self, place: str) -> bool:
+        """True for the address of this card, however many zeros it is written with."""
+        return self.bus_id is not None and _place(self.bus_id) == _place(place)
+
+
+def gpus_of(value: object, died: float) -> list[Gpu]:
+    """The GPUs that a bundle knows; whatever has the wrong type is unknown."""
+    return (
+        [_gpu(device, died) for device in value if isinstance(device, dict)]
+        if isinstance(value, (list, tuple))
+        else []
+    )
+
+
+def _gpu(device: dict[str, Any], died: float) -> Gpu:
+    looked = number_of(device.get("processes_time"))
+    fresh = looked is None or abs(died - looked) < _NEAR_SECONDS
+    found = device.get("processes")
+    return Gpu(
+        _whole(device.get("nvml_index")),
+        text_of(device.get("name")),
+        text_of(device.get("bus_id")),
+        number_of(device.get("memory_total_bytes")),
+        number_of(device.get("slowdown_celsius")),
+        number_of(device.get("shutdown_celsius")),
+        device.get("lost") is True,
+        tuple(map(_process, found)) if fresh and isinstance(found, list) else None,
+        tuple(_xids(device.get("events"), died)),
+        device,
+    )
+
+
+def _process(value: object) -> GpuProcess:
+    told = dict_of(value)
+    return GpuProcess(
+        _whole(told.get("pid")),
+        _whole(told.get("used_bytes")),
+        text_of(told.get("kernel_id")),
+        text_of(told.get("notebook_path")),
+        text_of(told.get("name")),
+    )
+
+
+def _xids(events: object, died: float) -> list[int]:
+    found = []
+    for event in events if isinstance(events, list) else ():
+        when, number = number_of(dict_of(event).get("time")), _whole(dict_of(event).get("xid"))
+        if when is not None and number is not None and abs(when - died) < _NEAR_SECONDS:
+            found.append(number)
+    return found
+
+
+def _whole(value: object) -> int | None:
+    found = number_of(value)
+    return int(found) if found is not None and is_known(found) else None
+
+
+def _place(text: str) -> str:
+    # "0000:41:00.0", "00000000:41:00.0" and "0000:41:00" are one card.
+    parts = re.split(r"[:.]", text.lower())
+    if len(parts) > 3 and "." in text:
+        parts = parts[:-1]
+    return ":".join(part.lstrip("0") or "0" for part in parts[-3:])

@@ -1,0 +1,230 @@
+"""Memory that rises steadily: compared at the same point of each epoch, of each fit in a loop, or of each run of a cell.
+
+What a loop leaves behind shows in its floor, the lowest use in each epoch; batches, caches and validation come and go above
+it. Not growth, and so not told: the warm-up of the first epoch, what levels off, one jump, a saw's teeth.
+
+Nearly all of it is what the kernel itself recorded, so nothing that rests on it is more than *likely*.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..limits import CONTAINER_LIMIT
+from ..trend import Trend, floors, trend
+from ..units import human_bytes, human_seconds
+from .activity import Moment, cell_runs, epoch_ends, fit_starts, last_cell, last_fit
+from .finding import Fact, Source
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
+
+# The first of each kind is left out: it traces functions, fills pools and starts threads.
+_WARM_UP = 1
+_PARTS = 40
+_TIME_PARTS = 24
+_TIME_SECONDS = 600.0
+_TEARDOWN_SECONDS = 1.0
+_RUNNING_POINTS = 5
+_LARGEST_BYTES = 1e15
+_LEAST_BYTES = 64 * 1024 * 1024
+_LEAST_FRACTION = 0.1
+
+Curve = Sequence[tuple[float, float]]
+
+
+class Per(enum.Enum):
+    """What a growth is counted by."""
+
+    EPOCH = "an epoch"
+    FIT = "a fit"
+    RUN = "a run"
+    MINUTE = "a minute"
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Memory that rises steadily.
+
+    Attributes:
+        per: What the slope is counted by.
+        trend: In bytes.
+        over: What it was seen over: ``41 epochs``.
+        source: Who recorded it.
+        names: Of the models that were fitted, in order.
+    """
+
+    per: Per
+    trend: Trend
+    over: str
+    source: Source = Source.KERNEL
+    names: tuple[str, ...] = ()
+
+    @property
+    def rate(self) -> str:
+        """``+312 MiB an epoch (95 %: 290 to 334 MiB)``."""
+        t = self.trend
+        low, high = human_bytes(t.low), human_bytes(t.high)
+        if low.split()[-1] == high.split()[-1]:
+            low = low.split()[0]
+        return f"+{human_bytes(t.slope)} {self.per.value} (95 %: {low} to {high})"
+
+    @property
+    def fact(self) -> Fact:
+        """The same as evidence."""
+        text = (
+            f"It grew steadily over {self.over}: {self.rate}, {human_bytes(self.trend.rise)} in all"
+        )
+        return Fact(self.source, text)
+
+    def left(self, room_bytes: float) -> str | None:
+        """``about 9 epochs (8 to 10)`` until so much more is in use; None when that is less than one."""
+        found = self.trend.units_left(0.0, room_bytes)
+        if found is None or found[0] < 1:
+            return None
+        if self.per is Per.MINUTE:
+            return f"about {human_seconds(60 * found[0])}"
+        unit = self.per.value.split()[-1]
+        likely, soonest, latest = (round(n) if n < 1e6 else None for n in found)
+        if likely is None:
+            return None
+        span = f" ({soonest} to {latest})" if latest is not None and latest > (soonest or 0) else ""
+        return f"about {likely} {unit}{'s' if likely > 1 else ''}{span}"
+
+
+def host_growth(seen: Evidence) -> Growth | None:
+    """Of the kernel's own memory; None when it did not rise steadily, or by too little to matter."""
+    points = seen.timeline("process.rss_bytes")
+    curve = _with_swap(seen, [(p.time, p.lowest) for p in points if p.lowest > 0])
+    found = steady_growth(seen, curve)
+    limit = seen.limit()
+    if found is None or not matters(
+        seen, found, limit and limit[0], limit and room_bytes(seen, limit)
+    ):
+        return None
+    return found
+
+
+def steady_growth(
+    seen: Evidence, curve: Curve, *, host: bool = True, source: Source = Source.KERNEL
+) -> Growth | None:
+    """The growth of a curve of (Unix seconds, bytes), counted by what the journal knows.
+
+    Args:
+        host: The curve is the kernel's own memory, which the journal notes at each fit and cell too.
+        source: Whose curve it is.
+    """
+    end = seen.died - _TEARDOWN_SECONDS if seen.died else float("inf")
+    curve = [(when, size) for when, size in curve if when < end and size < _LARGEST_BYTES]
+    ends = epoch_ends(seen)
+    if found := _grown(_at_epochs(seen, ends, curve)):
+        return Growth(Per.EPOCH, found, f"{ends[-1].number - ends[0].number + 1} epochs", source)
+    for per, moments, what in (
+        (Per.FIT, fit_starts(seen), "fits"),
+        (Per.RUN, cell_runs(seen), "runs of"),
+    ):
+        sizes = _at_moments(moments) if host else _at_curve(moments, curve)
+        if found := _grown(sizes):
+            over = f"{len(moments)} {what}" + (f" {moments[-1].name}" if per is Per.RUN else "")
+            names = tuple(m.name for m in moments if m.name) if per is Per.FIT else ()
+            return Growth(per, found, over, source, names)
+    return None if ends else _by_time(seen, curve, source)
+
+
+def matters(seen: Evidence, found: Growth, limit_bytes: float | None, room: float | None) -> bool:
+    """True when it took a good part of the limit, or would take the rest before the fit is through."""
+    rise = found.trend.rise
+    if rise < _LEAST_BYTES or limit_bytes is None or rise >= _LEAST_FRACTION * limit_bytes:
+        return rise >= _LEAST_BYTES
+    fit = last_fit(seen)
+    if found.per is not Per.EPOCH or fit is None or not fit.epochs or not fit.epoch or room is None:
+        return False
+    left = found.trend.units_left(0.0, room)
+    return left is not None and left[0] <= fit.epochs - fit.epoch
+
+
+def room_bytes(seen: Evidence, limit: tuple[int, str]) -> float:
+    """How much was left to the limit when it was last looked at."""
+    if limit[1] == CONTAINER_LIMIT:
+        used, cache = seen.last("cgroup.used_bytes"), seen.last("cgroup.reclaimable_bytes")
+        if used is not None:
+            return max(0.0, limit[0] - used + (cache or 0.0))
+    elif (available := seen.last("host.available_bytes")) is not None:
+        return available
+    return max(0.0, limit[0] - (seen.last("process.rss_bytes") or 0.0))
+
+
+def _grown(series: Curve) -> Trend | None:
+    found = trend(floors(series[_WARM_UP:], _PARTS))
+    return found if found is not None and found.is_steady_growth else None
+
+
+def _at_epochs(seen: Evidence, ends: list[Moment], curve: Curve) -> Curve:
+    """(epoch, lowest in it); the running one counts once enough of it was seen."""
+    spans = []
+    for before, now in zip([None, *ends], ends, strict=False):
+        began = before.time if before is not None else now.time - (now.seconds or 0.0)
+        spans.append((now.number, began, now.time))
+    if ends and last_fit(seen) is not None:
+        spans.append((ends[-1].number + 1, ends[-1].time, float("inf")))
+    found, at = [], 0
+    for number, began, ended in spans:
+        while at < len(curve) and curve[at][0] <= began:
+            at += 1
+        inside = []
+        while at < len(curve) and curve[at][0] <= ended:
+            inside.append(curve[at][1])
+            at += 1
+        if inside and (ended < float("inf") or len(inside) >= _RUNNING_POINTS):
+            found.append((float(number), min(inside)))
+    return found
+
+
+def _at_moments(moments: list[Moment]) -> Curve:
+    known = ((m.number, m.rss_bytes) for m in moments)
+    return [(float(n), float(size)) for n, size in known if size and size < _LARGEST_BYTES]
+
+
+def _at_curve(moments: list[Moment], curve: Curve) -> Curve:
+    """(number, the last value before the moment)."""
+    found, at = [], 0
+    for moment in moments:
+        while at < len(curve) and curve[at][0] <= moment.time:
+            at += 1
+        if at:
+            found.append((float(moment.number), curve[at - 1][1]))
+    return found
+
+
+def _by_time(seen: Evidence, curve: Curve, source: Source) -> Growth | None:
+    """Within one cell that ran for long, where nothing tells its rounds."""
+    cell = last_cell(seen)
+    if cell is None or not cell.running or cell.started is None:
+        return None
+    inside = [(when, size) for when, size in curve if when >= cell.started]
+    if not inside or inside[-1][0] - inside[0][0] < _TIME_SECONDS:
+        return None
+    began, seconds = inside[0][0], inside[-1][0] - inside[0][0]
+    width = seconds / _TIME_PARTS
+    parts: dict[int, float] = {}
+    for when, size in inside:
+        part = min(int((when - began) / width), _TIME_PARTS - 1)
+        parts[part] = min(size, parts.get(part, size))
+    found = trend([(n * width / 60, parts[n]) for n in sorted(parts) if n >= _WARM_UP])
+    if found is None or not found.is_steady_growth:
+        return None
+    return Growth(Per.MINUTE, found, human_seconds(seconds), source)
+
+
+def _with_swap(seen: Evidence, curve: Curve) -> Curve:
+    """What was swapped out is still held."""
+    swap = [(p.time, p.lowest) for p in seen.timeline("process.swap_bytes")]
+    found, at = [], 0
+    for when, size in curve:
+        while at < len(swap) and swap[at][0] <= when:
+            at += 1
+        found.append((when, size + (swap[at - 1][1] if at else 0.0)))
+    return found

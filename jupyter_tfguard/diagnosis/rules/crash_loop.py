@@ -1,0 +1,72 @@
+"""The same death again and again, of the same notebook: restarting it will not help.
+
+Ends that somebody asked for make no loop, nor does a SIGKILL of unknown sender: a person may try it several times.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from ...units import human_seconds
+from ..earlier import EarlierDeath
+from ..evidence import Evidence
+from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..rule import rule
+
+_FEWEST = 3
+_WITHIN_SECONDS = 3600.0
+_NO_LOOP = (
+    "crash_loop",
+    "hang",
+    "no_crash",
+    "sigkill_unattributed",
+    "sys_exit",
+    "terminated_by_user_or_manager",
+    "unknown",
+)  # fmt: skip
+
+
+@rule("crash_loop", needs=("earlier_deaths",), last=True)
+def crash_loop(seen: Evidence) -> Finding | None:
+    if seen.kernel_alive or seen.cause is None or seen.cause in _NO_LOOP:
+        return None
+    own = [death for death in seen.earlier_deaths if same_notebook(seen, death)]
+    row = list(itertools.takewhile(lambda death: death.cause == seen.cause, own))
+    row = [death for death in row if seen.died - death.died < _WITHIN_SECONDS]
+    count = sum(death.count for death in row) + 1
+    if count < _FEWEST:
+        return None
+    span = human_seconds(max(1.0, seen.died - row[-1].died))
+    whose = seen.identity.get("notebook_path") or "this kernel"
+    return Finding(
+        Confidence.LIKELY,  # earlier reports lie in files of the user's
+        title=f"The same death for the {_ordinal(count)} time in {span}: restarting will not help, what leads to it must change.",
+        short_title=f"{_ordinal(count).capitalize()} death of this kind in {span}",
+        because=(
+            Fact(
+                Source.SERVER,
+                f"{count} deaths of {whose} in {span}, all {seen.cause}, and no other between them",
+            ),
+        ),
+        advice=(
+            Advice(
+                "Change what leads to it before the next run.",
+                "The first advice of this report is about that; the notebook as it stands will come to the same end.",
+            ),
+        ),
+        chips=(f"{_ordinal(count)} time",),
+        beside=True,
+    )
+
+
+def same_notebook(seen: Evidence, death: EarlierDeath) -> bool:
+    """True for a death of the same notebook; without one, of the same kernel."""
+    path, kernel_id = seen.identity.get("notebook_path"), seen.identity.get("kernel_id")
+    if path and death.notebook_path:
+        return bool(path == death.notebook_path)
+    return bool(kernel_id and kernel_id == death.kernel_id)
+
+
+def _ordinal(number: int) -> str:
+    tens = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if tens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

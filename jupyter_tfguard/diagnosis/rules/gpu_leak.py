@@ -1,0 +1,48 @@
+"""The memory that this kernel holds on a GPU grew steadily, over epochs, fits or runs of a cell.
+
+TensorFlow's pool takes what a program needs at its largest and keeps it, so under memory growth it levels off within the
+first epochs; where it takes the whole card at its start nothing of this can be seen.
+"""
+
+from __future__ import annotations
+
+from ...units import human_bytes
+from ..evidence import Evidence
+from ..finding import Confidence, Finding, Source
+from ..gpus import Gpu
+from ..growth import Growth, Per, matters, steady_growth
+from ..leak_advice import gpu_leak_advice
+from ..rule import rule
+
+
+@rule("gpu_leak", needs=("gpu",))
+def gpu_leak(seen: Evidence) -> Finding | None:
+    if seen.pasted is not None or seen.kernel_alive:
+        return None
+    for gpu in seen.gpus:
+        curve = gpu.series("own_bytes")
+        found = steady_growth(seen, curve, host=False, source=Source.SERVER) if curve else None
+        if found is not None and matters(seen, found, gpu.memory_total_bytes, _room(gpu)):
+            return _finding(gpu, found)
+    return None
+
+
+def _room(gpu: Gpu) -> float | None:
+    total = gpu.memory_total_bytes
+    used = gpu.series("memory_used_bytes") or gpu.series("own_bytes")
+    return None if total is None or not used else max(0.0, total - used[-1][1])
+
+
+def _finding(gpu: Gpu, found: Growth) -> Finding:
+    room, total = _room(gpu), gpu.memory_total_bytes
+    left = None if room is None else found.left(room)
+    outlook = f"; its {human_bytes(total)} would be full in {left}" if left else ""
+    return Finding(
+        Confidence.LIKELY if found.per in (Per.EPOCH, Per.FIT) else Confidence.POSSIBLE,
+        title=f"The memory that the kernel holds on {gpu.title} grew steadily over {found.over}: {found.rate}{outlook}.",
+        short_title=f"GPU memory grew, {human_bytes(found.trend.slope)} {found.per.value}",
+        because=(found.fact,),
+        advice=gpu_leak_advice(found),
+        chips=(f"+{human_bytes(found.trend.slope)} {found.per.value}",),
+        beside=True,
+    )

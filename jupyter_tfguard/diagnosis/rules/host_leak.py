@@ -1,0 +1,55 @@
+"""The kernel's memory grew steadily, over epochs, fits or runs of a cell: a leak, which explains how it came to the limit.
+
+The end itself is another rule's; this one stands beside it, unless nothing else is known of an end near the limit. Not
+meant: growth within one step, the warm-up of the first epoch, a cache that levels off, one jump (see :mod:`~..growth`).
+"""
+
+from __future__ import annotations
+
+from ...units import human_bytes
+from ..evidence import Evidence
+from ..finding import Confidence, Fact, Finding, Source
+from ..growth import Growth, Per, room_bytes
+from ..leak_advice import leak_advice
+from ..memory import limit_text, near_limit, peak_fact
+from ..rule import rule
+
+_FULL_FRACTION = 0.05
+
+
+@rule("host_leak", needs=("kernel.recording",))
+def host_leak(seen: Evidence) -> Finding | None:
+    found = seen.growth
+    if found is None or seen.pasted is not None or seen.kernel_alive:
+        return None
+    counted = found.per in (Per.EPOCH, Per.FIT)
+    peak = peak_fact(seen)
+    nothing_known = seen.exit_signal is None and seen.exit_code is None and seen.end_reason is None
+    return Finding(
+        Confidence.LIKELY if counted else Confidence.POSSIBLE,
+        title=f"The kernel's memory grew steadily over {found.over}: {found.rate}{_outlook(seen, found)}.",
+        short_title=f"Memory grew, {human_bytes(found.trend.slope)} {found.per.value}",
+        because=(found.fact, *((peak,) if peak else ())),
+        against=_against(found),
+        advice=leak_advice(seen, found),
+        chips=(f"+{human_bytes(found.trend.slope)} {found.per.value}",),
+        beside=not (nothing_known and near_limit(seen)),
+    )
+
+
+def _outlook(seen: Evidence, found: Growth) -> str:
+    limit = seen.limit()
+    if limit is None:
+        return ""
+    room = room_bytes(seen, limit)
+    if room < _FULL_FRACTION * limit[0] or near_limit(seen):
+        return f", and came to the limit of {limit_text(limit)}"
+    left = found.left(room)
+    return f"; the limit of {limit_text(limit)} would come in {left}" if left else ""
+
+
+def _against(found: Growth) -> tuple[Fact, ...]:
+    if found.per in (Per.EPOCH, Per.FIT):
+        return ()
+    text = "Data that the code gathers on purpose rises in the same way; there are no epochs or fits to compare"
+    return (Fact(Source.KERNEL, text),)

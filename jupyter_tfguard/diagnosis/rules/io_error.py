@@ -1,0 +1,68 @@
+"""Storage failed under the program: a disk, its link, a file system or a file server. A full disk is ``disk_full``.
+
+A bus error is the operating system's answer when a page of a mapped file cannot be read; so a failing disk shows as SIGBUS. An
+I/O error in the log that goes with no such end may belong to any disk and any program, and counts for nothing.
+"""
+
+from __future__ import annotations
+
+from ..ending import ending_chips, exit_fact, stack_facts
+from ..evidence import Evidence
+from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..os_log import STORAGE, OsFault
+from ..rule import rule
+from ..told import told
+
+
+@rule(
+    "io_error",
+    needs=("exit.status", "system_log"),
+    outranks=("bus_error_shm", "segfault_native", "sys_exit", "tf_check_failed"),
+)
+def io_error(seen: Evidence) -> Finding | None:
+    text = told(seen, "io_error")
+    fault = next((fault for fault in seen.os_faults if fault.about == STORAGE), None)
+    if text is not None:
+        facts = (*text.facts, *((_log_fact(fault),) if fault else ()))
+        return _finding(text.confidence, fault, facts, text.chips, text.message)
+    if (
+        fault is None
+        or seen.pasted is not None
+        or seen.kernel_alive
+        or seen.first_signal != "SIGBUS"
+    ):
+        return None
+    facts = (exit_fact(seen), _log_fact(fault), *stack_facts(seen))
+    return _finding(Confidence.LIKELY, fault, facts, ending_chips(seen), "")
+
+
+def _log_fact(fault: OsFault) -> Fact:
+    return Fact(Source.SYSTEM_LOG, f"{fault.line.strip()[:400]} ({fault.says})")
+
+
+def _finding(
+    confidence: Confidence,
+    fault: OsFault | None,
+    facts: tuple[Fact, ...],
+    chips: tuple[str, ...],
+    message: str,
+) -> Finding:
+    where = f" ({fault.device})" if fault is not None and fault.device else ""
+    return Finding(
+        confidence,
+        title=f"A disk, file system or file server{where} failed under the program.",
+        short_title="Storage failed",
+        because=facts,
+        advice=(
+            Advice(
+                "Save what matters from there first, then look at that disk or server.",
+                message[:300],
+                "sudo dmesg | tail -50; sudo smartctl -a /dev/DISK; df -h; mount | grep -w ro",
+            ),
+            Advice(
+                "Keep data and checkpoints of long runs on a local disk.",
+                "A network file system that stops answering holds up every program that reads or writes there.",
+            ),
+        ),
+        chips=chips,
+    )

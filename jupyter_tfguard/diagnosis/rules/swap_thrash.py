@@ -1,0 +1,120 @@
+"""The machine moved memory to disk and back instead of working: training crawled before the end.
+
+Told apart from: swap that is in use and at rest, a short spike of pressure, slow steps for another reason (a data loader), and
+pressure of which this kernel had no part. Source: Linux Documentation/accounting/psi.rst (`some`: the share of time in which
+at least one task waited for memory); systemd-oomd acts on 60 % over 30 s by default, see oomd.conf(5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...units import human_bytes, human_seconds
+from ..activity import epoch_ends
+from ..evidence import Evidence
+from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..memory import memory_source
+from ..rule import rule
+
+_PRESSURE_FRACTION = 0.3
+_PRESSURE_SECONDS = 20.0
+_RECENT_SECONDS = 90.0
+_OWN_SWAP_BYTES = 64 * 1024 * 1024
+_RISE_BYTES = 256 * 1024 * 1024
+_SLOWER = 2.0
+
+
+@rule("swap_thrash", needs=("memory.pressure", "kernel.recording"))
+def swap_thrash(seen: Evidence) -> Finding | None:
+    if seen.pasted is not None or seen.kernel_alive:
+        return None
+    pressure = [
+        (when, share)
+        for when, share in seen.series("host.pressure_some_fraction")
+        if seen.died - when < _RECENT_SECONDS
+    ]
+    pressed = _seconds_pressed(pressure)
+    swapped = _swap_text(seen)
+    if pressed is None or swapped is None:
+        return None
+    waited = _median(share for _, share in pressure[-_tail(pressure, pressed) :])
+    source = memory_source(seen)
+    slower = _slower(seen)
+    because = [
+        Fact(
+            source,
+            f"For {human_seconds(pressed)} before the end, programs waited for memory {100 * waited:.0f} % of the time",
+        ),
+        Fact(source, swapped),
+    ]
+    if slower is not None:
+        because.append(
+            Fact(
+                Source.KERNEL, f"The last epoch took {slower:.1f} times as long as those before it"
+            )
+        )
+    against: tuple[Fact, ...] = ()
+    if slower is None and epoch_ends(seen):
+        against = (Fact(Source.KERNEL, "The epochs that were finished had not become slower"),)
+    return Finding(
+        Confidence.LIKELY if slower is not None else Confidence.POSSIBLE,
+        title=f"The machine was swapping: programs waited for memory {100 * waited:.0f} % of the time in the last {human_seconds(pressed)}.",
+        short_title="Swapping instead of working",
+        because=tuple(because),
+        against=against,
+        advice=(
+            Advice(
+                "Make this run hold less, or close what else holds memory here.",
+                "What was swapped out is read back page by page, thousands of times slower than memory.",
+            ),
+            Advice(
+                "More swap would not help.",
+                "It puts the end off and makes each step slower; a limit on the kernel's memory ends such a run early instead.",
+            ),
+        ),
+        beside=True,
+    )
+
+
+def _seconds_pressed(pressure: list[tuple[float, float]]) -> float | None:
+    """For how long, until the last sample, the pressure was high without a break; None when too short."""
+    begin = None
+    for when, share in reversed(pressure):
+        if share < _PRESSURE_FRACTION:
+            break
+        begin = when
+    if begin is None or pressure[-1][0] - begin < _PRESSURE_SECONDS:
+        return None
+    return pressure[-1][0] - begin
+
+
+def _median(values: Iterable[float]) -> float:
+    # Not from `statistics`, which loads a dozen modules.
+    known = sorted(values)
+    return known[len(known) // 2]
+
+
+def _tail(pressure: list[tuple[float, float]], seconds: float) -> int:
+    return sum(pressure[-1][0] - when <= seconds for when, _ in pressure)
+
+
+def _swap_text(seen: Evidence) -> str | None:
+    """What of this kernel was swapped out, or how the machine's swap filled; None for neither."""
+    own = [size for _, size in seen.series("process.swap_bytes")]
+    used = [size for _, size in seen.series("host.swap_used_bytes")]
+    if not own or own[-1] < _OWN_SWAP_BYTES:
+        return None  # the pressure is another program's
+    text = f"{human_bytes(own[-1])} of the kernel were swapped out at the last sample"
+    if used and used[-1] - used[0] >= _RISE_BYTES:
+        text += f"; swap in use on the machine rose from {human_bytes(used[0])} to {human_bytes(used[-1])}"
+    return text
+
+
+def _slower(seen: Evidence) -> float | None:
+    """How many times as long the newest epoch takes as the ones before; None when not longer, or not known."""
+    ends = [end for end in epoch_ends(seen) if end.seconds]
+    if len(ends) < 3:
+        return None
+    usual = _median(end.seconds or 0.0 for end in ends[:-1])
+    newest = max(ends[-1].seconds or 0.0, seen.died - ends[-1].time)
+    return newest / usual if usual > 0 and newest >= _SLOWER * usual else None

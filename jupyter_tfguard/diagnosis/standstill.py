@@ -1,0 +1,123 @@
+"""A kernel that stood still until it ended: what the watcher saw, and what the kernel's own events add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..record.stacks import Frame, stacks_of
+from .typed import dict_of, lines_of, number_of, text_of
+
+# By name of collectors.standstill.Wait, which stands in the bundle.
+_WAITS = {
+    "lock": "waiting for a lock, without a time limit",
+    "lock, with a timeout": "waiting for a lock, again and again",
+    "disk": "waiting for a disk or a network file system",
+    "stopped": "stopped by a signal (SIGSTOP), not by its own code",
+    "other": "waiting for a file, a connection or a child process",
+}
+_LOCKED = ("lock", "lock, with a timeout")
+_STACK_LINES_LIMIT = 2000
+
+
+@dataclass(frozen=True)
+class StuckFork:
+    """A forked child that waited for a lock.
+
+    Attributes:
+        pid: Its process id.
+        after_import_seconds: How long after TensorFlow's import it was forked; negative = before. None = not known.
+    """
+
+    pid: int
+    after_import_seconds: float | None
+
+
+@dataclass(frozen=True)
+class Standstill:
+    """What is known of it.
+
+    Attributes:
+        seconds: From the last sign of work to the end.
+        noticed: Unix seconds when the watcher had seen enough to say so.
+        wait: What the main thread waited for, as the watcher names it.
+        in_fit: True when a fit, evaluate or predict was running.
+        frames: Of the main thread, innermost first; empty when not known.
+        forks: Forked children that waited for a lock.
+        lines: Stacks of all threads.
+        restarted: True when the kernel was asked to end for a restart, False for a shutdown; None = not known.
+    """
+
+    seconds: float
+    noticed: float
+    wait: str
+    in_fit: bool
+    frames: tuple[Frame, ...]
+    forks: tuple[StuckFork, ...]
+    lines: tuple[str, ...]
+    restarted: bool | None
+
+    @property
+    def wait_text(self) -> str | None:
+        """What the main thread was doing, as the end of a sentence; None when not known."""
+        return wait_text(self.wait)
+
+    @property
+    def forked_too_late(self) -> StuckFork | None:
+        """A child that was forked after TensorFlow had been imported, and then waited for a lock that nobody will give."""
+        late = (f for f in self.forks if (f.after_import_seconds or 0) > 0)
+        return next(late, None)
+
+
+def wait_text(wait: str) -> str | None:
+    """``waiting for a lock``: a name of :class:`~..collectors.standstill.Wait` for people; None when it says nothing."""
+    return _WAITS.get(wait)
+
+
+def standstill_of(bundle: dict[str, Any]) -> Standstill | None:
+    """From the bundle; None when its server saw none."""
+    seen = dict_of(dict_of(bundle.get("server")).get("hang"))
+    since = number_of(seen.get("since"))
+    died = number_of(dict_of(bundle.get("identity")).get("died"))
+    if since is None or died is None or died < since:
+        return None
+    events = dict_of(bundle.get("kernel")).get("events")
+    told = [dict_of(event) for event in events] if isinstance(events, list) else []
+    lines = lines_of(seen.get("stacks"))[:_STACK_LINES_LIMIT]
+    main = text_of(seen.get("main_thread"))
+    return Standstill(
+        seconds=died - since,
+        noticed=number_of(seen.get("noticed")) or died,
+        wait=text_of(seen.get("wait")) or "",
+        in_fit=bool(seen.get("in_fit")),
+        frames=tuple(stacks_of(lines).get(main or "", ())),
+        forks=_forks(seen.get("forks"), _imported(told)),
+        lines=tuple(lines),
+        restarted=_restarted(told),
+    )
+
+
+def _forks(found: object, imported: float | None) -> tuple[StuckFork, ...]:
+    forks = []
+    for fork in map(dict_of, found if isinstance(found, (list, tuple)) else ()):
+        pid, started = number_of(fork.get("pid")), number_of(fork.get("started"))
+        if pid is not None and text_of(fork.get("wait")) in _LOCKED:
+            known = imported is not None and started is not None
+            after = (started or 0) - (imported or 0) if known else None
+            forks.append(StuckFork(int(pid), after))
+    return tuple(forks)
+
+
+def _imported(events: list[dict[str, Any]]) -> float | None:
+    times = (
+        number_of(event.get("t"))
+        for event in events
+        if event.get("kind") == "import" and event.get("module") == "tensorflow"
+    )
+    return next((time for time in times if time is not None), None)
+
+
+def _restarted(events: list[dict[str, Any]]) -> bool | None:
+    asked = [event for event in events if event.get("kind") == "exit_requested"]
+    restart = asked[-1].get("restart") if asked else None
+    return restart if isinstance(restart, bool) else None

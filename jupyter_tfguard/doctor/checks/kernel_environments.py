@@ -1,0 +1,89 @@
+"""Which kernels of other environments lack the guard; their packages are read on disk, nothing of them is imported."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ...errors import KernelSpecUnusable
+from ...kernelspecs.argument import CONFIG_FILE, config_file_of, is_outdated
+from ...kernelspecs.found import FoundSpec, kernel_specs
+from ...kernelspecs.interpreter import Interpreter, ask
+from ..check import CheckResult, Status
+from ..environment import Environment
+
+NAME = "kernels of other environments"
+_ASK_SECONDS = 3.0
+_AT_ONCE = 8
+
+
+def check(machine: Environment) -> list[CheckResult] | None:
+    """All kernels that Jupyter finds here and that run in another environment than this one."""
+    specs = [spec for spec in kernel_specs() if _is_of_interest(spec, machine)]
+    if not specs:
+        return None
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = list(pool.map(lambda spec: _ask(spec, machine), specs))
+    results, fine, old, plain = [], [], [], []
+    for spec, answer in zip(specs, answers, strict=True):
+        if isinstance(answer, Interpreter) and answer.prefix == machine.prefix:
+            continue
+        trouble = _trouble(spec, answer)
+        if trouble is not None:
+            results.append(trouble)
+        elif isinstance(answer, Interpreter) and _is_guarded(spec, answer):
+            fine.append(spec.name)
+        elif isinstance(answer, Interpreter) and answer.is_too_old:
+            old.append(spec.name)
+        else:
+            plain.append(spec.name)
+    told = []
+    for title, names in (
+        ("with the guard", fine),
+        ("with a Python too old for it", old),
+        ("with neither it nor TensorFlow", plain),
+    ):
+        if names:
+            told.append(f"{title}: {', '.join(names)}")
+    if told:
+        results.append(CheckResult(NAME, Status.OK, "; ".join(told)))
+    return results or None
+
+
+def _is_of_interest(spec: FoundSpec, machine: Environment) -> bool:
+    command = spec.python_command
+    # What another program starts (conda run, docker, ssh) is not run by the doctor; `enable` asks it.
+    return command is not None and command[0] != machine.python and not spec.is_wrapped
+
+
+def _ask(spec: FoundSpec, machine: Environment) -> Interpreter | str:
+    try:
+        return ask(spec, CONFIG_FILE, seconds=_ASK_SECONDS, environ=machine.environ)
+    except KernelSpecUnusable as bad:
+        return str(bad)
+
+
+def _is_guarded(spec: FoundSpec, python: Interpreter) -> bool:
+    return python.has_guard or config_file_of(spec.content) is not None
+
+
+def _trouble(spec: FoundSpec, answer: Interpreter | str) -> CheckResult | None:
+    enable = f"jupyter tfguard enable --kernel {spec.name}"
+    if isinstance(answer, str):
+        gone = not Path((spec.python_command or [""])[0]).exists()
+        fix = f"jupyter kernelspec remove {spec.name}" if gone else None
+        return CheckResult(NAME, Status.WARNING if gone else Status.UNKNOWN, answer, fix)
+    given = config_file_of(spec.content)
+    if given is not None:
+        if not given.is_file():
+            text = f"{spec.name} was given a guard that is gone ({given}): it starts without one"
+            return CheckResult(NAME, Status.WARNING, text, enable)
+        if is_outdated(spec.content):
+            text = f"{spec.file} stands in for a file that has changed since"
+            return CheckResult(NAME, Status.WARNING, text, enable)
+        return None
+    version = answer.versions()["tensorflow"]
+    if answer.has_guard or version is None or answer.is_too_old:
+        return None
+    text = f"{spec.name} (TensorFlow {version}) has no guard: of its deaths only what the server sees is told"
+    return CheckResult(NAME, Status.WARNING, text, enable)

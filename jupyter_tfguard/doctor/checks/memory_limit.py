@@ -1,0 +1,54 @@
+"""How much memory a kernel may use: the limit of the control group against the machine's memory."""
+
+from __future__ import annotations
+
+from ...collectors.cgroup import GroupValues
+from ...collectors.memory_group import group_path, groups_at, machine_bytes
+from ...collectors.procfs import read_text
+from ...errors import SourceUnavailable
+from ...limits import CONTAINER_LIMIT, binding_limit
+from ...units import GIB, human_bytes, is_known
+from ..check import CheckResult, Status
+from ..environment import Environment
+
+NAME = "memory limit"
+# TensorFlow 2.21 holds 0.6 GiB after its import, measured without a GPU.
+_LITTLE_BYTES = 2 * GIB
+_NEAR_FRACTION = 0.9
+
+
+def check(machine: Environment) -> CheckResult | None:
+    """The limit that binds, and how near its use is."""
+    if machine.system != "linux":
+        return None
+    root = str(machine.root).rstrip("/")
+    machine_has = machine_bytes(root)
+    try:
+        place = group_path(read_text(f"{root}/proc/self/cgroup"))
+        groups = GroupValues(groups_at(*place, root=root), machine_has)
+        groups.refresh()
+        values = groups.used()
+    except SourceUnavailable as absent:
+        text = f"whether a control group limits the memory cannot be seen: {absent}"
+        return CheckResult(NAME, Status.UNKNOWN, text)
+    known = machine_has if is_known(machine_has) else None
+    limit = binding_limit(values.get("cgroup.limit_bytes"), known)
+    if limit is None:
+        return CheckResult(NAME, Status.UNKNOWN, "neither a limit nor the machine's memory is told")
+    size, name = limit
+    if name != CONTAINER_LIMIT:
+        return CheckResult(NAME, Status.OK, f"none but the machine's memory, {human_bytes(size)}")
+    used = values["cgroup.used_bytes"] - values.get("cgroup.reclaimable_bytes", 0)
+    text = f"{human_bytes(used)} of {human_bytes(size)} allowed are in use"
+    if known is not None:
+        text += f"; the machine's {human_bytes(known)}, which `free` shows, do not count"
+    if used > _NEAR_FRACTION * size:
+        return CheckResult(NAME, Status.WARNING, text, _fix(machine))
+    if size < _LITTLE_BYTES and machine.tensorflow is not None:
+        text += ". TensorFlow alone takes 0.6 GiB"
+        return CheckResult(NAME, Status.WARNING, text, _fix(machine))
+    return CheckResult(NAME, Status.OK, text)
+
+
+def _fix(machine: Environment) -> str | None:
+    return "docker run --memory=8g ..." if machine.in_container else None

@@ -1,0 +1,84 @@
+"""Limits that end a kernel in ways that nobody takes for a limit: threads, file size, address space."""
+
+from __future__ import annotations
+
+from ...collectors.task_limits import soft_limits, tasks_of_group
+from ...errors import SourceUnavailable
+from ...record.spool import LEAST_FILE_SIZE_LIMIT_BYTES
+from ...units import GIB, human_bytes
+from ..check import CheckResult, Status
+from ..environment import Environment
+
+NAME = "limits of processes"
+# TensorFlow and the math libraries beside it start several threads per core: 9 on 2 cores after a first fit, measured.
+_FEW_TASKS_COUNT = 1024
+_CROWDED_FRACTION = 0.8
+
+
+def check(machine: Environment) -> list[CheckResult] | None:
+    """Those of this process, which a kernel started from here inherits."""
+    if machine.system != "linux":
+        return None
+    root = str(machine.root).rstrip("/")
+    try:
+        limits = soft_limits(root)
+    except SourceUnavailable as absent:
+        return [CheckResult(NAME, Status.UNKNOWN, str(absent))]
+    found = [_tasks(root, limits), _file_size(limits), _address_space(limits)]
+    results = [result for result in found if result is not None]
+    return results or [CheckResult(NAME, Status.OK, _core(machine, limits))]
+
+
+def _tasks(root: str, limits: dict[str, int | None]) -> CheckResult | None:
+    group = tasks_of_group(root)
+    if group is not None and group.used_count is not None:
+        used, limit = group.used_count, group.limit_count
+        if used > _CROWDED_FRACTION * limit:
+            text = f"{used} of the {limit} threads that this container may have exist: the next kernel may find none left."
+            return CheckResult(NAME, Status.WARNING, text, "docker run --pids-limit=-1 ...")
+    of_group = None if group is None else group.limit_count
+    if of_group is not None and of_group < _FEW_TASKS_COUNT:
+        text = f"The container may have {of_group} threads; TensorFlow starts several per core."
+        return CheckResult(NAME, Status.WARNING, text, "docker run --pids-limit=-1 ...")
+    of_user = limits.get("processes")
+    if of_user is not None and of_user < _FEW_TASKS_COUNT:
+        text = f"`ulimit -u` allows {of_user} threads for all processes of this user; TensorFlow starts several per core."
+        return CheckResult(NAME, Status.WARNING, text, "ulimit -u unlimited")
+    return None
+
+
+def _file_size(limits: dict[str, int | None]) -> CheckResult | None:
+    limit = limits.get("file size")
+    if limit is None or limit >= GIB:
+        return None
+    if limit < LEAST_FILE_SIZE_LIMIT_BYTES:
+        text = (
+            f"`ulimit -f` allows files of {human_bytes(limit)}: a kernel that writes a longer one is ended by SIGXFSZ, "
+            "and the guard keeps no native text."
+        )
+        return CheckResult(NAME, Status.PROBLEM, text, "ulimit -f unlimited")
+    text = f"`ulimit -f` allows files of {human_bytes(limit)}: a kernel that saves a larger model is ended by SIGXFSZ."
+    return CheckResult(NAME, Status.WARNING, text, "ulimit -f unlimited")
+
+
+def _address_space(limits: dict[str, int | None]) -> CheckResult | None:
+    limit = limits.get("address space")
+    if limit is None:
+        return None
+    text = (
+        f"`ulimit -v` allows {human_bytes(limit)} of address space. TensorFlow and CUDA reserve far more than they use, "
+        "and fail with messages about memory although there is plenty."
+    )
+    return CheckResult(NAME, Status.WARNING, text, "ulimit -v unlimited")
+
+
+def _core(machine: Environment, limits: dict[str, int | None]) -> str:
+    text = "none that a kernel would hit"
+    if limits.get("core file size", 0) is None:
+        try:
+            pattern = machine.path("/proc/sys/kernel/core_pattern").read_text().strip()
+        except OSError:
+            return text
+        if pattern and not pattern.startswith("|"):
+            text += f"; a crash leaves a core file ({pattern}) as large as the kernel's memory"
+    return text

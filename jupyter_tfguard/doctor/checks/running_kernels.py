@@ -1,0 +1,91 @@
+"""Has every kernel that runs now the guard, and if not, why not."""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+from ...config import load_settings
+from ...errors import KernelSpecUnusable, SettingsUnreadable
+from ...kernelspecs.argument import config_file_of
+from ...kernelspecs.found import kernel_spec
+from ...kernelspecs.interpreter import STARTUP_FILE
+from ...places import DISABLE_VARIABLE
+from ..check import CheckResult, Status
+from ..environment import Environment
+from ..running import RunningKernel, running_kernels
+from ..startup_files import files_before, syntax_error
+
+NAME = "running kernels"
+_STARTING_SECONDS = 15.0
+_CLOCK_SECONDS = 0.1  # start times are counted in ticks, file times by another clock
+_TOLD_COUNT = 5
+
+
+def check(machine: Environment) -> list[CheckResult] | None:
+    """Compares the process table with the recordings; nothing is asked of the kernels."""
+    if machine.system != "linux" or not _wanted():
+        return None
+    grown = [k for k in running_kernels(machine) if time.time() - k.started > _STARTING_SECONDS]
+    bare = [kernel for kernel in grown if not kernel.is_recorded]
+    if not grown:
+        return None
+    if not bare:
+        count = "1, with the guard" if len(grown) == 1 else f"{len(grown)}, each with the guard"
+        return [CheckResult(NAME, Status.OK, count)]
+    results = [_result(machine, kernel) for kernel in bare[:_TOLD_COUNT]]
+    if len(bare) > _TOLD_COUNT:
+        text = f"{len(bare) - _TOLD_COUNT} more have no guard"
+        results.append(CheckResult(NAME, Status.WARNING, text))
+    return results
+
+
+def _wanted() -> bool:
+    try:
+        return load_settings().active
+    except SettingsUnreadable:
+        return True
+
+
+def _result(machine: Environment, kernel: RunningKernel) -> CheckResult:
+    why, fix = _why(machine, kernel)
+    return CheckResult(NAME, Status.WARNING, f"{kernel.title} has no guard: {why}", fix)
+
+
+def _why(machine: Environment, kernel: RunningKernel) -> tuple[str, str | None]:
+    """Why a kernel has no recording, as far as files tell, and what to do."""
+    if kernel.environ.get(DISABLE_VARIABLE):
+        return f"{DISABLE_VARIABLE} is set in its environment", f"unset {DISABLE_VARIABLE}"
+    name = kernel.kernel_name
+    enable = f"jupyter tfguard enable --kernel {name}" if name else None
+    given = kernel.config_file
+    if given is not None and not given.is_file():
+        return f"it was given one that is gone ({given})", enable
+    prefix = kernel.prefix
+    if given is not None or prefix is None:
+        return "`%load_ext tfguard` in it loads it, or says why not", None
+    guard = prefix / STARTUP_FILE
+    try:
+        installed = guard.stat().st_ctime
+    except OSError:
+        if name is not None and _has_been_given(name):
+            return "it is older than `jupyter tfguard enable`. Shut it down and start it anew", None
+        return f"its environment {prefix} has none", enable
+    if installed > kernel.started + _CLOCK_SECONDS:
+        return "it runs longer than the guard is installed. Restart it", None
+    earlier = files_before(machine, guard, kernel.environ)
+    for file in earlier:
+        if syntax_error(file) is not None:
+            name = shlex.quote(str(file))
+            return f"{file} runs before it and fails", f"mv {name} {name}.off"
+    if earlier:
+        files = ", ".join(map(str, earlier))
+        return f"perhaps a file that runs before it raised: {files}", None
+    return "`%load_ext tfguard` in it loads it, or says why not", None
+
+
+def _has_been_given(name: str) -> bool:
+    try:
+        return config_file_of(kernel_spec(name).content) is not None
+    except KernelSpecUnusable:
+        return False

@@ -1,0 +1,134 @@
+"""A process that records as a kernel does and is killed: what can be read back of it on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..collectors.host import HostCollector
+from ..collectors.process import ProcessCollector
+from ..errors import FolderUnusable, RecordUnreadable, SourceUnavailable, TfGuardError
+from ..metrics import Metric, Sample
+from ..record.contents import RecordingContents, read_recording
+from ..record.folders import remove_folder
+from ..record.identity import ProcessIdentity
+from ..record.recording import Recording
+from ..record.spool import StderrSpool
+from ..shield import fall_silent
+
+LAST_WORDS = "the last words of a process that jupyter tfguard doctor killed"
+_READY = b"ready\n"
+_SAMPLES = 3
+_LIMIT_SECONDS = 4.0
+# The package may not be importable by its name: `jupyter tfguard enable` installs nothing. At the end of the path, so that
+# nothing else is taken from there that the environment has itself.
+_CHILD = """
+import sys
+sys.path.append(sys.argv[1])
+from pathlib import Path
+from jupyter_tfguard.doctor.probe import record_until_killed
+record_until_killed(Path(sys.argv[2]))
+"""
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What became of the probe.
+
+    Attributes:
+        missing: What a report would lack, in words; empty when all was there.
+        seconds: How long it took.
+    """
+
+    missing: tuple[str, ...]
+    seconds: float
+
+
+def probe(root: Path, python: str) -> Probed:
+    """Start a process that records below `root`, kill it, read its record, and remove it.
+
+    Raises:
+        TfGuardError: The process did not come so far as to record.
+    """
+    begun = time.monotonic()
+    package = Path(__file__).parents[2]
+    child = subprocess.Popen(
+        [python, "-c", _CHILD, str(package), str(root)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        _wait_for(child)
+        child.kill()
+        child.wait()
+        (folder,) = list(root.iterdir())
+        missing = _missing(read_recording(folder))
+    except (RecordUnreadable, ValueError) as bad:
+        missing = (f"the record ({bad})",)
+    finally:
+        child.kill()
+        child.communicate()
+        remove_folder(root)
+    return Probed(missing, time.monotonic() - begun)
+
+
+def _wait_for(child: subprocess.Popen[bytes]) -> None:
+    late = threading.Event()
+
+    def give_up() -> None:
+        late.set()
+        child.kill()
+
+    timer = threading.Timer(_LIMIT_SECONDS, give_up)
+    timer.start()
+    try:
+        ready = child.stdout is not None and child.stdout.readline() == _READY
+    finally:
+        timer.cancel()
+    if late.is_set():
+        raise TfGuardError(f"A process that records was not ready after {_LIMIT_SECONDS:.0f} s.")
+    if not ready:
+        last = child.communicate()[1].decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise TfGuardError(f"A process that records ended at once: {' '.join(last) or 'silently'}")
+
+
+def _missing(found: RecordingContents) -> tuple[str, ...]:
+    wanted = {
+        "its header": bool(found.header.get("pid")),
+        "events": any(event["kind"] == "probe" for event in found.events),
+        "samples": len(found.samples) >= _SAMPLES,
+        "native text": sys.platform == "win32" or LAST_WORDS in found.stderr_tail,
+        "the sign that nobody ended it": found.end is None,
+    }
+    return (*(name for name, there in wanted.items() if not there), *found.problems)
+
+
+def record_until_killed(root: Path) -> None:
+    """Runs in the process that is killed: writes one of everything, says so, and waits for its end.
+
+    What cannot be written is left out, as in a kernel, and found missing.
+    """
+    fall_silent()
+    identity = ProcessIdentity.of(os.getpid())
+    if identity is None:
+        raise SourceUnavailable("The start time of this process cannot be read.")
+    collectors = (ProcessCollector(os.getpid()), HostCollector())
+    metrics: Sequence[Metric] = [metric for c in collectors for metric in c.metrics]
+    recording = Recording(root, identity, {"kernel_id": "doctor"}, metrics)
+    with contextlib.suppress(SourceUnavailable, FolderUnusable, OSError):
+        StderrSpool(recording.folder, on_problem=lambda text: None).start()
+    recording.event("probe")
+    for number in range(1, _SAMPLES + 1):
+        values = {name: value for c in collectors for name, value in c.collect().items()}
+        recording.sample(Sample(number, time.monotonic(), time.time(), values))
+    os.write(2, f"{LAST_WORDS}\n".encode())
+    os.write(1, _READY)
+    time.sleep(10 * _LIMIT_SECONDS)

@@ -1,0 +1,48 @@
+"""The results of the checks as people read them: what is wrong first, and how many stand how at the end."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from .check import CheckResult, Status
+
+_MARKS = {Status.PROBLEM: "✕", Status.WARNING: "▲", Status.UNKNOWN: "?", Status.OK: "✓"}
+_WIDTH = 98
+
+
+def text(results: Sequence[CheckResult]) -> str:
+    """One paragraph for each result, with its cure."""
+    order = list(_MARKS)
+    ranked = sorted(results, key=lambda result: order.index(result.status))
+    wrong = [line for r in ranked if r.status is not Status.OK for line in _lines(r)]
+    fine = [line for r in ranked if r.status is Status.OK for line in _lines(r)]
+    parts = ("\n".join(wrong), "\n".join(fine), _summary(results))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _lines(result: CheckResult) -> list[str]:
+    unknown = f"{result.status.value}: " if result.status is Status.UNKNOWN else ""
+    lines = _wrapped(f"{_MARKS[result.status]} {result.name}: {unknown}{result.text}")
+    return lines if result.fix is None else [*lines, f"    fix: {result.fix}"]
+
+
+def _wrapped(line: str) -> list[str]:
+    # A path that is cut in two can be neither read nor copied.
+    return textwrap.wrap(
+        line, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _summary(results: Sequence[CheckResult]) -> str:
+    found = [result.status for result in results]
+    parts = []
+    for status, one, several in (
+        (Status.PROBLEM, "problem", "problems"),
+        (Status.WARNING, "warning", "warnings"),
+        (Status.UNKNOWN, "could not be checked", "could not be checked"),
+        (Status.OK, "ok", "ok"),
+    ):
+        if count := found.count(status):
+            parts.append(f"{count} {one if count == 1 else several}")
+    return ", ".join(parts)

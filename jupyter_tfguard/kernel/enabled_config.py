@@ -1,0 +1,39 @@
+# Read by IPython, as one more configuration file, in kernels that `jupyter tfguard enable` gave the guard. These run in an
+# environment without tfguard: here it is made importable, it alone and under its two names, without touching sys.path.
+# Nothing gets out of here: the kernel is more than its guard. Any Python 3 can read this file.
+import importlib.util
+import os
+import sys
+
+
+def _load(name: str, file: str, folders: "list[str] | None" = None) -> None:
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=folders)
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+def _make_importable() -> None:
+    own = importlib.util.find_spec("jupyter_tfguard")
+    if own is not None and own.origin is not None:
+        return  # installed there meanwhile; without an origin it is a folder that an uninstall left
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    _load("jupyter_tfguard", os.path.join(package, "__init__.py"), [package])
+    beside = os.path.join(os.path.dirname(package), "tfguard.py")
+    alias = os.path.join(package, "alias", "tfguard.py")
+    _load("tfguard", beside if os.path.isfile(beside) else alias)
+
+
+try:
+    if sys.version_info >= (3, 10):  # noqa: UP036
+        _make_importable()
+        c = get_config()  # type: ignore[name-defined]  # noqa: F821
+        c.InteractiveShellApp.extensions.append("jupyter_tfguard.kernel.autoload")
+except Exception:
+    pass

@@ -1,0 +1,87 @@
+"""Python stacks of all threads as faulthandler writes them, read back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LIMIT_BYTES = 256 * 1024
+# Keys of the recording's header: how a watcher gets at the stacks, see kernel/stacks.py.
+HEADER_KEY = "stacks"
+_FRAME_LIMIT = 100
+# Below the code of a user's thread there is none of these.
+_MACHINERY = ("/ipykernel/", "/jupyter_tfguard/", "/IPython/core/history.py")
+
+# Thread 0x00007f3a [name] (most recent call first):      Current thread 0x...      Stack (most recent call first):
+_THREAD = re.compile(
+    r"^(?:Thread|Current thread|Main thread) (0x[0-9a-f]{1,16})\b.{0,80}\(most recent call first\)"
+)
+#   File "/usr/lib/python3.11/threading.py", line 320 in wait
+_FRAME = re.compile(
+    r'^\s+File "(?P<file>[^"]{1,400})", line (?P<line>\d{1,7}) in (?P<name>.{1,200})$'
+)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One function call of a stack."""
+
+    file: str
+    line: int
+    name: str
+
+
+def stacks_of(lines: list[str]) -> dict[str, list[Frame]]:
+    """Frames per thread, innermost first. The key is the thread as faulthandler names it, ``0x00007f3a``."""
+    found: dict[str, list[Frame]] = {}
+    frames: list[Frame] = []
+    for line in lines:
+        head = _THREAD.match(line)
+        if head:
+            frames = found.setdefault(head[1], [])
+        elif (frame := _FRAME.match(line)) and len(frames) < _FRAME_LIMIT:
+            frames.append(Frame(frame["file"], int(frame["line"]), frame["name"]))
+    return found
+
+
+def user_first(lines: list[str], main_thread: str | None) -> list[str]:
+    """The same text with the main thread at the top, then the threads of the user's code, then the kernel's machinery.
+
+    Args:
+        lines: Of the stacks.
+        main_thread: How they name the main thread; None = not known.
+    """
+    parts: list[list[str]] = []
+    for line in lines:
+        if _THREAD.match(line) or not parts:
+            parts.append([])
+        if line:
+            parts[-1].append(line)
+    parts = [part for part in parts if part]
+    by_rank = sorted(parts, key=lambda part: _rank(part, main_thread))
+    found: list[str] = []
+    for part in by_rank:
+        head = (
+            part[0].replace("Thread", "Main thread", 1)
+            if _rank(part, main_thread) == 0
+            else part[0]
+        )
+        found += [*([""] if found else []), head, *part[1:]]
+    return found
+
+
+def _rank(part: list[str], main_thread: str | None) -> int:
+    head = _THREAD.match(part[0])
+    if head is not None and head[1] == main_thread:
+        return 0
+    frames = stacks_of(part).values()
+    files = [frame.file.replace("\\", "/") for stack in frames for frame in stack]
+    return 2 if any(name in file for file in files for name in _MACHINERY) else 1
+
+
+def thread_name(ident: int) -> str:
+    """How faulthandler names the thread with this :attr:`threading.Thread.ident`.
+
+    Source: CPython, ``write_thread_id`` in Python/traceback.c: as many digits as an unsigned long has.
+    """
+    return f"0x{ident:016x}"

@@ -1,0 +1,173 @@
+"""Whether one kernel stands still in the middle of a cell, or only waits for something that will come.
+
+It moves when the training takes a step, processor time is used, bytes are read or written, or a GPU works. It waits for
+something that will come in a sleep of its own, in a debugger, for another program; and, outside of a fit, in any wait
+that wakes up by itself. That it waits for its user (``input()``) only its stacks tell.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+from ..collectors.standstill import (
+    Doing,
+    Wait,
+    cpu_seconds,
+    doing,
+    is_fork,
+    main_wait,
+    runs_program,
+    started,
+)
+from ..errors import SourceUnavailable
+from ..record.facts import Fork
+from ..record.stacks import Frame
+from .stacks import service_threads
+from .witness import Witness
+
+# Of a core. A kernel without a guard does not tell which threads are the machinery's.
+_STILL_CPU_FRACTION, _STILL_CPU_FRACTION_UNKNOWN = 0.01, 0.05
+_STILL_CPU_SECONDS = (
+    0.05  # it is counted in ticks of 0.01 s, each charged to whoever runs at its end
+)
+_BUSY_CPU_FRACTION = 0.2
+_STILL_BYTES = 4096
+_STILL_MAJOR_FAULTS = 16
+_STILL_SWITCHES_HERTZ, _STILL_SWITCHES = 3.0, 10
+# Outside of a fit only these are believed without stacks.
+_HARD_WAITS = (Wait.LOCK, Wait.STOPPED, Wait.DISK)
+
+
+@dataclass(frozen=True)
+class Stillness:
+    """What a kernel that stands still waits for."""
+
+    wait: Wait
+    in_fit: bool
+    forks: tuple[Fork, ...]
+
+
+class Standstill:
+    """Follows one kernel.
+
+    Args:
+        witness: Of the kernel.
+
+    Attributes:
+        since: Unix seconds when it was last seen doing anything.
+    """
+
+    def __init__(self, witness: Witness) -> None:
+        self._witness = witness
+        self._pid = witness.identity.pid
+        self._position: object = None
+        self._cpu: tuple[float, float] | None = None
+        self._doing: tuple[float, tuple[int, ...], Doing] | None = None
+        self._moved_at = time.monotonic()
+        self.since = time.time()
+
+    def moved(self) -> None:
+        """It was seen doing something."""
+        self._moved_at, self.since = time.monotonic(), time.time()
+
+    @property
+    def still_seconds(self) -> float:
+        """For how long nothing was seen."""
+        return time.monotonic() - self._moved_at
+
+    def look(self, *, gpu_works: bool) -> Stillness | None:
+        """Look once; what it waits for, or None when it moves, may move, or has ended."""
+        found = None
+        try:
+            if self._witness.kernel.runs_cell() and not gpu_works and not self._progressed():
+                found = self._stillness()
+        except SourceUnavailable:
+            found = None
+        if found is None:
+            self.moved()
+        return found
+
+    def _progressed(self) -> bool:
+        live, now = self._witness.live, time.monotonic()
+        position = (live.training, live.marks[-1:])
+        cpu, before = cpu_seconds(self._pid), self._cpu
+        self._cpu = (now, cpu)
+        if position != self._position or before is None:
+            self._position = position
+            return True
+        return cpu - before[1] > _BUSY_CPU_FRACTION * (now - before[0])
+
+    def _stillness(self) -> Stillness | None:
+        now, children = time.monotonic(), self._witness.children
+        quiet = service_threads(self._witness.live.header)
+        done, before = doing(self._pid, children, quiet), self._doing
+        self._doing = (now, children, done)
+        training = self._witness.live.training
+        in_fit = bool(training and training["active"])
+        if before is None or before[1] != children:
+            return None
+        if _worked(before[2], done, now - before[0], in_fit=in_fit, guarded=bool(quiet)):
+            return None
+        wait = main_wait(self._pid)
+        if _ends_by_itself(wait, in_fit=in_fit, guarded=bool(quiet)):
+            return None
+        waits = {child: main_wait(child) for child in children}
+        if Wait.SLEEP in waits.values():
+            return None
+        forks = [child for child in children if is_fork(child, self._pid)]
+        if wait is Wait.OTHER and not in_fit and any(map(runs_program, {*children} - {*forks})):
+            return None  # another program works for it, perhaps on another machine
+        boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        return Stillness(
+            wait, in_fit, tuple(Fork(c, boot + started(c), waits[c].value) for c in forks)
+        )
+
+
+def _worked(before: Doing, now: Doing, seconds: float, *, in_fit: bool, guarded: bool) -> bool:
+    fraction = _STILL_CPU_FRACTION if guarded else _STILL_CPU_FRACTION_UNKNOWN
+    if now.cpu_seconds - before.cpu_seconds > max(fraction * seconds, _STILL_CPU_SECONDS):
+        return True
+    known = now.moved_bytes is not None and before.moved_bytes is not None
+    if known and (now.moved_bytes or 0) - (before.moved_bytes or 0) > _STILL_BYTES:
+        return True
+    if now.major_fault_count - before.major_fault_count > _STILL_MAJOR_FAULTS:
+        return True
+    if not in_fit and now.main_switch_count != before.main_switch_count:
+        return True
+    # Bytes from the network are counted nowhere, but whoever takes them waits again and again.
+    waits = sum(
+        count - before.switch_counts[thread]
+        for thread, count in now.switch_counts.items()
+        if thread in before.switch_counts
+    )
+    return waits > max(_STILL_SWITCHES_HERTZ * seconds, _STILL_SWITCHES)
+
+
+def _ends_by_itself(wait: Wait, *, in_fit: bool, guarded: bool) -> bool:
+    if wait in (Wait.SLEEP, Wait.TRACED):
+        return True
+    if in_fit:
+        return False
+    return wait not in _HARD_WAITS and (wait is not Wait.OTHER or not guarded)
+
+
+def waits_for_user(frames: list[Frame]) -> bool:
+    """True when a main thread with this stack, innermost first, waits for its user: ``input()``, a debugger, an await.
+
+    ``input()`` and ``getpass()`` end in ipykernel's ``_input_request``; a cell that awaits leaves the thread to the event
+    loop; debugpy's own code holds a thread at a breakpoint.
+    """
+    for depth, frame in enumerate(frames[:12]):
+        folder, name = os.path.split(frame.file)
+        if name == "kernelbase.py" and frame.name == "_input_request":
+            return True
+        if depth < 2 and name in ("selectors.py", "base_events.py") and frame.name in _LOOP_NAMES:
+            return True
+        if "pydevd" in name or "debugpy" in folder:
+            return True
+    return False
+
+
+_LOOP_NAMES = ("select", "_run_once")

@@ -1,0 +1,46 @@
+import * as React from 'react';
+
+import { Notice } from '../parts/Notice';
+import { humanSpan } from '../when';
+import type { Hang } from '../wire';
+import type { Trans } from '../words';
+
+/** A kernel that stands still: for how long, what it waits for, and a look at its threads. */
+export function HangNotice(props: HangNotice.IProps): React.JSX.Element {
+  const { hang, now, onShowStacks, trans } = props;
+  const span = humanSpan(Math.max(0, now - hang.since), trans);
+  return (
+    <section className="jp-TfGuard-Section jp-TfGuard-Hang" aria-label={trans.__('Standstill')}>
+      <Notice
+        kind="warning"
+        text={
+          hang.in_fit
+            ? trans.__('No progress for %1: no step, and no work on processor, disk or GPU.', span)
+            : trans.__('No progress for %1: no work on processor, disk or GPU.', span)
+        }
+        fix={hang.text === null ? null : trans.__('Its main thread is %1.', hang.text)}
+      >
+        {hang.has_stacks && (
+          <button className="jp-TfGuard-link" type="button" onClick={onShowStacks}>
+            {trans.__('Show what its threads are doing')}
+          </button>
+        )}
+        <div className="jp-TfGuard-quiet">
+          {trans.__(
+            'It may wait for something elsewhere. If you restart it, a report keeps what is known.'
+          )}
+        </div>
+      </Notice>
+    </section>
+  );
+}
+
+export namespace HangNotice {
+  export interface IProps {
+    readonly hang: Hang;
+    /** Unix seconds. */
+    readonly now: number;
+    readonly onShowStacks: () => void;
+    readonly trans: Trans;
+  }
+}

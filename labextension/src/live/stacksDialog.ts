@@ -1,0 +1,42 @@
+import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
+import { Widget } from '@lumino/widgets';
+
+import type { GuardApi } from '../api';
+import type { CodeBlock } from '../parts/CodeBlock';
+import type { Trans } from '../words';
+
+/** Ask a running kernel what its threads are doing, and show it. The kernel runs on. */
+export async function showStacks(
+  kernelId: string,
+  api: Pick<GuardApi, 'stacks'>,
+  copy: CodeBlock.ICopy,
+  trans: Trans
+): Promise<void> {
+  let text: string;
+  try {
+    text = (await api.stacks(kernelId)).join('\n');
+  } catch (error) {
+    await showErrorMessage(
+      trans.__('The stacks could not be had'),
+      error instanceof Error ? error.message : String(error)
+    );
+    return;
+  }
+  const body = new Widget();
+  body.addClass('jp-TfGuard-Stacks');
+  const lines = document.createElement('pre');
+  lines.tabIndex = 0;
+  lines.textContent = text;
+  body.node.append(lines);
+  const { button } = await showDialog({
+    title: trans.__('What every thread is doing, innermost call first'),
+    body,
+    buttons: [
+      Dialog.cancelButton({ label: trans.__('Close') }),
+      Dialog.okButton({ label: copy.label })
+    ]
+  });
+  if (button.accept) {
+    await copy.write(text);
+  }
+}

@@ -1,0 +1,76 @@
+"""A kernel that stands still: the panel says so, shows its threads, and a restart leaves a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.browser.conftest import command, picture, theme
+
+if TYPE_CHECKING:
+    from tests.browser.conftest import Lab
+
+STUCK = """\
+import threading
+
+first, second = threading.Lock(), threading.Lock()
+
+def forwards():
+    with first:
+        barrier.wait()
+        with second:
+            pass
+
+def backwards():
+    with second:
+        barrier.wait()
+        with first:
+            pass
+
+barrier = threading.Barrier(2)
+threading.Thread(target=backwards, daemon=True).start()
+forwards()
+"""
+
+
+def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab) -> None:
+    page = lab.open(lab.notebook("deadlock", STUCK))
+    command(page, "tfguard:open-panel")
+    panel = page.locator(".jp-TfGuard-Panel")
+    panel.wait_for()
+    command(page, "notebook:run-all-cells")
+    notice = panel.locator(".jp-TfGuard-Hang")
+    notice.wait_for(timeout=60_000)
+    text = notice.inner_text()
+    assert "No progress for" in text
+    assert "Its main thread is waiting for a lock, without a time limit." in text
+    picture(page, "panel-hang-light")
+    theme(page, dark=True)
+    page.wait_for_timeout(1500)
+    picture(page, "panel-hang-dark")
+    notice.locator("button").click()
+    stacks = page.locator(".jp-TfGuard-Stacks")
+    stacks.wait_for(timeout=20_000)
+    shown = stacks.inner_text()
+    assert "in forwards" in shown
+    assert "in backwards" in shown
+    picture(page, "stacks-dark")
+    theme(page, dark=False)
+    page.wait_for_timeout(1500)
+    picture(page, "stacks-light")
+    page.locator(".jp-Dialog .jp-mod-reject").click()
+    command(page, "kernelmenu:restart")
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    toast = page.locator(".Toastify__toast", has_text="deadlock.ipynb stood still")
+    toast.wait_for(timeout=60_000)
+    toast.get_by_role("button", name="Show why").click()
+    report = page.locator(".jp-TfGuard-Report")
+    report.wait_for(timeout=20_000)
+    said = report.inner_text()
+    assert "The kernel stood still" in said
+    assert "until you restarted it" in said
+    assert "in forwards" in said
+    picture(page, "report-hang-light")
+    theme(page, dark=True)
+    page.wait_for_timeout(1500)
+    picture(page, "report-hang-dark")
+    theme(page, dark=False)

@@ -1,0 +1,84 @@
+"""What speaks against a finding is told with it, and takes away what certainty it takes away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
+from jupyter_tfguard.diagnosis.exit_status import exit_status
+from jupyter_tfguard.diagnosis.finding import Confidence, Finding
+from jupyter_tfguard.diagnosis.pasted import Pasted
+from tests.conftest import EXAMPLES, Example, TextExample
+
+pytestmark = pytest.mark.quick
+
+HEAP = "glibc_abort_heap_corruption/fires-old-glibc.txt"
+
+
+def bundle_of(path: str) -> dict[str, Any]:
+    return Example("", "", EXAMPLES / path).bundle
+
+
+def pasted(path: str, **status: Any) -> Finding:
+    text = TextExample("", "", EXAMPLES / path).pasted
+    return explain(Pasted(text.text, text.kernel_log, exit_status(**status))).best
+
+
+def against(found: Finding) -> str:
+    return " ".join(fact.text for fact in found.against)
+
+
+def test_an_exit_code_of_0_speaks_against_a_fatal_line() -> None:
+    assert pasted(HEAP).confidence is Confidence.CERTAIN
+    doubted = pasted(HEAP, code=0)
+    assert doubted.cause == "glibc_abort_heap_corruption"
+    assert doubted.confidence is Confidence.LIKELY
+    assert "exit code 0" in against(doubted)
+
+
+def test_a_signal_that_the_cause_does_not_send_speaks_against_it() -> None:
+    assert not pasted(HEAP, code=134).against
+    doubted = pasted(HEAP, signal="KILL")
+    assert doubted.confidence is Confidence.LIKELY
+    assert "SIGABRT or SIGSEGV" in against(doubted)
+
+
+def test_a_neighbours_kill_in_the_same_moment_is_told_beside_a_segfault() -> None:
+    bundle = bundle_of("segfault_native/fires-with-python-stack.json")
+    assert not diagnose(bundle).best.against
+    bundle["server"]["after"]["groups"][0]["oom_kill_count"] = 1
+    best = diagnose(bundle).best
+    assert (best.cause, best.confidence) == ("segfault_native", Confidence.CERTAIN)
+    assert "counted 1 OOM kill at that time" in against(best)
+    assert "another one of the group was meant" in against(best)
+
+
+def test_use_far_below_the_limit_speaks_against_the_limit() -> None:
+    best = diagnose(bundle_of("host_leak/quiet-too-few-epochs.json")).best
+    assert best.cause == "cgroup_oom"
+    assert "never seen near the limit" in against(best)
+
+
+def test_a_quit_that_ended_with_another_exit_code_says_so() -> None:
+    bundle = bundle_of("sys_exit/fires-quit-names-its-cell.json")
+    assert not diagnose(bundle).best.against
+    bundle["server"]["exit"]["code"] = 1
+    best = diagnose(bundle).best
+    assert best.confidence is Confidence.LIKELY
+    assert "The exit code was 1; after quit() it is 0" in against(best)
+
+
+def test_a_fatal_line_before_an_exit_code_of_0_is_told() -> None:
+    bundle = bundle_of("sys_exit/fires-exit-3.json")
+    bundle["server"]["exit"]["code"] = 0
+    bundle["kernel"]["stderr_tail"] = ["free(): invalid pointer"]
+    best = diagnose(bundle).best
+    assert best.cause == "sys_exit"
+    assert "free(): invalid pointer" in against(best)
+
+
+def test_what_a_certain_finding_explains_is_no_second_one() -> None:
+    found = diagnose(bundle_of("cgroup_oom/fires-v2-own-limit.json")).findings
+    assert [finding.cause for finding in found] == ["cgroup_oom"]

@@ -1,0 +1,91 @@
+"""The GPUs of a bundle: who held what, which card a fault is about, and that nothing there is trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.diagnosis.evidence import Evidence
+from jupyter_tfguard.diagnosis.finding import Finding, Source
+from jupyter_tfguard.diagnosis.gpus import gpus_of
+from tests.conftest import EXAMPLES, Example
+
+pytestmark = pytest.mark.quick
+
+DIED = 1790000000.0
+
+
+def bundle_of(path: str) -> dict[str, Any]:
+    return Example("", "", EXAMPLES / path).bundle
+
+
+def best_of(path: str) -> Finding:
+    return diagnose(bundle_of(path)).best
+
+
+@pytest.mark.parametrize(
+    ("bus_id", "place", "same"),
+    [
+        ("0000:41:00.0", "0000:41:00", True),
+        ("00000000:41:00.0", "0000:41:00", True),
+        ("0000:41:00.0", "0000:41:00.0", True),
+        ("0000:C1:00.0", "0000:c1:00", True),
+        ("0000:41:00.0", "0000:81:00", False),
+        ("0001:41:00.0", "0000:41:00", False),
+    ],
+)
+def test_a_card_is_known_by_its_address_however_it_is_written(
+    bus_id: str, place: str, same: bool
+) -> None:
+    (gpu,) = gpus_of([{"bus_id": bus_id}], DIED)
+    assert gpu.is_at(place) is same
+
+
+@pytest.mark.parametrize(
+    "value", [None, 7, "x", {}, [None, 3], [{"processes": 4, "events": "x", "rows": 1}]]
+)
+def test_whatever_has_the_wrong_type_is_unknown(value: object) -> None:
+    for gpu in gpus_of(value, DIED):
+        assert gpu.processes is None
+        assert gpu.holds(1) is None
+        assert gpu.xids == ()
+        assert gpu.series("own_bytes") == []
+        assert gpu.title == "GPU"
+
+
+def test_the_notebook_that_holds_the_card_is_named_and_told_to_be_shut_down() -> None:
+    best = best_of("gpu_oom_other_process/fires-another-notebook-holds-the-card.json")
+    assert "course/train_b.ipynb (process 4811): 70.0 GiB of 80.0 GiB" in best.title
+    assert best.because[0].source is Source.SERVER
+    assert (
+        best.advice[0].title == "Shut down the kernel of course/train_b.ipynb, if it is not needed."
+    )
+
+
+def test_heat_before_a_failing_card_is_told_and_comes_first_in_what_to_do() -> None:
+    hot = best_of("gpu_hardware_xid/fires-overheated-and-fell-off-the-bus.json")
+    assert any("96 °C in its last minute" in fact.text for fact in hot.because)
+    assert "cooling" in hot.advice[0].title
+    cool = best_of("gpu_hardware_xid/fires-the-driver-lost-the-card.json")
+    assert not any("°C" in fact.text for fact in cool.because)
+    assert "cooling" not in cool.advice[0].title
+
+
+def test_an_event_that_stands_in_the_log_too_counts_once() -> None:
+    bundle = bundle_of("gpu_hardware_xid/fires-overheated-and-fell-off-the-bus.json")
+    bundle["server"]["gpus"][0]["events"] = [
+        {"time": DIED - 1.0, "xid": 79},
+        {"time": DIED - 0.5, "xid": 45},
+    ]
+    found = Evidence(bundle).xids
+    assert [(fault.number, fault.is_event) for fault in found] == [(79, False), (45, True)]
+
+
+def test_a_card_that_its_kernel_never_used_says_nothing_about_it() -> None:
+    bundle = bundle_of("gpu_hardware_xid/quiet-the-card-of-another-notebook.json")
+    assert "gpu_hardware_xid" not in [f.cause for f in diagnose(bundle).findings]
+    for gpu in bundle["server"]["gpus"]:
+        gpu["processes"] = None  # where processes cannot be seen a fault of the whole card counts
+    assert diagnose(bundle).best.cause == "gpu_hardware_xid"

@@ -1,0 +1,152 @@
+"""Memory that grows: what is told of it, how it meets the cause of the end, and which advice fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.diagnosis.evidence import Evidence
+from jupyter_tfguard.diagnosis.finding import Confidence, Finding
+from jupyter_tfguard.diagnosis.growth import Per
+from jupyter_tfguard.report import markdown, text
+from jupyter_tfguard.report.wire import to_report
+from tests.conftest import EXAMPLES, Example
+
+pytestmark = pytest.mark.quick
+
+
+def bundle_of(path: str) -> dict[str, Any]:
+    return Example("", "", EXAMPLES / path).bundle
+
+
+def finding(bundle: dict[str, Any], cause: str) -> Finding:
+    (found,) = [f for f in diagnose(bundle).findings if f.cause == cause]
+    return found
+
+
+def everything(found: Finding) -> str:
+    return " ".join(f"{a.title} {a.text} {a.code or ''}" for a in found.advice)
+
+
+def test_the_limit_stays_the_cause_and_the_growth_explains_it() -> None:
+    bundle = bundle_of("host_leak/fires-over-41-epochs-then-the-limit.json")
+    best, leak = diagnose(bundle).findings
+    assert (best.cause, best.confidence) == ("cgroup_oom", Confidence.CERTAIN)
+    assert (leak.cause, leak.confidence) == ("host_leak", Confidence.LIKELY)
+    course = next(fact.text for fact in best.because if "steadily" in fact.text)
+    assert course.startswith(
+        "It grew steadily over 41 epochs: +318 MiB an epoch (95 %: 296 to 339 MiB)"
+    )
+    assert "and came to the limit of 16.0 GiB (container limit)." in leak.title
+    assert best.advice[0].title == leak.advice[0].title
+    assert not any("batch" in advice.title for advice in best.advice)
+
+
+def test_a_rise_within_one_step_is_told_as_such() -> None:
+    best = diagnose(bundle_of("host_leak/quiet-rose-within-one-step.json")).best
+    assert any(
+        f.text == "It rose by 13.0 GiB within 1.0 s, at once and not little by little"
+        for f in best.because
+    )
+
+
+def test_the_epochs_left_are_told_where_something_else_ended_it() -> None:
+    leak = finding(bundle_of("host_leak/fires-crashed-of-something-else.json"), "host_leak")
+    assert "would come in about 33 epochs (31 to 34)." in leak.title
+    assert leak.beside
+
+
+def test_a_limit_that_is_far_after_the_last_epoch_is_not_worth_a_word() -> None:
+    bundle = bundle_of("host_leak/fires-crashed-of-something-else.json")
+    assert Evidence(bundle).growth is not None
+    for which in ("before", "after"):
+        bundle["server"][which]["groups"][0]["limit_bytes"] = 2**40
+        bundle["server"][which]["host_total_bytes"] = 2**41
+    assert Evidence(bundle).growth is None
+
+
+def test_clearing_the_session_is_told_with_what_it_frees_and_only_where_a_loop_builds_models() -> (
+    None
+):
+    looped = finding(bundle_of("host_leak/fires-models-built-in-a-loop.json"), "host_leak")
+    own_process, session = looped.advice
+    assert "sequential to sequential_11" in own_process.text
+    assert "maxtasksperchild=1" in (own_process.code or "")
+    assert session.title == "Do not count on clear_session() alone."
+    assert (session.code or "").startswith("keras.backend.clear_session()")
+    one_model = finding(
+        bundle_of("host_leak/fires-over-41-epochs-then-the-limit.json"), "host_leak"
+    )
+    assert all(advice.code is None for advice in one_model.advice)
+    assert "clear_session() would help nothing" in everything(one_model)
+    assert "cache() of tf.data is not it" in everything(one_model)
+
+
+def test_fits_of_one_name_are_one_model_or_new_ones_after_the_session_was_cleared() -> None:
+    bundle = bundle_of("host_leak/fires-models-built-in-a-loop.json")
+    for event in bundle["kernel"]["events"]:
+        if event["kind"] == "fit_start":
+            event["model_name"] = "sequential"
+    told = everything(finding(bundle, "host_leak"))
+    assert "new ones after clear_session(), which then did not help" in told
+    assert "keras.backend.clear_session()" not in told
+
+
+def test_arrays_and_retracing_that_the_record_shows_are_named() -> None:
+    rerun = bundle_of("host_leak/fires-a-cell-run-again-and-again.json")
+    found = finding(rerun, "host_leak")
+    assert found.confidence is Confidence.POSSIBLE
+    assert found.against
+    assert "predictions from 200 MiB to 900 MiB" in everything(found)
+    bundle = bundle_of("host_leak/fires-crashed-of-something-else.json")
+    warning = "WARNING:tensorflow:5 out of the last 5 calls to <function f at 0x7f> triggered tf.function retracing."
+    bundle["kernel"]["stderr_tail"] = [warning]
+    assert "with tensors, not with Python numbers" in finding(bundle, "host_leak").advice[0].title
+
+
+def test_a_growth_that_nobody_watched_explains_an_end_without_a_trace() -> None:
+    best = diagnose(bundle_of("host_leak/fires-unwatched-and-near-the-limit.json")).best
+    assert (best.cause, best.confidence) == ("host_leak", Confidence.LIKELY)
+
+
+def test_what_was_swapped_out_is_still_held() -> None:
+    """Resident memory stands still at the limit while swap fills."""
+    bundle = bundle_of("host_leak/fires-crashed-of-something-else.json")
+    table = bundle["kernel"]["seconds"]
+    table["columns"] += ["process.swap_bytes.min", "process.swap_bytes.max"]
+    low = min(row[1] for row in table["rows"])
+    table["rows"] = [[t, low, high, a - low, a - low] for t, a, high in table["rows"]]
+    growth = Evidence(bundle).growth
+    assert growth is not None
+    assert growth.per is Per.EPOCH
+
+
+def test_the_growth_of_a_gpu_is_that_of_this_kernel_on_that_card() -> None:
+    leak = finding(bundle_of("gpu_leak/fires-over-epochs.json"), "gpu_leak")
+    assert "on GPU 0 (NVIDIA A100) grew steadily over 20 epochs: +1.20 GiB an epoch" in leak.title
+    assert "its 80.0 GiB would be full in about 39 epochs" in leak.title
+    assert "gc.collect() frees nothing that such a list still holds" in everything(leak)
+
+
+def test_what_stands_beside_is_shown_with_its_evidence_and_first_advice() -> None:
+    bundle = bundle_of("host_leak/fires-crashed-of-something-else.json")
+    report = to_report(bundle, diagnose(bundle))
+    printed = " ".join(text.render(report).split())
+    assert "Also seen" in printed
+    assert "host_leak (likely)" in printed
+    assert "Look for what the loop keeps." in printed
+    assert "### Also seen" in markdown.render(report)
+
+
+def test_reports_of_an_older_version_are_shown_too() -> None:
+    bundle = bundle_of("host_leak/fires-crashed-of-something-else.json")
+    report = to_report(bundle, diagnose(bundle))
+    report["other_findings"] = [
+        {k: f[k] for k in ("cause", "confidence", "title")} for f in report["other_findings"]
+    ]
+    assert "host_leak (likely)" in text.render(report)
+    assert "host\\_leak" in markdown.render(report) or "`host_leak (likely)`" in markdown.render(
+        report
+    )

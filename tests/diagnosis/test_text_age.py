@@ -1,0 +1,70 @@
+"""Native text that the kernel lived on after says nothing about its end."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.diagnosis.text_age import record_is_old
+from tests.conftest import EXAMPLES, Example
+
+pytestmark = pytest.mark.quick
+
+DIED = 1790000000.0
+FATAL = "F tensorflow/core/a.cc:7] Check failed: n > 0"
+
+
+def aborted(**kernel: Any) -> dict[str, Any]:
+    path = EXAMPLES / "glibc_abort_heap_corruption/fires-invalid-pointer.json"
+    bundle = Example("", "", path).bundle
+    bundle["kernel"] |= kernel
+    return bundle
+
+
+def test_text_from_just_before_the_end_counts() -> None:
+    bundle = aborted(stderr_time=DIED - 0.1, fault_time=DIED)
+    assert diagnose(bundle).best.cause == "glibc_abort_heap_corruption"
+
+
+def test_text_of_unknown_age_counts() -> None:
+    assert diagnose(aborted()).best.cause == "glibc_abort_heap_corruption"
+
+
+def test_text_that_was_written_before_the_last_cell_began_does_not_count() -> None:
+    bundle = aborted(stderr_time=DIED - 2)
+    bundle["kernel"]["events"] += [{"kind": "cell_start", "t": DIED - 1.5, "n": 99}]
+    assert diagnose(bundle).best.cause == "unknown"
+
+
+def test_text_from_long_before_the_fatal_signal_does_not_count() -> None:
+    lines = ["Fatal Python error: Aborted", "", "Stack (most recent call first):"]
+    bundle = aborted(stderr_time=DIED - 9, fault_text=lines, fault_time=DIED - 1)
+    assert diagnose(bundle).best.cause == "unknown"
+
+
+def test_a_core_file_may_be_written_for_long_after_the_text() -> None:
+    bundle = aborted(stderr_time=DIED - 40, events=[])
+    assert diagnose(bundle).best.cause == "glibc_abort_heap_corruption"
+    assert diagnose(bundle | aborted(stderr_time=DIED - 90, events=[])).best.cause == "unknown"
+
+
+@pytest.mark.parametrize("zone_hours", [0, 2, -7, 5.5, 5.75, 14, -12])
+def test_a_record_of_now_is_not_old_in_any_zone(zone_hours: float) -> None:
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(DIED - 1 + zone_hours * 3600))
+    assert not record_is_old(f"{stamp}.123456: {FATAL}", DIED)
+
+
+@pytest.mark.parametrize("seconds", [120, 400, 4000, 86400 * 3, 86400 * 400, -86400 * 3])
+def test_a_record_of_another_time_is_old(seconds: float) -> None:
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(DIED - seconds))
+    assert record_is_old(f"{stamp}.123456: {FATAL}", DIED)
+    assert record_is_old(f"F0000 00:00:{DIED - seconds:.6f}    4711 a.cc:7] Check failed", DIED)
+
+
+@pytest.mark.parametrize("text", [FATAL, "2026-99-99 99:99:99.1: F a", "", "F0000 00:00:1: x"])
+def test_a_record_without_a_time_is_not_called_old(text: str) -> None:
+    assert not record_is_old(text, DIED)
+    assert not record_is_old(text, 0.0)

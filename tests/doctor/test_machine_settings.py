@@ -1,0 +1,154 @@
+"""The doctor before environments with settings that do not do what they say: GPU memory, and flags of XLA."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard.diagnosis.catalog import table
+from jupyter_tfguard.diagnosis.catalog.origin import origin
+from jupyter_tfguard.doctor.check import Status
+from jupyter_tfguard.doctor.checks import memory_growth, xla_flags
+from tests.conftest import private_jupyter
+from tests.rigs.made_machine import MadeMachine
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[MadeMachine]:
+    """A machine with TensorFlow, in which nothing is set."""
+    with private_jupyter(tmp_path / "jupyter"):
+        found = MadeMachine(tmp_path)
+        found.tensorflow("2.21.0")
+        yield found
+
+
+def of_growth(made: MadeMachine) -> list[tuple[Status, str, str | None]]:
+    found = memory_growth.check(made.environment())
+    assert found is not None
+    return [(result.status, result.text, result.fix) for result in found]
+
+
+def test_nothing_set_is_what_the_guard_is_for(made: MadeMachine) -> None:
+    assert [status for status, _, _ in of_growth(made)] == [Status.OK]
+
+
+def test_a_value_that_the_guard_set_is_not_taken_for_the_users(made: MadeMachine) -> None:
+    made.environ |= {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "TFGUARD_SET_GROWTH": "1"}
+    ((status, text, _),) = of_growth(made)
+    assert status is Status.OK
+    assert "yours" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "word"),
+    [
+        ("true", Status.OK, "yours"),
+        ("false", Status.WARNING, "wins"),
+        ("1", Status.WARNING, "true and false only"),
+        ("True", Status.WARNING, "true and false only"),
+    ],
+)
+def test_growth_by_the_users_own_hand(
+    made: MadeMachine, value: str, status: Status, word: str
+) -> None:
+    made.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = value
+    ((found, text, fix),) = of_growth(made)
+    assert (found, word in text) == (status, True), text
+    assert fix == (None if status is Status.OK else "unset TF_FORCE_GPU_ALLOW_GROWTH")
+
+
+def test_a_value_in_a_kernel_is_told_with_the_kernel(made: MadeMachine, tmp_path: Path) -> None:
+    folder = tmp_path / "jupyter/data/kernels/greedy"
+    folder.mkdir(parents=True)
+    spec = {"argv": ["python"], "display_name": "x", "language": "python"}
+    (folder / "kernel.json").write_text(
+        json.dumps({**spec, "env": {"TF_FORCE_GPU_ALLOW_GROWTH": "false"}})
+    )
+    of_guard, of_kernel = of_growth(made)
+    assert of_guard[0] is Status.OK
+    assert of_kernel[0] is Status.WARNING
+    assert "set for kernel greedy" in of_kernel[1]
+    assert str(folder / "kernel.json") in str(of_kernel[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status", "word"),
+    [
+        ("TF_GPU_ALLOCATOR", "cuda_malloc_async", Status.OK, "cuda_malloc_async"),
+        ("TF_GPU_ALLOCATOR", "async", Status.WARNING, "ignored"),
+        ("TF_GPU_ALLOCATOR", "cuda_malloc", Status.WARNING, "slow"),
+        ("TF_PER_DEVICE_MEMORY_LIMIT_MB", "4096", Status.OK, "4096"),
+        ("XLA_PYTHON_CLIENT_PREALLOCATE", "false", Status.OK, "JAX, not by TensorFlow"),
+        ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", Status.OK, "PyTorch"),
+    ],
+)
+def test_other_variables_of_gpu_memory(
+    made: MadeMachine, name: str, value: str, status: Status, word: str
+) -> None:
+    made.environ[name] = value
+    _, (found, text, fix) = of_growth(made)
+    assert (found, word in text) == (status, True), text
+    assert (fix is None) == (status is Status.OK)
+
+
+def test_without_tensorflow_there_is_nothing_to_say(tmp_path: Path) -> None:
+    made = MadeMachine(tmp_path)
+    made.environ |= {"TF_GPU_ALLOCATOR": "x", "XLA_FLAGS": "--x"}
+    assert memory_growth.check(made.environment()) is None
+    assert xla_flags.check(made.environment()) is None
+
+
+def test_every_variable_says_where_it_was_read() -> None:
+    rows = table("gpu_memory_variables")["variable"]
+    assert len({row["name"] for row in rows}) == len(rows)
+    for row in rows:
+        assert origin("gpu_memory_variables", row).sources
+
+
+# --- flags
+
+
+def flags(made: MadeMachine, **environ: str) -> list[tuple[Status, str]]:
+    library = made.site / "tensorflow" / "libtensorflow_framework.so.2"
+    library.write_bytes(b"\x7fELF xla_dump_to\0 tf_xla_auto_jit\0 xla_gpu_autotune_level\0")
+    made.environ |= environ
+    found = xla_flags.check(made.environment())
+    assert found is not None
+    return [(result.status, result.text) for result in found]
+
+
+def test_flags_that_the_library_names_are_fine(made: MadeMachine) -> None:
+    ((status, _),) = flags(made, XLA_FLAGS="--xla_dump_to=/tmp --xla_gpu_autotune_level=2")
+    assert status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("XLA_FLAGS", "--xla_dmup_to=/tmp", ["--xla_dmup_to", "first compilation"]),
+        ("XLA_FLAGS", "--tf_xla_auto_jit=2", ["TF_XLA_FLAGS"]),
+        ("TF_XLA_FLAGS", "--tf_xla_auto_jti=2", ["--tf_xla_auto_jti", "imported"]),
+        ("XLA_FLAGS", "xla_dump_to=/tmp", ["name of a file"]),
+    ],
+)
+def test_a_flag_that_ends_the_kernel_is_a_problem(
+    made: MadeMachine, name: str, value: str, words: list[str]
+) -> None:
+    ((status, text),) = flags(made, **{name: value})
+    assert status is Status.PROBLEM
+    assert all(word in text for word in words), text
+
+
+def test_flags_in_a_file_are_left_alone(made: MadeMachine, tmp_path: Path) -> None:
+    (tmp_path / "flags").write_text("--xla_nonsense")
+    ((status, _),) = flags(made, XLA_FLAGS=str(tmp_path / "flags"))
+    assert status is Status.OK
+
+
+def test_no_flags_no_word(made: MadeMachine) -> None:
+    assert xla_flags.check(made.environment()) is None

@@ -1,0 +1,43 @@
+"""The doctor before made environments of TensorFlow: healthy and sick ones, each with its right verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard.doctor.check import CheckResult, Status
+from tests.rigs.made_case import Case, build_standin
+from tests.rigs.made_cases import CASES, stack_checks
+from tests.rigs.made_machine import MadeMachine
+
+
+@pytest.fixture(scope="session")
+def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = build_standin(tmp_path_factory.mktemp("nvml"))
+    if found is None:
+        pytest.skip("no C compiler here")
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_verdict_is_right(case: Case, standin: Path, tmp_path: Path) -> None:
+    machine = MadeMachine(tmp_path)
+    case.make(machine, standin)
+    results = stack_checks(machine.environment(**(case.given or {})))
+    told = "\n".join(f"{r.text} | {r.fix}" for r in results.values())
+    odd = {n: r.status.value for n, r in results.items() if r.status is not Status.OK}
+    assert odd == case.verdicts, told
+    for words in case.says:
+        assert words in told
+    assert not set(case.silent) & results.keys(), told
+    assert all(is_whole(result) for result in results.values())
+
+
+def is_whole(result: CheckResult) -> bool:
+    """No check leaves a gap where a fact is unknown."""
+    return not {"None", "()", "  "} & {result.text, *result.text.split(" ")}
+
+
+def test_names_of_environments_are_unique() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)

@@ -1,0 +1,75 @@
+"""A real Jupyter server that takes a kernel for hung after some seconds instead of minutes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import private_jupyter
+from tests.crash.conftest import Kernel, RecordingServer
+
+HANG_SECONDS = 4.0
+
+
+@pytest.fixture(scope="package")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingServer]:
+    """One server for all kernels that stand still."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "config").mkdir()
+    settings = {"TfGuard": {"hang_seconds": HANG_SECONDS}}
+    (home / "config" / "jupyter_tfguard_config.json").write_text(json.dumps(settings))
+    with private_jupyter(home):
+        found = RecordingServer(tmp_path_factory.mktemp("work"), home / "tfguard")
+        yield found
+        found.stop()
+
+
+class WatchedKernel(Kernel):
+    """One kernel, and what the panel is told of it."""
+
+    def state(self) -> dict[str, Any]:
+        """Of the kernel, as the wire has it."""
+        kernels = self.server.get("tfguard/api/status")["kernels"]
+        found: dict[str, Any] = next(k for k in kernels if k["kernel_id"] == self.id)
+        return found
+
+    def hang(self, timeout: float = 40) -> dict[str, Any]:
+        """What is told of its standstill, once it is."""
+        ends = time.monotonic() + timeout
+        while (found := self.state()["hang"]) is None:
+            assert time.monotonic() < ends, "the standstill was never told"
+            time.sleep(0.2)
+        hang: dict[str, Any] = found
+        return hang
+
+    def wait_until_busy(self) -> None:
+        """A cell was only sent so far: return when the server has seen that it runs."""
+        ends = time.monotonic() + 40
+        while self.state()["execution_state"] != "busy":
+            assert time.monotonic() < ends, "the cell never began"
+            time.sleep(0.1)
+
+    def restart(self) -> None:
+        """As the restart button does it."""
+        self.server.ask("POST", f"api/kernels/{self.id}/restart", {})
+
+
+@pytest.fixture
+def make_kernel(
+    server: RecordingServer, request: pytest.FixtureRequest
+) -> Iterator[Callable[[], WatchedKernel]]:
+    """Kernels, ended after the test."""
+    made: list[WatchedKernel] = []
+
+    def make() -> WatchedKernel:
+        name = "".join(c if c.isalnum() else "-" for c in request.node.name)[:50]
+        made.append(WatchedKernel(server, f"{name}-{len(made)}"))
+        return made[-1]
+
+    yield make
+    for kernel in made:
+        kernel.close()

@@ -1,0 +1,223 @@
+"""Kernels that stand still: told of, their stacks shown, and reported when their user restarts them."""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.hang.conftest import HANG_SECONDS, WatchedKernel
+
+# name: (cell, what is told of the wait, what the stacks must show)
+STANDING_STILL = {
+    "lock": (
+        "import threading\nlock = threading.Lock()\ndef twice():\n    lock.acquire()\n    lock.acquire()\ntwice()",
+        "waiting for a lock, without a time limit",
+        "in twice",
+    ),
+    "native code that holds the GIL": (
+        "import ctypes\nmutex = (ctypes.c_char * 64)()\nnative = ctypes.PyDLL(None)\n"
+        "def locked_out():\n    native.pthread_mutex_lock(mutex)\n    native.pthread_mutex_lock(mutex)\nlocked_out()",
+        "waiting for a lock, without a time limit",
+        "in locked_out",
+    ),
+    "thread that never ends": (
+        "import threading\nnever = threading.Event()\nthread = threading.Thread(target=never.wait)\n"
+        "thread.start()\nthread.join()",
+        "waiting for a lock, without a time limit",
+        "in join",
+    ),
+    "silent connection": (
+        "import socket\nours, theirs = socket.socketpair()\nours.recv(1)",
+        "waiting for a file, a connection or a child process",
+        "line 3 in <module>",
+    ),
+    "SIGSTOP": (
+        "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+        "stopped by a signal (SIGSTOP), not by its own code",
+        None,
+    ),
+}
+
+Make = Callable[[], WatchedKernel]
+
+
+@pytest.fixture
+def hung(make_kernel: Make) -> dict[str, WatchedKernel]:
+    """A kernel for each way to stand still, all at once."""
+    kernels = {name: make_kernel() for name in STANDING_STILL}
+    for name, kernel in kernels.items():
+        kernel.start(STANDING_STILL[name][0])
+    return kernels
+
+
+def stacks(kernel: WatchedKernel) -> list[str]:
+    """As the button in the panel asks for them."""
+    lines: list[str] = kernel.server.ask("POST", f"tfguard/api/kernels/{kernel.id}/stacks", {})[
+        "lines"
+    ]
+    return lines
+
+
+def has_stacks_soon(kernel: WatchedKernel, shown: str) -> bool:
+    """True once the stacks show this; a kernel that has just started is not known to have any."""
+    ends = time.monotonic() + 30
+    while time.monotonic() < ends:
+        try:
+            if any(shown in line for line in stacks(kernel)):
+                return True
+        except urllib.error.HTTPError as refused:
+            with refused:
+                if refused.code != 409:
+                    raise
+        time.sleep(0.2)
+    return False
+
+
+def test_a_kernel_that_stands_still_is_told_of_and_reported_when_it_is_restarted(
+    hung: dict[str, WatchedKernel],
+) -> None:
+    pids = {}
+    for name, kernel in hung.items():
+        _, wait, shown = STANDING_STILL[name]
+        told, pids[name] = kernel.hang(), kernel.pid
+        assert told["text"] == wait, name
+        assert told["has_stacks"] is (shown is not None), name
+        assert told["since"] <= time.time() - HANG_SECONDS
+        if shown is None:
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                stacks(kernel)
+            with refused.value:
+                assert refused.value.code == 409
+        else:
+            assert any(shown in line for line in stacks(kernel)), name
+        assert kernel.pid == pids[name]
+        assert kernel.entries() == []
+    for name, kernel in hung.items():
+        kernel.restart()
+        report = kernel.report()
+        assert (report["cause"], report["confidence"]) == ("hang", "certain"), name
+        # Native code that holds the GIL, and SIGSTOP, let the kernel note no request.
+        assert "without progress, until you " in report["title"], name
+        facts = [fact["text"] for fact in report["evidence"]]
+        assert any(STANDING_STILL[name][1] in fact for fact in facts), name
+        shown = STANDING_STILL[name][2]
+        assert shown is None or any(shown in line for line in report["python_stack"]), name
+        assert report["other_findings"] == [], name
+
+
+# name: a cell that is busy for longer than it takes to be told of
+NOT_STANDING_STILL = {
+    "input": "input('how many epochs? ')",
+    "getpass": "import getpass\ngetpass.getpass()",
+    "debugger": (
+        "from IPython.core.debugger import set_trace\n"
+        "def stop():\n    set_trace()\n    return 1\nstop()"
+    ),
+    "sleep": "import time\ntime.sleep(60)",
+    "await": "import asyncio\nawait asyncio.sleep(60)",
+    "wait with a time limit": "import threading\nthreading.Event().wait(60)",
+    "sleeping child": "import subprocess\nsubprocess.run(['sleep', '60'])",
+    "shell command": "!sleep 60",
+    "pipe of another program": "import subprocess\nsubprocess.run('sleep 60 | cat', shell=True)",
+    "working child": (
+        "import subprocess, sys\nsubprocess.run([sys.executable, '-c', "
+        "'import time\\nend = time.time() + 60\\nwhile time.time() < end: sum(range(10**4)); time.sleep(0.05)'])"
+    ),
+    "polling": "import time\nwhile True:\n    time.sleep(1)",
+    "computing": "while True:\n    sum(range(10**5))",
+    "writing in a thread": (
+        "import os, tempfile, threading, time\nfile = tempfile.TemporaryFile()\ndef write():\n"
+        "    while True:\n        os.pwrite(file.fileno(), bytes(100_000), 0)\n        time.sleep(0.3)\n"
+        "thread = threading.Thread(target=write, daemon=True)\nthread.start()\nthread.join()"
+    ),
+    "network in a thread": (
+        "import os, socket, threading, time\nours, theirs = socket.socketpair()\n"
+        "if not os.fork():\n    ours.close()\n    try:\n        while theirs.send(b'x'):\n            time.sleep(0.02)\n"
+        "    finally:\n        os._exit(0)\ntheirs.close()\n"
+        "def receive():\n    while ours.recv(100):\n        pass\n"
+        "thread = threading.Thread(target=receive, daemon=True)\nthread.start()\nthread.join()"
+    ),
+}
+
+
+def test_a_kernel_that_works_or_waits_on_purpose_is_not_told_of(make_kernel: Make) -> None:
+    kernels = {name: make_kernel() for name in NOT_STANDING_STILL}
+    for name, kernel in kernels.items():
+        kernel.start(NOT_STANDING_STILL[name])
+    for kernel in kernels.values():
+        kernel.wait_until_busy()
+    ends = time.monotonic() + 5 * HANG_SECONDS
+    told: dict[str, Any] = {}
+    while time.monotonic() < ends:
+        for name, kernel in kernels.items():
+            state = kernel.state()
+            assert state["execution_state"] == "busy", name
+            if state["hang"] is not None:
+                told[name] = state["hang"]
+        time.sleep(0.3)
+    assert told == {}
+    for kernel in kernels.values():
+        kernel.restart()
+    time.sleep(2)
+    assert [kernel.entries() for kernel in kernels.values()] == [[]] * len(kernels)
+
+
+def test_a_kernel_that_goes_on_is_told_of_no_more(make_kernel: Make) -> None:
+    kernel = make_kernel()
+    kernel.start("lock = __import__('threading').Lock()\nlock.acquire()\nlock.acquire()")
+    kernel.hang()
+    kernel.server.ask("POST", f"api/kernels/{kernel.id}/interrupt", {})
+    ends = time.monotonic() + 20
+    while kernel.state()["hang"] is not None:
+        assert time.monotonic() < ends
+        time.sleep(0.2)
+    kernel.restart()
+    time.sleep(2)
+    assert kernel.entries() == []
+
+
+def test_the_stacks_of_a_kernel_at_work_do_not_stop_it(make_kernel: Make) -> None:
+    kernel = make_kernel()
+    kernel.run("counted = 0")
+    kernel.start(
+        "import time\ndef count():\n    global counted\n    while True:\n"
+        "        time.sleep(0.01)\n        counted += 1\ncount()"
+    )
+    assert has_stacks_soon(kernel, "in count")
+    for _ in range(3):
+        assert any("in count" in line for line in stacks(kernel))
+    kernel.server.ask("POST", f"api/kernels/{kernel.id}/interrupt", {})
+    ends = time.monotonic() + 20
+    while kernel.state()["execution_state"] != "idle":
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+    # What was sent while a cell failed is not run; how long "while" lasts is the kernel's to say.
+    time.sleep(1)
+    assert kernel.run("assert counted > 100")["status"] == "ok"
+    assert kernel.entries() == []
+
+
+def test_a_fit_in_a_child_that_was_forked_after_tensorflow_is_named(make_kernel: Make) -> None:
+    kernel = make_kernel()
+    prepared = kernel.run(
+        "import multiprocessing, numpy\nimport tensorflow as tf\n"
+        "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile('sgd', 'mse')\n"
+        "x = numpy.ones((64, 4), 'float32')\nmodel.fit(x, x[:, :1], verbose=0)",
+        timeout=120,
+    )
+    assert prepared["status"] == "ok"
+    kernel.start(
+        "worker = multiprocessing.get_context('fork').Process("
+        "target=model.fit, args=(x, x[:, :1]), kwargs={'verbose': 0})\nworker.start()\nworker.join()"
+    )
+    kernel.hang(60)
+    kernel.restart()
+    report = kernel.report()
+    assert (report["cause"], report["confidence"]) == ("fork_or_thread_deadlock", "likely")
+    assert any("after TensorFlow was imported" in fact["text"] for fact in report["evidence"])
+    assert [other["cause"] for other in report["other_findings"]] == ["hang"]
+    assert "spawn" in (report["advice"][0]["code"] or "")

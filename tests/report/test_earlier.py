@@ -1,0 +1,89 @@
+"""What a bundle is told of the deaths before it, and what comes of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.config import TfGuard
+from jupyter_tfguard.postmortem.capture import capture
+from jupyter_tfguard.record.bundle import BundleStore
+from jupyter_tfguard.record.facts import ExitFacts, ServerFacts
+from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.report.earlier import LIMIT
+from jupyter_tfguard.report.publish import Publisher
+
+pytestmark = pytest.mark.quick
+
+NOW = time.time()
+
+
+@pytest.fixture
+def publisher(data_folder: Path) -> Publisher:
+    return Publisher(BundleStore(data_folder / "bundles"), TfGuard())
+
+
+def death(
+    ago: float, signal: str = "SIGSEGV", *, alive: bool = False, pid: int = 4711, **whose: str
+) -> dict[str, Any]:
+    facts = ServerFacts(
+        exit=None if alive else ExitFacts(signal, None, "waitid"),
+        died=NOW - ago,
+        kernel_alive=alive,
+    )
+    told = {"kernel_id": "k1", "notebook_path": "train.ipynb"} | whose
+    return capture(identity=ProcessIdentity(pid, 1), server=facts, **told)
+
+
+def others_of(publisher: Publisher, bundle: dict[str, Any]) -> list[str]:
+    entry = publisher.publish(bundle)
+    report = publisher._store.report(entry["id"])
+    return [finding["cause"] for finding in report["other_findings"]]
+
+
+def test_a_bundle_is_told_of_the_deaths_before_it(publisher: Publisher) -> None:
+    publisher.publish(death(3000, "SIGBUS", notebook_path="other.ipynb", kernel_id="k2"))
+    publisher.publish(death(2000, alive=True))
+    publisher.publish(death(90_000))
+    bundle = death(0)
+    publisher.publish(bundle)
+    (told,) = bundle["earlier_deaths"]
+    assert told == {
+        "cause": "segfault_native",
+        "signal": "SIGBUS",
+        "kernel_id": "k2",
+        "notebook_path": "other.ipynb",
+        "died": pytest.approx(NOW - 3000, abs=1),
+        "count": 1,
+    }
+    assert publisher._store.bundle(bundle["id"])["earlier_deaths"] == bundle["earlier_deaths"]
+
+
+def test_the_third_death_of_a_kind_is_a_loop(publisher: Publisher) -> None:
+    assert others_of(publisher, death(1500, kernel_id="k1")) == []
+    assert others_of(publisher, death(1000, kernel_id="k2")) == []
+    assert others_of(publisher, death(500, kernel_id="k3")) == ["crash_loop"]
+
+
+def test_deaths_that_were_only_counted_are_counted_here_too(publisher: Publisher) -> None:
+    for number in range(12):
+        publisher.publish(death(1500 - number))
+    bundle = death(500)
+    publisher.publish(bundle)
+    assert sum(told["count"] for told in bundle["earlier_deaths"]) == 12
+    report = publisher._store.report(bundle["id"])
+    (loop,) = report["other_findings"]
+    assert loop["title"].startswith("The same death for the 13th time in 16 min")
+
+
+def test_a_long_history_is_cut(publisher: Publisher) -> None:
+    for number in range(LIMIT + 5):
+        publisher.publish(death(20_000 - 100 * number, kernel_id=f"k{number}", pid=5000 + number))
+    bundle = death(0)
+    publisher.publish(bundle)
+    assert len(bundle["earlier_deaths"]) == LIMIT
+    times = [told["died"] for told in bundle["earlier_deaths"]]
+    assert times == sorted(times, reverse=True)

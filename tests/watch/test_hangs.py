@@ -1,0 +1,148 @@
+"""Whether a process stands still: what excuses it, and that nothing is sent to a process that could die of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_tfguard.record.stacks import HEADER_KEY
+from jupyter_tfguard.watch.gpu_helper import Gpus
+from jupyter_tfguard.watch.process_handle import ProcessHandle
+from jupyter_tfguard.watch.stacks import take_stacks
+from jupyter_tfguard.watch.watcher import Watcher
+from jupyter_tfguard.watch.witness import Kernel, Witness
+
+from .conftest import Start, until
+
+STUCK = (
+    "print(flush=True); import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()"
+)
+WAIT = "print(flush=True); import sys; sys.stdin.read()"
+HANG_SECONDS = 2.0
+
+
+class Bench:
+    """A watcher with GPUs that are said to be as busy as a test wants."""
+
+    def __init__(self, recordings: Path) -> None:
+        self.load: float | None = None
+        self.runs_cell = self.is_ending = False
+        self.watcher = Watcher(
+            recordings,
+            lambda death: None,
+            lambda gone: None,
+            gpus=self._gpus,
+            hang_seconds=HANG_SECONDS,
+        )
+
+    def _gpus(self) -> Gpus:
+        if self.load is None:
+            return Gpus("none", "No NVIDIA GPU here")
+        return Gpus("ok", devices=({"utilization_fraction": self.load},))
+
+    def watch(self, pid: int) -> Witness:
+        kernel = Kernel("k", runs_cell=lambda: self.runs_cell, is_ending=lambda: self.is_ending)
+        return self.watcher.watch(pid, kernel)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    found = Bench(tmp_path)
+    yield found
+    found.watcher.stop()
+
+
+def stays_quiet(witness: Witness) -> bool:
+    ends = time.monotonic() + 2.5 * HANG_SECONDS
+    while time.monotonic() < ends:
+        if witness.hang is not None:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_a_gpu_at_work_excuses_and_an_idle_one_does_not(bench: Bench, start: Start) -> None:
+    bench.runs_cell, bench.load = True, 0.4
+    witness = bench.watch(start(STUCK).pid)
+    assert stays_quiet(witness)
+    bench.load = 0.0
+    until(lambda: witness.hang is not None)
+    assert witness.hang is not None
+    assert (witness.hang.wait, witness.hang.stacks) == ("lock", ())
+    bench.load = 0.4
+    until(lambda: witness.hang is None)
+
+
+def test_only_a_running_cell_can_stand_still(bench: Bench, start: Start) -> None:
+    witness = bench.watch(start(STUCK).pid)
+    assert stays_quiet(witness)
+    bench.runs_cell = True
+    until(lambda: witness.hang is not None)
+
+
+def test_a_wait_that_needs_stacks_to_be_judged_is_not_told_without_them(
+    bench: Bench, start: Start
+) -> None:
+    bench.runs_cell = True
+    assert stays_quiet(bench.watch(start(WAIT).pid))
+
+
+def test_what_its_end_does_is_no_sign_that_it_went_on(bench: Bench, start: Start) -> None:
+    bench.runs_cell = True
+    witness = bench.watch(start(STUCK).pid)
+    until(lambda: witness.hang is not None)
+    bench.is_ending, bench.runs_cell = True, False
+    time.sleep(HANG_SECONDS)
+    assert witness.hang is not None
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        signal.SIGTERM,
+        signal.SIGSTOP,
+        signal.SIGRTMIN + 5,
+        0,
+        -1,
+        10**9,
+        True,
+        "63",
+        None,
+    ],
+    ids=str,
+)
+def test_a_forged_header_never_gets_a_signal_sent(
+    number: object, tmp_path: Path, start: Start
+) -> None:
+    process = start(WAIT)
+    handle = ProcessHandle(process.pid)
+    recording = tmp_path / handle.identity.folder_name
+    recording.mkdir(mode=0o700)
+    (recording / "stacks.txt").write_text("old")
+    (recording / "stacks.txt").chmod(0o600)
+    header = {HEADER_KEY: {"signal": number, "thread": process.pid}}
+    assert take_stacks(handle, recording, header, stands_still=True) == []
+    assert process.poll() is None
+    assert os.listdir(recording) == ["stacks.txt"]
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    assert "State:\tS" in status
+    handle.close()
+
+
+@pytest.mark.parametrize(
+    "header", [None, {}, {HEADER_KEY: None}, {HEADER_KEY: [1]}, {HEADER_KEY: {}}], ids=json.dumps
+)
+def test_a_kernel_without_the_guard_is_asked_nothing(
+    header: dict[str, object] | None, tmp_path: Path, start: Start
+) -> None:
+    handle = ProcessHandle(start(WAIT).pid)
+    assert take_stacks(handle, tmp_path / "none", header, stands_still=True) == []
+    assert os.listdir(tmp_path) == []
+    handle.close()
