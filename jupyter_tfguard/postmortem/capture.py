@@ -131,6 +131,7 @@ def _claims(contents: RecordingContents) -> dict[str, Any]:
         "seconds": thinned_table(contents.seconds, SUMMARY_ROW_LIMIT),
         "minutes": thinned_table(contents.minutes, SUMMARY_ROW_LIMIT),
         "progress": clean_value(contents.progress),
+        "gpu_memory": contents.gpu_memory,
         "stderr_tail": _lines(contents.stderr_tail),
         "stderr_time": _last_written(contents.path.glob(NATIVE_TEXT_FILES)),
         "fault_text": _lines(contents.fault_text),

@@ -10,12 +10,13 @@ from typing import Any
 
 from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
 from ..metrics import Sample
-from . import journal, progress, series
+from . import gpu_memory, journal, progress, series
 from .folders import PrivateFolder
 from .recording import (
     END,
     EVENTS,
     FAULT,
+    GPU_MEMORY,
     HEADER,
     MINUTES,
     PROGRESS,
@@ -51,6 +52,7 @@ class RecordingContents:
     fault_text: str
     signal_texts: dict[str, str]
     end: dict[str, Any] | None
+    gpu_memory: list[dict[str, Any]] | None = None
     problems: list[str] = field(default_factory=list)
 
 
@@ -81,7 +83,7 @@ def read_recording(path: Path) -> RecordingContents:
         problems: list[str] = []
         files = {
             name: _records(folder, name, problems)
-            for name in (SAMPLES, SECONDS, MINUTES, EVENTS, PROGRESS)
+            for name in (SAMPLES, SECONDS, MINUTES, EVENTS, PROGRESS, GPU_MEMORY)
         }
         names = folder.names()
         of_signals = (n for n in names if n.startswith(SIGNAL_PREFIX) and n.endswith(".txt"))
@@ -98,6 +100,7 @@ def read_recording(path: Path) -> RecordingContents:
             seconds=series.read_summaries(files[SECONDS]),
             minutes=series.read_summaries(files[MINUTES]),
             progress=progress.newest_progress(files[PROGRESS].records),
+            gpu_memory=gpu_memory.newest_gpu_memory(files[GPU_MEMORY].records),
             stderr_tail=last_words(folder),
             fault_text=_text(folder, FAULT),
             signal_texts=signals,

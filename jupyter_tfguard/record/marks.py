@@ -1,4 +1,4 @@
-"""Where cells and fits began, for the axis of a memory curve: live while a kernel runs, and at once for a report."""
+"""Where cells and fits began, and where the GPU's memory ran out, for the axis of a memory curve: live while a kernel runs, and at once for a report."""
 
 from __future__ import annotations
 
@@ -56,6 +56,8 @@ class MarkReader:
             numbered = self._cell is not None and self._cell.label != "cell"
             label = f"{self._cell.label} {what}" if self._cell and numbered else what
             self._marks.append(Mark(when, label))
+        elif kind == "gpu_oom":
+            self._marks.append(Mark(when, "GPU OOM"))
 
 
 def _number(value: object) -> float | None:

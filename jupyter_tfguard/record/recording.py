@@ -6,6 +6,7 @@
 ``seconds.ring``       one summary of them a second for an hour, ``minutes.ring`` one a minute for a week
 ``events.ring``        events: cell, fit, limit, fault (journal.py)
 ``progress.ring``      progress of the running fit (progress.py)
+``gpu_memory.ring``    what TensorFlow's allocators say of themselves; made when there is a GPU device (gpu_memory.py)
 ``stderr.N.txt``       the last native words; the highest N is the newest (spool.py, textfile.py)
 ``fault.txt``          faulthandler's text of a fatal signal
 ``signal-NAME.txt``    Python stack at a terminating signal, for instance ``signal-SIGTERM.txt``
@@ -31,7 +32,7 @@ from typing import Any
 from ..errors import FolderUnusable
 from ..metrics import Metric, Sample
 from ..shield import note_problem
-from . import journal, progress, series
+from . import gpu_memory, journal, progress, series
 from .alive import AliveLock, Place
 from .folders import PrivateFolder, remove_folder
 from .identity import ProcessIdentity
@@ -48,6 +49,7 @@ SECONDS = "seconds.ring"
 MINUTES = "minutes.ring"
 EVENTS = "events.ring"
 PROGRESS = "progress.ring"
+GPU_MEMORY = "gpu_memory.ring"
 FAULT = "fault.txt"
 END = "end.json"
 STACKS = "stacks.txt"
@@ -127,6 +129,7 @@ class Recording:
                 types=series.summary_type(metrics),
                 grow_bytes=GROW_BYTES,
             )
+        self._gpu_memory_begun = False
         self._minutes = Stretches(60.0, self._minute_ended)
         self._seconds = Stretches(1.0, self._second_ended)
 
@@ -237,6 +240,18 @@ class Recording:
     def set_progress(self, value: dict[str, Any]) -> None:
         """Write the progress of a fit, at most `progress.TEXT_LIMIT_BYTES` of JSON."""
         self._write(PROGRESS, progress.write_progress, value)
+
+    def set_gpu_memory(self, devices: list[dict[str, Any]]) -> None:
+        """Write what TensorFlow's allocators say of themselves; the first time makes the file. For one thread."""
+        if not self._gpu_memory_begun and self._is_mine:
+            self._gpu_memory_begun = True
+            self._make(
+                GPU_MEMORY,
+                record_bytes=gpu_memory.RECORD_BYTES,
+                capacity=gpu_memory.CAPACITY,
+                types=gpu_memory.TYPES,
+            )
+        self._write(GPU_MEMORY, gpu_memory.write_gpu_memory, devices)
 
     def end(self, reason: str) -> None:
         """Leave the mark of an orderly end."""
