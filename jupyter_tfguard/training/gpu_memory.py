@@ -1,0 +1,132 @@
+"""What TensorFlow's GPU allocators say of themselves: the view from inside, once TensorFlow made its GPU devices itself.
+
+Asked directly of the context that is there, with the one call that neither makes a context nor a device
+(``TFE_GetMemoryInfo``; ``tf.config.experimental.get_memory_info`` would make them). Never asked of a CPU: there the numbers
+count tensors of 256 KiB and more only, are 0 until the first one, and without oneDNN there are none.
+
+Source: ``tensorflow.python.eager.context``, seen with TensorFlow 2.15 to 2.21. The limit, name and bus id of a device are
+told by TensorFlow's own log only.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..shield import note_problem
+
+_CONTEXT_MODULE = "tensorflow.python.eager.context"
+# Of this process. In a cluster names begin with a job, and devices of other processes stand among them: they have no
+# allocator here.
+_LOCAL_DEVICE = re.compile(r"/device:(GPU:\d{1,3})")
+_MIB = 1024 * 1024
+# I0000 00:00:1762253213.310854  475186 gpu_device.cc:2020] Created device /job:localhost/replica:0/task:0/device:GPU:0 with
+#   8056 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 3080, pci bus id: 0000:0b:00.0, compute capability: 8.6
+# Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:3 with 8784 MB memory) -> physical GPU (device: 3,
+#   name: GeForce GTX 1080 Ti, pci bus id: 0000:83:00.0, compute capability: 6.1)
+_CREATED = re.compile(
+    r"Created (?:TensorFlow )?device \(?/job:localhost/replica:0/task:0/device:(?P<device>GPU:\d{1,3}) with "
+    r"(?P<limit>\d{1,9}) MB memory\)?:? {1,4}-> [^\n]{0,40}?device: \d{1,4}, name: (?P<name>[^\n,]{1,100}), "
+    r"pci bus id: (?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])"
+)
+_DEVICES_LIMIT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """One allocator now.
+
+    Attributes:
+        device: As TensorFlow names it, ``GPU:0``.
+        in_use_bytes: Of tensors that are alive.
+        peak_bytes: Highest of it since the device was made, or since the user set it back.
+    """
+
+    device: str
+    in_use_bytes: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedDevice:
+    """What TensorFlow logged when it made a device.
+
+    Attributes:
+        device: ``GPU:0``. limit_bytes: What its allocator may take, exact to 1 MiB.
+        bus_id: ``0000:0b:00.0``. name: Of the card.
+    """
+
+    device: str
+    limit_bytes: int
+    bus_id: str
+    name: str
+
+    def fields(self) -> dict[str, Any]:
+        """As an event has it."""
+        return asdict(self)
+
+
+class GpuAllocators:
+    """Asks the allocators of the GPU devices that TensorFlow has made in this process."""
+
+    def __init__(self) -> None:
+        self._made: Any = (
+            None  # TensorFlow's own list, another one for each time that it made devices
+        )
+        self._devices: tuple[str, ...] = ()
+        self._refused: set[str] = set()
+
+    def read(self) -> tuple[DeviceMemory, ...] | None:
+        """Each device that answers, in TensorFlow's order; None where TensorFlow has made no GPU device here.
+
+        A device that once refused is not asked again.
+        """
+        module = sys.modules.get(_CONTEXT_MODULE)
+        context = getattr(module, "_context", None)
+        # Held in a name of our own for the time of the call, so that nobody frees it meanwhile; not for longer.
+        handle = getattr(context, "_context_handle", None)
+        devices = self.devices()
+        if handle is None or not devices:
+            return None
+        found = []
+        for device in devices:
+            if device in self._refused:
+                continue
+            try:
+                told = module.pywrap_tfe.TFE_GetMemoryInfo(handle, device)  # type: ignore[union-attr]
+                found.append(DeviceMemory(device, int(told["current"]), int(told["peak"])))
+            except Exception as bad:
+                self._refused.add(device)
+                note_problem(f"memory of TensorFlow's {device}", bad)
+        return tuple(found)
+
+    def devices(self) -> tuple[str, ...]:
+        """Names of the GPU devices that were made; empty before. Costs next to nothing, and calls nothing."""
+        context = getattr(sys.modules.get(_CONTEXT_MODULE), "_context", None)
+        # The flag is set last, when everything is there.
+        if context is None or getattr(context, "_initialized", False) is not True:
+            return ()
+        made = getattr(context, "_logical_devices", None)
+        if made is not self._made:
+            self._made, self._devices = made, _gpus_among(made)
+            self._refused.clear()
+        return self._devices
+
+
+def _gpus_among(made: Any) -> tuple[str, ...]:
+    names = [str(d.name) for d in made or () if getattr(d, "device_type", None) == "GPU"]
+    found = [match[1] for name in names if (match := _LOCAL_DEVICE.fullmatch(name))]
+    return tuple(found[:_DEVICES_LIMIT])
+
+
+def created_devices(native_text: str) -> tuple[CreatedDevice, ...]:
+    """The devices that TensorFlow's log tells of; of a device that was made twice the later."""
+    found = {
+        line["device"]: CreatedDevice(
+            line["device"], int(line["limit"]) * _MIB, line["bus"].lower(), line["name"].strip()
+        )
+        for line in _CREATED.finditer(native_text)
+    }
+    return tuple(list(found.values())[:_DEVICES_LIMIT])
