@@ -63,6 +63,7 @@ export class Guard {
     this._panel = new PanelWidget({
       model: this._model,
       copy: this._copy,
+      openNotebook: path => void this._openNotebook(path),
       openReport: id => this._showReport(id),
       showStacks: id => void showStacks(id, this._api, this._copy, _trans),
       trans: _trans
@@ -184,6 +185,18 @@ export class Guard {
 
   private _openPanel(): void {
     this._app.shell.activateById(PANEL_ID);
+  }
+
+  /** Open the notebook that holds a card, or bring its tab to the front. */
+  private async _openNotebook(path: string): Promise<void> {
+    try {
+      await this._app.commands.execute('docmanager:open', { path });
+    } catch (error) {
+      await showErrorMessage(
+        this._trans.__('The notebook could not be opened'),
+        error instanceof Error ? error.message : String(error)
+      );
+    }
   }
 
   /** Open the report in a tab of its own, or bring its tab to the front. */

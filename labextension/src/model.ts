@@ -12,6 +12,7 @@ import { Series } from './series';
 import type { GuardStream } from './stream';
 import type {
   CrashEntry,
+  GpuOom,
   Gpus,
   KernelState,
   Mark,
@@ -110,6 +111,12 @@ export class GuardModel implements IDisposable {
     return this._gpus;
   }
 
+  /** The last time that a GPU was full and this kernel lived on; null once the user has seen it. */
+  get gpuOom(): GpuOom | null {
+    const key = this._gpuOomKey;
+    return key === null || this._dismissed.has(key) ? null : (this._kernel?.gpu_oom ?? null);
+  }
+
   get problems(): readonly Problem[] {
     return this._problems;
   }
@@ -196,6 +203,15 @@ export class GuardModel implements IDisposable {
     this._changed.emit();
   }
 
+  /** The user has seen what `gpuOom` tells: it does not come back, the next one does. */
+  dismissGpuOom(): void {
+    const key = this._gpuOomKey;
+    if (key !== null) {
+      this._dismissed.add(key);
+      this._changed.emit();
+    }
+  }
+
   setView(view: IView): void {
     this._view = view;
     this._watch();
@@ -212,6 +228,11 @@ export class GuardModel implements IDisposable {
     }
     this._stream.dispose();
     Signal.clearData(this);
+  }
+
+  private get _gpuOomKey(): string | null {
+    const kernel = this._kernel;
+    return kernel?.gpu_oom ? `${kernel.kernel_id} ${kernel.pid} ${kernel.gpu_oom.time}` : null;
   }
 
   private _watch(): void {
@@ -311,6 +332,7 @@ export class GuardModel implements IDisposable {
   private readonly _changed = new Signal<this, void>(this);
   private readonly _crashesRead = new Signal<this, readonly CrashEntry[]>(this);
   private readonly _series = new Series();
+  private readonly _dismissed = new Set<string>();
   private readonly _heartbeat: ReturnType<typeof setInterval>;
   private _retry: ReturnType<typeof setTimeout> | null = null;
   private _server: ServerState = 'connecting';

@@ -10,6 +10,8 @@ const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
 interface IScaled {
   readonly digits: string;
   readonly unit: string;
+  /** Of 1024. */
+  readonly power: number;
 }
 
 /** Up to MiB whole numbers, from GiB on one decimal: the steps that a limit is given in. */
@@ -20,7 +22,8 @@ function scale(bytes: number): IScaled {
     value /= 1024;
     power += 1;
   }
-  return { digits: round(value, power).toFixed(decimals(power)), unit: BYTE_UNITS[power] ?? '' };
+  const digits = round(value, power).toFixed(decimals(power));
+  return { digits, unit: BYTE_UNITS[power] ?? '', power };
 }
 
 function decimals(power: number): number {
@@ -53,6 +56,35 @@ export function bytesOfLimit(used: number | null, limit: number): [string, strin
   }
   const small = scale(used);
   return [small.unit === scale(limit).unit ? small.digits : humanBytes(used), humanBytes(limit)];
+}
+
+/** A change: `+3.1 GiB`, `−40 MiB`, `0`. */
+export function signedBytes(bytes: number | null): string {
+  if (bytes === null || bytes === 0) {
+    return bytes === null ? UNKNOWN : '0';
+  }
+  return `${bytes < 0 ? '−' : '+'}${humanBytes(Math.abs(bytes))}`;
+}
+
+/**
+ * Two changes, the second without its unit where that is the first's: `+3.1 GiB` and `+0.4`. A small
+ * one keeps its own unit: `+3.1 GiB` and `+40 MiB`.
+ */
+export function pairOfChanges(first: number | null, second: number | null): [string, string] {
+  const texts: [string, string] = [signedBytes(first), signedBytes(second)];
+  if (first === null || second === null || second === 0) {
+    return texts;
+  }
+  const { power } = scale(Math.abs(first));
+  const size = Math.abs(second);
+  const isSameUnit = scale(size).power === power;
+  // 0.4 GiB reads better beside 3.1 GiB than 410 MiB does.
+  const hasTenths = decimals(power) > 0 && size >= 1024 ** power / 10 && size < 1024 ** power;
+  if (isSameUnit || hasTenths) {
+    const digits = (size / 1024 ** power).toFixed(decimals(power));
+    texts[1] = `${second < 0 ? '−' : '+'}${digits}`;
+  }
+  return texts;
 }
 
 /** `9.8 M`, `12.4 k`, `313`. */

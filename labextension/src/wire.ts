@@ -12,21 +12,49 @@ export const DEATH_SCHEMA_ID = 'https://schema.jupyter-tfguard.org/kernel_death/
 
 const mark = shape({ time: number, label: text });
 
+/** Who holds memory on a card: a kernel with its children, or a process of nobody here. */
+const holder = shape({
+  kernel_id: orNull(text),
+  notebook_path: orNull(text),
+  name: orNull(text),
+  pid: orNull(number),
+  used_bytes: orNull(number),
+  is_this: flag
+});
+
+const alarm = shape({
+  severity: word('warning', 'error'),
+  text,
+  fix: orNull(text),
+  since: orNull(number)
+});
+
+/**
+ * A card, or a MIG instance of one, which follows its card and has an index of its own. `holders` is
+ * null where processes cannot be seen. `other_bytes` is in use, but of no process that can be seen.
+ */
+const gpuDevice = shape({
+  nvml_index: number,
+  mig_index: orNull(number),
+  gpu_uuid: text,
+  name: text,
+  memory_total_bytes: orNull(number),
+  memory_used_bytes: orNull(number),
+  utilization_fraction: orNull(number),
+  temperature_celsius: orNull(number),
+  power_watts: orNull(number),
+  power_limit_watts: orNull(number),
+  lost: flag,
+  holders: orNull(listOf(holder)),
+  other_bytes: orNull(number),
+  note: orNull(text),
+  alarms: listOf(alarm)
+});
+
 const gpus = shape({
   state: word('none', 'ok', 'unavailable', 'starting'),
   reason: orNull(text),
-  devices: listOf(
-    shape({
-      nvml_index: number,
-      gpu_uuid: text,
-      name: text,
-      memory_total_bytes: orNull(number),
-      memory_used_bytes: orNull(number),
-      utilization_fraction: orNull(number),
-      temperature_celsius: orNull(number),
-      power_watts: orNull(number)
-    })
-  )
+  devices: listOf(gpuDevice)
 });
 
 /** A logged value: a number, a word for what JSON cannot hold (`nan`, `inf`), or nothing. */
@@ -53,13 +81,30 @@ const training = shape({
   ended: orNull(number)
 });
 
+/** Whether TensorFlow takes GPU memory step by step: what was asked for, and what was seen. */
+const growth = shape({
+  state: word(
+    'on',
+    'proven',
+    'not_in_force',
+    'off_by_user',
+    'too_late',
+    'mixed',
+    'capped',
+    'async',
+    'no_gpu',
+    'unknown'
+  ),
+  text
+});
+
 /** `growth` is null in a kernel without TensorFlow: then nothing speaks of TensorFlow. */
 const guard = shape({
   loaded: orNull(flag),
   text,
   fix: orNull(text),
   problems: listOf(text),
-  growth: orNull(shape({ state: word('on', 'off_by_user', 'too_late', 'no_gpu', 'unknown'), text }))
+  growth: orNull(growth)
 });
 
 const host = shape({
@@ -75,6 +120,38 @@ const host = shape({
 /** A kernel that stands still in the middle of a cell; `text` ends the sentence "Its main thread is …". */
 const hang = shape({ since: number, in_fit: flag, text: orNull(text), has_stacks: flag });
 
+/** GPU memory of a kernel: `bytes` as the driver sees it, on all cards; `tensorflow` from inside. */
+const kernelGpu = shape({
+  bytes: orNull(number),
+  tensorflow: listOf(
+    shape({
+      device: text,
+      gpu_uuid: orNull(text),
+      in_use_bytes: orNull(number),
+      peak_bytes: orNull(number),
+      limit_bytes: orNull(number)
+    })
+  )
+});
+
+/**
+ * What a cell did to memory. `_peak` is how far it rose above its value at the cell's start,
+ * `_kept` what the end has more than the start; less than 0 where memory was given back.
+ */
+const cell = shape({
+  execution_count: orNull(number),
+  head: orNull(text),
+  running: flag,
+  seconds: orNull(number),
+  host_peak_bytes: orNull(number),
+  host_kept_bytes: orNull(number),
+  gpu_peak_bytes: orNull(number),
+  gpu_kept_bytes: orNull(number)
+});
+
+/** The last time that a GPU was full and the kernel lived on. */
+const gpuOom = shape({ time: number, execution_count: orNull(number), lines: listOf(text) });
+
 const kernel = shape({
   kernel_id: text,
   pid: orNull(number),
@@ -87,7 +164,10 @@ const kernel = shape({
   host,
   training: orNull(training),
   marks: listOf(mark),
-  hang: orNull(hang)
+  hang: orNull(hang),
+  gpu: orNull(kernelGpu),
+  cells: listOf(cell),
+  gpu_oom: orNull(gpuOom)
 });
 
 const otherKernel = shape({
@@ -95,6 +175,7 @@ const otherKernel = shape({
   notebook_path: orNull(text),
   kernel_name: orNull(text),
   rss_bytes: orNull(number),
+  gpu_bytes: orNull(number),
   execution_state: orNull(text)
 });
 
@@ -201,9 +282,16 @@ const death = shape({
 
 export type Gpus = Checked<typeof gpus>;
 export type GpuDevice = Gpus['devices'][number];
+export type GpuHolder = Checked<typeof holder>;
+export type GpuAlarm = Checked<typeof alarm>;
+export type GpuOom = Checked<typeof gpuOom>;
+export type KernelGpu = Checked<typeof kernelGpu>;
+export type TensorFlowMemory = KernelGpu['tensorflow'][number];
 export type Mark = Checked<typeof mark>;
 export type Training = Checked<typeof training>;
 export type Guard = Checked<typeof guard>;
+export type Growth = Checked<typeof growth>;
+export type Cell = Checked<typeof cell>;
 export type Host = Checked<typeof host>;
 export type Hang = Checked<typeof hang>;
 export type KernelState = Checked<typeof kernel>;

@@ -4,12 +4,12 @@ import { describe, expect, it, vi } from 'vitest';
 import { Panel } from '../live/Panel';
 import { statusText } from '../live/statusText';
 import { Series } from '../series';
-import { readCrashes, readStatus } from '../wire';
-import type { KernelState } from '../wire';
+import { readCrashes, readStatus, readStreamMessage } from '../wire';
+import type { KernelState, Tick } from '../wire';
 
 import { render } from './render';
 import type { IRendered } from './render';
-import { sample, trans } from './samples';
+import { sample, sampleText, trans } from './samples';
 
 vi.mock('../chart/timeChart', () => ({
   TimeChart: class {
@@ -29,17 +29,27 @@ function kernel(index: number): KernelState {
   return found;
 }
 
+function readTick(): Tick {
+  const message = readStreamMessage(sampleText('tick'));
+  if (message.type !== 'tick') {
+    throw new Error('tick.json is no tick.');
+  }
+  return message.tick;
+}
+
 function draw(
   state: Partial<Panel.IState> = {},
   onOpenReport = vi.fn(),
   onShowStacks = vi.fn(),
-  now = NOW
+  now = NOW,
+  onDismissGpuOom = vi.fn()
 ): IRendered {
   const current = state.kernel === undefined ? kernel(0) : state.kernel;
   const series = new Series();
   series.push(1, 1_000);
   const model: Panel.IState = {
     crashes: [],
+    gpuOom: null,
     gpus: { state: 'none', reason: 'No NVIDIA GPU here', devices: [] },
     hasAnswer: true,
     marks: [],
@@ -58,6 +68,8 @@ function draw(
       model={model}
       copy={copy}
       now={now}
+      onDismissGpuOom={onDismissGpuOom}
+      onOpenNotebook={vi.fn()}
       onOpenReport={onOpenReport}
       onShowStacks={onShowStacks}
       trans={trans}
@@ -72,7 +84,7 @@ describe('Panel', () => {
     expect(text).toContain('guarding');
     expect(text).toContain('5.9 GiB');
     expect(text).toContain('of 8.0 GiB · container limit');
-    expect(text).toContain('memory growth set; no GPU here');
+    expect(text).toContain('✓ memory growth on, seen working');
   });
 
   it('shows where the training is', () => {
@@ -168,9 +180,41 @@ describe('Panel', () => {
   it('shows each GPU, or one line where there is none', () => {
     expect(draw().text).toContain('No NVIDIA GPU here');
     const { text } = draw({ gpus: readStatus(sample('status')).gpus });
-    expect(text).toContain('GPU 0 · NVIDIA A100-SXM4-40GB');
-    expect(text).toContain('27.9 of 40.0 GiB');
-    expect(text).toContain('83 % busy · 71 °C · 288 W');
+    expect(text).toContain('GPU 0 · A100-SXM4, 40 GiB');
+    expect(text).toContain('in use27.9 of 40.0 GiB');
+    expect(text).toContain('this kernel18.2 GiB (14.9 in tensors)');
+    expect(text).toContain('71 °C · 288 of 400 W · 83 % busy');
+  });
+
+  it('says once whether memory growth works: at a card, or where there is none in a line of its own', () => {
+    const gpus = readStatus(sample('status')).gpus;
+    expect(draw({ gpus }).node.querySelectorAll('.jp-TfGuard-Growth')).toHaveLength(1);
+    expect(draw({ gpus }).node.querySelector('.jp-TfGuard-Gpu .jp-TfGuard-Growth')).not.toBeNull();
+    expect(draw().node.querySelector('.jp-TfGuard-Guard .jp-TfGuard-Growth')).not.toBeNull();
+  });
+
+  it('tells of a full GPU that did not kill, until the user has seen it', async () => {
+    const onDismiss = vi.fn();
+    const gpuOom = kernel(0).gpu_oom;
+    const drawn = draw({ gpuOom }, vi.fn(), vi.fn(), (gpuOom?.time ?? 0) + 60, onDismiss);
+    const notice = drawn.node.querySelector('.jp-TfGuard-GpuOom');
+    expect(notice?.textContent).toMatch(/The GPU was full in cell \[11\] \(today \d\d:\d\d\)/);
+    expect(notice?.textContent).toContain('The kernel lives on.');
+    expect([...(notice?.querySelectorAll('li') ?? [])].map(line => line.textContent)).toEqual(
+      gpuOom?.lines
+    );
+    await drawn.click('.jp-TfGuard-GpuOom button');
+    expect(onDismiss).toHaveBeenCalledTimes(1);
+    expect(draw().node.querySelector('.jp-TfGuard-GpuOom')).toBeNull();
+  });
+
+  it('shows what other kernels hold, of the GPU too where that is known', () => {
+    const [known, unknown] = readTick().others;
+    const { node } = draw({
+      others: [known, unknown, { ...known, kernel_id: 'x', gpu_bytes: 0 }]
+    });
+    const rows = [...node.querySelectorAll('.jp-TfGuard-Others li')].map(row => row.textContent);
+    expect(rows).toEqual(['eda.ipynb614 MiB · GPU 9.1 GiB', 'big.ipynb–', 'eda.ipynb614 MiB']);
   });
 
   it('greets a new user', () => {

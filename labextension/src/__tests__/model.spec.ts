@@ -199,6 +199,26 @@ describe('GuardModel', () => {
     expect(api.read).toEqual([id]);
   });
 
+  it('forgets a full GPU once the user has seen it, and tells of the next', () => {
+    const tick = sample('tick');
+    stream.say(tick);
+    expect(model.gpuOom).toBeNull();
+    const oom = { time: 1795227201, execution_count: 11, lines: ['a', 'b', 'c'] };
+    tick.kernel.gpu_oom = oom;
+    stream.say(tick);
+    expect(model.gpuOom).toEqual(oom);
+    model.dismissGpuOom();
+    stream.say(tick);
+    expect(model.gpuOom).toBeNull();
+    tick.kernel.gpu_oom = { ...oom, time: oom.time + 5 };
+    stream.say(tick);
+    expect(model.gpuOom?.time).toBe(oom.time + 5);
+    tick.kernel.pid = 4800;
+    tick.kernel.gpu_oom = null;
+    stream.say(tick);
+    expect(model.gpuOom).toBeNull();
+  });
+
   it('says what it could not read, until it can', () => {
     stream.unreadable.emit('tick.time: expected a number, found nothing');
     expect(model.trouble).toContain('tick.time');

@@ -49,6 +49,15 @@ describe('wire', () => {
     expect(read.kernels[2]?.host.rss_bytes).toBeNull();
   });
 
+  it('tells processes that cannot be seen from a card that nobody holds', () => {
+    const status = sample('status');
+    status.gpus.devices[0].holders = [];
+    const [empty, hidden] = readStatus(status).gpus.devices;
+    expect(empty?.holders).toEqual([]);
+    expect(hidden?.holders).toBeNull();
+    expect(hidden?.memory_used_bytes).toBeNull();
+  });
+
   it('keeps metrics in the order they came, words included', () => {
     const tick = sample('tick');
     tick.kernel.training.logs = { val_loss: 'nan', loss: 0.5, extra: null };
@@ -65,6 +74,12 @@ describe('wire', () => {
     ['a text as number', (status: Sample) => (status.version = 1)],
     ['a missing list', (status: Sample) => delete status.kernels],
     ['an unknown state', (status: Sample) => (status.gpus.state = 'melted')],
+    ['a card that may be lost', (status: Sample) => delete status.gpus.devices[0].lost],
+    ['a card without alarms', (status: Sample) => (status.gpus.devices[0].alarms = null)],
+    ['a holder of text', (status: Sample) => (status.gpus.devices[0].holders[0].used_bytes = '1')],
+    ['a quiet alarm', (status: Sample) => (status.gpus.devices[0].alarms[0].severity = 'info')],
+    ['a strange growth', (status: Sample) => (status.kernels[0].guard.growth.state = 'shrunk')],
+    ['a kernel without cells', (status: Sample) => delete status.kernels[0].cells],
     ['a limit without bytes', (status: Sample) => delete status.kernels[0].host.limit.bytes],
     ['a flag as number', (status: Sample) => (status.kernels[0].watched = 1)],
     ['a list as object', (status: Sample) => (status.problems = {})]

@@ -4,8 +4,10 @@ import type { GuardModel } from '../model';
 import { CommandNotice, Notice } from '../parts/Notice';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { humanSpan } from '../when';
-import type { Guard, KernelState } from '../wire';
+import type { Growth, Guard, KernelState } from '../wire';
 import type { Trans } from '../words';
+
+import { GrowthLine } from './gpu/GrowthLine';
 
 type Mood = 'good' | 'warning' | 'error' | 'quiet';
 
@@ -101,11 +103,11 @@ export namespace ServerNotice {
   };
 }
 
-/** What the guard inside the kernel says of itself: missing, troubled, and its growth setting. */
+/** What the guard inside the kernel says of itself: missing, troubled; `growth` unless a card tells it. */
 export function GuardNotices(props: GuardNotices.IProps): React.JSX.Element | null {
-  const { guard, copy, trans } = props;
-  const { fix, growth, loaded, problems, text } = guard;
-  if (loaded === true && problems.length === 0 && growth === null) {
+  const { guard, growth, copy, trans } = props;
+  const { fix, loaded, problems, text } = guard;
+  if (loaded !== false && problems.length === 0 && growth === null) {
     return null;
   }
   return (
@@ -115,20 +117,15 @@ export function GuardNotices(props: GuardNotices.IProps): React.JSX.Element | nu
       {problems.map(problem => (
         <Notice key={problem} kind="warning" text={problem} />
       ))}
-      {growth !== null && (
-        <div className="jp-TfGuard-quiet jp-TfGuard-small">
-          <span aria-hidden="true">{GROWTH_SIGNS[growth.state]}</span> {growth.text}
-        </div>
-      )}
+      {growth !== null && <GrowthLine growth={growth} />}
     </section>
   );
 }
 
-const GROWTH_SIGNS = { on: '✓', off_by_user: '○', too_late: '▲', no_gpu: '○', unknown: '○' };
-
 export namespace GuardNotices {
   export interface IProps {
     readonly guard: Guard;
+    readonly growth: Growth | null;
     readonly copy: CodeBlock.ICopy;
     readonly trans: Trans;
   }

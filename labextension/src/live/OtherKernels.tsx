@@ -19,7 +19,7 @@ export function OtherKernels(props: OtherKernels.IProps): React.JSX.Element | nu
             <span className="jp-TfGuard-name" title={other.notebook_path ?? other.kernel_id}>
               {otherName(other, trans)}
             </span>
-            <span>{humanBytes(other.rss_bytes)}</span>
+            <span>{heldText(other, trans)}</span>
           </li>
         ))}
       </ul>
@@ -39,4 +39,12 @@ function otherName(other: OtherKernel, trans: Trans): string {
     return fileName(other.notebook_path);
   }
   return other.kernel_name ?? trans.__('kernel without a notebook');
+}
+
+/** `2.4 GiB · GPU 9.1 GiB`; the second only where it is known that there is some. */
+function heldText({ gpu_bytes, rss_bytes }: OtherKernel, trans: Trans): string {
+  const host = humanBytes(rss_bytes);
+  return gpu_bytes === null || gpu_bytes <= 0
+    ? host
+    : trans.__('%1 · GPU %2', host, humanBytes(gpu_bytes));
 }

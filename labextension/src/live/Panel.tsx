@@ -6,7 +6,9 @@ import { Notice } from '../parts/Notice';
 import { fileName } from '../units';
 import type { Trans } from '../words';
 
-import { GpuSection } from './GpuSection';
+import { CellsByMemory } from './CellsByMemory';
+import { GpuOomNotice } from './gpu/GpuOomNotice';
+import { GpuSection } from './gpu/GpuSection';
 import { GuardNotices, GuardState, ServerNotice } from './GuardState';
 import { HangNotice } from './HangNotice';
 import { HostMemory } from './HostMemory';
@@ -16,8 +18,9 @@ import { TrainingCard } from './TrainingCard';
 
 /** The sidebar: each part stands there only if it has something to say. */
 export function Panel(props: Panel.IProps): React.JSX.Element {
-  const { model, now, onOpenReport, trans } = props;
+  const { model, now, onOpenNotebook, onOpenReport, trans } = props;
   const { crashes, gpus, kernel, others, problems, server, staleSeconds, target, trouble } = model;
+  const shown = kernel?.watched ? kernel : null;
   const hasServer = server === 'ok' || server === 'away';
   return (
     <div className={`jp-TfGuard-body${server === 'away' ? ' jp-mod-stale' : ''}`}>
@@ -40,7 +43,18 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
       {hasServer && (
         <>
           <Kernel {...props} />
-          {gpus !== null && <GpuSection gpus={gpus} trans={trans} />}
+          {gpus !== null && (
+            <GpuSection
+              gpus={gpus}
+              kernelId={target?.kernelId ?? null}
+              inside={shown?.gpu?.tensorflow ?? []}
+              growth={shown?.guard.growth ?? null}
+              now={now}
+              onOpenNotebook={onOpenNotebook}
+              trans={trans}
+            />
+          )}
+          {shown !== null && <CellsByMemory cells={shown.cells} trans={trans} />}
           <OtherKernels others={others} trans={trans} />
         </>
       )}
@@ -56,6 +70,7 @@ export namespace Panel {
   export type IState = Pick<
     GuardModel,
     | 'crashes'
+    | 'gpuOom'
     | 'gpus'
     | 'hasAnswer'
     | 'kernel'
@@ -74,6 +89,8 @@ export namespace Panel {
     readonly copy: CodeBlock.ICopy;
     /** Unix seconds. */
     readonly now: number;
+    readonly onDismissGpuOom: () => void;
+    readonly onOpenNotebook: (path: string) => void;
     readonly onOpenReport: (id: string) => void;
     readonly onShowStacks: (kernelId: string) => void;
     readonly trans: Trans;
@@ -82,8 +99,8 @@ export namespace Panel {
 
 /** The parts about the current kernel, or one line that says why there are none. */
 function Kernel(props: Panel.IProps): React.JSX.Element {
-  const { copy, model, now, onShowStacks, trans } = props;
-  const { kernel, target } = model;
+  const { copy, model, now, onDismissGpuOom, onShowStacks, trans } = props;
+  const { gpuOom, gpus, kernel, target } = model;
   if (target === null) {
     return (
       <Hint text={trans.__('Open a notebook or a console to see the memory of its kernel.')} />
@@ -116,8 +133,16 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
           trans={trans}
         />
       )}
+      {gpuOom !== null && (
+        <GpuOomNotice oom={gpuOom} now={now} onDismiss={onDismissGpuOom} trans={trans} />
+      )}
       <HostMemory kernel={kernel} series={model.series} marks={model.marks} trans={trans} />
-      <GuardNotices guard={kernel.guard} copy={copy} trans={trans} />
+      <GuardNotices
+        guard={kernel.guard}
+        growth={gpus === null || gpus.devices.length === 0 ? kernel.guard.growth : null}
+        copy={copy}
+        trans={trans}
+      />
       {kernel.training !== null && <TrainingCard training={kernel.training} trans={trans} />}
     </>
   );

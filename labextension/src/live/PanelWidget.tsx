@@ -32,7 +32,7 @@ export class PanelWidget extends ReactWidget {
   }
 
   protected override render(): React.JSX.Element {
-    const { model, copy, openReport, showStacks, trans } = this._options;
+    const { model, copy, openNotebook, openReport, showStacks, trans } = this._options;
     return (
       <UseSignal signal={model.changed}>
         {() => (
@@ -40,6 +40,8 @@ export class PanelWidget extends ReactWidget {
             model={model}
             copy={copy}
             now={Date.now() / 1000}
+            onDismissGpuOom={() => model.dismissGpuOom()}
+            onOpenNotebook={openNotebook}
             onOpenReport={openReport}
             onShowStacks={showStacks}
             trans={trans}
@@ -66,6 +68,7 @@ export namespace PanelWidget {
   export interface IOptions {
     readonly model: GuardModel;
     readonly copy: CodeBlock.ICopy;
+    readonly openNotebook: (path: string) => void;
     readonly openReport: (id: string) => void;
     readonly showStacks: (kernelId: string) => void;
     readonly trans: Trans;

@@ -2,10 +2,11 @@ import * as React from 'react';
 
 /** A titled part of the panel or of a report. `aside` stands beside the title, in plain letters. */
 export function Section(props: Section.IProps): React.JSX.Element {
-  const { title, aside, name, children } = props;
+  const { title, aside, hint, name, children } = props;
+  const id = React.useId();
   return (
-    <section className={`jp-TfGuard-Section jp-TfGuard-${name}`}>
-      <h3 className="jp-TfGuard-heading">
+    <section className={`jp-TfGuard-Section jp-TfGuard-${name}`} aria-labelledby={id}>
+      <h3 className="jp-TfGuard-heading" id={id} title={hint}>
         {title}
         {aside !== undefined && <span className="jp-TfGuard-aside"> · {aside}</span>}
       </h3>
@@ -18,6 +19,8 @@ export namespace Section {
   export interface IProps {
     readonly title: string;
     readonly aside?: string;
+    /** Shown over the title, where it may be cut short. */
+    readonly hint?: string;
     /** Last part of the class name. */
     readonly name: string;
     readonly children: React.ReactNode;

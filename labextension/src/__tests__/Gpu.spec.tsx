@@ -1,0 +1,323 @@
+import * as React from 'react';
+import { describe, expect, it, vi } from 'vitest';
+
+import { GpuSection } from '../live/gpu/GpuSection';
+import type { GpuDevice, Growth, TensorFlowMemory } from '../wire';
+
+import { card, GIB, held, holder, instance, KERNEL, machine, other, own } from './cards';
+import { render } from './render';
+import type { IRendered } from './render';
+import { trans } from './samples';
+
+const NOW = Date.parse('2026-11-21T12:00:00Z') / 1000;
+
+function draw(devices: GpuDevice[], props: Partial<GpuSection.IProps> = {}): IRendered {
+  return render(
+    <GpuSection
+      gpus={machine(devices)}
+      kernelId={KERNEL}
+      inside={[]}
+      growth={null}
+      now={NOW}
+      onOpenNotebook={vi.fn()}
+      trans={trans}
+      {...props}
+    />
+  );
+}
+
+function titles({ node }: IRendered): (string | null)[] {
+  return [...node.querySelectorAll('.jp-TfGuard-Gpu h3')].map(title => title.textContent);
+}
+
+function folded({ node }: IRendered): (string | null)[] {
+  return [...node.querySelectorAll('.jp-TfGuard-Folded > summary')].map(line => line.textContent);
+}
+
+function rows({ node }: IRendered): (string | null)[] {
+  return [...node.querySelectorAll('.jp-TfGuard-row')].map(row => row.textContent);
+}
+
+function widths({ node }: IRendered): string[] {
+  return [...node.querySelectorAll<HTMLElement>('.jp-TfGuard-bar > i')].map(
+    piece => `${piece.className.replace('jp-mod-', '')} ${piece.style.width}`
+  );
+}
+
+function tensors(changes: Partial<TensorFlowMemory> = {}): TensorFlowMemory {
+  return {
+    device: 'GPU:0',
+    gpu_uuid: 'GPU-0-',
+    in_use_bytes: 14.9 * GIB,
+    peak_bytes: null,
+    limit_bytes: null,
+    ...changes
+  };
+}
+
+const eight = (changes: Record<number, GpuDevice> = {}): GpuDevice[] =>
+  Array.from({ length: 8 }, (_, index) => changes[index] ?? card({ nvml_index: index }));
+
+describe('One card', () => {
+  it('shows who holds what, this kernel first, as rows and as pieces of a bar', () => {
+    const triton = holder({ pid: 4811, name: 'tritonserver', used_bytes: 2 * GIB });
+    const drawn = draw([held(0, 40, [other('b.ipynb', 20), own(16), triton])]);
+    expect(titles(drawn)).toEqual(['GPU 0 · H100 80GB HBM3, 80 GiB']);
+    expect(rows(drawn)).toEqual([
+      'in use40.0 of 80.0 GiB',
+      'this kernel16.0 GiB',
+      'held by b.ipynb20.0 GiB',
+      'process 4811 · tritonserver2.0 GiB',
+      'driver, display, not seen2.0 GiB'
+    ]);
+    expect(widths(drawn)).toEqual(['this 20%', 'notebook 25%', 'process 2.5%', 'rest 2.5%']);
+    expect(drawn.text).toContain('34 °C · 72 of 700 W · 0 % busy');
+  });
+
+  it('goes to the notebook that holds memory, unless its path is one of the machine', async () => {
+    const onOpenNotebook = vi.fn();
+    const away = holder({ kernel_id: 'c', notebook_path: '/srv/c.ipynb', used_bytes: GIB });
+    const drawn = draw([held(0, 40, [other('b.ipynb', 20), away])], { onOpenNotebook });
+    expect(drawn.node.querySelectorAll('li button')).toHaveLength(1);
+    await drawn.click('li button');
+    expect(onOpenNotebook).toHaveBeenCalledWith('course/b.ipynb');
+    expect(drawn.text).toContain('held by c.ipynb');
+  });
+
+  it('puts a kernel and its children into one row', () => {
+    const child = holder({ kernel_id: 'b', used_bytes: 2 * GIB, pid: 12, name: 'python3' });
+    const parent = { ...other('b', 3), pid: 11, notebook_path: 'b.ipynb' };
+    const drawn = draw([held(0, 5, [parent, child])]);
+    expect(rows(drawn)).toEqual(['in use5.0 of 80.0 GiB', 'held by b.ipynb5.0 GiB']);
+    expect(drawn.node.querySelector('li [title]')?.getAttribute('title')).toContain('11, 12');
+  });
+
+  it('makes one row of many small processes', () => {
+    const many = Array.from({ length: 9 }, (_, pid) =>
+      holder({ pid, name: 'worker', used_bytes: GIB })
+    );
+    const drawn = draw([held(0, 20, [own(11), ...many])]);
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-list > li')).toHaveLength(5);
+    expect(drawn.text).toContain('6 more6.0 GiB');
+  });
+
+  it('shows the tensors inside what the kernel holds, with their peak and limit', () => {
+    const inside = [tensors({ peak_bytes: 15.8 * GIB, limit_bytes: 76 * GIB })];
+    const drawn = draw([held(0, 19, [own(18.2)])], { inside });
+    expect(drawn.text).toContain('this kernel18.2 GiB (14.9 in tensors)');
+    expect(drawn.text).toContain('in tensors: peak 15.8 GiB · limit 76.0 GiB');
+  });
+
+  it('follows the notebook in front, whatever the server called "this" before', () => {
+    const drawn = draw([held(0, 19, [{ ...own(18.2), is_this: true }])], { kernelId: 'another' });
+    expect(drawn.text).toContain('held by train.ipynb');
+    expect(drawn.text).not.toContain('this kernel');
+  });
+
+  it.each([
+    ['proven', '✓', false],
+    ['on', '✓', false],
+    ['async', '○', false],
+    ['capped', '○', false],
+    ['not_in_force', '▲', true],
+    ['mixed', '▲', true],
+    ['too_late', '▲', true]
+  ] as const)('gives growth that is %s the sign %s', (state, sign, isLoud) => {
+    const growth: Growth = { state, text: 'memory growth' };
+    const line = draw([card()], { growth }).node.querySelector('.jp-TfGuard-Growth');
+    expect(line?.textContent).toBe(`${sign} memory growth`);
+    expect(line?.classList.contains('jp-mod-warning')).toBe(isLoud);
+  });
+
+  it('names its parts for those who do not see it', () => {
+    const drawn = draw([held(0, 19, [own(18.2)])]);
+    const section = drawn.node.querySelector('section');
+    const label = section?.getAttribute('aria-labelledby') ?? '';
+    expect(document.getElementById(label)?.textContent).toContain('GPU 0');
+    expect(drawn.node.querySelector('.jp-TfGuard-bar')?.getAttribute('aria-hidden')).toBe('true');
+  });
+});
+
+describe('What is not known', () => {
+  it('is not a 0: hidden processes leave the use of the card, and why', () => {
+    const note = 'Processes cannot be seen from inside this container.';
+    const hidden = held(0, 30, [], { holders: null, other_bytes: null, note });
+    const drawn = draw([hidden]);
+    expect(rows(drawn)).toEqual(['in use30.0 of 80.0 GiB']);
+    expect(widths(drawn)).toEqual(['rest 37.5%']);
+    expect(drawn.text).toContain(note);
+    const inside = draw([hidden], { inside: [tensors({ gpu_uuid: null })] });
+    expect(rows(inside)).toContain('this kernel– (14.9 GiB in tensors)');
+  });
+
+  it('guesses no card for tensors where there are several', () => {
+    const inside = [tensors({ gpu_uuid: null })];
+    expect(draw([card(), card({ nvml_index: 1 })], { inside }).text).not.toContain('tensors');
+  });
+
+  it('stays open where the driver does not tell how much a process holds', () => {
+    const drawn = draw([held(0, 30, [own(null), other('b.ipynb', 10)], { other_bytes: null })]);
+    expect(rows(drawn)).toEqual([
+      'in use30.0 of 80.0 GiB',
+      'this kernel–',
+      'held by b.ipynb10.0 GiB',
+      'in use, not told by whom20.0 GiB'
+    ]);
+  });
+
+  it('has no bar, no facts, and no row of zeros', () => {
+    const drawn = draw([
+      card({
+        memory_total_bytes: null,
+        memory_used_bytes: null,
+        utilization_fraction: null,
+        temperature_celsius: null,
+        power_watts: null,
+        power_limit_watts: null,
+        other_bytes: null,
+        holders: null
+      })
+    ]);
+    expect(titles(drawn)).toEqual(['GPU 0 · H100 80GB HBM3']);
+    expect(rows(drawn)).toEqual(['in use–']);
+    expect(drawn.node.querySelector('.jp-TfGuard-bar')).toBeNull();
+    expect(drawn.text).not.toMatch(/\b0\b(?! ·)/);
+  });
+
+  it('says why values are old', () => {
+    const reason = 'The driver does not answer.';
+    const gpus = { ...machine([card()]), state: 'unavailable' as const, reason };
+    expect(draw([], { gpus }).text).toContain(reason);
+  });
+});
+
+describe('Eight cards', () => {
+  const mine = held(5, 40, [own(39)]);
+
+  it('stand in a line each, but for those that this kernel works on', () => {
+    const busy = held(3, 71, [other('train_b.ipynb', 70.4)]);
+    const drawn = draw(eight({ 3: busy, 5: mine }));
+    expect(titles(drawn)).toEqual(['GPU 5 · H100 80GB HBM3, 80 GiB', 'Other GPUs']);
+    expect(folded(drawn)).toHaveLength(7);
+    expect(folded(drawn)[3]).toBe('GPU 3 · held by train_b.ipynb71.0 of 80.0 GiB');
+    expect(folded(drawn)[0]).toBe('GPU 00 B of 80.0 GiB');
+  });
+
+  it('open each to the whole card', () => {
+    const drawn = draw(eight({ 3: held(3, 71, [other('train_b.ipynb', 70.4)]) }));
+    const details = drawn.node.querySelectorAll('details')[3];
+    expect(titles(drawn)).toEqual(['GPUs']);
+    expect(details?.open).toBe(false);
+    expect(details?.textContent).toContain('34 °C');
+    expect(details?.querySelector('.jp-TfGuard-bar')).not.toBeNull();
+  });
+
+  it('bring a card with an alarm to the front', () => {
+    const text = 'Xid 48: double bit error.';
+    const alarms = [{ severity: 'error' as const, text, fix: 'Restart.', since: NOW - 60 }];
+    const drawn = draw(eight({ 6: card({ nvml_index: 6, alarms }) }));
+    expect(titles(drawn)[0]).toContain('GPU 6');
+    const notice = drawn.node.querySelector('.jp-mod-error');
+    expect(notice?.textContent).toMatch(
+      /✕Xid 48: double bit error\.Restart\.since today \d\d:\d\d/
+    );
+  });
+
+  it('stay calm when TensorFlow made a context on each and works on one', () => {
+    const contexts = Object.fromEntries(
+      [0, 1, 2, 3, 4, 6, 7].map(index => [index, held(index, 1, [own(0.4)])])
+    );
+    const drawn = draw(eight({ ...contexts, 5: mine }));
+    expect(titles(drawn)).toEqual(['GPU 5 · H100 80GB HBM3, 80 GiB', 'Other GPUs']);
+    expect(folded(drawn)[0]).toBe('GPU 0 · this kernel 410 MiB1.0 of 80.0 GiB');
+  });
+
+  it('show no more than four in full where the kernel works on all', () => {
+    const all = Array.from({ length: 8 }, (_, index) => held(index, 40, [own(39)]));
+    expect(titles(draw(all))).toHaveLength(5);
+  });
+
+  it('say once whether growth works, also where none stands in full', () => {
+    const growth: Growth = { state: 'on', text: 'memory growth on' };
+    for (const devices of [eight(), eight({ 5: mine })]) {
+      expect(draw(devices, { growth }).node.querySelectorAll('.jp-TfGuard-Growth')).toHaveLength(1);
+    }
+  });
+});
+
+describe('MIG', () => {
+  const parent = card({ name: 'NVIDIA A100-SXM4-80GB', memory_used_bytes: 12 * GIB });
+
+  it('shows an instance as a card of its own, and its GPU without a second bar', () => {
+    const used = { memory_used_bytes: 4 * GIB, holders: [own(3.9)] };
+    const drawn = draw([parent, instance(0), instance(1, used)]);
+    expect(titles(drawn)).toEqual([
+      'GPU 0 · A100-SXM4, 80 GiB',
+      'GPU 0 · MIG 0 · 1g.10gb, 9.8 GiB',
+      'GPU 0 · MIG 1 · 1g.10gb, 9.8 GiB'
+    ]);
+    expect(drawn.text).toContain('split into 2 MIG instances');
+    expect(drawn.text).toContain('34 °C · 72 of 700 W');
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-bar')).toHaveLength(2);
+    expect(rows(drawn)).toContain('in use4.0 of 9.8 GiB');
+  });
+
+  it('folds the instances that this kernel does not use where there are many', () => {
+    const used = { memory_used_bytes: 4 * GIB, holders: [own(3.9)] };
+    const seven = Array.from({ length: 7 }, (_, index) => instance(index, index === 4 ? used : {}));
+    const drawn = draw([parent, ...seven]);
+    expect(titles(drawn)).toEqual([
+      'GPU 0 · A100-SXM4, 80 GiB',
+      'GPU 0 · MIG 4 · 1g.10gb, 9.8 GiB',
+      'Other GPUs'
+    ]);
+    expect(folded(drawn)).toHaveLength(6);
+    expect(folded(draw([parent, ...seven.slice(0, 3)]))[0]).toBe('GPU 0 · 3 MIG instances');
+  });
+
+  it('keeps a long list short until asked', async () => {
+    const devices = Array.from({ length: 8 }, (_, nvml_index) => [
+      card({ nvml_index }),
+      ...Array.from({ length: 7 }, (_, index) => instance(index, { nvml_index }))
+    ]).flat();
+    const drawn = draw(devices);
+    expect(folded(drawn)).toHaveLength(8);
+    await drawn.click('.jp-TfGuard-Gpu > .jp-TfGuard-link');
+    expect(folded(drawn)).toHaveLength(64);
+  });
+});
+
+describe('A lost card', () => {
+  it('says so, and shows none of its last values', () => {
+    const drawn = draw([held(0, 40, [own(39)], { lost: true })], { inside: [tensors()] });
+    const notice = drawn.node.querySelector('[role="alert"]');
+    expect(notice?.textContent).toContain('GPU 0 is lost');
+    expect(drawn.node.querySelector('.jp-TfGuard-bar')).toBeNull();
+    expect(rows(drawn)).toEqual(['in use– of 80.0 GiB']);
+    expect(drawn.text).toContain('– °C · – W · – busy');
+  });
+
+  it('is told of once where the server has words for it', () => {
+    const alarms = [{ severity: 'error' as const, text: 'It is gone.', fix: null, since: null }];
+    const drawn = draw([card({ lost: true, alarms })]);
+    expect(drawn.node.querySelectorAll('[role="alert"]')).toHaveLength(1);
+  });
+
+  it('stands in full among eight', () => {
+    const drawn = draw(eight({ 2: card({ nvml_index: 2, lost: true }) }));
+    expect(titles(drawn)[0]).toContain('GPU 2');
+    expect(folded(drawn)).toHaveLength(7);
+  });
+});
+
+it('keeps hostile names text', () => {
+  const evil = '<img src=x onerror="alert(1)">';
+  const alarms = [{ severity: 'warning' as const, text: evil, fix: evil, since: null }];
+  const holders = [
+    holder({ kernel_id: 'a', notebook_path: evil, used_bytes: GIB }),
+    holder({ name: evil, pid: 1, used_bytes: GIB })
+  ];
+  const drawn = draw([held(0, 9, holders, { name: evil, note: evil, alarms })]);
+  expect(drawn.node.querySelector('img')).toBeNull();
+  expect(drawn.text.split(evil)).toHaveLength(7);
+});

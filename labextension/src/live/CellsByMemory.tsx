@@ -1,0 +1,96 @@
+import * as React from 'react';
+
+import { Section } from '../parts/Section';
+import { pairOfChanges, signedBytes } from '../units';
+import { humanSpan } from '../when';
+import type { Cell } from '../wire';
+import type { Trans } from '../words';
+
+/** A cell that moved less than this is not worth a line. */
+const WORTH_BYTES = 2 ** 20;
+
+/** The cells that needed most memory: how far it rose in each, and what stayed behind. */
+export function CellsByMemory(props: CellsByMemory.IProps): React.JSX.Element | null {
+  const { cells, trans } = props;
+  const shown = cells.filter(isWorthALine);
+  if (shown.length === 0) {
+    return null;
+  }
+  return (
+    <Section name="Cells" title={trans.__('Cells by memory')}>
+      <ul className="jp-TfGuard-list">
+        {shown.map((cell, index) => (
+          <CellRow key={cell.execution_count ?? `at ${index}`} cell={cell} trans={trans} />
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+export namespace CellsByMemory {
+  export interface IProps {
+    /** Largest rise first. */
+    readonly cells: readonly Cell[];
+    readonly trans: Trans;
+  }
+}
+
+function isWorthALine(cell: Cell): boolean {
+  return [
+    cell.host_peak_bytes,
+    cell.host_kept_bytes,
+    cell.gpu_peak_bytes,
+    cell.gpu_kept_bytes
+  ].some(bytes => bytes !== null && Math.abs(bytes) >= WORTH_BYTES);
+}
+
+/** The host's memory on the first line; the GPU's on a second, where it is known. */
+function CellRow({ cell, trans }: { cell: Cell; trans: Trans }): React.JSX.Element {
+  const { execution_count, gpu_kept_bytes, gpu_peak_bytes, head, running, seconds } = cell;
+  const name = `[${execution_count ?? '–'}] ${head ?? ''}`.trimEnd();
+  const hint = seconds === null ? name : `${name}\n${humanSpan(seconds, trans)}`;
+  const hasGpu = gpu_peak_bytes !== null || gpu_kept_bytes !== null;
+  return (
+    <li>
+      <div className="jp-TfGuard-row jp-TfGuard-small">
+        <code className="jp-TfGuard-name" title={hint}>
+          {name}
+        </code>
+        <Change
+          peak={cell.host_peak_bytes}
+          kept={cell.host_kept_bytes}
+          running={running}
+          trans={trans}
+        />
+      </div>
+      {hasGpu && (
+        <div className="jp-TfGuard-row jp-TfGuard-small">
+          <span className="jp-TfGuard-quiet jp-TfGuard-under">{trans.__('on the GPU')}</span>
+          <Change peak={gpu_peak_bytes} kept={gpu_kept_bytes} running={running} trans={trans} />
+        </div>
+      )}
+    </li>
+  );
+}
+
+/** `+3.1 GiB peak · +0.4 kept`; what is kept shows when the cell has ended. */
+function Change(props: {
+  readonly peak: number | null;
+  readonly kept: number | null;
+  readonly running: boolean;
+  readonly trans: Trans;
+}): React.JSX.Element {
+  const { running, trans } = props;
+  const [peak, kept] = running
+    ? [signedBytes(props.peak), '']
+    : pairOfChanges(props.peak, props.kept);
+  return (
+    <span>
+      {trans.__('%1 peak', peak)}
+      <span className="jp-TfGuard-quiet">
+        {' · '}
+        {running ? trans.__('running') : trans.__('%1 kept', kept)}
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,80 @@
+import * as React from 'react';
+
+import { Section } from '../../parts/Section';
+import { humanBytes } from '../../units';
+import type { Trans } from '../../words';
+
+import type { ICard } from './cards';
+import { modelOf, titleOf, usedText } from './GpuCard';
+import { sharesOf } from './shares';
+
+const SHOWN_AT_FIRST = 8;
+
+/** Cards that matter less here: a line each, which opens to the whole card. */
+export function FoldedCards(props: FoldedCards.IProps): React.JSX.Element {
+  const { cards, children, draw, title, trans } = props;
+  const [isLong, setLong] = React.useState(false);
+  const shown = isLong ? cards : cards.slice(0, SHOWN_AT_FIRST);
+  const hidden = cards.length - shown.length;
+  return (
+    <Section name="Gpu" title={title}>
+      {shown.map(card => (
+        <details key={card.device.gpu_uuid} className="jp-TfGuard-Folded">
+          <Line card={card} trans={trans} />
+          <div className="jp-TfGuard-quiet jp-TfGuard-small" title={card.device.name}>
+            {modelOf(card.device)}
+          </div>
+          {draw(card)}
+        </details>
+      ))}
+      {hidden > 0 && (
+        <button type="button" className="jp-TfGuard-link" onClick={() => setLong(true)}>
+          {trans.__('Show %1 more', hidden)}
+        </button>
+      )}
+      {children}
+    </Section>
+  );
+}
+
+export namespace FoldedCards {
+  export interface IProps {
+    readonly cards: readonly ICard[];
+    readonly title: string;
+    /** The card in full, without its title. */
+    readonly draw: (card: ICard) => React.JSX.Element;
+    readonly children: React.ReactNode;
+    readonly trans: Trans;
+  }
+}
+
+/** `GPU 3 · held by train_b.ipynb    71.0 of 80.0 GiB`. */
+function Line({ card, trans }: { card: ICard; trans: Trans }): React.JSX.Element {
+  const { device, instancesCount } = card;
+  const title = titleOf(device, trans);
+  const who =
+    instancesCount === null
+      ? holderText(card, trans)
+      : trans._n('%1 MIG instance', '%1 MIG instances', instancesCount);
+  return (
+    <summary className="jp-TfGuard-row jp-TfGuard-small">
+      <span className="jp-TfGuard-name" title={who === '' ? title : `${title} · ${who}`}>
+        {title}
+        {who !== '' && <span className="jp-TfGuard-quiet"> · {who}</span>}
+      </span>
+      <span>{instancesCount === null ? usedText(device, trans) : ''}</span>
+    </summary>
+  );
+}
+
+/** This kernel if it is among them, else who holds most; and how many more there are. */
+function holderText({ device }: ICard, trans: Trans): string {
+  const shares = sharesOf(device, trans).filter(share => share.kind !== 'rest');
+  const [first] = shares;
+  if (first === undefined) {
+    return '';
+  }
+  const label =
+    first.kind === 'this' ? trans.__('this kernel %1', humanBytes(first.bytes)) : first.label;
+  return shares.length === 1 ? label : trans.__('%1 and %2 more', label, shares.length - 1);
+}

@@ -1,0 +1,50 @@
+import * as React from 'react';
+
+import { Notice } from '../../parts/Notice';
+import { dayAndTime } from '../../when';
+import type { GpuOom } from '../../wire';
+import type { Trans } from '../../words';
+
+/** A GPU was full and the kernel lived on: what was asked, what was free, what to change. */
+export function GpuOomNotice(props: GpuOomNotice.IProps): React.JSX.Element {
+  const { oom, now, onDismiss, trans } = props;
+  const when = dayAndTime(new Date(oom.time * 1000).toISOString(), now, trans);
+  return (
+    <section
+      className="jp-TfGuard-Section jp-TfGuard-GpuOom"
+      aria-label={trans.__('GPU out of memory')}
+    >
+      <Notice
+        kind="warning"
+        text={
+          oom.execution_count === null
+            ? trans.__('The GPU was full (%1). The kernel lives on.', when)
+            : trans.__(
+                'The GPU was full in cell [%1] (%2). The kernel lives on.',
+                oom.execution_count,
+                when
+              )
+        }
+      >
+        <ul className="jp-TfGuard-list">
+          {oom.lines.map((line, index) => (
+            <li key={index}>{line}</li>
+          ))}
+        </ul>
+        <button className="jp-TfGuard-link" type="button" onClick={onDismiss}>
+          {trans.__('Dismiss')}
+        </button>
+      </Notice>
+    </section>
+  );
+}
+
+export namespace GpuOomNotice {
+  export interface IProps {
+    readonly oom: GpuOom;
+    /** Unix seconds. */
+    readonly now: number;
+    readonly onDismiss: () => void;
+    readonly trans: Trans;
+  }
+}

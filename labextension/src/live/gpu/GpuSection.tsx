@@ -1,0 +1,112 @@
+import * as React from 'react';
+
+import { Section } from '../../parts/Section';
+import type { GpuDevice, Gpus, Growth, TensorFlowMemory } from '../../wire';
+import type { Trans } from '../../words';
+
+import { arrange, seenFrom } from './cards';
+import type { ICard } from './cards';
+import { FoldedCards } from './FoldedCards';
+import { GpuCard, modelOf, titleOf } from './GpuCard';
+import { GrowthLine } from './GrowthLine';
+import { tensorsOn } from './shares';
+
+/** A part for each card that matters here, one line for each other; a single line without a GPU. */
+export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
+  const { gpus, growth, inside, kernelId, now, onOpenNotebook, trans } = props;
+  if (gpus.devices.length === 0) {
+    return (
+      <Section name="Gpu" title={trans.__('GPU')}>
+        <div className="jp-TfGuard-quiet">{emptyText(gpus, trans)}</div>
+      </Section>
+    );
+  }
+  const cards = arrange(seenFrom(kernelId, gpus.devices));
+  const full = cards.filter(card => card.isFull);
+  const folded = cards.filter(card => !card.isFull);
+  const few = folded.length === 0 ? full.find(card => card.instancesCount === null) : undefined;
+  const withGrowth = full.find(isOwn) ?? few;
+  const only = onlyOwn(cards);
+  const draw = (card: ICard): React.JSX.Element => (
+    <GpuCard
+      card={card}
+      tensors={tensorsOn(card.device, inside, card.device === only)}
+      now={now}
+      onOpenNotebook={onOpenNotebook}
+      trans={trans}
+    />
+  );
+  const growthLine = growth !== null && <GrowthLine growth={growth} />;
+  const reason = gpus.state === 'ok' ? null : gpus.reason;
+  return (
+    <>
+      {full.map(card => (
+        <Section
+          key={card.device.gpu_uuid}
+          name="Gpu"
+          title={titleOf(card.device, trans)}
+          aside={modelOf(card.device)}
+          hint={card.device.name}
+        >
+          {draw(card)}
+          {card === withGrowth && growthLine}
+          {card === full[0] && reason !== null && (
+            <div className="jp-TfGuard-quiet jp-TfGuard-small">{reason}</div>
+          )}
+        </Section>
+      ))}
+      {folded.length > 0 && (
+        <FoldedCards
+          cards={folded}
+          title={full.length === 0 ? trans.__('GPUs') : trans.__('Other GPUs')}
+          draw={draw}
+          trans={trans}
+        >
+          {withGrowth === undefined && growthLine}
+          {full.length === 0 && reason !== null && (
+            <div className="jp-TfGuard-quiet jp-TfGuard-small">{reason}</div>
+          )}
+        </FoldedCards>
+      )}
+    </>
+  );
+}
+
+export namespace GpuSection {
+  export interface IProps {
+    readonly gpus: Gpus;
+    /** The kernel that the user looks at. */
+    readonly kernelId: string | null;
+    /** What TensorFlow in this kernel says of the cards. */
+    readonly inside: readonly TensorFlowMemory[];
+    readonly growth: Growth | null;
+    /** Unix seconds. */
+    readonly now: number;
+    readonly onOpenNotebook: (path: string) => void;
+    readonly trans: Trans;
+  }
+}
+
+function emptyText(gpus: Gpus, trans: Trans): string {
+  switch (gpus.state) {
+    case 'starting':
+      return trans.__('Looking for GPUs…');
+    case 'unavailable':
+      return gpus.reason ?? trans.__('GPU values are not available here');
+    case 'none':
+    case 'ok':
+      return gpus.reason ?? trans.__('No NVIDIA GPU here');
+  }
+}
+
+function isOwn({ device }: ICard): boolean {
+  return (device.holders ?? []).some(holder => holder.is_this);
+}
+
+/** The one card that this kernel holds memory on, or the one card there is; null where there are more. */
+function onlyOwn(cards: readonly ICard[]): GpuDevice | null {
+  const pieces = cards.filter(card => card.instancesCount === null);
+  const own = pieces.filter(isOwn);
+  const candidates = own.length > 0 ? own : pieces;
+  return candidates.length === 1 ? (candidates[0]?.device ?? null) : null;
+}

@@ -1,0 +1,136 @@
+/** Who holds a card's memory, as the rows of a card and the pieces of its bar. */
+import { fileName, humanBytes } from '../../units';
+import type { GpuDevice, GpuHolder, TensorFlowMemory } from '../../wire';
+import type { Trans } from '../../words';
+
+import { sumOf } from './cards';
+
+/** More rows than these, and the smallest become one. */
+const ROWS_LIMIT = 5;
+
+export interface IShare {
+  readonly key: string;
+  /** Decides the colour. */
+  readonly kind: 'this' | 'notebook' | 'process' | 'rest';
+  readonly label: string;
+  /** The label in full: with the whole path, the process. */
+  readonly title: string;
+  /** A notebook of this server, to go to. */
+  readonly path: string | null;
+  readonly bytes: number | null;
+}
+
+/** This kernel, other notebooks, processes, and what is of none of these; unknown amounts stay null. */
+export function sharesOf(device: GpuDevice, trans: Trans): IShare[] {
+  const { holders } = device;
+  if (device.lost || holders === null) {
+    return [];
+  }
+  const groups = [...groupsOf(holders)].map(([key, members]) => shareOf(key, members, trans));
+  const own = groups.filter(share => share.kind === 'this');
+  const others = groups.filter(share => share.kind !== 'this');
+  const rest = restOf(device, groups, trans);
+  return [...own, ...fold(others, ROWS_LIMIT - own.length, trans), ...rest];
+}
+
+/** Processes of one kernel together, in the order they came: most first. */
+function groupsOf(holders: readonly GpuHolder[]): Map<string, GpuHolder[]> {
+  const groups = new Map<string, GpuHolder[]>();
+  holders.forEach((holder, index) => {
+    const key = holder.is_this
+      ? 'this'
+      : (holder.kernel_id ?? `process ${holder.pid ?? `at ${index}`}`);
+    groups.set(key, [...(groups.get(key) ?? []), holder]);
+  });
+  return groups;
+}
+
+function shareOf(key: string, members: readonly GpuHolder[], trans: Trans): IShare {
+  const bytes = sumOf(members);
+  const first = members[0];
+  const path = members.find(member => member.notebook_path !== null)?.notebook_path ?? null;
+  const pids = members.flatMap(member => (member.pid === null ? [] : [member.pid]));
+  const processes =
+    pids.length === 0
+      ? ''
+      : ` (${trans._n('process %2', 'processes %2', pids.length, pids.join(', '))})`;
+  if (first === undefined || first.is_this) {
+    const label = trans.__('this kernel');
+    return { key, kind: 'this', label, title: `${label}${processes}`, path: null, bytes };
+  }
+  if (path !== null) {
+    const label = trans.__('held by %1', fileName(path));
+    const title = `${trans.__('held by %1', path)}${processes}`;
+    return { key, kind: 'notebook', label, title, path: isHere(path) ? path : null, bytes };
+  }
+  if (first.kernel_id !== null) {
+    const label = trans.__('kernel without a notebook');
+    return { key, kind: 'notebook', label, title: `${label}${processes}`, path: null, bytes };
+  }
+  const label = processLabel(first, trans);
+  return { key, kind: 'process', label, title: label, path: null, bytes };
+}
+
+/** A path that Jupyter can open; a kernel without a session tells one of the machine. */
+function isHere(path: string): boolean {
+  return !/^([/\\]|[A-Za-z]:[/\\])/.test(path);
+}
+
+function processLabel({ name, pid }: GpuHolder, trans: Trans): string {
+  if (pid === null) {
+    return name ?? trans.__('a process');
+  }
+  return name === null ? trans.__('process %1', pid) : trans.__('process %1 · %2', pid, name);
+}
+
+function fold(shares: readonly IShare[], limit: number, trans: Trans): IShare[] {
+  if (shares.length <= limit) {
+    return [...shares];
+  }
+  const kept = shares.slice(0, limit - 1);
+  const small = shares.slice(limit - 1);
+  const bytes = small.reduce<number | null>(
+    (sum, share) => (sum === null || share.bytes === null ? null : sum + share.bytes),
+    0
+  );
+  return [
+    ...kept,
+    {
+      key: 'more',
+      kind: 'process',
+      label: trans.__('%1 more', small.length),
+      title: small.map(share => `${share.title}: ${humanBytes(share.bytes)}`).join('\n'),
+      path: null,
+      bytes
+    }
+  ];
+}
+
+/** What is in use beside them. Where one of them is not known, it may hold that too: so says the label. */
+function restOf(device: GpuDevice, shares: readonly IShare[], trans: Trans): IShare[] {
+  const { memory_used_bytes: used, other_bytes: other } = device;
+  const known = shares.reduce((sum, share) => sum + (share.bytes ?? 0), 0);
+  const bytes = other ?? (used === null ? null : used - known);
+  if (bytes === null || bytes <= 0) {
+    return [];
+  }
+  const label =
+    other === null ? trans.__('in use, not told by whom') : trans.__('driver, display, not seen');
+  return [{ key: 'rest', kind: 'rest', label, title: label, path: null, bytes }];
+}
+
+/**
+ * TensorFlow's own view of a card; null where it is not known.
+ *
+ * It names a card by its number among those it sees. Where the server could not tell which card that
+ * is, the only device can but be the only card.
+ */
+export function tensorsOn(
+  device: GpuDevice,
+  inside: readonly TensorFlowMemory[],
+  isOnlyCard: boolean
+): TensorFlowMemory | null {
+  const found = inside.find(memory => memory.gpu_uuid === device.gpu_uuid);
+  const only = inside.length === 1 && isOnlyCard ? inside[0] : undefined;
+  return found ?? (only?.gpu_uuid === null ? only : null);
+}
