@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.doctor.check import CheckResult, Status
-from tests.rigs.made_case import Case, build_standin
+from tests.rigs.made_case import Case
 from tests.rigs.made_cases import CASES, stack_checks
 from tests.rigs.made_machine import MadeMachine
+from tests.rigs.nvml.library import build
 
 
 @pytest.fixture(scope="session")
 def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = build_standin(tmp_path_factory.mktemp("nvml"))
+    found = build(tmp_path_factory.mktemp("nvml"))
     if found is None:
         pytest.skip("no C compiler here")
     return found

@@ -39,7 +39,7 @@ def nightly(m: MadeMachine, standin: Path) -> None:
 
 def nightly_old_gpu(m: MadeMachine, standin: Path) -> None:
     nightly(m, standin)
-    m.environ["TFGUARD_STANDIN_CARDS"] = "5.2"
+    m.set_cards(("5.2",))
 
 
 def home_made(m: MadeMachine, standin: Path) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .made_machine import MadeMachine
 
-SOURCE = Path(__file__).parent / "nvml" / "nvml_standin.c"
 NO_GPU = ("gpu_driver", "gpu_cuda", "gpu_cudnn", "gpu_architecture")
 
 
@@ -38,27 +35,17 @@ class Case:
         return self.name
 
 
-def build_standin(folder: Path) -> Path | None:
-    """Compile the stand-in for the driver's library into a folder, which comes back; None without a C compiler."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        return None
-    library = folder / "libnvidia-ml.so.1"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, SOURCE], check=True)
-    return folder
-
-
 def healthy(
     m: MadeMachine,
     standin: Path,
     release: str = "2.21.0",
     driver: str = "550.54.15",
-    cards: str = "8.0",
-    behaviour: str = "fine",
+    cards: Sequence[str] = ("8.0",),
+    fault: str | None = None,
     **nvidia: str,
 ) -> None:
     """A machine with a GPU and everything that a release needs for it."""
-    on_gpu(m, standin, driver, cards, behaviour)
+    on_gpu(m, standin, driver, cards, fault)
     m.tensorflow(release)
     m.nvidia_packages(release, **nvidia)
 
@@ -67,14 +54,14 @@ def on_gpu(
     m: MadeMachine,
     standin: Path,
     driver: str = "550.54.15",
-    cards: str = "8.0",
-    behaviour: str = "fine",
+    cards: Sequence[str] = ("8.0",),
+    fault: str | None = None,
     **more: Any,
 ) -> None:
     """A machine with a GPU and NVIDIA's driver."""
     m.gpu()
     m.driver(driver, **more)
-    m.standin(standin, behaviour, cards)
+    m.standin(standin, fault, cards)
 
 
 def other_version(m: MadeMachine, name: str, version: str | None) -> None:

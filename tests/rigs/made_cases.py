@@ -17,8 +17,8 @@ from jupyter_tfguard.doctor.environment import Environment
 from jupyter_tfguard.doctor.text import text
 
 from . import made_builds, made_gpus, made_libraries, made_packages, made_releases
-from .made_case import build_standin
 from .made_machine import MadeMachine
+from .nvml.library import build
 
 CASES = (
     *made_releases.CASES,
@@ -47,7 +47,7 @@ def main(names: list[str]) -> None:
             print(case)
         if case.name in names:
             with tempfile.TemporaryDirectory() as folder:
-                standin = build_standin(Path(folder)) or Path(folder)
+                standin = build(Path(folder)) or Path(folder)
                 machine = MadeMachine(Path(folder) / "made")
                 case.make(machine, standin)
                 results = list(stack_checks(machine.environment(**(case.given or {}))).values())

@@ -15,8 +15,8 @@ def without_driver(m: MadeMachine, standin: Path, driver: str | None) -> None:
     m.nvidia_packages("2.21.0")
 
 
-def library_of_another_version(m: MadeMachine, standin: Path, behaviour: str = "fine") -> None:
-    on_gpu(m, standin, library="555.42.06", behaviour=behaviour)
+def library_of_another_version(m: MadeMachine, standin: Path) -> None:
+    on_gpu(m, standin, library="555.42.06")
     m.tensorflow("2.21.0")
     m.nvidia_packages("2.21.0")
 
@@ -34,7 +34,7 @@ def compat(m: MadeMachine, standin: Path) -> None:
 
 
 def old_module_that_hangs(m: MadeMachine, standin: Path) -> None:
-    healthy(m, standin, driver="470.57.02", behaviour="stuck")
+    healthy(m, standin, driver="470.57.02", fault="nvmlInitWithFlags hang")
 
 
 def without_library(m: MadeMachine, standin: Path) -> None:
@@ -74,14 +74,14 @@ def wsl(m: MadeMachine, standin: Path, cached: bool) -> None:
     m.write("/dev/dxg")
     m.library("/usr/lib/wsl/lib", "libcuda.so.1", None, cached=cached)
     m.standin(standin)
-    m.environ["TFGUARD_STANDIN_DRIVER"] = "551.61"
+    m.nvml.driver = "551.61"
     m.tensorflow("2.21.0")
     m.nvidia_packages("2.21.0")
 
 
 def wsl_old(m: MadeMachine, standin: Path) -> None:
     wsl(m, standin, cached=True)
-    m.environ["TFGUARD_STANDIN_CUDA"] = "11040"
+    m.nvml.cuda = 11040
 
 
 CASES = (
@@ -113,7 +113,7 @@ CASES = (
     ),
     Case(
         "driver-says-mismatch",
-        partial(healthy, behaviour="mismatch"),
+        partial(healthy, fault="nvmlInitWithFlags fail 18"),
         {"gpu_driver": "problem"},
         ("sudo reboot",),
         ("gpu_architecture",),
@@ -127,7 +127,7 @@ CASES = (
     Case("compat-library", compat, {}, ("555.42.06",)),
     Case(
         "driver-hangs",
-        partial(healthy, behaviour="stuck"),
+        partial(healthy, fault="nvmlInitWithFlags hang"),
         {"gpu_driver": "could not check"},
         ("did not answer within 1 s", "550.54.15"),
         ("gpu_architecture",),
@@ -135,20 +135,20 @@ CASES = (
     ),
     Case(
         "driver-crashes",
-        partial(healthy, behaviour="broken"),
+        partial(healthy, fault="nvmlInitWithFlags crash"),
         {"gpu_driver": "could not check"},
         ("signal 6",),
         ("gpu_architecture",),
     ),
     Case(
         "driver-not-answering",
-        partial(healthy, behaviour="dead"),
+        partial(healthy, fault="nvmlInitWithFlags fail 9"),
         {"gpu_driver": "could not check"},
         ("Driver Not Loaded",),
     ),
     Case(
         "driver-lists-no-gpu",
-        partial(healthy, behaviour="none"),
+        partial(healthy, cards=()),
         {"gpu_driver": "problem"},
         ("lists no GPU", "dmesg"),
         ("gpu_architecture",),
@@ -191,25 +191,25 @@ CASES = (
     Case("wsl-driver-too-old", wsl_old, {"gpu_driver": "problem"}, ("driver of Windows",)),
     Case(
         "ptx-only",
-        partial(healthy, cards="10.0"),
+        partial(healthy, cards=("10.0",)),
         {"gpu_architecture": "warning"},
         ("half an hour", "Driver 550.54.15 may be too old"),
     ),
     Case(
         "blackwell",
-        partial(healthy, cards="12.0", driver="570.124.06"),
+        partial(healthy, cards=("12.0",), driver="570.124.06"),
         {"gpu_architecture": "warning"},
         ("CUDA_ERROR_INVALID_PTX",),
     ),
     Case(
         "second-card-not-covered",
-        partial(healthy, cards="8.6,5.2"),
+        partial(healthy, cards=("8.6", "5.2")),
         {"gpu_architecture": "problem"},
         ("Stand-in B",),
     ),
     Case(
         "card-that-tells-nothing",
-        partial(healthy, cards="x"),
+        partial(healthy, cards=("x",)),
         {"gpu_architecture": "could not check"},
     ),
 )

@@ -11,6 +11,8 @@ from jupyter_tfguard.doctor.environment import Environment
 
 from .made_elf import write_cache, write_library
 from .made_wheels import FILES, RELEASES, cudnn_files
+from .nvml.library import SCENARIO, environ
+from .nvml.scenario import Card, Scenario
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 PCI = "/sys/bus/pci/devices"
@@ -23,12 +25,14 @@ class MadeMachine:
         root: Where its ``/`` is.
         site: The folder of its Python packages.
         environ: Its environment variables.
+        nvml: What its driver answers when it is asked.
     """
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "root"
         self.prefix = folder / "venv"
         self.environ: dict[str, str] = {"PATH": "/usr/bin:/bin"}
+        self.nvml = Scenario(driver=None)
         self.python_version = "3.12.4"
         self.site = self.prefix / "lib" / "site-packages"
         self.import_folders = [self.site]
@@ -41,6 +45,8 @@ class MadeMachine:
     def environment(self, **more: Any) -> Environment:
         """What the doctor is given; `more` replaces parts of it."""
         write_cache(self.path("/etc/ld.so.cache"), self._cached)
+        if SCENARIO in self.environ:
+            self.nvml.save(Path(self.environ[SCENARIO]))
         made = Environment(
             root=self.root,
             environ=self.environ,
@@ -221,16 +227,30 @@ class MadeMachine:
             self.write("/dev/nvidia0")
             self.write("/dev/nvidiactl")
         self.library(LIBRARIES, "libcuda.so.1", library or version)
-        self.environ.setdefault("TFGUARD_STANDIN_DRIVER", version)
+        self.nvml.driver = self.nvml.driver or version
 
-    def standin(self, folder: Path, behaviour: str = "fine", cards: str = "8.0") -> None:
-        """The stand-in for the driver's library that answers when it is asked."""
-        self.environ |= {
-            "LD_LIBRARY_PATH": str(folder),
-            "TFGUARD_STANDIN": behaviour,
-            "TFGUARD_STANDIN_CARDS": cards,
-            "TFGUARD_STANDIN_CUDA": "12040",
-        }
+    def standin(
+        self, folder: Path, fault: str | None = None, cards: Sequence[str] = ("8.0",)
+    ) -> None:
+        """The stand-in for the driver's library that answers when it is asked.
+
+        Args:
+            fault: What goes wrong in which call, as :class:`~.nvml.scenario.Scenario` has it.
+            cards: Compute capability of each card; one that is no number is not told.
+        """
+        self.environ |= environ(folder, self.prefix / "nvml.txt")
+        self.nvml.calls = [fault] if fault else []
+        self.set_cards(cards)
+
+    def set_cards(self, capabilities: Sequence[str]) -> None:
+        """The driver lists these cards."""
+        self.nvml.cards = [
+            Card(
+                name=f"Stand-in {letter}",
+                capability=int(told.replace(".", "")) if "." in told else None,
+            )
+            for letter, told in zip("ABCDEFGH", capabilities, strict=False)
+        ]
 
     def before_libraries(self, folder: Path) -> None:
         """Put a folder first in ``LD_LIBRARY_PATH``."""

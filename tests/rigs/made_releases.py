@@ -100,7 +100,7 @@ def _per_release(release: str) -> tuple[Case, ...]:
         ),
         Case(
             f"architecture-not-covered-{release}",
-            partial(healthy, release=release, cards=card),
+            partial(healthy, release=release, cards=(card,)),
             {"gpu_architecture": "problem"},
             ("holds no code for", card),
         ),

@@ -7,7 +7,6 @@ import ctypes
 import json
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,10 +21,11 @@ from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.server.extension import set_environment
 from jupyter_tfguard.server.reporter import plain
 from jupyter_tfguard.watch import exit_status
+from tests.rigs.nvml.library import build, environ
+from tests.rigs.nvml.scenario import one_gpu
 
 from .conftest import Server, until
 
-STANDIN = Path(__file__).parents[1] / "rigs" / "nvml" / "nvml_standin.c"
 GROWTH = ("TF_FORCE_GPU_ALLOW_GROWTH", "TFGUARD_SET_GROWTH", "TFGUARD_WATCHER_PID")
 
 
@@ -168,13 +168,15 @@ def drop_override() -> None:
 async def test_a_hanging_gpu_library_leaves_a_working_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server
 ) -> None:
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
+    if build(tmp_path) is None:
         pytest.skip("no C compiler here")
-    library = tmp_path / "libnvidia-ml.so.1"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, STANDIN], check=True)
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-    monkeypatch.setenv("TFGUARD_STANDIN", "hang")
+    scenario = one_gpu()
+    scenario.calls = [
+        "nvmlDeviceGetMemoryInfo hang after 1",
+        "nvmlDeviceGetMemoryInfo_v2 hang after 1",
+    ]
+    for name, value in environ(tmp_path, scenario.save(tmp_path / "nvml.txt")).items():
+        monkeypatch.setenv(name, value)
     kernel_id = await server.start_kernel()
 
     async def given_up() -> bool:
