@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...units import human_bytes
-from ..allocator_dump import AllocatorDump, allocator_dump
+from ..allocator_dump import allocator_dump
+from ..allocator_state import AllocatorDump
 from ..evidence import Evidence
 from ..finding import Advice, Fact, Finding, Source
 from ..rule import rule
@@ -30,23 +31,53 @@ def _dump_facts(seen: Evidence, dump: AllocatorDump) -> tuple[Fact, ...]:
     parts = []
     if dump.asked_bytes is not None:
         parts.append(f"asked for {human_bytes(dump.asked_bytes)} at once")
-    if dump.limit_bytes is not None and dump.used_bytes is not None:
+    if dump.used_bytes is not None and dump.limit_bytes is not None and not dump.asynchronous:
         used = f"{human_bytes(dump.used_bytes)} of {human_bytes(dump.limit_bytes)}"
         parts.append(f"{used} were in use")
+    elif dump.used_bytes is not None:
+        parts.append(f"{human_bytes(dump.used_bytes)} were in use")
+    texts = [f"TensorFlow's allocator: {', '.join(parts)}"] if parts else []
+    texts += _free_text(dump)
+    if dump.holders:
+        texts.append(f"Most of it was held by {'; '.join(h.text for h in dump.holders)}")
     source = Source.KERNEL if seen.pasted is None else Source.TEXT
-    return (Fact(source, f"TensorFlow's allocator: {', '.join(parts)}"),) if parts else ()
+    return tuple(Fact(source, text) for text in texts)
+
+
+def _free_text(dump: AllocatorDump) -> list[str]:
+    free = human_bytes(dump.free_in_pool_bytes)
+    if dump.fragmented and dump.largest_free_bytes is not None:
+        largest = human_bytes(dump.largest_free_bytes)
+        return [f"{free} were free in its pool, in blocks of at most {largest}"]
+    if dump.fragmented:
+        return [f"{free} were free in its pool, and no block of it was large enough"]
+    if dump.refused_by_card:
+        left = human_bytes(dump.not_taken_bytes)
+        return [f"Its limit allowed {left} more, and the card did not have room for the request"]
+    if dump.card_free_bytes is not None and dump.card_total_bytes is not None:
+        card = f"{human_bytes(dump.card_free_bytes)} of {human_bytes(dump.card_total_bytes)}"
+        return [f"Free on the card, as CUDA said: {card}"]
+    return []
 
 
 def _advice(dump: AllocatorDump) -> tuple[Advice, ...]:
     found = []
+    others = Advice(
+        "See who else holds memory on this card.",
+        "TensorFlow takes nearly the whole card at its start unless memory growth is on; another notebook then finds none.",
+        "nvidia-smi",
+    )
     if dump.fragmented:
         found.append(
             Advice(
                 "Let the driver's own allocator serve this program.",
-                "Enough was free in sum, but in pieces that were too small; memory growth does not help against that.",
+                "Enough was free in sum, but in pieces that were too small; memory growth does not help against that. "
+                "It needs a card of compute capability 6.0 or more and a driver for CUDA 11.2 or newer: with less, TensorFlow aborts.",
                 "TF_GPU_ALLOCATOR=cuda_malloc_async  # in the environment, before the kernel starts",
             )
         )
+    elif dump.refused_by_card:
+        found.append(others)
     first = dump.shape[0] if dump.shape and len(dump.shape) > 1 else 0
     if 1 < first <= 65536:
         text = f"The tensor's first dimension is {first}. If that is the batch, half of it needs about half the room."
@@ -55,13 +86,8 @@ def _advice(dump: AllocatorDump) -> tuple[Advice, ...]:
     else:
         text = "Each layer's outputs are kept for the whole batch until the gradients are computed."
         found.append(Advice("Use a smaller batch, or a smaller model.", text))
-    found.append(
-        Advice(
-            "See who else holds memory on this card.",
-            "TensorFlow takes nearly the whole card at its start unless memory growth is on; another notebook then finds none.",
-            "nvidia-smi",
-        )
-    )
+    if others not in found:
+        found.append(others)
     text = (
         "It frees no tensor that is in use, and TensorFlow gives no memory back to the card before its process ends; "
         "clear_session() helps only where a loop builds a new model each time."
