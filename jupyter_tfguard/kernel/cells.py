@@ -1,18 +1,22 @@
-"""What each cell was, when it began and how it ended."""
+"""What each cell was, when it began, how it ended, and what it did to memory."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..shield import shield
+from ..shield import shield, shielded
 from .arrays import largest_arrays
+from .cell_memory import CellMemory, CellMeter, Stretch
+from .gpu_oom import Beginning, GpuOomTeller
 
 _HEAD_CHARACTERS = 80
 _REDACTED_CHARACTERS = 2000
+REMEMBERED = 200
 
 Emit = Callable[..., None]
 
@@ -22,8 +26,21 @@ class _Open:
     """A running cell, and how deep code in it has called back into IPython."""
 
     count: int | None
+    head: str | None
     started: float
+    memory: Stretch
+    beginning: Beginning
     depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EndedCell:
+    """A cell that has ended. `head`: first characters of its source; None when they are not kept."""
+
+    count: int | None
+    head: str | None
+    seconds: float
+    memory: CellMemory
 
 
 class CellRecorder:
@@ -32,16 +49,21 @@ class CellRecorder:
     Args:
         shell: The IPython shell.
         emit: Called with the kind of an event and its fields.
-        rss_bytes: The kernel's resident memory now, None when unknown.
+        meter: Measures memory from the start of a cell to its end.
+        gpu_oom: Asked at the end of a cell that failed.
         keep_text: Whether the head of the source is kept.
         on_start, on_end: Called when a cell begins and when the last running one has ended.
+
+    Attributes:
+        ended: The cells that have ended, oldest first, the newest 200.
     """
 
     def __init__(
         self,
         shell: Any,
         emit: Emit,
-        rss_bytes: Callable[[], int | None],
+        meter: CellMeter,
+        gpu_oom: GpuOomTeller,
         *,
         keep_text: bool,
         on_start: Callable[[], None],
@@ -49,7 +71,9 @@ class CellRecorder:
     ) -> None:
         self._shell = shell
         self._emit = emit
-        self._rss_bytes = rss_bytes
+        self._meter = meter
+        self._gpu_oom = gpu_oom
+        self.ended: deque[EndedCell] = deque(maxlen=REMEMBERED)
         self._keep_text = keep_text
         self._on_start = on_start
         self._on_end = on_end
@@ -78,14 +102,18 @@ class CellRecorder:
         if running is not None:
             running.depth += 1
             return
-        self._open[thread] = _Open(self._next_count, time.monotonic())
+        head = _head(str(getattr(info, "raw_cell", ""))) if self._keep_text else None
+        memory = self._meter.begin()
+        beginning = self._gpu_oom.begin()
+        self._open[thread] = _Open(self._next_count, head, time.monotonic(), memory, beginning)
         try:
             self._emit(
                 "cell_start",
                 execution_count=self._next_count,
                 cell_id=self._cell_id(info),
-                head=_head(str(getattr(info, "raw_cell", ""))) if self._keep_text else None,
-                rss_bytes=self._rss_bytes(),
+                head=head,
+                rss_bytes=memory.host.rss_bytes,
+                peak_bytes=memory.host.peak_bytes,
             )
         finally:
             self._on_start()
@@ -101,16 +129,27 @@ class CellRecorder:
         if running.depth:
             return
         del self._open[threading.get_ident()]
+        seconds = round(time.monotonic() - running.started, 6)
+        memory = self._meter.end(running.memory)
+        self.ended.append(EndedCell(running.count, running.head, seconds, memory))
         error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
         try:
+            if error is not None:
+                with shielded("GPU OOM"):
+                    self._gpu_oom.tell(error, running.beginning, running.count)
             self._emit(
                 "cell_end",
                 execution_count=running.count,
-                seconds=round(time.monotonic() - running.started, 6),
+                seconds=seconds,
                 ok=error is None,
                 error=None if error is None else type(error).__name__,
                 arrays=largest_arrays(self._shell.user_ns),
-                rss_bytes=self._rss_bytes(),
+                rss_start_bytes=memory.host_start_bytes,
+                peak_bytes=memory.host_highest_bytes,
+                rss_bytes=memory.host_end_bytes,
+                gpu_start_bytes=memory.gpu_start_bytes,
+                gpu_peak_bytes=memory.gpu_highest_bytes,
+                gpu_bytes=memory.gpu_end_bytes,
             )
         finally:
             if not self._open:

@@ -17,16 +17,21 @@ from ..errors import SourceUnavailable, TfGuardError
 from ..metrics import Sample
 from ..places import copies_folder, recordings_folder
 from ..record.identity import ProcessIdentity
+from ..record.native_since import Place, native_text_since
 from ..record.recording import Recording, remove_recording
 from ..record.spool import StderrSpool
 from ..record.stacks import HEADER_KEY
-from ..record.textfile import NATIVE_TEXT_DROPPED
+from ..record.textfile import NATIVE_TEXT_DROPPED, last_words
 from ..sampler import Collector, Sampler
 from ..shield import note_problem, shielded
+from ..training.gpu_memory import GpuAllocators
 from ..training.growth import Growth, GrowthSetting
+from .cell_memory import CellMeter
 from .cells import CellRecorder
 from .endings import Endings
 from .faults import FaultFiles
+from .gpu_oom import GpuOomTeller
+from .gpu_pulse import GpuPulse
 from .header import kernel_header, library_versions, watcher_alive
 from .import_hook import ImportHook
 from .news import News
@@ -63,10 +68,26 @@ class GuardSession:
         self._faulthandler_state = "off"
         self._known_versions: dict[str, str] = {}
         self._news = News(settings, None, None)
+        self._gpu_allocators = GpuAllocators()
+        self._meter = CellMeter(self.memory, self._gpu_allocators.read)
+        self._gpu_pulse = GpuPulse(
+            self._gpu_allocators,
+            self._meter.sampled_gpu,
+            self._write_gpu_memory,
+            self._native_text,
+            self.emit,
+        )
         self._cells = CellRecorder(
             shell,
             self.emit,
-            self.rss_bytes,
+            self._meter,
+            GpuOomTeller(
+                self.emit,
+                self._native_place,
+                self._native_text,
+                lambda: self.progress,
+                lambda: bool(self._gpu_allocators.devices()),
+            ),
             keep_text=settings.record_cell_text,
             on_start=self._cell_starts,
             on_end=self._cells_end,
@@ -182,6 +203,11 @@ class GuardSession:
         self._write_guard_state()
 
     @property
+    def cells(self) -> CellRecorder:
+        """What is remembered of the cells of this kernel."""
+        return self._cells
+
+    @property
     def progress(self) -> FitProgress | None:
         """The newest fit, running or ended; None when there was none."""
         return None if self._training is None else self._training.board.current
@@ -206,6 +232,8 @@ class GuardSession:
         if self.recording is not None:
             self.recording.sample(sample)
             self._write_memory_group()
+        self._meter.sampled_host(sample.values.get("process.rss_bytes"))
+        self._gpu_pulse.tick()
         if self._training is not None:
             self._training.tick()
         if self._stacks is not None:
@@ -223,6 +251,20 @@ class GuardSession:
     def _write_progress(self, record: dict[str, Any]) -> None:
         if self.recording is not None:
             self.recording.set_progress(record)
+
+    def _write_gpu_memory(self, devices: list[dict[str, Any]]) -> None:
+        if self.recording is not None:
+            self.recording.set_gpu_memory(devices)
+
+    def _native_place(self) -> Place | None:
+        return None if self._spool is None else self._spool.place()
+
+    def _native_text(self, since: Place | None = None) -> str:
+        """Native text since a place, or all that is kept; empty where none is."""
+        if self.recording is None or self._spool is None:
+            return ""
+        folder = self.recording.folder
+        return last_words(folder) if since is None else native_text_since(folder, since)
 
     def _tensorflow_imported(self, module: ModuleType) -> None:
         self._imported("tensorflow")

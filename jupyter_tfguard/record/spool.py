@@ -40,6 +40,7 @@ from collections.abc import Callable, Sequence
 from ..errors import SourceUnavailable
 from .folders import PrivateFolder
 from .linux_files import Identity, WriteWatch, close_ours, identity
+from .native_since import Place
 from .outlet import Outlet
 from .textfile import KEPT_BYTES, NUMBER_STEP, OpenedAnew, TextFile, file_name
 
@@ -134,6 +135,16 @@ class StderrSpool:
             raise
         self._thread = threading.Thread(target=self._run, name="tfguard-stderr", daemon=True)
         self._thread.start()
+
+    def place(self) -> Place | None:
+        """Where the next native text goes, for :func:`~.native_since.native_text_since`; None while none is kept."""
+        current = self._current
+        if current is None or not self.running:
+            return None
+        try:
+            return Place(current.number, current.position())
+        except OSError:
+            return None  # given back just now
 
     def stop(self) -> None:
         """Put the old fd 2 back, unless user code has replaced ours meanwhile, and pass on what is left.

@@ -1,0 +1,169 @@
+"""The memory of each cell: what was there at its start, the highest while it ran, and what stayed behind.
+
+Host memory is the kernel process's own, without its children. Where the process's highest resident memory (VmHWM) rose
+within the cell, it is the cell's peak, exactly, also while native code held the GIL; else the highest sample within the
+cell is. GPU memory is what TensorFlow's allocators say, likewise: exact where their peak rose, else the highest sample. Of
+several GPU devices the sums are given, the sum of the peaks too, which need not have been at one moment.
+
+Cells that run beside each other (threads, subshells) each see all that the process does meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ..training.gpu_memory import DeviceMemory
+
+Devices = tuple[DeviceMemory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostReading:
+    """Resident memory and its highest so far, bytes; None unknown."""
+
+    rss_bytes: int | None = None
+    peak_bytes: int | None = None
+
+    @classmethod
+    def of(cls, metrics: Mapping[str, float]) -> HostReading:
+        """From the metrics of a process."""
+        rss, peak = metrics.get("process.rss_bytes"), metrics.get("process.peak_bytes")
+        return cls(None if rss is None else int(rss), None if peak is None else int(peak))
+
+
+@dataclass(frozen=True, slots=True)
+class CellMemory:
+    """Bytes at the start of a cell, the highest within it, and at its end; None unknown."""
+
+    host_start_bytes: int | None
+    host_highest_bytes: int | None
+    host_end_bytes: int | None
+    gpu_start_bytes: int | None
+    gpu_highest_bytes: int | None
+    gpu_end_bytes: int | None
+
+    @property
+    def host_peak_bytes(self) -> int | None:
+        """How far host memory rose above the value at the start."""
+        return _above(self.host_highest_bytes, self.host_start_bytes)
+
+    @property
+    def host_kept_bytes(self) -> int | None:
+        """How much more there was at the end than at the start; may be negative."""
+        return _above(self.host_end_bytes, self.host_start_bytes)
+
+    @property
+    def gpu_peak_bytes(self) -> int | None:
+        """How far GPU memory rose above the value at the start."""
+        return _above(self.gpu_highest_bytes, self.gpu_start_bytes)
+
+    @property
+    def gpu_kept_bytes(self) -> int | None:
+        """How much more GPU memory there was at the end; may be negative."""
+        return _above(self.gpu_end_bytes, self.gpu_start_bytes)
+
+    @property
+    def rise_bytes(self) -> int:
+        """The larger of the two rises: what lists are sorted by; 0 where neither is known."""
+        return max(self.host_peak_bytes or 0, self.gpu_peak_bytes or 0)
+
+
+@dataclass(eq=False, slots=True)
+class Stretch:
+    """One cell while it runs."""
+
+    host: HostReading
+    gpu: Devices | None
+    highest_rss_bytes: int = 0
+    highest_gpu_bytes: dict[str, int] = field(default_factory=dict)
+
+
+class CellMeter:
+    """Measures cells.
+
+    Args:
+        host: The metrics of this process, fresh.
+        gpu: What TensorFlow's allocators say; None while TensorFlow has made no GPU device.
+    """
+
+    def __init__(
+        self, host: Callable[[], Mapping[str, float]], gpu: Callable[[], Devices | None]
+    ) -> None:
+        self._host = host
+        self._gpu = gpu
+        self._running: list[Stretch] = []
+
+    def begin(self) -> Stretch:
+        """A cell begins."""
+        stretch = Stretch(HostReading.of(self._host()), self._gpu())
+        self._running.append(stretch)
+        return stretch
+
+    def sampled_host(self, rss_bytes: float | None) -> None:
+        """A sample of this process's resident memory; from any thread."""
+        if rss_bytes is not None:
+            for stretch in tuple(self._running):
+                stretch.highest_rss_bytes = max(stretch.highest_rss_bytes, int(rss_bytes))
+
+    def sampled_gpu(self, devices: Devices) -> None:
+        """A sample of TensorFlow's allocators; from any thread."""
+        for stretch in tuple(self._running):
+            highest = stretch.highest_gpu_bytes
+            for one in devices:
+                highest[one.device] = max(highest.get(one.device, 0), one.in_use_bytes)
+
+    def end(self, stretch: Stretch) -> CellMemory:
+        """The cell has ended: what it did to memory."""
+        if stretch in self._running:
+            self._running.remove(stretch)
+        end = HostReading.of(self._host())
+        start, highest, last = _of_devices(stretch, self._gpu())
+        return CellMemory(
+            stretch.host.rss_bytes,
+            _host_highest(stretch, end),
+            end.rss_bytes,
+            start,
+            highest,
+            last,
+        )
+
+
+def _host_highest(stretch: Stretch, end: HostReading) -> int | None:
+    start = stretch.host
+    if end.peak_bytes is not None and start.peak_bytes is not None:
+        if end.peak_bytes > start.peak_bytes:
+            return end.peak_bytes
+    elif start.rss_bytes is None or end.rss_bytes is None:
+        return None
+    seen = max(stretch.highest_rss_bytes, start.rss_bytes or 0, end.rss_bytes or 0)
+    if not seen:
+        return None
+    # Linux keeps resident memory per processor and may be some hundred KiB off; the peak bounds it.
+    return seen if end.peak_bytes is None else min(seen, end.peak_bytes)
+
+
+def _of_devices(stretch: Stretch, end: Devices | None) -> tuple[int | None, int | None, int | None]:
+    """GPU memory at the start, the highest, at the end: sums over the devices that answered."""
+    if end is None:
+        return None, None, None
+    # A device that was made in this cell began with nothing: it had no allocator.
+    begun = {one.device: one for one in stretch.gpu or ()}
+    known = [one for one in end if stretch.gpu is None or one.device in begun]
+    if not known:
+        return None, None, None
+    start = highest = last = 0
+    for one in known:
+        before = begun.get(one.device, DeviceMemory(one.device, 0, 0))
+        start += before.in_use_bytes
+        last += one.in_use_bytes
+        if one.peak_bytes > before.peak_bytes:
+            highest += one.peak_bytes
+        else:
+            seen = stretch.highest_gpu_bytes.get(one.device, 0)
+            highest += max(seen, before.in_use_bytes, one.in_use_bytes)
+    return start, highest, last
+
+
+def _above(value: int | None, start: int | None) -> int | None:
+    return None if value is None or start is None else value - start

@@ -1,0 +1,140 @@
+"""A cell that ended because the GPU's memory ran out, while the kernel lives on: three lines under its traceback.
+
+TensorFlow raises ``ResourceExhaustedError``; what was asked for, what was free and who held it stands in the text that its
+allocator logged in this cell. What is not told there is left out. An error that the user's own code caught is no business
+of ours, and neither is one of the CPU's memory.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..record.native_since import Place
+
+if TYPE_CHECKING:
+    from ..training.progress import FitProgress
+
+_CHAIN_LIMIT = 20
+_TEXT_LIMIT = 20_000
+# OOM when allocating tensor with shape[8,3] and type float on /job:localhost/.../device:GPU:0 by allocator GPU_0_bfc
+_ALLOCATOR = re.compile(r"by allocator (\w{1,40})")
+# Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB (rounded to 2147483648)requested by op Mul
+_RAN_OUT = re.compile(
+    r"Allocator \(GPU_\w{1,20}\) ran out of memory trying to allocate (?![^\n]{0,200}not a failure)"
+)
+# From XLA, which names no device: Out of memory while trying to allocate 2147483648 bytes.
+_XLA = re.compile(r"Out of memory (?:while trying to allocate|allocating) \d{1,18} bytes")
+# Failed copying input tensor from ...CPU:0 to ...GPU:0 in order to run _EagerConst: Dst tensor is not initialized.
+_COPY_FAILED = "Dst tensor is not initialized"
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Of a cell. `words`: where its native text begins; None while none is kept. `time`: Unix seconds."""
+
+    words: Place | None
+    time: float
+
+
+class GpuOomTeller:
+    """Tells of errors that ended a cell.
+
+    Args:
+        emit: Called with the kind of an event and its fields.
+        place: Where the next native text goes.
+        text_since: The native text since a place.
+        fit: The newest fit, None when there was none.
+        gpu_made: True once TensorFlow has made a GPU device.
+    """
+
+    def __init__(
+        self,
+        emit: Callable[..., None],
+        place: Callable[[], Place | None],
+        text_since: Callable[[Place], str],
+        fit: Callable[[], FitProgress | None],
+        gpu_made: Callable[[], bool],
+    ) -> None:
+        self._emit = emit
+        self._place = place
+        self._text_since = text_since
+        self._fit = fit
+        self._gpu_made = gpu_made
+
+    def begin(self) -> Beginning:
+        """A cell begins; costs some microseconds."""
+        return Beginning(self._place(), time.time())
+
+    def tell(self, error: BaseException, cell: Beginning, count: int | None) -> None:
+        """A cell ended with this error: print the three lines where it was the GPU's memory.
+
+        IPython has shown the error by now, so the lines come under its traceback.
+        """
+        message = out_of_memory_text(error)
+        if message is None:
+            return
+        native = "" if cell.words is None else self._text_since(cell.words)
+        if not speaks_of_gpu(message, native, gpu_made=self._gpu_made()):
+            return
+        from ..diagnosis.gpu_oom_lines import GpuOom  # only here: its patterns take time to build
+
+        fit = self._fit()
+        in_cell = fit is not None and fit.started >= cell.time
+        found = GpuOom.of(native, message, fit.batch_size if fit is not None and in_cell else None)
+        print("\n".join(found.lines), file=sys.stderr)
+        self._emit("gpu_oom", execution_count=count, **found.fields())
+
+
+def out_of_memory_text(error: BaseException) -> str | None:
+    """The text of TensorFlow's error in this one, its causes or what it came from; None when there is none."""
+    for one in _chain(error):
+        names = {kind.__name__ for kind in type(one).__mro__ if _is_tensorflows(kind)}
+        if "ResourceExhaustedError" in names:
+            return _text(one)
+        if "InternalError" in names and _COPY_FAILED in (text := _text(one)):
+            return text
+    return None
+
+
+def _is_tensorflows(kind: type) -> bool:
+    return str(getattr(kind, "__module__", "")).partition(".")[0] == "tensorflow"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, the members of a group, and what led to it: each once, at most twenty."""
+    ahead: list[Any] = [error]
+    seen: set[int] = set()
+    while ahead and len(seen) < _CHAIN_LIMIT:
+        one = ahead.pop(0)
+        if not isinstance(one, BaseException) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        members = getattr(one, "exceptions", None)
+        ahead += members if isinstance(members, tuple) else ()
+        ahead += [one.__cause__, None if one.__suppress_context__ else one.__context__]
+
+
+def _text(error: BaseException) -> str:
+    message = getattr(error, "message", None)
+    return (message if isinstance(message, str) else str(error))[:_TEXT_LIMIT]
+
+
+def speaks_of_gpu(message: str, native_text: str, *, gpu_made: bool) -> bool:
+    """True when it was a GPU's memory that ran out, not the host's: pinned host memory has a ``gpu_host`` allocator."""
+    allocator = _ALLOCATOR.search(message)
+    if allocator is not None:
+        name = allocator[1].lower()
+        return name.startswith("gpu_") and not name.startswith("gpu_host")
+    if "device:GPU:" in message:
+        return True
+    if "device:CPU:" in message:
+        return False
+    if _RAN_OUT.search(native_text) is not None:
+        return True
+    return gpu_made and (_XLA.search(message) is not None or _COPY_FAILED in message)

@@ -1,0 +1,75 @@
+"""The kernel's own samples of its GPU memory: TensorFlow's allocators once a second, and what its log said of each device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from ..shield import note_problem
+from ..training.gpu_memory import CreatedDevice, DeviceMemory, GpuAllocators, created_devices
+
+_EVERY_SECONDS = 1.0
+
+
+class GpuPulse:
+    """Asks TensorFlow's allocators now and then; does nothing while TensorFlow has made no GPU device.
+
+    Args:
+        allocators: Who is asked.
+        on_sample: Given what they said.
+        write: Keeps what they said; called when it has changed.
+        native_text: The last native words, read once when the devices were made: TensorFlow logs them just before.
+        emit: Called with the kind of an event and its fields.
+    """
+
+    def __init__(
+        self,
+        allocators: GpuAllocators,
+        on_sample: Callable[[tuple[DeviceMemory, ...]], None],
+        write: Callable[[list[dict[str, Any]]], None],
+        native_text: Callable[[], str],
+        emit: Callable[..., None],
+    ) -> None:
+        self._allocators = allocators
+        self._on_sample = on_sample
+        self._write = write
+        self._native_text = native_text
+        self._emit = emit
+        self._looked_for: tuple[str, ...] = ()
+        self._told: set[CreatedDevice] = set()
+        self._written: tuple[DeviceMemory, ...] | None = None
+        self._due = 0.0
+        self._failed = False
+
+    def tick(self) -> None:
+        """Called with every sample, by one thread. Raises nothing; a failure of ours is noted, and it rests from then on."""
+        if self._failed:
+            return
+        try:
+            devices = self._allocators.devices()
+            if devices and time.monotonic() >= self._due:
+                self._due = time.monotonic() + _EVERY_SECONDS
+                if devices != self._looked_for:
+                    self._looked_for = devices
+                    self._tell_made(devices)
+                self._ask()
+        except Exception as error:
+            self._failed = True
+            note_problem("GPU memory as TensorFlow tells it", error)
+
+    def _tell_made(self, devices: tuple[str, ...]) -> None:
+        for made in created_devices(self._native_text()):
+            if made.device in devices and made not in self._told:
+                self._told.add(made)
+                self._emit("gpu_device", **made.fields())
+
+    def _ask(self) -> None:
+        found = self._allocators.read()
+        if not found:
+            return
+        self._on_sample(found)
+        if found != self._written:
+            self._written = found
+            self._write([asdict(one) for one in found])
