@@ -105,7 +105,7 @@ describe('One card', () => {
     const inside = [tensors({ peak_bytes: 15.8 * GIB, limit_bytes: 76 * GIB })];
     const drawn = draw([held(0, 19, [own(18.2)])], { inside });
     expect(drawn.text).toContain('this kernel18.2 GiB (14.9 in tensors)');
-    expect(drawn.text).toContain('in tensors: peak 15.8 GiB · limit 76.0 GiB');
+    expect(drawn.text).toContain('tensors: peak 15.8, limit 76.0 GiB');
   });
 
   it('follows the notebook in front, whatever the server called "this" before', () => {
@@ -199,7 +199,7 @@ describe('Eight cards', () => {
     const drawn = draw(eight({ 3: busy, 5: mine }));
     expect(titles(drawn)).toEqual(['GPU 5 · H100 80GB HBM3, 80 GiB', 'Other GPUs']);
     expect(folded(drawn)).toHaveLength(7);
-    expect(folded(drawn)[3]).toBe('GPU 3 · held by train_b.ipynb71.0 of 80.0 GiB');
+    expect(folded(drawn)[3]).toBe('GPU 3 · train_b.ipynb71.0 of 80.0 GiB');
     expect(folded(drawn)[0]).toBe('GPU 00 B of 80.0 GiB');
   });
 
@@ -269,7 +269,7 @@ describe('MIG', () => {
     expect(titles(drawn)).toEqual([
       'GPU 0 · A100-SXM4, 80 GiB',
       'GPU 0 · MIG 4 · 1g.10gb, 9.8 GiB',
-      'Other GPUs'
+      'Other MIG instances'
     ]);
     expect(folded(drawn)).toHaveLength(6);
     expect(folded(draw([parent, ...seven.slice(0, 3)]))[0]).toBe('GPU 0 · 3 MIG instances');

@@ -200,9 +200,10 @@ describe('Panel', () => {
     const notice = drawn.node.querySelector('.jp-TfGuard-GpuOom');
     expect(notice?.textContent).toMatch(/The GPU was full in cell \[11\] \(today \d\d:\d\d\)/);
     expect(notice?.textContent).toContain('The kernel lives on.');
-    expect([...(notice?.querySelectorAll('li') ?? [])].map(line => line.textContent)).toEqual(
-      gpuOom?.lines
-    );
+    const lines = [...(notice?.querySelectorAll('li') ?? [])].map(line => line.textContent ?? '');
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toMatch(/^asked for 8\.0 GiB, free 5\.1 GiB of 37\.0 GiB/);
+    expect(lines.slice(1)).toEqual(gpuOom?.lines.slice(1));
     await drawn.click('.jp-TfGuard-GpuOom button');
     expect(onDismiss).toHaveBeenCalledTimes(1);
     expect(draw().node.querySelector('.jp-TfGuard-GpuOom')).toBeNull();

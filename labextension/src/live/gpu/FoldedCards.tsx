@@ -48,7 +48,7 @@ export namespace FoldedCards {
   }
 }
 
-/** `GPU 3 · held by train_b.ipynb    71.0 of 80.0 GiB`. */
+/** `GPU 3 · train_b.ipynb    71.0 of 80.0 GiB`. */
 function Line({ card, trans }: { card: ICard; trans: Trans }): React.JSX.Element {
   const { device, instancesCount } = card;
   const title = titleOf(device, trans);
@@ -75,6 +75,6 @@ function holderText({ device }: ICard, trans: Trans): string {
     return '';
   }
   const label =
-    first.kind === 'this' ? trans.__('this kernel %1', humanBytes(first.bytes)) : first.label;
+    first.kind === 'this' ? trans.__('this kernel %1', humanBytes(first.bytes)) : first.short;
   return shares.length === 1 ? label : trans.__('%1 and %2 more', label, shares.length - 1);
 }

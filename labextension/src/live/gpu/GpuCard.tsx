@@ -7,7 +7,7 @@ import type { GpuAlarm, GpuDevice, TensorFlowMemory } from '../../wire';
 import type { Trans } from '../../words';
 
 import type { ICard } from './cards';
-import { sharesOf } from './shares';
+import { sharesOf, unseenShare } from './shares';
 import type { IShare } from './shares';
 
 /** `GPU 0`, `GPU 0 · MIG 1`. */
@@ -61,7 +61,7 @@ export function GpuCard(props: GpuCard.IProps): React.JSX.Element {
           {trans._n('split into %1 MIG instance', 'split into %1 MIG instances', instancesCount)}
         </div>
       )}
-      {device.note !== null && (
+      {device.note !== null && !device.lost && (
         <div className="jp-TfGuard-quiet jp-TfGuard-small">{device.note}</div>
       )}
       {facts !== '' && <div className="jp-TfGuard-quiet jp-TfGuard-small">{facts}</div>}
@@ -157,14 +157,13 @@ function Shares(props: {
 }): React.JSX.Element {
   const { onOpenNotebook, tensors, trans } = props;
   const isSeen = props.shares.some(share => share.kind === 'this');
-  // TensorFlow told us of memory here, the driver did not: then the kernel's share is not known.
-  const shares = isSeen || tensors === null ? props.shares : [unseen(trans), ...props.shares];
+  const shares = isSeen || tensors === null ? props.shares : [unseenShare(trans), ...props.shares];
   return (
     <ul className="jp-TfGuard-list">
       {shares.map(share => (
         <li key={share.key} className="jp-TfGuard-small">
           <div className="jp-TfGuard-row">
-            <span className="jp-TfGuard-name" title={share.title}>
+            <span className="jp-TfGuard-holder" title={share.title}>
               <i className={`jp-TfGuard-square jp-mod-${share.kind}`} aria-hidden="true" />
               <Name share={share} onOpenNotebook={onOpenNotebook} />
             </span>
@@ -184,11 +183,6 @@ function Shares(props: {
   );
 }
 
-function unseen(trans: Trans): IShare {
-  const label = trans.__('this kernel');
-  return { key: 'this', kind: 'this', label, title: label, path: null, bytes: null };
-}
-
 /** The part without its unit where the whole has the same. */
 function inside(part: number, whole: number | null): string {
   return whole === null ? humanBytes(part) : bytesOfLimit(part, whole)[0];
@@ -200,9 +194,13 @@ function Name(props: {
 }): React.JSX.Element {
   const { label, path } = props.share;
   return path === null ? (
-    <>{label}</>
+    <span className="jp-TfGuard-name">{label}</span>
   ) : (
-    <button type="button" className="jp-TfGuard-link" onClick={() => props.onOpenNotebook(path)}>
+    <button
+      type="button"
+      className="jp-TfGuard-link jp-TfGuard-name"
+      onClick={() => props.onOpenNotebook(path)}
+    >
       {label}
     </button>
   );
@@ -214,21 +212,23 @@ function Tensors(props: {
   readonly trans: Trans;
 }): React.JSX.Element | null {
   const { tensors, trans } = props;
-  const parts = [
-    ...(tensors.peak_bytes === null ? [] : [trans.__('peak %1', humanBytes(tensors.peak_bytes))]),
-    ...(tensors.limit_bytes === null ? [] : [trans.__('limit %1', humanBytes(tensors.limit_bytes))])
-  ];
-  return parts.length === 0 ? null : (
-    <div className="jp-TfGuard-quiet jp-TfGuard-under">
-      {trans.__('in tensors: %1', parts.join(' · '))}
-    </div>
-  );
+  const text = tensorsText(tensors, trans);
+  return text === null ? null : <div className="jp-TfGuard-quiet jp-TfGuard-under">{text}</div>;
 }
 
-/** `71 °C · 288 of 400 W · 83 % busy`; what is not known is left out. */
+function tensorsText({ peak_bytes, limit_bytes }: TensorFlowMemory, trans: Trans): string | null {
+  if (limit_bytes === null) {
+    return peak_bytes === null ? null : trans.__('tensors: peak %1', humanBytes(peak_bytes));
+  }
+  return peak_bytes === null
+    ? trans.__('tensors: limit %1', humanBytes(limit_bytes))
+    : trans.__('tensors: peak %1, limit %2', ...bytesOfLimit(peak_bytes, limit_bytes));
+}
+
+/** `71 °C · 288 of 400 W · 83 % busy`; what is not known is left out, a lost card's are dashes. */
 function factsOf(device: GpuDevice, trans: Trans): string {
   const { temperature_celsius, power_limit_watts, power_watts, utilization_fraction } = device;
-  if (device.lost) {
+  if (device.lost && device.mig_index === null) {
     return `${UNKNOWN} °C · ${UNKNOWN} W · ${trans.__('%1 busy', UNKNOWN)}`;
   }
   return [

@@ -5,6 +5,9 @@ import { dayAndTime } from '../../when';
 import type { GpuOom } from '../../wire';
 import type { Trans } from '../../words';
 
+/** In the cell's output the lines say whose they are; here everything is ours. */
+const OURS = /^tfguard: (the GPU ran out of memory: )?/;
+
 /** A GPU was full and the kernel lived on: what was asked, what was free, what to change. */
 export function GpuOomNotice(props: GpuOomNotice.IProps): React.JSX.Element {
   const { oom, now, onDismiss, trans } = props;
@@ -28,7 +31,7 @@ export function GpuOomNotice(props: GpuOomNotice.IProps): React.JSX.Element {
       >
         <ul className="jp-TfGuard-list">
           {oom.lines.map((line, index) => (
-            <li key={index}>{line}</li>
+            <li key={index}>{line.replace(OURS, '')}</li>
           ))}
         </ul>
         <button className="jp-TfGuard-link" type="button" onClick={onDismiss}>

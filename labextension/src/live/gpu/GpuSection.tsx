@@ -58,7 +58,7 @@ export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
       {folded.length > 0 && (
         <FoldedCards
           cards={folded}
-          title={full.length === 0 ? trans.__('GPUs') : trans.__('Other GPUs')}
+          title={foldedTitle(full, folded, trans)}
           draw={draw}
           trans={trans}
         >
@@ -97,6 +97,15 @@ function emptyText(gpus: Gpus, trans: Trans): string {
     case 'ok':
       return gpus.reason ?? trans.__('No NVIDIA GPU here');
   }
+}
+
+function foldedTitle(full: readonly ICard[], folded: readonly ICard[], trans: Trans): string {
+  if (full.length === 0) {
+    return trans.__('GPUs');
+  }
+  return folded.every(({ device }) => device.mig_index !== null)
+    ? trans.__('Other MIG instances')
+    : trans.__('Other GPUs');
 }
 
 function isOwn({ device }: ICard): boolean {

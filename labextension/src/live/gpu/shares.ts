@@ -13,6 +13,8 @@ export interface IShare {
   /** Decides the colour. */
   readonly kind: 'this' | 'notebook' | 'process' | 'rest';
   readonly label: string;
+  /** The name alone, for a line with little room. */
+  readonly short: string;
   /** The label in full: with the whole path, the process. */
   readonly title: string;
   /** A notebook of this server, to go to. */
@@ -55,20 +57,28 @@ function shareOf(key: string, members: readonly GpuHolder[], trans: Trans): ISha
       ? ''
       : ` (${trans._n('process %2', 'processes %2', pids.length, pids.join(', '))})`;
   if (first === undefined || first.is_this) {
-    const label = trans.__('this kernel');
-    return { key, kind: 'this', label, title: `${label}${processes}`, path: null, bytes };
+    const share = plain(key, 'this', trans.__('this kernel'), bytes);
+    return { ...share, title: `${share.label}${processes}` };
   }
   if (path !== null) {
-    const label = trans.__('held by %1', fileName(path));
-    const title = `${trans.__('held by %1', path)}${processes}`;
-    return { key, kind: 'notebook', label, title, path: isHere(path) ? path : null, bytes };
+    const name = fileName(path);
+    return {
+      ...plain(key, 'notebook', trans.__('held by %1', name), bytes),
+      short: name,
+      title: `${trans.__('held by %1', path)}${processes}`,
+      path: isHere(path) ? path : null
+    };
   }
   if (first.kernel_id !== null) {
-    const label = trans.__('kernel without a notebook');
-    return { key, kind: 'notebook', label, title: `${label}${processes}`, path: null, bytes };
+    const share = plain(key, 'notebook', trans.__('kernel without a notebook'), bytes);
+    return { ...share, title: `${share.label}${processes}` };
   }
   const label = processLabel(first, trans);
-  return { key, kind: 'process', label, title: label, path: null, bytes };
+  return { ...plain(key, 'process', label, bytes), short: first.name ?? label };
+}
+
+function plain(key: string, kind: IShare['kind'], label: string, bytes: number | null): IShare {
+  return { key, kind, label, short: label, title: label, path: null, bytes };
 }
 
 /** A path that Jupyter can open; a kernel without a session tells one of the machine. */
@@ -93,17 +103,9 @@ function fold(shares: readonly IShare[], limit: number, trans: Trans): IShare[] 
     (sum, share) => (sum === null || share.bytes === null ? null : sum + share.bytes),
     0
   );
-  return [
-    ...kept,
-    {
-      key: 'more',
-      kind: 'process',
-      label: trans.__('%1 more', small.length),
-      title: small.map(share => `${share.title}: ${humanBytes(share.bytes)}`).join('\n'),
-      path: null,
-      bytes
-    }
-  ];
+  const title = small.map(share => `${share.title}: ${humanBytes(share.bytes)}`).join('\n');
+  const label = trans.__('%1 more', small.length);
+  return [...kept, { ...plain('more', 'process', label, bytes), title }];
 }
 
 /** What is in use beside them. Where one of them is not known, it may hold that too: so says the label. */
@@ -116,7 +118,12 @@ function restOf(device: GpuDevice, shares: readonly IShare[], trans: Trans): ISh
   }
   const label =
     other === null ? trans.__('in use, not told by whom') : trans.__('driver, display, not seen');
-  return [{ key: 'rest', kind: 'rest', label, title: label, path: null, bytes }];
+  return [plain('rest', 'rest', label, bytes)];
+}
+
+/** TensorFlow told of memory on a card where the driver shows no process: this kernel's share is not known. */
+export function unseenShare(trans: Trans): IShare {
+  return plain('this', 'this', trans.__('this kernel'), null);
 }
 
 /**
