@@ -18,15 +18,18 @@ NAME = "tfguard"
 
 
 def tfguard(line: str) -> None:
-    """Show this kernel's memory against its limit, why the last kernel died, or whether everything is in place.
+    """Show this kernel's memory against its limit, what each cell took of it, why the last kernel died, or whether
+    everything is in place.
 
-    ``%tfguard [status]``, ``%tfguard why [--crash N]``, ``%tfguard doctor``
+    ``%tfguard [status]``, ``%tfguard cells [--all]``, ``%tfguard why [--crash N]``, ``%tfguard doctor``
     """
     arguments = _parse(line)
     if arguments.action == "why":
         _why(arguments.crash)
     elif arguments.action == "doctor":
         _doctor()
+    elif arguments.action == "cells":
+        _cells(whole=arguments.all)
     else:
         _status()
 
@@ -44,10 +47,12 @@ def _described() -> Any:
     from IPython.core.magic_arguments import argument, magic_arguments
 
     @magic_arguments()
-    @argument("action", nargs="?", choices=("status", "why", "doctor"), default="status")
+    @argument("action", nargs="?", choices=("status", "cells", "why", "doctor"), default="status")
     @argument("--crash", type=int, default=1, metavar="N", help="why: the N-th latest death")
+    @argument("--all", action="store_true", help="cells: all that are remembered, instead of ten")
     def magic_tfguard(line: str) -> None:
-        """Show this kernel's memory against its limit, why the last kernel died, or whether everything is in place."""
+        """Show this kernel's memory against its limit, what each cell took of it, why the last kernel died, or whether
+        everything is in place."""
 
     return magic_tfguard
 
@@ -58,6 +63,17 @@ def _status() -> None:
 
     session = current()
     print("tfguard does not run here." if session is None else status_text(session))
+
+
+@shield("%tfguard cells")
+def _cells(*, whole: bool) -> None:
+    from .cells_text import cells_text
+
+    session = current()
+    if session is None:
+        print("tfguard does not run here.")
+    else:
+        print(cells_text(tuple(session.cells.ended), whole=whole))
 
 
 @shield("%tfguard why")

@@ -15,12 +15,14 @@ from typing import Any
 
 from ..errors import FolderUnusable
 from ..record.folders import PrivateFolder
+from ..record.gpu_memory import newest_gpu_memory
 from ..record.journal import EventReader
 from ..record.marks import MarkReader
 from ..record.progress import newest_progress
-from ..record.recording import EVENTS, HEADER, PROGRESS
+from ..record.recording import EVENTS, GPU_MEMORY, HEADER, PROGRESS
 from ..record.tail import RecordTail
 from ..record.textfile import give_space_back
+from .live_cells import CellReader, GpuReader, Resident
 
 MARK_LIMIT = 20
 MARK_SECONDS = 600.0
@@ -70,14 +72,23 @@ class LiveReader:
     _progress_records: RecordTail = field(
         default_factory=lambda: RecordTail(PROGRESS, _RING_LIMIT_BYTES)
     )
+    _gpu_records: RecordTail = field(
+        default_factory=lambda: RecordTail(GPU_MEMORY, _RING_LIMIT_BYTES)
+    )
+    _cells: CellReader = field(default_factory=CellReader)
+    _gpu: GpuReader = field(default_factory=GpuReader)
     _events: EventReader = field(default_factory=EventReader)
     _marks: MarkReader = field(default_factory=lambda: MarkReader(MARK_LIMIT))
     _training: dict[str, Any] | None = None
     _next: float = 0.0
     _last: Live = Live()
 
-    def read(self) -> Live:
-        """The newest state; read from disk at most twice a second, unknown where it cannot be read."""
+    def read(self, resident: Resident = (None, None)) -> Live:
+        """The newest state; read from disk at most twice a second, unknown where it cannot be read.
+
+        Args:
+            resident: Memory of the kernel as its watcher sees it now, and the highest so far.
+        """
         now = time.monotonic()
         if now < self._next:
             return self._last
@@ -91,7 +102,9 @@ class LiveReader:
         for record in self._event_records.read(self._folder):
             event = self._events.take(record)
             if event is not None:
-                self._marks.take(event)
+                for follower in (self._marks, self._cells, self._gpu):
+                    follower.take(event)
+        self._gpu.take_memory(newest_gpu_memory(self._gpu_records.read(self._folder)))
         progress = newest_progress(self._progress_records.read(self._folder))
         if progress is not None:
             self._training = training_state(progress)
@@ -101,7 +114,14 @@ class LiveReader:
             for mark in self._marks.marks
             if mark.time >= oldest
         )
-        self._last = Live(self._header, self._training, marks)
+        self._last = Live(
+            self._header,
+            self._training,
+            marks,
+            self._cells.cells(resident),
+            self._gpu.oom,
+            self._gpu.memory,
+        )
         return self._last
 
     def _open(self) -> bool:

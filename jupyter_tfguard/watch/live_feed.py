@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..shield import shielded
 from .live import LiveReader
+from .live_cells import Resident
 from .witness import Witness
 
 _ROUND_SECONDS = 0.5
@@ -31,6 +32,12 @@ class _Feed:
         self.due = self.read = 0.0
         self.busy_until = 0.0
         self.activity: object = None
+
+
+def _resident(witness: Witness) -> Resident:
+    latest = witness.latest
+    rss = None if latest is None else latest.values.get("process.rss_bytes")
+    return None if rss is None else int(rss), witness.peak_bytes
 
 
 class LiveFeed:
@@ -85,7 +92,7 @@ class LiveFeed:
             feed.read = now
             if self._stop.is_set():
                 return
-            witness.live = feed.reader.read()
+            witness.live = feed.reader.read(_resident(witness))
             if witness.live.header is None:
                 feed.due = 0.0
                 continue  # it is being made: again in the next round

@@ -1,0 +1,164 @@
+"""Memory of a kernel's cells, and what it said of its GPU, from the events that it writes. Nothing of them is trusted."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from ..record.gpu_memory import is_device, size
+
+KEPT = 5
+LINES = 3
+_HEAD_LIMIT = 80
+_LINE_LIMIT = 500
+_BUS_LIMIT = 20
+_DEVICES = 8
+_COUNT_LIMIT = 1_000_000_000
+
+Event = dict[str, Any]
+# Resident memory of the kernel as its watcher sees it, and the highest so far; bytes, None unknown.
+Resident = tuple[int | None, int | None]
+
+
+@dataclass
+class _Running:
+    """A cell that has begun."""
+
+    count: int | None
+    head: str | None
+    began: float  # Unix seconds
+    rss_bytes: int | None
+    peak_bytes: int | None
+    highest_bytes: int = 0
+
+
+class CellReader:
+    """Follows the cells of one kernel: the five that rose most, and the one that runs.
+
+    Of several that run beside each other the newest is shown.
+    """
+
+    def __init__(self) -> None:
+        self._ended: list[Event] = []
+        self._running: _Running | None = None
+
+    def take(self, event: Event) -> None:
+        """Look at the next event."""
+        kind = event.get("kind")
+        if kind == "cell_start":
+            self._running = _Running(
+                _count(event.get("execution_count")),
+                _text(event.get("head"), _HEAD_LIMIT),
+                _seconds(event.get("t")) or time.time(),
+                size(event.get("rss_bytes")),
+                size(event.get("peak_bytes")),
+            )
+        elif kind == "cell_end":
+            self._end(event)
+
+    def _end(self, event: Event) -> None:
+        count, running = _count(event.get("execution_count")), self._running
+        mine = running is not None and running.count == count
+        start, gpu_start = size(event.get("rss_start_bytes")), size(event.get("gpu_start_bytes"))
+        cell = {
+            "execution_count": count,
+            "head": running.head if mine and running is not None else None,
+            "running": False,
+            "seconds": _seconds(event.get("seconds")),
+            "host_peak_bytes": _above(size(event.get("peak_bytes")), start),
+            "host_kept_bytes": _above(size(event.get("rss_bytes")), start),
+            "gpu_peak_bytes": _above(size(event.get("gpu_peak_bytes")), gpu_start),
+            "gpu_kept_bytes": _above(size(event.get("gpu_bytes")), gpu_start),
+        }
+        if mine:
+            self._running = None
+        self._ended = sorted([*self._ended, cell], key=_rise, reverse=True)[:KEPT]
+
+    def cells(self, resident: Resident) -> tuple[dict[str, Any], ...]:
+        """The running cell first, then those that rose most; as the panel reads them.
+
+        Args:
+            resident: As it is now: it tells how far the running cell has risen.
+        """
+        if self._running is None:
+            return tuple(self._ended)
+        running, (rss, peak) = self._running, resident
+        running.highest_bytes = max(running.highest_bytes, rss or 0)
+        highest: int | None = running.highest_bytes or None
+        if peak is not None and running.peak_bytes is not None and peak > running.peak_bytes:
+            highest = peak  # it rose within this cell, so it is this cell's
+        now = {
+            "execution_count": running.count,
+            "head": running.head,
+            "running": True,
+            "seconds": max(0.0, time.time() - running.began),
+            "host_peak_bytes": _above(highest, running.rss_bytes),
+            "host_kept_bytes": None,
+            "gpu_peak_bytes": None,
+            "gpu_kept_bytes": None,
+        }
+        return (now, *self._ended)
+
+
+class GpuReader:
+    """Follows what one kernel says of its GPU devices and of GPU memory that ran out."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Event] = {}
+        self._memory: list[dict[str, Any]] = []
+        self.oom: dict[str, Any] | None = None
+
+    def take(self, event: Event) -> None:
+        """Look at the next event."""
+        if event.get("kind") == "gpu_device" and is_device(event) and len(self._made) < _DEVICES:
+            self._made[event["device"]] = {
+                "limit_bytes": size(event.get("limit_bytes")),
+                "bus_id": _text(event.get("bus_id"), _BUS_LIMIT),
+            }
+        elif event.get("kind") == "gpu_oom":
+            found = event.get("lines")
+            lines = [_text(one, _LINE_LIMIT) for one in (found if isinstance(found, list) else [])]
+            when = _seconds(event.get("t"))
+            if when is not None and any(lines[:LINES]):
+                self.oom = {
+                    "time": when,
+                    "execution_count": _count(event.get("execution_count")),
+                    "lines": [line for line in lines[:LINES] if line],
+                }
+
+    def take_memory(self, devices: list[dict[str, Any]] | None) -> None:
+        """The newest numbers of the allocators; None when there are no new ones."""
+        if devices is not None:
+            self._memory = devices
+
+    @property
+    def memory(self) -> tuple[dict[str, Any], ...]:
+        """The devices, with what TensorFlow logged when it made them."""
+        unknown = {"limit_bytes": None, "bus_id": None}
+        return tuple(one | self._made.get(one["device"], unknown) for one in self._memory)
+
+
+def _rise(cell: dict[str, Any]) -> int:
+    return max(cell["host_peak_bytes"] or 0, cell["gpu_peak_bytes"] or 0)
+
+
+def _above(value: int | None, start: int | None) -> int | None:
+    return None if value is None or start is None else value - start
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 < value < _COUNT_LIMIT else None
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value < 1e11 else None
+
+
+def _text(value: object, limit: int) -> str | None:
+    if not isinstance(value, str) or not value:
+        return None
+    # A lone half of a character would break the message to the panel.
+    return value[:limit].encode("utf-8", "replace").decode()
