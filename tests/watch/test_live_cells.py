@@ -1,0 +1,231 @@
+"""Memory of cells, GPU OOM and TensorFlow's GPU devices, as a watcher reads them while the kernel writes; never trusted."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.metrics import Metric, Unit
+from jupyter_tfguard.record.gpu_memory import newest_gpu_memory
+from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.record.recording import GPU_MEMORY, Recording
+from jupyter_tfguard.record.records import RecordWriter, read_records
+from jupyter_tfguard.watch import live
+from jupyter_tfguard.watch.live import LiveReader
+
+pytestmark = pytest.mark.quick
+
+GIB = 1024**3
+
+
+@pytest.fixture
+def recording(tmp_path: Path, data_folder: Path) -> Iterator[Recording]:
+    identity = ProcessIdentity.of(os.getpid())
+    assert identity is not None
+    metric = Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "test")
+    found = Recording(tmp_path / "recordings", identity, {"kernel_id": "k"}, [metric])
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def reader(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveReader]:
+    monkeypatch.setattr(live, "_READ_EVERY_SECONDS", 0.0)
+    found = LiveReader(recording.folder.path)
+    yield found
+    found.close()
+
+
+def start(recording: Recording, count: int, **more: Any) -> None:
+    fields = {"head": f"cell({count})", "rss_bytes": GIB, "peak_bytes": 2 * GIB} | more
+    recording.event("cell_start", execution_count=count, **fields)
+
+
+def end(recording: Recording, count: int, **more: Any) -> None:
+    known = {"rss_start_bytes": GIB, "peak_bytes": GIB, "rss_bytes": GIB, "seconds": 1.5}
+    unknown = dict.fromkeys(("gpu_start_bytes", "gpu_peak_bytes", "gpu_bytes"))
+    recording.event("cell_end", execution_count=count, **(known | unknown | more))
+
+
+class TestCells:
+    def test_an_ended_cell_is_told_by_its_rise_and_what_stayed(
+        self, recording: Recording, reader: LiveReader
+    ) -> None:
+        start(recording, 3)
+        end(
+            recording,
+            3,
+            peak_bytes=4 * GIB,
+            rss_bytes=GIB // 2,
+            gpu_start_bytes=0,
+            gpu_peak_bytes=6 * GIB,
+            gpu_bytes=5 * GIB,
+        )
+        assert reader.read().cells == (
+            {
+                "execution_count": 3,
+                "head": "cell(3)",
+                "running": False,
+                "seconds": 1.5,
+                "host_peak_bytes": 3 * GIB,
+                "host_kept_bytes": -GIB // 2,
+                "gpu_peak_bytes": 6 * GIB,
+                "gpu_kept_bytes": 5 * GIB,
+            },
+        )
+
+    def test_the_five_that_rose_most_stay_however_many_come(
+        self, recording: Recording, reader: LiveReader
+    ) -> None:
+        for count in range(1, 700):
+            start(recording, count)
+            end(recording, count, peak_bytes=GIB + (count * 37) % 701)
+            if count % 100 == 0:
+                reader.read()
+        rises = [cell["host_peak_bytes"] for cell in reader.read().cells]
+        assert rises == [700, 699, 698, 697, 696]
+
+    def test_the_running_cell_comes_first_and_its_peak_is_what_the_watcher_sees(
+        self, recording: Recording, reader: LiveReader
+    ) -> None:
+        start(recording, 1)
+        end(recording, 1, peak_bytes=9 * GIB)
+        start(recording, 2)
+        first = reader.read((GIB + 5, 2 * GIB)).cells[0]
+        assert (first["execution_count"], first["running"]) == (2, True)
+        # The highest of the process was reached before this cell.
+        assert first["host_peak_bytes"] == 5
+        assert reader.read((GIB + 2, 2 * GIB)).cells[0]["host_peak_bytes"] == 5
+        # It rose: it is this cell's, also between two looks.
+        assert reader.read((GIB + 2, 3 * GIB)).cells[0]["host_peak_bytes"] == 2 * GIB
+        assert first["gpu_peak_bytes"] is None
+        end(recording, 2)
+        assert [cell["running"] for cell in reader.read().cells] == [False, False]
+
+    def test_what_is_unknown_stays_unknown(self, recording: Recording, reader: LiveReader) -> None:
+        start(recording, 1, rss_bytes=None, peak_bytes=None, head=None)
+        assert reader.read((None, None)).cells[0]["host_peak_bytes"] is None
+        assert reader.read((GIB, GIB)).cells[0]["host_peak_bytes"] is None
+        end(recording, 1, rss_start_bytes=None)
+        (cell,) = reader.read().cells
+        assert cell["head"] is None
+        assert cell["host_peak_bytes"] is cell["host_kept_bytes"] is cell["gpu_kept_bytes"] is None
+
+    @pytest.mark.parametrize(
+        "forged",
+        [
+            {"execution_count": "7", "peak_bytes": "much", "seconds": "long", "head": ["x"]},
+            {"execution_count": 1e300, "peak_bytes": 1e300, "seconds": float("nan")},
+            {"execution_count": True, "peak_bytes": True, "seconds": True, "head": 7},
+            {"execution_count": -1, "peak_bytes": -5, "seconds": -5, "head": "\ud800" * 3000},
+            {"execution_count": 1 << 80, "rss_bytes": 1 << 80, "gpu_bytes": [1 << 80]},
+        ],
+    )
+    def test_forged_events_give_typed_and_bounded_values(
+        self, recording: Recording, reader: LiveReader, forged: dict[str, Any]
+    ) -> None:
+        recording.event("cell_start", **forged)
+        json.dumps(reader.read().cells, allow_nan=False).encode()
+        recording.event("cell_end", **forged)
+        (cell,) = reader.read().cells
+        json.dumps(cell, allow_nan=False).encode()
+        assert cell["execution_count"] is None
+        assert len(cell["head"] or "") <= 80
+        for name, value in cell.items():
+            assert value is None or name in ("head", "running"), name
+
+
+class TestGpuOom:
+    def test_the_newest_is_told_and_marked(self, recording: Recording, reader: LiveReader) -> None:
+        assert reader.read().gpu_oom is None
+        start(recording, 4)
+        recording.event("gpu_oom", execution_count=4, lines=["a", "b", "c"], asked_bytes=7)
+        found = reader.read()
+        assert found.gpu_oom is not None
+        assert found.gpu_oom["execution_count"] == 4
+        assert found.gpu_oom["lines"] == ["a", "b", "c"]
+        assert found.gpu_oom["time"] > 1e9
+        assert [mark["label"] for mark in found.marks] == ["[4]", "GPU OOM"]
+        recording.event("gpu_oom", execution_count=5, lines=["d", "e", "f"])
+        assert (reader.read().gpu_oom or {})["lines"] == ["d", "e", "f"]
+
+    @pytest.mark.parametrize("lines", [None, "abc", [], [1, None], {"a": 1}, [["a"]]])
+    def test_one_without_lines_is_none(
+        self, recording: Recording, reader: LiveReader, lines: object
+    ) -> None:
+        recording.event("gpu_oom", execution_count=4, lines=lines)
+        assert reader.read().gpu_oom is None
+
+    def test_lines_are_bounded(self, recording: Recording, reader: LiveReader) -> None:
+        recording.event("gpu_oom", lines=["x" * 900, "\ud800", 3, "y" * 900], execution_count="4")
+        found = reader.read().gpu_oom
+        assert found is not None
+        assert found["execution_count"] is None
+        assert found["lines"] == ["x" * 500, "?"]
+
+
+class TestGpuMemory:
+    def test_allocators_and_what_was_logged_of_them_are_put_together(
+        self, recording: Recording, reader: LiveReader
+    ) -> None:
+        assert reader.read().gpu_memory == ()
+        assert not (recording.folder.path / GPU_MEMORY).exists()  # no GPU, no file
+        recording.set_gpu_memory([device("GPU:0", 1, 2), device("GPU:1", 3, 4)])
+        recording.event(
+            "gpu_device", device="GPU:1", limit_bytes=9, bus_id="0000:41:00.0", name="A100"
+        )
+        known = {"limit_bytes": 9, "bus_id": "0000:41:00.0"}
+        unknown = {"limit_bytes": None, "bus_id": None}
+        assert reader.read().gpu_memory == (
+            device("GPU:0", 1, 2) | unknown,
+            device("GPU:1", 3, 4) | known,
+        )
+        recording.set_gpu_memory([device("GPU:1", 5, 6)])
+        assert reader.read().gpu_memory == (device("GPU:1", 5, 6) | known,)
+        assert reader.read().gpu_memory == (device("GPU:1", 5, 6) | known,)  # nothing new: it stays
+
+    def test_the_file_is_as_long_as_the_specification_says(self, recording: Recording) -> None:
+        for number in range(100):
+            recording.set_gpu_memory([device(f"GPU:{n}", 1 << 45, number) for n in range(9)])
+        content = (recording.folder.path / GPU_MEMORY).read_bytes()
+        assert len(content) == 10_240
+        newest = newest_gpu_memory(read_records(content).records)
+        assert newest == [device(f"GPU:{n}", 1 << 45, 99) for n in range(8)]
+
+    @pytest.mark.parametrize(
+        "forged",
+        [
+            [],
+            {},
+            {"devices": "GPU:0"},
+            {"devices": [7, None, {}, {"device": 7}, {"device": "CPU:0"}, {"device": "GPU:x"}]},
+            {"devices": [{"device": "GPU:" + "1" * 900}]},
+        ],
+    )
+    def test_forged_records_give_no_device(self, tmp_path: Path, forged: object) -> None:
+        writer = RecordWriter(
+            os.open(tmp_path / "ring", os.O_RDWR | os.O_CREAT, 0o600),
+            name="gpu_memory",
+            record_bytes=1024,
+            capacity=2,
+            types={6: {"name": "gpu memory"}},
+        )
+        writer.write(6, json.dumps(forged).encode())
+        writer.close()
+        assert not newest_gpu_memory(read_records((tmp_path / "ring").read_bytes()).records)
+
+    def test_numbers_that_are_none_are_unknown(self, recording: Recording) -> None:
+        recording.set_gpu_memory(
+            [{"device": "GPU:0", "in_use_bytes": -1, "peak_bytes": True}, device("GPU:0", 1, 1.5)]
+        )
+        content = (recording.folder.path / GPU_MEMORY).read_bytes()
+        assert newest_gpu_memory(read_records(content).records) == [device("GPU:0", 1, None)]
+
+
+def device(name: str, in_use: object, peak: object) -> dict[str, Any]:
+    return {"device": name, "in_use_bytes": in_use, "peak_bytes": peak}
