@@ -183,11 +183,17 @@ describe('What is not known', () => {
     expect(drawn.node.querySelector('.jp-TfGuard-bar')).toBeNull();
     expect(drawn.text).not.toMatch(/\b0\b(?! ·)/);
   });
+});
 
-  it('says why values are old', () => {
-    const reason = 'The driver does not answer.';
-    const gpus = { ...machine([card()]), state: 'unavailable' as const, reason };
-    expect(draw([], { gpus }).text).toContain(reason);
+describe('Without a card', () => {
+  it.each([
+    ['none', null, 'No NVIDIA GPU here'],
+    ['starting', null, 'Looking for GPUs…'],
+    ['unavailable', 'The driver does not answer.', 'The driver does not answer.'],
+    ['unavailable', null, 'GPU values are not available here']
+  ] as const)('says in one line why: %s', (state, reason, words) => {
+    const drawn = draw([], { gpus: { state, reason, devices: [] } });
+    expect(drawn.text).toBe(`GPU${words}`);
   });
 });
 
@@ -250,7 +256,9 @@ describe('MIG', () => {
 
   it('shows an instance as a card of its own, and its GPU without a second bar', () => {
     const used = { memory_used_bytes: 4 * GIB, holders: [own(3.9)] };
-    const drawn = draw([parent, instance(0), instance(1, used)]);
+    const note = 'This card is divided: its instances are told apart.';
+    const drawn = draw([{ ...parent, holders: null, note }, instance(0), instance(1, used)]);
+    expect(drawn.text).not.toContain(note);
     expect(titles(drawn)).toEqual([
       'GPU 0 · A100-SXM4, 80 GiB',
       'GPU 0 · MIG 0 · 1g.10gb, 9.8 GiB',

@@ -202,7 +202,7 @@ describe('Panel', () => {
     expect(notice?.textContent).toContain('The kernel lives on.');
     const lines = [...(notice?.querySelectorAll('li') ?? [])].map(line => line.textContent ?? '');
     expect(lines).toHaveLength(3);
-    expect(lines[0]).toMatch(/^asked for 8\.0 GiB, free 5\.1 GiB of 37\.0 GiB/);
+    expect(lines[0]).toMatch(/^Asked for 8\.0 GiB, free 5\.1 GiB of 37\.0 GiB/);
     expect(lines.slice(1)).toEqual(gpuOom?.lines.slice(1));
     await drawn.click('.jp-TfGuard-GpuOom button');
     expect(onDismiss).toHaveBeenCalledTimes(1);

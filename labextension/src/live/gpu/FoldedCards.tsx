@@ -5,8 +5,8 @@ import { humanBytes } from '../../units';
 import type { Trans } from '../../words';
 
 import type { ICard } from './cards';
-import { modelOf, titleOf, usedText } from './GpuCard';
-import { sharesOf } from './shares';
+import { sharesOf } from './holders';
+import { modelOf, titleOf, usedText } from './texts';
 
 const SHOWN_AT_FIRST = 8;
 

@@ -5,8 +5,11 @@ import { dayAndTime } from '../../when';
 import type { GpuOom } from '../../wire';
 import type { Trans } from '../../words';
 
-/** In the cell's output the lines say whose they are; here everything is ours. */
-const OURS = /^tfguard: (the GPU ran out of memory: )?/;
+/** In the cell's output the lines say whose they are and what happened; here all is ours, and said above. */
+function inPanel(line: string): string {
+  const rest = line.replace(/^tfguard: (the GPU ran out of memory: )?/, '');
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
 
 /** A GPU was full and the kernel lived on: what was asked, what was free, what to change. */
 export function GpuOomNotice(props: GpuOomNotice.IProps): React.JSX.Element {
@@ -31,7 +34,7 @@ export function GpuOomNotice(props: GpuOomNotice.IProps): React.JSX.Element {
       >
         <ul className="jp-TfGuard-list">
           {oom.lines.map((line, index) => (
-            <li key={index}>{line.replace(OURS, '')}</li>
+            <li key={index}>{inPanel(line)}</li>
           ))}
         </ul>
         <button className="jp-TfGuard-link" type="button" onClick={onDismiss}>

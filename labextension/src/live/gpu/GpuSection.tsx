@@ -7,9 +7,10 @@ import type { Trans } from '../../words';
 import { arrange, seenFrom } from './cards';
 import type { ICard } from './cards';
 import { FoldedCards } from './FoldedCards';
-import { GpuCard, modelOf, titleOf } from './GpuCard';
+import { GpuCard } from './GpuCard';
 import { GrowthLine } from './GrowthLine';
-import { tensorsOn } from './shares';
+import { tensorsOn } from './holders';
+import { modelOf, titleOf } from './texts';
 
 /** A part for each card that matters here, one line for each other; a single line without a GPU. */
 export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
@@ -37,7 +38,6 @@ export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
     />
   );
   const growthLine = growth !== null && <GrowthLine growth={growth} />;
-  const reason = gpus.state === 'ok' ? null : gpus.reason;
   return (
     <>
       {full.map(card => (
@@ -50,9 +50,6 @@ export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
         >
           {draw(card)}
           {card === withGrowth && growthLine}
-          {card === full[0] && reason !== null && (
-            <div className="jp-TfGuard-quiet jp-TfGuard-small">{reason}</div>
-          )}
         </Section>
       ))}
       {folded.length > 0 && (
@@ -63,9 +60,6 @@ export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
           trans={trans}
         >
           {withGrowth === undefined && growthLine}
-          {full.length === 0 && reason !== null && (
-            <div className="jp-TfGuard-quiet jp-TfGuard-small">{reason}</div>
-          )}
         </FoldedCards>
       )}
     </>
