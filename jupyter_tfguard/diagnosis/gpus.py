@@ -5,10 +5,12 @@
 ==========================  ============================================================================================
 ``bus_id``                  address on the bus, ``0000:41:00.0``, as the driver's Xid lines have it
 ``slowdown_celsius``        temperature from which on the card slows itself down; ``shutdown_celsius``: switches itself off
+``mig_index``               number of the instance, of a card that is divided; its card stands in the list too
 ``lost``                    true when the driver said, at or after the death, that the card is gone from the bus
 ``processes``               at the last look before the death, ``[{"pid", "used_bytes", "kernel_id", "notebook_path", "name"}]``:
                             who held memory, and whose kernel it is or belongs to; null where processes cannot be seen
 ``processes_time``          Unix seconds of that look
+``processes_reason``        why `processes` is null, as a sentence
 ``columns``, ``rows``       samples before the death, as in ``server``: ``time``, ``own_bytes`` (held by this kernel and its
                             children), ``memory_used_bytes``, ``temperature_celsius``
 ``events``                  the driver's events near the death, ``[{"time", "xid"}]``
@@ -40,6 +42,10 @@ class GpuProcess:
     notebook_path: str | None
     name: str | None
 
+    def is_of(self, pid: int, kernel_id: object) -> bool:
+        """True for this process, and for one that belongs to this kernel."""
+        return self.pid == pid or (self.kernel_id is not None and self.kernel_id == kernel_id)
+
     @property
     def title(self) -> str:
         """``train_b.ipynb (process 4811)``."""
@@ -50,9 +56,10 @@ class GpuProcess:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU; `table` has its samples. The other attributes are named as in the bundle."""
+    """One GPU, or one MIG instance; `table` has its samples. The other attributes are named as in the bundle."""
 
     index: int | None
+    mig_index: int | None
     name: str | None
     bus_id: str | None
     memory_total_bytes: float | None
@@ -60,24 +67,27 @@ class Gpu:
     shutdown_celsius: float | None
     lost: bool
     processes: tuple[GpuProcess, ...] | None
+    processes_reason: str | None
     xids: tuple[int, ...]
     table: dict[str, Any]
 
     @property
     def title(self) -> str:
-        """``GPU 0 (NVIDIA H100)``."""
+        """``GPU 0 (NVIDIA H100)``, ``GPU 0 MIG 2 (NVIDIA A100 MIG 1g.5gb)``."""
         number = "" if self.index is None else f" {self.index}"
+        if self.mig_index is not None:
+            number += f" MIG {self.mig_index}"
         return f"GPU{number}" + (f" ({self.name})" if self.name else "")
 
     def series(self, name: str) -> list[tuple[float, float]]:
         """(Unix seconds, value) of a column, oldest first."""
         return sorted(column(self.table, name))
 
-    def holds(self, pid: int) -> bool | None:
-        """True when this process held memory here; None when that cannot be seen."""
+    def holds(self, pid: int, kernel_id: object = None) -> bool | None:
+        """True when this process, or a child of this kernel, held memory here; None when that cannot be seen."""
         if self.processes is None:
             return None
-        return any(process.pid == pid for process in self.processes)
+        return any(process.is_of(pid, kernel_id) for process in self.processes)
 
     def is_at(self, place: str) -> bool:
         """True for the address of this card, however many zeros it is written with."""
@@ -99,6 +109,7 @@ def _gpu(device: dict[str, Any], died: float) -> Gpu:
     found = device.get("processes")
     return Gpu(
         _whole(device.get("nvml_index")),
+        _whole(device.get("mig_index")),
         text_of(device.get("name")),
         text_of(device.get("bus_id")),
         number_of(device.get("memory_total_bytes")),
@@ -106,6 +117,7 @@ def _gpu(device: dict[str, Any], died: float) -> Gpu:
         number_of(device.get("shutdown_celsius")),
         device.get("lost") is True,
         tuple(map(_process, found)) if fresh and isinstance(found, list) else None,
+        text_of(device.get("processes_reason")),
         tuple(_xids(device.get("events"), died)),
         device,
     )

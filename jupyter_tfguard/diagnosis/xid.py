@@ -54,7 +54,9 @@ def _is_ours(seen: Evidence, fault: Xid) -> bool:
         # An event knows only the card: it is this kernel's where nobody else worked there.
         gpu = card_of(seen, fault)
         processes = gpu.processes if gpu is not None else None
-        return bool(processes) and all(p.pid == seen.pid for p in processes or ())
+        return bool(processes) and all(
+            p.is_of(seen.pid, seen.identity.get("kernel_id")) for p in processes or ()
+        )
     return fault.pid is not None and fault.pid == seen.pid
 
 
@@ -66,10 +68,11 @@ def card_of(seen: Evidence, fault: Xid) -> Gpu | None:
 
 
 def _on_another_card(seen: Evidence, fault: Xid) -> bool:
-    """True when this kernel was seen at work on cards, and this one was not among them."""
-    gpu = card_of(seen, fault)
-    return (
-        gpu is not None
-        and gpu.holds(seen.pid) is False
-        and any(g.holds(seen.pid) for g in seen.gpus)
-    )
+    """True for a card that this kernel was not seen at work on, as far as that could be seen."""
+    kernel_id = seen.identity.get("kernel_id")
+    # A divided card and its instances have one address.
+    there = [gpu for gpu in seen.gpus if gpu.is_at(fault.place) or gpu.title == fault.place]
+    held = [gpu.holds(seen.pid, kernel_id) for gpu in there]
+    if not there or True in held:
+        return False
+    return None not in held or any(gpu.holds(seen.pid, kernel_id) for gpu in seen.gpus)

@@ -24,9 +24,10 @@ from ..watch.copies import Copies
 from ..watch.death import Death
 from ..watch.gpu_helper import GpuHelper, Gpus
 from ..watch.watcher import Watcher
+from .gpu_state import GpuWatch
 from .kernels import KernelTracker
 from .reporter import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, Reporter, event_data, plain
-from .state import KernelView, gpus_state, history, kernel_state, other_kernel
+from .state import GpuView, KernelView, history, kernel_state, other_kernel
 from .worker import Worker
 
 DISABLED = "tfguard is switched off"
@@ -63,7 +64,8 @@ class Service:
         self._orphans_timer: asyncio.TimerHandle | None = None
         self._orphans_thread: threading.Thread | None = None
         self._asked_ends = Worker("tfguard-files")
-        self._helper = GpuHelper()
+        self._gpu_watch: GpuWatch | None = None
+        self._helper = GpuHelper(on_read=self._on_gpus)
 
     def start(self) -> None:
         """Begin to watch; to be called on the running event loop. Does nothing where tfguard is switched off."""
@@ -88,6 +90,7 @@ class Service:
             idle_hertz=self._settings.idle_hertz,
             hang_seconds=self._settings.hang_seconds,
         )
+        self._gpu_watch = GpuWatch(self._watcher.gpu_map)
         self._tracker = KernelTracker(self._app, self._watcher, self._on_asked_end)
         self._tracker.start()
         self._start_copies(self._watcher)
@@ -140,6 +143,11 @@ class Service:
             with contextlib.suppress(RuntimeError):  # the loop was closed: nobody listens any more
                 self._loop.call_soon_threadsafe(emit)
 
+    def _on_gpus(self, gpus: Gpus) -> None:
+        """In the thread that reads what the helper tells."""
+        if self._gpu_watch is not None:
+            self._gpu_watch.take(gpus)
+
     def _look_at_gpus(self) -> None:
         """Once a second: the helper starts when somebody looks or a kernel runs, and is given up when it hangs."""
         assert self._loop is not None
@@ -176,22 +184,27 @@ class Service:
 
     def gpus(self) -> dict[str, Any]:
         """``Gpus`` of the wire."""
+        return self._gpus.state()
+
+    @property
+    def _gpus(self) -> GpuView:
         if not self._settings.active:
-            return gpus_state(Gpus("unavailable", DISABLED))
-        return gpus_state(self._helper.read())
+            return GpuView(None, Gpus("unavailable", DISABLED))
+        return GpuView(self._gpu_watch, self._helper.read())
 
     def kernels(self) -> list[dict[str, Any]]:
         """``KernelState`` of every kernel."""
-        return [kernel_state(view) for view in self._views()]
+        gpus = self._gpus
+        return [kernel_state(view, gpus) for view in self._views()]
 
     def tick(self, kernel_id: str | None) -> dict[str, Any]:
         """The ``tick`` of a page that looks at this kernel."""
-        views = self._views()
+        views, gpus = self._views(), self._gpus
         kernel = next((v for v in views if v.kernel.kernel_id == kernel_id), None)
         return {
-            "kernel": kernel_state(kernel) if kernel else None,
-            "others": [other_kernel(view) for view in views if view is not kernel],
-            "gpus": self.gpus(),
+            "kernel": kernel_state(kernel, gpus) if kernel else None,
+            "others": [other_kernel(view, gpus) for view in views if view is not kernel],
+            "gpus": gpus.state(kernel_id),
         }
 
     def history(self, kernel_id: str) -> dict[str, Any]:

@@ -9,15 +9,19 @@ from typing import Any
 
 from ..diagnosis.standstill import wait_text
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
+from ..watch.gpu_cards import notebook_path as path_of
 from ..watch.gpu_helper import Gpus
 from ..watch.live import Live
 from ..watch.witness import Kernel, Witness
+from .gpu_state import GpuWatch
 
 REMOTE = "remote kernel, not watched here"
 STARTING = "starting"
 _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
-_GROWTH_STATES = ("on", "off_by_user", "too_late", "no_gpu", "unknown")
+_GROWTH_STATES = (
+    *("on", "off_by_user", "too_late", "mixed", "capped", "async", "no_gpu", "unknown"),
+)
 _TEXT_LIMIT = 300
 _PROBLEM_LIMIT = 10
 
@@ -41,10 +45,35 @@ class KernelView:
     unwatched_reason: str | None
 
 
-def kernel_state(view: KernelView) -> dict[str, Any]:
+@dataclass(frozen=True)
+class GpuView:
+    """The GPUs as they are now.
+
+    Attributes:
+        watch: None where nobody looks at them.
+        gpus: The state of who reads them.
+    """
+
+    watch: GpuWatch | None
+    gpus: Gpus
+
+    def state(self, kernel_id: str | None = None) -> dict[str, Any]:
+        """``Gpus`` of the wire, for a page that looks at this kernel."""
+        if self.watch is None:
+            return {"state": self.gpus.state, "reason": self.gpus.reason, "devices": []}
+        return self.watch.state(self.gpus, kernel_id)
+
+
+NO_GPUS = GpuView(None, Gpus("unavailable", "nobody looked"))
+
+
+def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
     """``KernelState`` of the wire."""
     witness = view.witness
     live = witness.live if witness else Live()
+    guard = _guard(view, live)
+    if gpus.watch is not None:
+        guard["growth"] = gpus.watch.growth(guard["growth"], witness)
     return {
         "kernel_id": view.kernel.kernel_id,
         "pid": witness.identity.pid if witness else None,
@@ -53,15 +82,18 @@ def kernel_state(view: KernelView) -> dict[str, Any]:
         "execution_state": view.execution_state,
         "watched": witness is not None,
         "unwatched_reason": None if witness else view.unwatched_reason,
-        "guard": _guard(view, live),
+        "guard": guard,
         "host": _host(witness),
         "training": live.training,
         "marks": list(live.marks),
         "hang": _hang(witness),
+        "gpu": gpus.watch.of_kernel(witness, gpus.gpus) if gpus.watch is not None else None,
+        "cells": list(live.cells),
+        "gpu_oom": live.gpu_oom,
     }
 
 
-def other_kernel(view: KernelView) -> dict[str, Any]:
+def other_kernel(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
     """``OtherKernel`` of the wire: one line for a kernel whose notebook is not in front."""
     rss = _latest(view.witness).get("process.rss_bytes")
     return {
@@ -69,6 +101,7 @@ def other_kernel(view: KernelView) -> dict[str, Any]:
         "notebook_path": notebook_path(view),
         "kernel_name": view.kernel.kernel_name,
         "rss_bytes": _whole(rss),
+        "gpu_bytes": None if gpus.watch is None else gpus.watch.bytes_of(view.witness, gpus.gpus),
         "execution_state": view.execution_state,
     }
 
@@ -86,17 +119,11 @@ def history(view: KernelView | None, kernel_id: str) -> dict[str, Any]:
     }
 
 
-def gpus_state(gpus: Gpus) -> dict[str, Any]:
-    """``Gpus`` of the wire."""
-    return {"state": gpus.state, "reason": gpus.reason, "devices": list(gpus.devices)}
-
-
 def notebook_path(view: KernelView) -> str | None:
     """From the server's sessions, else what the kernel says."""
     if view.kernel.notebook_path is not None or view.witness is None:
         return view.kernel.notebook_path
-    claimed = (view.witness.live.header or {}).get("notebook_path")
-    return claimed[:1000] if isinstance(claimed, str) and claimed else None
+    return path_of(view.witness)
 
 
 def _guard(view: KernelView, live: Live) -> dict[str, Any]:

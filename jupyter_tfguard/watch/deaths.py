@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..collectors.os_log import SystemLogReader
 from ..record.facts import ServerFacts, SystemLog, SystemLogLine
@@ -20,7 +21,9 @@ from ..shield import shielded
 from .child_kill import ChildKill
 from .death import Death
 from .exit_status import Ended
+from .gpu_facts import gpu_facts, wait_for_word
 from .gpu_helper import Gpus
+from .gpu_map import GpuMap
 from .witness import Witness
 
 _LOG_WAIT_SECONDS = 0.05
@@ -47,17 +50,23 @@ class Deaths:
         recordings: Folder of the kernels' recordings.
         on_death: Called in the thread, one death at a time.
         gpus: State of the GPUs, to be kept with a death.
+        gpu_map: Who holds what on them.
 
     Attributes:
         log: The system's own log.
     """
 
     def __init__(
-        self, recordings: Path, on_death: Callable[[Death], None], gpus: Callable[[], Gpus]
+        self,
+        recordings: Path,
+        on_death: Callable[[Death], None],
+        gpus: Callable[[], Gpus],
+        gpu_map: GpuMap,
     ) -> None:
         self._recordings = recordings
         self._on_death = on_death
         self._gpus = gpus
+        self._gpu_map = gpu_map
         self.log = SystemLogReader()
         self._log_lock = threading.Lock()
         self._kills: deque[_Kill] = deque(maxlen=20)
@@ -84,7 +93,10 @@ class Deaths:
             self._kills.append(_Kill(witness.own_group, died))
 
         def gather() -> Death:
-            facts = self._with_gpus(witness.facts(ended, died, noticed, asked=asked))
+            facts = witness.facts(ended, died, noticed, asked=asked)
+            if not asked:
+                self._wait_for_gpus(witness, ended, died)
+            facts = self._with_gpus(witness, facts)
             before = facts.before.time if facts.before else died
             if ended is not None and ended.exit.signal == "SIGBUS":
                 time.sleep(max(0.0, noticed + _TRACKER_SECONDS - time.monotonic()))
@@ -109,7 +121,7 @@ class Deaths:
         if not ended or witness.was_asked_to_end():
             return
         facts = witness.child_facts(kill.before, kill.after, ended, kill.time)
-        death = self._death(witness, self._with_gpus(facts), log)
+        death = self._death(witness, self._with_gpus(witness, facts), log)
 
         self._submit(lambda: death)
 
@@ -133,13 +145,23 @@ class Deaths:
         with self._backlog_lock:
             self._backlog += more
 
-    def _with_gpus(self, facts: ServerFacts) -> ServerFacts:
+    def _wait_for_gpus(self, witness: Witness, ended: Ended | None, died: float) -> None:
+        with shielded("waiting for the driver's word about a death"):
+            signal = ended.exit.signal if ended is not None else None
+            code = ended.exit.code if ended is not None else None
+            wait_for_word(self._gpu_map, witness, signal, code, died)
+
+    def _with_gpus(self, witness: Witness, facts: ServerFacts) -> ServerFacts:
         gpus = self._gpus()
         if gpus.state != "ok":
             facts = replace(
                 facts, unavailable=facts.unavailable | {"NVML": gpus.reason or gpus.state}
             )
-        return replace(facts, gpus=gpus.devices)
+        # What was seen while the driver still answered is known, also where it does not any more.
+        found: tuple[dict[str, Any], ...] = ()
+        with shielded("the GPUs of a death"):
+            found = gpu_facts(self._gpu_map, witness, facts.died)
+        return replace(facts, gpus=found)
 
     def _death(self, witness: Witness, facts: ServerFacts, log: SystemLog) -> Death:
         kernel = witness.kernel

@@ -20,6 +20,7 @@ from .death import Death
 from .deaths import Deaths
 from .exit_status import Ended, from_returncode
 from .gpu_helper import Gpus
+from .gpu_map import GpuMap
 from .hangs import Hangs
 from .live_feed import LiveFeed
 from .looks import Looks
@@ -38,6 +39,9 @@ class Watcher:
         gpus: State of the GPUs, to be kept with a death.
         busy_hertz, idle_hertz: Samples a second.
         hang_seconds: How long a kernel must have stood still to be told of.
+
+    Attributes:
+        gpu_map: Who holds what on the GPUs; whoever reads them hands it what they tell.
     """
 
     def __init__(
@@ -56,7 +60,8 @@ class Watcher:
         self._lock = threading.Lock()
         self._started = False
         self._groups = SharedGroups()
-        self._deaths = Deaths(recordings, on_death, gpus)
+        self.gpu_map = GpuMap(lambda: self.witnesses)
+        self._deaths = Deaths(recordings, on_death, gpus, self.gpu_map)
         busy_seconds = 1 / busy_hertz
         idle_seconds = max(1 / idle_hertz, busy_seconds)
         self._sampling = Sampling(lambda: self.witnesses, on_gone, busy_seconds, idle_seconds)

@@ -77,10 +77,13 @@ def _lost_card(seen: Evidence) -> Gpu | None:
     """The card that this kernel used and that the driver has lost; None for none."""
     if not gave_up(seen):
         return None
-    return next(
-        (gpu for gpu in seen.gpus if gpu.lost and (gpu.holds(seen.pid) or len(seen.gpus) == 1)),
-        None,
-    )
+    return next((gpu for gpu in seen.gpus if gpu.lost and _used(seen, gpu)), None)
+
+
+def _used(seen: Evidence, gpu: Gpu) -> bool:
+    """True for a card that this kernel was at work on; where that cannot be seen, for the only one."""
+    held = gpu.holds(seen.pid, seen.identity.get("kernel_id"))
+    return bool(held) or (held is None and len(seen.gpus) == 1)
 
 
 def _heat_fact(seen: Evidence, gpu: Gpu) -> Fact | None:

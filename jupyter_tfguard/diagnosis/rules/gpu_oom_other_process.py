@@ -72,7 +72,9 @@ def _order(held: tuple[Gpu, GpuProcess] | None) -> str:
 
 def _held_by_another(seen: Evidence) -> tuple[Gpu, GpuProcess] | None:
     """The card that this kernel used, or the only one, and the other process that held most of it; None for none."""
-    ours = [gpu for gpu in seen.gpus if gpu.holds(seen.pid)] or seen.gpus
+    ours = [
+        gpu for gpu in seen.gpus if gpu.holds(seen.pid, seen.identity.get("kernel_id"))
+    ] or seen.gpus
     if len(ours) != 1 or (gpu := ours[0]).processes is None or not gpu.memory_total_bytes:
         return None
     own = sum(

@@ -1,0 +1,167 @@
+"""What the panel shows of the GPUs, put together from what is in memory; nothing is read here."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ..diagnosis.gpu_health import Alarm, CardHealth
+from ..shield import shielded
+from ..units import human_bytes
+from ..watch.gpu_cards import Card, Holder, is_about, notebook_path
+from ..watch.gpu_helper import Gpus
+from ..watch.gpu_map import GpuMap, divided_cards, tensorflow_on
+from ..watch.witness import Witness
+
+NUMBERS = (
+    "memory_total_bytes",
+    "memory_used_bytes",
+    "utilization_fraction",
+    "temperature_celsius",
+    "power_watts",
+    "power_limit_watts",
+)
+_DIVIDED = "This card is divided: its instances are told apart."
+_NOT_IN_FORCE_FIX = (
+    "restart the kernel, and look for code that makes TensorFlow's devices before tfguard is loaded"
+)
+
+
+class GpuWatch:
+    """The cards, and whether they are well.
+
+    Args:
+        gpu_map: Who holds what.
+    """
+
+    def __init__(self, gpu_map: GpuMap) -> None:
+        self._map = gpu_map
+        self._health: dict[str, CardHealth] = {}
+
+    def take(self, gpus: Gpus) -> None:
+        """Take what the helper told last; in the thread that reads its lines."""
+        with shielded("joining the GPUs with the kernels"):
+            self._map.take(gpus)
+        with shielded("looking after the GPUs' health"):
+            look = self._map.now
+            witnesses = self._map.witnesses
+            for card in look.cards:
+                health = self._health.setdefault(card.key, CardHealth())
+                whole = card.device.get("mig_index") is None
+                events = [e for e in gpus.events if whole and is_about(e, card.device)]
+                health.take(card.device, events, look.time, at_work=_at_work(card, witnesses))
+
+    def state(self, gpus: Gpus, kernel_id: str | None = None) -> dict[str, Any]:
+        """``Gpus`` of the wire.
+
+        Args:
+            gpus: The state of the helper.
+            kernel_id: Of the kernel that is looked at.
+        """
+        look = self._map.now
+        cards = look.cards if gpus.state == "ok" else ()
+        divided = divided_cards(look)
+        devices = [
+            _device(card, kernel_id, self._alarms(card), is_divided=card.key in divided)
+            for card in cards
+        ]
+        return {"state": gpus.state, "reason": gpus.reason, "devices": devices}
+
+    def _alarms(self, card: Card) -> tuple[Alarm, ...]:
+        health = self._health.get(card.key)
+        return health.alarms if health is not None else ()
+
+    def of_kernel(self, witness: Witness | None, gpus: Gpus) -> dict[str, Any] | None:
+        """``kernel.gpu`` of the wire; None without GPUs."""
+        if witness is None or gpus.state != "ok":
+            return None
+        cards = self._map.now.cards
+        if not cards:
+            return None
+        told = [
+            {
+                "device": memory.get("device"),
+                "gpu_uuid": next(
+                    (
+                        card.device.get("gpu_uuid")
+                        for card in cards
+                        if tensorflow_on(card, witness) is memory
+                    ),
+                    None,
+                ),
+                **{
+                    name: memory.get(name) for name in ("in_use_bytes", "peak_bytes", "limit_bytes")
+                },
+            }
+            for memory in witness.live.gpu_memory
+        ]
+        return {"bytes": self._map.own_bytes(witness), "tensorflow": told}
+
+    def bytes_of(self, witness: Witness | None, gpus: Gpus) -> int | None:
+        """What a kernel holds on all cards; None = unknown."""
+        return self._map.own_bytes(witness) if witness is not None and gpus.state == "ok" else None
+
+    def growth(
+        self, growth: dict[str, str] | None, witness: Witness | None
+    ) -> dict[str, str] | None:
+        """Memory growth as the kernel claims it, with what was seen of it from outside."""
+        if growth is None or growth["state"] != "on" or witness is None:
+            return growth
+        seen = self._map.growth(witness)
+        if seen is None:
+            return growth
+        took = f"{human_bytes(seen.own_bytes)} of {human_bytes(seen.total_bytes)}"
+        if seen.works:
+            text = f"{growth['text']}, seen working: {took} after the first steps"
+            return {"state": "proven", "text": text}
+        used = human_bytes(seen.used_bytes)
+        text = f"memory growth is set, and not in force: {took} were taken at once, {used} are in use; {_NOT_IN_FORCE_FIX}"
+        return {"state": "not_in_force", "text": text}
+
+
+def _device(
+    card: Card, kernel_id: str | None, alarms: tuple[Alarm, ...], *, is_divided: bool
+) -> dict[str, Any]:
+    device = card.device
+    holders = None if card.holders is None or is_divided else _rows(card.holders, kernel_id)
+    return {
+        "nvml_index": device.get("nvml_index"),
+        "mig_index": device.get("mig_index"),
+        "gpu_uuid": device.get("gpu_uuid") or card.key,
+        "name": device.get("name") or "GPU",
+        **{name: device.get(name) for name in NUMBERS},
+        "lost": device.get("lost") is True,
+        "holders": holders,
+        "other_bytes": None if is_divided else card.other_bytes,
+        "note": _DIVIDED if is_divided else card.note,
+        "alarms": [asdict(alarm) for alarm in alarms],
+    }
+
+
+def _rows(holders: tuple[Holder, ...], kernel_id: str | None) -> list[dict[str, Any]]:
+    """One row for a kernel with all its children, one for each process outside; most first."""
+    rows: dict[object, dict[str, Any]] = {}
+    for number, holder in enumerate(holders):
+        witness = holder.witness
+        row = rows.get(witness) if witness is not None else None
+        if row is not None:
+            known = row["used_bytes"] is not None and holder.used_bytes is not None
+            row["used_bytes"] = row["used_bytes"] + holder.used_bytes if known else None
+            continue
+        rows[witness if witness is not None else number] = {
+            "kernel_id": witness.kernel.kernel_id if witness is not None else None,
+            "notebook_path": notebook_path(witness) if witness is not None else None,
+            "name": holder.name,
+            "pid": witness.identity.pid if witness is not None else holder.pid,
+            "used_bytes": holder.used_bytes,
+            "is_this": witness is not None and witness.kernel.kernel_id == kernel_id,
+        }
+    return sorted(rows.values(), key=lambda row: -(row["used_bytes"] or 0))
+
+
+def _at_work(card: Card, witnesses: tuple[Witness, ...]) -> bool:
+    """True when a kernel trains on this card, as far as is known."""
+    training = [w for w in witnesses if (w.live.training or {}).get("active") is True]
+    if card.holders is None:
+        return bool(training) and bool(card.device.get("utilization_fraction"))
+    return any(card.own_bytes(witness) != 0 for witness in training)

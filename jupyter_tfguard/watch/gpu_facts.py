@@ -1,0 +1,109 @@
+"""What is kept of the GPUs with a death: who held what before it, what the driver told near it, the last minutes as rows.
+
+The shape is told in ``diagnosis/gpus.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .gpu_cards import Card, Holder, is_about, notebook_path
+from .gpu_history import COLUMNS
+from .gpu_map import GpuMap, Look
+from .witness import Witness
+
+NEAR_SECONDS = 60.0
+# A process that is being taken down leaves the driver's list before it is dead.
+_STILL_LISTED_SECONDS = 10.0
+_NEW_LOOK_SECONDS = 1.2  # one tick of the helper, and a little
+_CRASHES = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
+
+
+def wait_for_word(
+    gpu_map: GpuMap, witness: Witness, signal: str | None, code: int | None, died: float
+) -> None:
+    """Wait for what the driver tells a moment after a death: an Xid, or that a card is gone.
+
+    Only for a kernel that held memory of a GPU and ended by itself; all that ended together wait for the same word.
+    """
+    by_itself = signal in _CRASHES or (signal is None and code != 0)
+    if by_itself and gpu_map.held(witness):
+        gpu_map.wait_for_news(died, _NEW_LOOK_SECONDS)
+
+
+def gpu_facts(gpu_map: GpuMap, witness: Witness, died: float) -> tuple[dict[str, Any], ...]:
+    """The cards of a death, each as far as it is known.
+
+    Args:
+        died: Unix seconds.
+    """
+    looks = gpu_map.looks
+    if not looks or died - looks[-1].time > NEAR_SECONDS:
+        return ()
+    newest, before = looks[-1], _look_before(looks, witness, died)
+    events = [e for e in gpu_map.gpus.events if abs(e.get("time", 0.0) - died) < NEAR_SECONDS]
+    told = {card.key: card for card in before.cards} if before is not None else {}
+    return tuple(
+        _card(
+            gpu_map,
+            witness,
+            card,
+            told.get(card.key),
+            before.time if before is not None else None,
+            [event for event in events if is_about(event, card.device)],
+        )
+        for card in newest.cards
+    )
+
+
+def _look_before(looks: tuple[Look, ...], witness: Witness, died: float) -> Look | None:
+    """The newest look before the death that still shows what the kernel held; else the newest before it."""
+    before = [look for look in looks if look.time <= died]
+    for look in reversed(before):
+        if died - look.time > _STILL_LISTED_SECONDS:
+            break
+        if any(card.own_bytes(witness) for card in look.cards):
+            return look
+    return before[-1] if before else None
+
+
+def _card(
+    gpu_map: GpuMap,
+    witness: Witness,
+    newest: Card,
+    before: Card | None,
+    looked: float | None,
+    events: list[dict[str, Any]],
+) -> dict[str, Any]:
+    device = dict(newest.device)
+    history = gpu_map.history(newest.key, witness) or gpu_map.history(newest.key)
+    holders = before.holders if before is not None else None
+    device.pop("processes_reason", None)
+    return device | {
+        # Of a card that is gone the driver tells no numbers any more: those from before it count.
+        **_last_known(newest, before),
+        "lost": device.get("lost") is True,
+        "processes": None if holders is None else [_process(holder) for holder in holders],
+        "processes_time": looked,
+        "processes_reason": before.note if before is not None else newest.note,
+        "columns": ["time", *COLUMNS],
+        "rows": [list(row) for row in history.rows()] if history is not None else [],
+        "events": [{"time": event.get("time"), "xid": event.get("xid")} for event in events],
+    }
+
+
+def _last_known(newest: Card, before: Card | None) -> dict[str, Any]:
+    names = ("name", "bus_id", "memory_total_bytes", "slowdown_celsius", "shutdown_celsius")
+    known = before.device if before is not None else {}
+    return {name: known.get(name) for name in names if newest.device.get(name) is None}
+
+
+def _process(holder: Holder) -> dict[str, Any]:
+    witness = holder.witness
+    return {
+        "pid": holder.pid,
+        "used_bytes": holder.used_bytes,
+        "name": holder.name,
+        "kernel_id": witness.kernel.kernel_id if witness is not None else None,
+        "notebook_path": notebook_path(witness) if witness is not None else None,
+    }

@@ -1,0 +1,93 @@
+"""Whether TensorFlow's memory growth is at work, seen from outside: how much of a card a kernel took when it began to use it.
+
+Without growth TensorFlow's first request takes its whole pool: all that is free but some hundred MiB. With it the pool begins
+with what the first tensors need. Only what a kernel took in its first seconds decides: later a pool that grew to the same
+size proves nothing.
+
+Source: tensorflow core/common_runtime/gpu/gpu_device.cc (MinSystemMemory) and tsl/framework/bfc_allocator.cc (Extend).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# TensorFlow leaves 225 MiB to 1 GiB, or a twentieth: of a card with room for more than this, less than a tenth.
+LEAST_ROOM_BYTES = 4 << 30
+# Of the room: a pool that was taken whole lies above the first, with CUDA's own share; one that grows is believed below the other.
+NEARLY_ALL_FRACTION = 0.85
+FAR_LESS_FRACTION = 0.6
+# A program whose tensors fill most of what it took had reason to take it.
+LITTLE_USED_FRACTION = 0.5
+# Looks, a second apart, while TensorFlow is at work: CUDA's context is there some seconds before the pool.
+LOOKS = 3
+
+
+@dataclass(frozen=True)
+class GrowthSeen:
+    """What was decided.
+
+    Attributes:
+        works: True when far less than the room was taken, False when nearly all of it was, for nothing.
+        own_bytes: Held by the kernel then.
+        room_bytes: What it could have had.
+        total_bytes: Of the card.
+        used_bytes: By TensorFlow's tensors at their highest; None = unknown.
+    """
+
+    works: bool
+    own_bytes: int
+    room_bytes: int
+    total_bytes: int
+    used_bytes: int | None
+
+
+class GrowthWatch:
+    """One kernel on one card, from its first use on.
+
+    Attributes:
+        seen: What was decided; None while nothing was, and for good where it cannot be.
+    """
+
+    def __init__(self) -> None:
+        self.seen: GrowthSeen | None = None
+        self._looks = 0
+        self._over = False
+
+    def look(
+        self,
+        own: int | None,
+        free: int | None,
+        total: int | None,
+        *,
+        limit: int | None = None,
+        peak: int | None = None,
+        works: bool = False,
+    ) -> None:
+        """Take one look.
+
+        Args:
+            own: Bytes that the kernel holds. free: bytes that nobody holds. total: of the card.
+            limit: Of TensorFlow's pool. peak: what TensorFlow's tensors took at their highest.
+            works: TensorFlow has made steps.
+        """
+        if self.seen is not None or self._over or not own or free is None or not total:
+            return
+        if not peak and not works:
+            return
+        self._looks += 1
+        if self._looks < LOOKS:
+            return
+        self._over = True  # what comes later is no first use
+        room = own + free
+        if limit is not None:
+            room = min(room, max(limit, own))
+        if room < LEAST_ROOM_BYTES:
+            return
+        if own <= FAR_LESS_FRACTION * room:
+            self.seen = GrowthSeen(True, own, room, total, peak)
+        elif (
+            own >= NEARLY_ALL_FRACTION * room
+            and peak is not None
+            and peak < LITTLE_USED_FRACTION * own
+        ):
+            self.seen = GrowthSeen(False, own, room, total, peak)
