@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -87,10 +88,10 @@ def picture(page: Page, name: str) -> None:
     page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
-@pytest.fixture(scope="package")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
-    """One JupyterLab server, with settings and data of its own."""
-    home = tmp_path_factory.mktemp("lab-home")
+@contextlib.contextmanager
+def lab_server(folder: Path, **environment: Path) -> Iterator[DemoServer]:
+    """A JupyterLab server with settings and data of its own below `folder`, and more environment variables."""
+    home = folder / "home"
     settings = home / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
@@ -99,14 +100,26 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
     (config / "jupyter_lab_config.json").write_text('{"LabApp": {"expose_app_in_browser": true}}')
     # Five minutes would be long for a test.
     (config / "jupyter_tfguard_config.json").write_text('{"TfGuard": {"hang_seconds": 15}}')
+    work = folder / "work"
+    work.mkdir()
     with private_jupyter(
         home,
         JUPYTERLAB_SETTINGS_DIR=home / "settings",
         JUPYTERLAB_WORKSPACES_DIR=home / "workspaces",
+        **environment,
     ):
-        found = DemoServer(tmp_path_factory.mktemp("lab"), lab=True)
+        found = DemoServer(work, lab=True)
+        try:
+            yield found
+        finally:
+            found.stop()
+
+
+@pytest.fixture(scope="package")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
+    """One JupyterLab server for all that need no other."""
+    with lab_server(tmp_path_factory.mktemp("lab")) as found:
         yield found
-        found.stop()
 
 
 @pytest.fixture(scope="package")
