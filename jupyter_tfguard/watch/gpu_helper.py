@@ -1,4 +1,8 @@
-"""The process that reads the GPUs, started and given up from here: NVML may hang or crash, a server may not."""
+"""The process that reads the GPUs, started and given up from here: NVML may hang or crash, a server may not.
+
+One thread for each such process starts it, reads its lines and waits for its end. A process that hangs inside the driver
+may not even take SIGKILL: until it is gone no other is started, or each would hang in the same place.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,22 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..shield import note_problem
+from ..shield import note_problem, shielded
 
 SILENCE_SECONDS = 2.0
 START_SECONDS = 10.0  # the driver of an idle machine with several GPUs takes seconds to wake up
 RESTART_PAUSES_SECONDS = (5.0, 30.0, 120.0)
+# One that has worked for so long has its restarts back.
+_WELL_SECONDS = 600.0
+_EVENTS_SECONDS, _EVENT_LIMIT = 600.0, 100
 _LINE_LIMIT_BYTES = 1 << 20
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
+_STUCK = "The NVIDIA driver library (NVML) does not answer, and the process that asked it cannot be ended"
 
 
 @dataclass(frozen=True)
@@ -29,19 +38,32 @@ class Gpus:
         state: ``starting``, ``ok``, ``none`` or ``unavailable``.
         reason: Why not ``ok``, for people.
         devices: As :mod:`~..collectors.gpu` prints them.
+        events: The Xid events of the last ten minutes, newest last, at most 100; kept when the process is started anew.
+        time: Unix seconds at which `devices` were read; None without them.
     """
 
     state: str
     reason: str | None = None
     devices: tuple[dict[str, Any], ...] = ()
+    events: tuple[dict[str, Any], ...] = ()
+    time: float | None = None
+
+
+class _Run:
+    """One process that reads the GPUs; `process` is None until it is there."""
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.process: subprocess.Popen[bytes] | None = None
 
 
 class GpuHelper:
-    """Runs the helper from the first :meth:`want` on, and restarts it a few times when it fails.
+    """Runs the process from the first :meth:`want` on, and restarts it a few times when it fails.
 
     Args:
         pauses_seconds: Waits before each restart.
         start_seconds: How long the first line may take. silence_seconds: how long each further one.
+        on_read: Called with what a line says, in the thread that reads the lines.
     """
 
     def __init__(
@@ -50,11 +72,15 @@ class GpuHelper:
         pauses_seconds: tuple[float, ...] = RESTART_PAUSES_SECONDS,
         start_seconds: float = START_SECONDS,
         silence_seconds: float = SILENCE_SECONDS,
+        on_read: Callable[[Gpus], None] | None = None,
     ) -> None:
+        self._all_pauses = pauses_seconds
         self._pauses = list(pauses_seconds)
         self._start_seconds = start_seconds
         self._silence_seconds = silence_seconds
-        self._process: subprocess.Popen[bytes] | None = None
+        self._on_read = on_read
+        self._run: _Run | None = None
+        self._not_ended: set[_Run] = set()
         self._state = Gpus("starting")
         self._deadline = 0.0
         self._restart_at: float | None = None
@@ -62,24 +88,52 @@ class GpuHelper:
         self._lock = threading.RLock()
 
     def want(self) -> None:
-        """Start the helper if it is needed, and give it up if it has been silent. To be called about once a second."""
+        """Start the process if it is needed, and give it up if it has been silent. To be called about once a second."""
         with self._lock:
             if self._finished:
                 return
             now = time.monotonic()
-            if self._process is None:
-                if self._restart_at is None or now >= self._restart_at:
+            if self._run is not None:
+                if now > self._deadline:
+                    self._fail("The NVIDIA driver library (NVML) does not answer", now)
+            elif self._restart_at is None or now >= self._restart_at:
+                if self._not_ended:
+                    self._state = replace(self._state, reason=_STUCK)
+                else:
                     self._start(now)
-            elif now > self._deadline:
-                self._fail("The NVIDIA driver library (NVML) does not answer", now)
 
     def read(self) -> Gpus:
         """What is known now."""
         return self._state
 
+    def stop(self) -> None:
+        """End the process for good."""
+        with self._lock:
+            self._finished = True
+            process = self._run.process if self._run is not None else None
+            self._give_up()
+        if process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1)
+
     def _start(self, now: float) -> None:
+        run = self._run = _Run(now)
+        self._not_ended.add(run)
+        self._deadline = now + self._start_seconds
+        threading.Thread(target=self._work, args=(run,), name="tfguard-gpus", daemon=True).start()
+
+    def _work(self, run: _Run) -> None:
+        """The life of one process, from its start until it is waited for."""
         try:
-            self._process = subprocess.Popen(
+            process = self._open(run)
+            if process is not None:
+                self._read_lines(run, process)
+        finally:
+            self._not_ended.discard(run)
+
+    def _open(self, run: _Run) -> subprocess.Popen[bytes] | None:
+        try:
+            process = subprocess.Popen(
                 [sys.executable, "-m", "jupyter_tfguard.collectors.gpu"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -88,75 +142,86 @@ class GpuHelper:
                 cwd=_PACKAGE_PARENT,
             )
         except OSError as bad:
-            self._finished = True
-            self._state = Gpus("unavailable", f"The GPU reader cannot be started: {bad.strerror}")
             note_problem("starting the GPU reader", bad)
-            return
-        self._deadline = now + self._start_seconds
-        threading.Thread(
-            target=self._read_lines, args=(self._process,), name="tfguard-gpus", daemon=True
-        ).start()
+            with self._lock:
+                self._finished = True
+                self._state = Gpus(
+                    "unavailable", f"The GPU reader cannot be started: {bad.strerror}"
+                )
+            return None
+        with self._lock:
+            run.process = process
+            if run is not self._run:  # given up in the meantime
+                _kill(process)
+        return process
 
-    def _read_lines(self, process: subprocess.Popen[bytes]) -> None:
+    def _read_lines(self, run: _Run, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
         with contextlib.suppress(OSError, ValueError):  # closed under the reader
             while line := process.stdout.readline(_LINE_LIMIT_BYTES):
-                self._take(process, line)
+                found = self._take(run, line)
+                if found is not None and self._on_read is not None:
+                    with shielded("taking in the GPUs"):
+                        self._on_read(found)
         with self._lock:
-            if process is self._process:
+            if run is self._run:
                 self._fail("The NVIDIA driver library (NVML) crashed", time.monotonic())
+        _kill(process)  # it may have closed its output only
+        process.wait()
+        process.stdout.close()
 
-    def _take(self, process: subprocess.Popen[bytes], line: bytes) -> None:
+    def _take(self, run: _Run, line: bytes) -> Gpus | None:
+        """What a line says; None for one that is not the reader's, or of a process given up."""
         try:
             told = json.loads(line)
-            found = Gpus(str(told["state"]), told["reason"], tuple(told["devices"]))
+            events = [*self._state.events, *told["events"]]
+            young = [e for e in events if e["time"] > time.time() - _EVENTS_SECONDS]
+            found = Gpus(
+                str(told["state"]),
+                told["reason"],
+                tuple(told["devices"]),
+                tuple(young[-_EVENT_LIMIT:]),
+                float(told["time"]),
+            )
         except (ValueError, KeyError, TypeError):
-            return  # a library that prints on its own
+            return None  # a library that prints on its own
         with self._lock:
-            if process is not self._process:
-                return
+            if run is not self._run:
+                return None
+            now = time.monotonic()
+            self._deadline = now + self._silence_seconds
             self._state = found
-            self._deadline = time.monotonic() + self._silence_seconds
-            if found.state != "ok":  # it has said all there is to say
+            if found.state == "none":  # it has said all there is to say
                 self._finished = True
-                self._end_process()
+                self._give_up()
+            elif found.state != "ok":
+                self._fail(str(found.reason), now, noted=False)
+        return found
 
-    def _fail(self, reason: str, now: float) -> None:
-        self._end_process()
-        self._state = Gpus("unavailable", reason)
+    def _fail(self, reason: str, now: float, *, noted: bool = True) -> None:
+        """Give the process up; start another one after a pause, if there is a pause left."""
+        if self._run is not None and now - self._run.began > _WELL_SECONDS:
+            self._pauses = list(self._all_pauses)
+        self._give_up()
+        self._state = Gpus("unavailable", reason, events=self._state.events)
         if self._pauses:
             self._restart_at = now + self._pauses.pop(0)
             return
         self._finished = True
-        note_problem("reading the GPUs", reason, fix="nvidia-smi shows whether the driver works.")
+        if noted:
+            note_problem(
+                "reading the GPUs", reason, fix="nvidia-smi shows whether the driver works."
+            )
 
-    def _end_process(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
+    def _give_up(self) -> None:
+        run, self._run = self._run, None
+        if run is not None and run.process is not None:
+            _kill(run.process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        process.kill()
+    if process.stdin is not None:
         with contextlib.suppress(OSError):
-            process.kill()
-        if process.stdin is not None:
-            with contextlib.suppress(OSError):
-                process.stdin.close()
-        # A process stuck inside the driver does not even take SIGKILL: it is waited for by nobody's loop.
-        threading.Thread(
-            target=_reap, args=(process,), name="tfguard-gpus-end", daemon=True
-        ).start()
-
-    def stop(self) -> None:
-        """End the helper for good."""
-        with self._lock:
-            self._finished = True
-            process = self._process
-            self._end_process()
-        if process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(1)
-
-
-def _reap(process: subprocess.Popen[bytes]) -> None:
-    process.wait()
-    if process.stdout is not None:
-        with contextlib.suppress(OSError, ValueError):
-            process.stdout.close()
+            process.stdin.close()
