@@ -203,16 +203,27 @@ describe('Eight cards', () => {
   it('stand in a line each, but for those that this kernel works on', () => {
     const busy = held(3, 71, [other('train_b.ipynb', 70.4)]);
     const drawn = draw(eight({ 3: busy, 5: mine }));
-    expect(titles(drawn)).toEqual(['GPU 5 · H100 80GB HBM3, 80 GiB', 'Other GPUs']);
+    expect(titles(drawn)).toEqual([
+      'GPU 5 · H100 80GB HBM3, 80 GiB',
+      'Other GPUs · H100 80GB HBM3, 80 GiB'
+    ]);
     expect(folded(drawn)).toHaveLength(7);
-    expect(folded(drawn)[3]).toBe('GPU 3 · train_b.ipynb71.0 of 80.0 GiB');
+    expect(folded(drawn)[3]).toBe('GPU 3 · train_b.ipynb71.0 GiB');
+    expect(folded(drawn)[0]).toBe('GPU 00 B');
+  });
+
+  it('name each kind and size where they differ', () => {
+    const drawn = draw(eight({ 3: card({ nvml_index: 3, memory_total_bytes: 40 * GIB }) }));
+    expect(titles(drawn)).toEqual(['GPUs']);
     expect(folded(drawn)[0]).toBe('GPU 00 B of 80.0 GiB');
+    expect(folded(drawn)[3]).toBe('GPU 30 B of 40.0 GiB');
+    expect(drawn.node.querySelectorAll('details')[3]?.textContent).toContain('HBM3, 40 GiB');
   });
 
   it('open each to the whole card', () => {
     const drawn = draw(eight({ 3: held(3, 71, [other('train_b.ipynb', 70.4)]) }));
     const details = drawn.node.querySelectorAll('details')[3];
-    expect(titles(drawn)).toEqual(['GPUs']);
+    expect(titles(drawn)).toEqual(['GPUs · H100 80GB HBM3, 80 GiB']);
     expect(details?.open).toBe(false);
     expect(details?.textContent).toContain('34 °C');
     expect(details?.querySelector('.jp-TfGuard-bar')).not.toBeNull();
@@ -234,8 +245,11 @@ describe('Eight cards', () => {
       [0, 1, 2, 3, 4, 6, 7].map(index => [index, held(index, 1, [own(0.4)])])
     );
     const drawn = draw(eight({ ...contexts, 5: mine }));
-    expect(titles(drawn)).toEqual(['GPU 5 · H100 80GB HBM3, 80 GiB', 'Other GPUs']);
-    expect(folded(drawn)[0]).toBe('GPU 0 · this kernel 410 MiB1.0 of 80.0 GiB');
+    expect(titles(drawn)).toEqual([
+      'GPU 5 · H100 80GB HBM3, 80 GiB',
+      'Other GPUs · H100 80GB HBM3, 80 GiB'
+    ]);
+    expect(folded(drawn)[0]).toBe('GPU 0 · this kernel 410 MiB1.0 GiB');
   });
 
   it('show no more than four in full where the kernel works on all', () => {
@@ -277,7 +291,7 @@ describe('MIG', () => {
     expect(titles(drawn)).toEqual([
       'GPU 0 · A100-SXM4, 80 GiB',
       'GPU 0 · MIG 4 · 1g.10gb, 9.8 GiB',
-      'Other MIG instances'
+      'Other MIG instances · 1g.10gb, 9.8 GiB'
     ]);
     expect(folded(drawn)).toHaveLength(6);
     expect(folded(draw([parent, ...seven.slice(0, 3)]))[0]).toBe('GPU 0 · 3 MIG instances');

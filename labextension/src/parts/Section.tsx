@@ -18,9 +18,9 @@ export function Section(props: Section.IProps): React.JSX.Element {
 export namespace Section {
   export interface IProps {
     readonly title: string;
-    readonly aside?: string;
+    readonly aside?: string | undefined;
     /** Shown over the title, where it may be cut short. */
-    readonly hint?: string;
+    readonly hint?: string | undefined;
     /** Last part of the class name. */
     readonly name: string;
     readonly children: React.ReactNode;

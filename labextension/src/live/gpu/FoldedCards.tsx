@@ -16,14 +16,24 @@ export function FoldedCards(props: FoldedCards.IProps): React.JSX.Element {
   const [isLong, setLong] = React.useState(false);
   const shown = isLong ? cards : cards.slice(0, SHOWN_AT_FIRST);
   const hidden = cards.length - shown.length;
+  // Cards of one kind are described once: the lines are short, and who holds a card has room.
+  const models = new Set(cards.map(({ device }) => modelOf(device)));
+  const model = models.size === 1 ? [...models][0] : undefined;
   return (
-    <Section name="Gpu" title={title}>
+    <Section
+      name="Gpu"
+      title={title}
+      aside={model}
+      hint={model === undefined ? undefined : cards[0]?.device.name}
+    >
       {shown.map(card => (
         <details key={card.device.gpu_uuid} className="jp-TfGuard-Folded">
-          <Line card={card} trans={trans} />
-          <div className="jp-TfGuard-quiet jp-TfGuard-small" title={card.device.name}>
-            {modelOf(card.device)}
-          </div>
+          <Line card={card} isShort={model !== undefined} trans={trans} />
+          {model === undefined && (
+            <div className="jp-TfGuard-quiet jp-TfGuard-small" title={card.device.name}>
+              {modelOf(card.device)}
+            </div>
+          )}
           {draw(card)}
         </details>
       ))}
@@ -48,9 +58,15 @@ export namespace FoldedCards {
   }
 }
 
-/** `GPU 3 · train_b.ipynb    71.0 of 80.0 GiB`. */
-function Line({ card, trans }: { card: ICard; trans: Trans }): React.JSX.Element {
+/** `GPU 3 · train_b.ipynb    71.0 of 80.0 GiB`; short, without the size, which the title has. */
+function Line(props: {
+  readonly card: ICard;
+  readonly isShort: boolean;
+  readonly trans: Trans;
+}): React.JSX.Element {
+  const { card, isShort, trans } = props;
   const { device, instancesCount } = card;
+  const used = isShort ? humanBytes(device.memory_used_bytes) : usedText(device, trans);
   const title = titleOf(device, trans);
   const who =
     instancesCount === null
@@ -62,7 +78,7 @@ function Line({ card, trans }: { card: ICard; trans: Trans }): React.JSX.Element
         {title}
         {who !== '' && <span className="jp-TfGuard-quiet"> · {who}</span>}
       </span>
-      <span>{instancesCount === null ? usedText(device, trans) : ''}</span>
+      <span>{instancesCount === null ? used : ''}</span>
     </summary>
   );
 }
