@@ -133,7 +133,7 @@ def _device(
         "lost": device.get("lost") is True,
         "holders": holders,
         "other_bytes": None if is_divided else card.other_bytes,
-        "note": _DIVIDED if is_divided else card.note,
+        "note": card.note or (_DIVIDED if is_divided else None),
         "alarms": [asdict(alarm) for alarm in alarms],
     }
 

@@ -1,0 +1,386 @@
+"""Who holds what on which GPU: kernels, their children, others; and what is said where that cannot be told."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.diagnosis.gpus import gpus_of
+from jupyter_tfguard.watch.gpu_cards import NO_SIZES, NOT_READABLE, OTHER_NUMBERS, Card
+from jupyter_tfguard.watch.gpu_facts import gpu_facts, wait_for_word
+from jupyter_tfguard.watch.gpu_helper import Gpus
+from jupyter_tfguard.watch.gpu_map import GpuMap
+from jupyter_tfguard.watch.gpu_processes import Seen
+from jupyter_tfguard.watch.live import Live
+
+from .gpu_rig import CUDA, DRIVER, GIB, NEITHER, Machine, card, process, told
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    found = Machine(tmp_path)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def gpu_map(machine: Machine) -> GpuMap:
+    return GpuMap(lambda: machine.witnesses, machine.check)
+
+
+def only(gpu_map: GpuMap) -> Card:
+    (found,) = gpu_map.now.cards
+    return found
+
+
+class TestHolders:
+    def test_kernels_children_and_others_are_told_apart(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        child = machine.has(900_001)
+        ours, other = machine.kernel("a", children=(child,)), machine.kernel("b")
+        server = machine.has(900_002)
+        listed = [
+            process(ours.identity.pid, 2 * GIB),
+            process(child, 1 * GIB),
+            process(other.identity.pid, 70 * GIB),
+            process(server, 3 * GIB, "tritonserver"),
+        ]
+        gpu_map.take(told(card(0, listed)))
+        found = only(gpu_map)
+        assert found.holders is not None
+        assert [(h.used_bytes, h.witness, h.name) for h in found.holders] == [
+            (70 * GIB, other, "python3"),
+            (3 * GIB, None, "tritonserver"),
+            (2 * GIB, ours, "python3"),
+            (1 * GIB, ours, "python3"),
+        ]
+        assert found.other_bytes == GIB // 2
+        assert found.note is None
+        assert gpu_map.own_bytes(ours) == 3 * GIB
+
+    def test_a_kernel_that_holds_nothing_holds_nothing(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        idle = machine.kernel("idle", NEITHER)
+        gpu_map.take(told(card(0, [process(machine.has(900_001))])))
+        assert gpu_map.own_bytes(idle) == 0
+        assert not gpu_map.held(idle)
+
+    def test_a_kernel_started_by_a_kernel_is_itself(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        inner = machine.kernel("inner")
+        outer = machine.kernel("outer", children=(inner.identity.pid,))
+        gpu_map.take(told(card(0, [process(inner.identity.pid, GIB)])))
+        assert (gpu_map.own_bytes(inner), gpu_map.own_bytes(outer)) == (GIB, 0)
+
+    def test_what_a_process_holds_may_be_unknown(self, machine: Machine, gpu_map: GpuMap) -> None:
+        ours = machine.kernel("a")
+        gpu_map.take(told(card(0, [process(ours.identity.pid, None)])))
+        found = only(gpu_map)
+        assert (found.other_bytes, found.note) == (None, NO_SIZES)
+        assert gpu_map.own_bytes(ours) is None
+
+    def test_use_of_all_cards_is_added_and_a_divided_one_is_not_counted_twice(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours = machine.kernel("a")
+        pid = ours.identity.pid
+        part = card(0, [process(pid, 4 * GIB)], mig_index=1, gpu_uuid="MIG-1")
+        divided = card(0, [process(pid, 4 * GIB)], mig_enabled=True)
+        gpu_map.take(told(divided, part, card(1, [process(pid, GIB)])))
+        assert gpu_map.own_bytes(ours) == 5 * GIB
+
+    def test_a_divided_card_that_lists_nobody_leaves_the_use_known(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours = machine.kernel("a")
+        part = card(0, [process(ours.identity.pid, 4 * GIB)], mig_index=1, gpu_uuid="MIG-1")
+        gpu_map.take(told(card(0, None, processes_reason="divided"), part))
+        assert gpu_map.own_bytes(ours) == 4 * GIB
+
+
+class TestWhereProcessesCannotBeTold:
+    def nobody(self, gpu_map: GpuMap, witness: Any, note: str | None) -> None:
+        found = only(gpu_map)
+        assert (found.holders, found.other_bytes) == (None, None)
+        assert found.note == note
+        assert gpu_map.own_bytes(witness) is None
+
+    def test_a_pid_that_is_here_and_uses_no_cuda_is_another_process(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        for maps in (NEITHER, DRIVER):
+            ours = machine.kernel("a", maps)
+            gpu_map.take(told(card(0, [process(ours.identity.pid)])))
+            self.nobody(gpu_map, ours, OTHER_NUMBERS)
+
+    def test_pids_that_are_not_here_are_those_of_the_machine_outside(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours = machine.kernel("a")
+        gpu_map.take(told(card(0, [process(3_999_999)])))
+        self.nobody(gpu_map, ours, OTHER_NUMBERS)
+
+    def test_a_process_outside_that_uses_no_driver_shows_the_same(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours = machine.kernel("a", NEITHER)
+        gpu_map.take(told(card(0, [process(machine.has(900_001, NEITHER))])))
+        self.nobody(gpu_map, ours, OTHER_NUMBERS)
+
+    def test_a_kernel_that_may_not_be_looked_at_is_not_believed(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours = machine.kernel("a", None)
+        machine.has_unreadable(ours.identity.pid)
+        gpu_map.take(told(card(0, [process(ours.identity.pid)])))
+        self.nobody(gpu_map, ours, NOT_READABLE)
+
+    def test_the_processes_of_another_user_may_be_closed_to_us(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours = machine.kernel("a", NEITHER)
+        gpu_map.take(told(card(0, [process(machine.has_unreadable(900_001), 9 * GIB)])))
+        assert only(gpu_map).note is None
+        assert gpu_map.own_bytes(ours) == 0
+
+    def test_an_empty_list_of_a_full_card_hides_somebody(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours = machine.kernel("a")
+        gpu_map.take(told(card(0, [], memory_used_bytes=20 * GIB)))
+        found = only(gpu_map)
+        assert found.holders is None
+        assert found.note is not None
+        assert "20.0 GiB are in use" in found.note
+        assert gpu_map.own_bytes(ours) is None
+
+    def test_an_empty_list_of_an_empty_card_is_one(self, machine: Machine, gpu_map: GpuMap) -> None:
+        gpu_map.take(told(card(0, [])))
+        assert (only(gpu_map).holders, only(gpu_map).note) == ((), None)
+
+    def test_the_drivers_own_reason_is_passed_on(self, machine: Machine, gpu_map: GpuMap) -> None:
+        ours = machine.kernel("a")
+        gpu_map.take(told(card(0, None, processes_reason="not permitted")))
+        self.nobody(gpu_map, ours, "not permitted")
+
+    def test_a_process_that_has_just_ended_hides_nobody(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours, gone = machine.kernel("a", NEITHER), machine.has(900_001)
+        stays = machine.has(900_002, DRIVER)
+        listed = [process(gone, 9 * GIB), process(stays, GIB, "Xorg")]
+        gpu_map.take(told(card(0, listed)))
+        machine.ends(gone)
+        gpu_map.take(told(card(0, listed)))
+        found = only(gpu_map)
+        assert [h.name for h in found.holders or ()] == ["Xorg"]
+        assert found.other_bytes == 9 * GIB + GIB // 2
+        assert gpu_map.own_bytes(ours) == 0
+
+
+class TestLookingAtProcesses:
+    def test_a_process_that_uses_cuda_is_read_once(
+        self, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        read: list[int] = []
+        original = machine.check._read
+        monkeypatch.setattr(machine.check, "_read", lambda pid: read.append(pid) or original(pid))
+        pid = machine.has(900_001)
+        for second in range(100):
+            assert machine.check.look(pid, float(second)) is Seen.CUDA
+        assert read == [pid]
+
+    def test_one_that_does_not_is_read_again_rarely_and_believed_then(
+        self, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        read: list[int] = []
+        original = machine.check._read
+        monkeypatch.setattr(machine.check, "_read", lambda pid: read.append(pid) or original(pid))
+        pid = machine.has(900_001, NEITHER)
+        for second in range(61):
+            assert machine.check.look(pid, float(second)) is Seen.OTHER
+        assert len(read) == 3
+        machine.has(pid, CUDA)
+        assert machine.check.look(pid, 100.0) is Seen.CUDA
+
+    def test_the_name_is_found_where_two_readings_meet(self, machine: Machine) -> None:
+        line = NEITHER * 10_000
+        for shift in range(0, 40, 3):
+            at = (1 << 16) - 20 - shift
+            pid = machine.has(900_100 + shift, line[:at] + CUDA + NEITHER)
+            assert machine.check.look(pid, 0.0) is Seen.CUDA
+
+
+class TestDeath:
+    def test_it_keeps_the_list_from_before_it_and_the_word_of_after_it(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours, other = machine.kernel("a"), machine.kernel("b")
+        died = time.time()
+        listed = [process(ours.identity.pid, 2 * GIB), process(other.identity.pid, 70 * GIB)]
+        gpu_map.take(told(card(0, listed), card(1, []), time=died - 1.0))
+        machine.witnesses = (other,)
+        event = {"time": died + 0.2, "xid": 79, "gpu_uuid": "GPU-0", "nvml_index": 0}
+        old = {"time": died - 90.0, "xid": 48, "gpu_uuid": "GPU-0", "nvml_index": 0}
+        lost = card(0, None, lost=True, memory_used_bytes=None, name=None, slowdown_celsius=None)
+        gpu_map.take(told(lost, card(1, []), time=died + 0.4, events=(old, event)))
+        first, second = gpus_of(list(gpu_facts(gpu_map, ours, died)), died)
+        assert first.processes is not None
+        assert [(p.kernel_id, p.notebook_path, p.used_bytes) for p in first.processes] == [
+            ("b", "b.ipynb", 70 * GIB),
+            ("a", "a.ipynb", 2 * GIB),
+        ]
+        assert (first.lost, first.xids, first.name) == (True, (79,), "NVIDIA A100")
+        assert first.slowdown_celsius == 92
+        assert first.series("own_bytes")[-1][1] == 2 * GIB
+        assert first.series("temperature_celsius")[-1][1] == 60
+        assert (second.lost, second.xids, second.holds(ours.identity.pid)) == (False, (), False)
+
+    def test_a_kernel_that_left_the_list_before_it_was_dead_is_on_it(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours, died = machine.kernel("a"), time.time()
+        gpu_map.take(told(card(0, [process(ours.identity.pid, 2 * GIB)]), time=died - 3.0))
+        gpu_map.take(told(card(0, []), time=died - 0.5))
+        (found,) = gpus_of(list(gpu_facts(gpu_map, ours, died)), died)
+        assert found.holds(ours.identity.pid)
+
+    def test_nothing_is_kept_of_a_driver_that_fell_silent_long_before(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours, died = machine.kernel("a"), time.time()
+        gpu_map.take(told(card(0, []), time=died - 61.0))
+        assert gpu_facts(gpu_map, ours, died) == ()
+
+    def test_why_processes_could_not_be_told_is_kept(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours, died = machine.kernel("a"), time.time()
+        gpu_map.take(told(card(0, [process(3_999_999)]), time=died - 1.0))
+        (found,) = gpus_of(list(gpu_facts(gpu_map, ours, died)), died)
+        assert (found.processes, found.processes_reason) == (None, OTHER_NUMBERS)
+
+    @pytest.mark.parametrize(
+        ("signal", "code", "held", "waits"),
+        [
+            ("SIGABRT", None, True, True),
+            (None, 1, True, True),
+            ("SIGKILL", None, True, False),
+            (None, 0, True, False),
+            ("SIGABRT", None, False, False),
+        ],
+    )
+    def test_only_an_end_of_its_own_after_use_of_a_gpu_is_waited_for(
+        self,
+        machine: Machine,
+        gpu_map: GpuMap,
+        signal: str | None,
+        code: int | None,
+        held: bool,
+        waits: bool,
+    ) -> None:
+        ours, died = machine.kernel("a"), time.time()
+        listed = [process(ours.identity.pid)] if held else []
+        gpu_map.take(told(card(0, listed), time=died - 0.5))
+        later = threading.Timer(0.3, lambda: gpu_map.take(told(card(0, []), time=died + 0.3)))
+        later.start()
+        began = time.monotonic()
+        wait_for_word(gpu_map, ours, signal, code, died)
+        took = time.monotonic() - began
+        later.join()
+        assert (took >= 0.25) is waits
+
+    def test_nobody_waits_for_a_driver_that_is_not_read(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours, died = machine.kernel("a"), time.time()
+        gpu_map.take(told(card(0, [process(ours.identity.pid)]), time=died - 0.5))
+        gpu_map.take(Gpus("unavailable", "gone"))
+        began = time.monotonic()
+        wait_for_word(gpu_map, ours, "SIGABRT", None, died)
+        assert time.monotonic() - began < 0.2
+
+
+class TestGrowth:
+    def grow(
+        self, machine: Machine, gpu_map: GpuMap, sizes: list[int], peak: int | None, **limit: int
+    ) -> Any:
+        ours = machine.kernel("a")
+        for number, own in enumerate(sizes):
+            memory = {"device": "GPU:0", "bus_id": "00000000:40:00.0", "peak_bytes": peak} | limit
+            ours.live = Live(gpu_memory=(memory,))
+            listed = [process(ours.identity.pid, own)]
+            gpu_map.take(told(card(0, listed), time=float(number + 1)))
+        return gpu_map.growth(ours)
+
+    def test_little_of_the_card_while_it_computes_proves_it(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        seen = self.grow(machine, gpu_map, [2 * GIB] * 3, GIB)
+        assert seen is not None
+        assert seen.works
+        assert (seen.own_bytes, seen.total_bytes) == (2 * GIB, 80 * GIB)
+
+    def test_nearly_all_of_it_for_little_disproves_it(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        seen = self.grow(machine, gpu_map, [76 * GIB] * 3, GIB)
+        assert seen is not None
+        assert not seen.works
+
+    @pytest.mark.parametrize(
+        ("sizes", "peak", "limit"),
+        [
+            ([GIB // 2] * 9, None, {}),  # a context alone: nothing was computed
+            ([2 * GIB] * 2, GIB, {}),  # too early
+            ([76 * GIB] * 3, 60 * GIB, {}),  # it needs it
+            ([56 * GIB] * 3, GIB, {}),  # in between
+            ([3 * GIB] * 3, GIB, {"limit_bytes": 3 * GIB}),  # a cap of 3 GiB explains it
+        ],
+    )
+    def test_the_rest_is_not_decided(
+        self,
+        machine: Machine,
+        gpu_map: GpuMap,
+        sizes: list[int],
+        peak: int | None,
+        limit: dict[str, int],
+    ) -> None:
+        assert self.grow(machine, gpu_map, sizes, peak, **limit) is None
+
+    def test_a_pool_that_grew_later_changes_nothing(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        seen = self.grow(machine, gpu_map, [2 * GIB] * 3 + [76 * GIB] * 5, GIB)
+        assert seen is not None
+        assert seen.works
+
+
+def test_eight_cards_with_forty_processes_and_ten_kernels_cost_little(
+    machine: Machine, gpu_map: GpuMap, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels = [machine.kernel(f"k{n}") for n in range(10)]
+    others = [machine.has(900_000 + n) for n in range(30)]
+    pids = [*(k.identity.pid for k in kernels), *others]
+    devices = [card(n, [process(pid) for pid in pids[5 * n : 5 * n + 5]]) for n in range(8)]
+    costs = []
+    for second in range(60):
+        began = time.thread_time()
+        gpu_map.take(told(*devices, time=float(second)))
+        costs.append(time.thread_time() - began)
+    with capsys.disabled():
+        print(
+            f"\nGpuMap.take: median {statistics.median(costs) * 1e3:.2f} ms, first {costs[0] * 1e3:.2f} ms of CPU"
+        )
+    assert statistics.median(costs) < 0.01
