@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _CHAIN_LIMIT = 20
 _TEXT_LIMIT = 20_000
+_WAIT_SECONDS = 1.0
 # OOM when allocating tensor with shape[8,3] and type float on /job:localhost/.../device:GPU:0 by allocator GPU_0_bfc
 _ALLOCATOR = re.compile(r"by allocator (\w{1,40})")
 # Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB (rounded to 2147483648)requested by op Mul
@@ -48,6 +49,7 @@ class GpuOomTeller:
         emit: Called with the kind of an event and its fields.
         place: Where the next native text goes.
         text_since: The native text since a place.
+        wait_read: Waits so many seconds at most until the page has the native text so far.
         fit: The newest fit, None when there was none.
         gpu_made: True once TensorFlow has made a GPU device.
     """
@@ -57,12 +59,14 @@ class GpuOomTeller:
         emit: Callable[..., None],
         place: Callable[[], Place | None],
         text_since: Callable[[Place], str],
+        wait_read: Callable[[float], object],
         fit: Callable[[], FitProgress | None],
         gpu_made: Callable[[], bool],
     ) -> None:
         self._emit = emit
         self._place = place
         self._text_since = text_since
+        self._wait_read = wait_read
         self._fit = fit
         self._gpu_made = gpu_made
 
@@ -86,6 +90,8 @@ class GpuOomTeller:
         fit = self._fit()
         in_cell = fit is not None and fit.started >= cell.time
         found = GpuOom.of(native, message, fit.batch_size if fit is not None and in_cell else None)
+        # The allocator's own text may be hundreds of KiB, and is on its way; ours belongs under it.
+        self._wait_read(_WAIT_SECONDS)
         print("\n".join(found.lines), file=sys.stderr)
         self._emit("gpu_oom", execution_count=count, **found.fields())
 

@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 from ..errors import FolderUnusable
 from .folders import PrivateFolder
-from .textfile import FILE_BYTES, KEPT_BYTES, NUMBER_STEP, file_name, last_words, numbers_of
+from .textfile import (
+    FILE_BYTES,
+    KEPT_BYTES,
+    LEAD_BYTES,
+    NUMBER_STEP,
+    file_name,
+    last_words,
+    numbers_of,
+)
 
 _LOOKS = 3
 
@@ -38,12 +46,15 @@ def native_text_since(folder: PrivateFolder, place: Place) -> str:
 
 
 def _since(folder: PrivateFolder, place: Place, numbers: list[int]) -> bytes | None:
-    """None when the file of that time was used again since."""
+    """None when the file of that time was cleared, or used again since."""
     newest = numbers[-1] if numbers else None
     if newest == place.number:
         return _read_from(folder, place.number, place.position)
     if newest == place.number + NUMBER_STEP and place.number in numbers:
         before = _read_from(folder, place.number, place.position)
+        # It was full; one that grew too long is cleared, and its last words lie elsewhere.
+        if not _read_from(folder, place.number, LEAD_BYTES + KEPT_BYTES - 1).strip(b"\0"):
+            return None
         # Between the two there may be a copy of what a child wrote just then.
         rest = (folder.read(file_name(n), FILE_BYTES) or b"" for n in (newest - 1, newest))
         return before + b"".join(rest)

@@ -6,6 +6,7 @@ line stands in its place.
 
 from __future__ import annotations
 
+import array
 import contextlib
 import os
 import select
@@ -64,6 +65,23 @@ class Outlet:
     def waiting(self) -> bool:
         """True while text waits for the reader."""
         return bool(self._queue)
+
+    @property
+    def all_read(self) -> bool:
+        """True when the reader has taken everything; of anything but a pipe, when everything was passed on."""
+        if self.waiting or self._gap or self._tail:
+            return False
+        try:
+            import fcntl
+            import termios
+
+            if stat.S_ISFIFO(os.fstat(self.descriptor).st_mode):
+                unread = array.array("i", [0])
+                fcntl.ioctl(self.descriptor, termios.FIONREAD, unread)
+                return not unread[0]
+        except (OSError, ImportError):
+            pass  # it cannot be told here
+        return True
 
     @property
     def room(self) -> int:

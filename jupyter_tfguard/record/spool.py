@@ -59,6 +59,9 @@ _SENDING_SECONDS = 0.002
 _HURRY_BYTES = 16 * 1024
 _TELL_SECONDS = 1.0
 _STOP_SECONDS = 2.0
+_LOOK_SECONDS = 0.005
+# One look may fall between two steps of text that is on its way.
+_QUIET_LOOKS = 3
 
 
 class StderrSpool:
@@ -145,6 +148,24 @@ class StderrSpool:
             return Place(current.number, current.position())
         except OSError:
             return None  # given back just now
+
+    def wait_read(self, seconds: float) -> bool:
+        """Wait until the reader has all native text so far, so that what is printed next comes after it.
+
+        Returns:
+            False when it has not after so many seconds.
+        """
+        end, quiet = time.monotonic() + seconds, 0
+        while self.running and quiet < _QUIET_LOOKS:
+            current, outlet = self._current, self._outlet
+            if current is None or outlet is None:
+                break
+            with contextlib.suppress(OSError):
+                quiet = quiet + 1 if current.taken >= current.position() and outlet.all_read else 0
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_LOOK_SECONDS)
+        return True
 
     def stop(self) -> None:
         """Put the old fd 2 back, unless user code has replaced ours meanwhile, and pass on what is left.

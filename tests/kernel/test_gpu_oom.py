@@ -114,6 +114,17 @@ class TestInAKernel:
             "goes when its variables do, or at a restart.",
         ]
 
+    def test_they_come_under_the_longest_dump(self, kernel: GuardedKernel) -> None:
+        line = "I bfc_allocator.cc:1058] InUse at 797202000000 of size 256 next 1\n"
+        outputs = outputs_of(kernel, f"run_out({line!r} * 8000 + FULL)")
+        printed = "".join(text for _, text in outputs)
+        assert len(printed) > 100_000
+        assert (
+            printed.rstrip()
+            .splitlines()[-3]
+            .startswith("tfguard: the GPU ran out of memory: asked")
+        )
+
     def test_the_event_has_the_lines_and_the_numbers(self, kernel: GuardedKernel) -> None:
         before = len([e for e in kernel.recording().events if e["kind"] == "gpu_oom"])
         lines = told(kernel, "run_out()")
@@ -342,6 +353,7 @@ class TestTelling:
             lambda kind, **fields: events.append({"kind": kind} | fields),
             lambda: Place(2, 8192),
             lambda place: native,
+            lambda seconds: None,
             lambda: SimpleNamespace(started=10.0, batch_size=64),  # type: ignore[arg-type,return-value]
             lambda: True,
         )

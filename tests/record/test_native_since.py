@@ -57,6 +57,15 @@ for n in range({lines}):
         assert ran.stdout.startswith("'line 000000")
 
 
+def test_the_end_of_much_text_at_once_is_there_whatever_was_cleared(tmp_path: Path) -> None:
+    body = """
+os.write(2, b"much" * 60_000 + b"the end of it")
+"""
+    for wait in ("", "heard(b'end of it')", "heard(b'end of it'); time.sleep(0.3)"):
+        ran = run(tmp_path / str(len(wait)), SINCE.format(body=body + wait))
+        assert ran.stdout.rstrip().endswith("the end of it'"), ran.stdout + ran.stderr
+
+
 def test_without_a_spool_there_is_no_place(tmp_path: Path) -> None:
     ran = run(tmp_path, "print(spool.place()); spool.start(); spool.stop(); print(spool.place())")
     assert ran.stdout == "None\nNone\n"
