@@ -1,0 +1,234 @@
+"""Whether a GPU is well: what is told of it, and how little is told of a sound one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.diagnosis.catalog import table
+from jupyter_tfguard.diagnosis.gpu_health import Alarm, CardHealth
+
+pytestmark = pytest.mark.quick
+
+NOW = 1790000000.0
+SOUND: dict[str, Any] = {
+    "nvml_index": 3,
+    "temperature_celsius": 71,
+    "slowdown_celsius": 89,
+    "shutdown_celsius": 92,
+    "throttle_reasons": [],
+    "ecc_corrected_count": 4,
+    "ecc_uncorrected_count": 0,
+    "remapped_rows_corrected_count": 1,
+    "remapped_rows_uncorrected_count": 0,
+    "remapped_rows_pending": False,
+    "remapped_rows_failed": False,
+    "retired_pages_pending": False,
+    "pcie_replay_count": 12,
+    "recovery_action": "none",
+    "lost": False,
+}
+
+
+class Watched:
+    """A card that is looked at once a second."""
+
+    def __init__(self) -> None:
+        self.health = CardHealth()
+        self.now = NOW
+
+    def look(
+        self, seconds: int = 1, *, at_work: bool = True, events: Any = (), **changed: Any
+    ) -> tuple[Alarm, ...]:
+        for _ in range(seconds):
+            self.now += 1.0
+            self.health.take(SOUND | changed, events, self.now, at_work=at_work)
+        return self.health.alarms
+
+    def text(self, seconds: int = 1, **changed: Any) -> str:
+        (alarm,) = self.look(seconds, **changed)
+        return f"{alarm.severity}: {alarm.text}"
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+class TestASoundCard:
+    def test_it_is_silent_for_an_hour_of_full_load(self, watched: Watched) -> None:
+        for minute in range(60):
+            assert (
+                watched.look(60, throttle_reasons=["SwPowerCap"], ecc_corrected_count=4 + minute)
+                == ()
+            )
+
+    @pytest.mark.parametrize(
+        "reason", ["GpuIdle", "SyncBoost", "ApplicationsClocksSetting", "DisplayClockSetting"]
+    )
+    def test_what_belongs_to_normal_work_is_not_told(self, watched: Watched, reason: str) -> None:
+        assert watched.look(120, throttle_reasons=[reason]) == ()
+
+    def test_a_moment_of_heat_is_not_told(self, watched: Watched) -> None:
+        for _ in range(30):
+            assert watched.look(3, throttle_reasons=["SwThermalSlowdown"]) == ()
+            assert watched.look(20) == ()
+
+    def test_slow_clocks_of_a_card_that_nobody_trains_on_are_not_told(
+        self, watched: Watched
+    ) -> None:
+        assert watched.look(60, at_work=False, throttle_reasons=["HwSlowdown"]) == ()
+
+    def test_old_errors_are_not_told(self, watched: Watched) -> None:
+        assert (
+            watched.look(
+                60,
+                ecc_uncorrected_count=7,
+                remapped_rows_uncorrected_count=2,
+                pcie_replay_count=90_000,
+            )
+            == ()
+        )
+
+    def test_counters_that_begin_anew_are_not_told(self, watched: Watched) -> None:
+        watched.look(5, ecc_uncorrected_count=7, pcie_replay_count=90_000)
+        assert watched.look(60, ecc_uncorrected_count=0, pcie_replay_count=0) == ()
+
+    def test_what_is_not_known_is_not_told(self, watched: Watched) -> None:
+        assert watched.look(60, **dict.fromkeys(SOUND)) == ()
+
+    @pytest.mark.parametrize("number", [45, 63, 92])
+    def test_faults_that_need_nothing_are_not_told(self, watched: Watched, number: int) -> None:
+        assert watched.look(events=[{"time": NOW, "xid": number}]) == ()
+
+    def test_a_few_replays_are_not_told(self, watched: Watched) -> None:
+        for more in range(60):
+            assert watched.look(10, pcie_replay_count=12 + more) == ()
+
+    def test_a_jump_of_the_replay_counter_is_not_told(self, watched: Watched) -> None:
+        watched.look(10)
+        assert watched.look(100, pcie_replay_count=500) == ()
+
+
+class TestClocksAndHeat:
+    def test_heat_that_lasts_is_told_and_stays_a_while(self, watched: Watched) -> None:
+        assert watched.look(10, throttle_reasons=["SwThermalSlowdown"]) == ()
+        (alarm,) = watched.look(1, throttle_reasons=["SwThermalSlowdown", "SwPowerCap"])
+        assert (
+            alarm.text
+            == "The card runs slower than it could: the driver keeps its temperature under the limit."
+        )
+        assert (alarm.severity, alarm.since) == ("warning", NOW + 1)
+        assert alarm.fix is not None
+        assert "cooling" in alarm.fix
+        assert "ran slower" in watched.text(30)
+        assert watched.look(120) == ()
+
+    def test_the_cards_own_slowdown_is_told_by_its_reason(self, watched: Watched) -> None:
+        text = watched.text(12, throttle_reasons=["HwSlowdown", "HwPowerBrakeSlowdown"])
+        assert "power supply" in text
+
+    def test_a_temperature_over_the_limit_is_told_once(self, watched: Watched) -> None:
+        text = watched.text(
+            12,
+            at_work=False,
+            temperature_celsius=90,
+            throttle_reasons=["HwThermalSlowdown", "HwSlowdown"],
+        )
+        assert (
+            text
+            == "warning: The card is at 90 °C; it slows itself down from 89 °C on and switches itself off at 92 °C."
+        )
+        hotter = watched.text(
+            2, temperature_celsius=91, throttle_reasons=["HwThermalSlowdown", "HwSlowdown"]
+        )
+        assert "at 91 °C" in hotter
+
+
+class TestFaults:
+    def test_a_fault_of_the_card_is_an_error_with_what_to_do(self, watched: Watched) -> None:
+        (alarm,) = watched.look(events=[{"time": NOW, "xid": 79}])
+        assert alarm.text.startswith("The card reported a fault (Xid 79): ")
+        assert (alarm.severity, alarm.since) == ("error", NOW)
+        assert alarm.fix is not None
+        assert "restarted" in alarm.fix
+
+    def test_a_fault_of_a_program_is_not_put_down_to_the_card(self, watched: Watched) -> None:
+        text = watched.text(events=[{"time": NOW, "xid": 31}])
+        assert text.startswith("warning: A program on the card went wrong (Xid 31)")
+
+    def test_it_stays_for_ten_minutes(self, watched: Watched) -> None:
+        events = [{"time": NOW, "xid": 79}]
+        assert len(watched.look(600, events=events)) == 1
+        assert watched.look(events=events) == ()
+
+    def test_a_fault_that_comes_again_is_told_once(self, watched: Watched) -> None:
+        events = [{"time": NOW + n, "xid": 13} for n in range(50)]
+        (alarm,) = watched.look(60, events=events)
+        assert alarm.since == NOW + 49
+
+    def test_an_unknown_fault_is_told_as_it_is(self, watched: Watched) -> None:
+        assert "Xid 999" in watched.text(events=[{"time": NOW, "xid": 999}])
+
+    @pytest.mark.parametrize("row", table("xid")["xid"], ids=lambda row: str(row["xid"]))
+    def test_every_fault_of_the_table_makes_a_sentence_or_none(
+        self, watched: Watched, row: dict[str, Any]
+    ) -> None:
+        for alarm in watched.look(events=[{"time": NOW, "xid": row["xid"]}]):
+            assert alarm.text.endswith(".")
+            assert ".." not in alarm.text
+
+    @pytest.mark.parametrize(
+        "events", [[{}], [{"time": "x", "xid": None}], [{"time": NOW, "xid": float("nan")}]]
+    )
+    def test_an_event_of_another_shape_is_passed_over(self, watched: Watched, events: Any) -> None:
+        assert watched.look(events=events) == ()
+
+
+class TestErrors:
+    def test_new_errors_that_could_not_be_corrected_are_told(self, watched: Watched) -> None:
+        watched.look(3, ecc_uncorrected_count=7)
+        (alarm,) = watched.look(3, ecc_uncorrected_count=9)
+        assert "reports 2 new errors that its memory could not correct" in alarm.text
+        assert alarm.fix == "End all programs on it, then: sudo nvidia-smi --gpu-reset -i 3"
+
+    def test_rows_to_be_remapped_want_a_reset_and_none_left_a_new_card(
+        self, watched: Watched
+    ) -> None:
+        assert watched.text(remapped_rows_pending=True).startswith("warning")
+        assert watched.text(retired_pages_pending=True).startswith("warning")
+        (alarm,) = watched.look(remapped_rows_failed=True, remapped_rows_pending=True)
+        assert (alarm.severity, alarm.fix) == ("error", "Have the card replaced.")
+
+    @pytest.mark.parametrize(
+        "action", [row["name"] for row in table("gpu_health")["recovery_action"]]
+    )
+    def test_what_the_driver_asks_for_is_told(self, watched: Watched, action: str) -> None:
+        alarms = watched.look(recovery_action=action)
+        assert len(alarms) == (action != "none")
+        for alarm in alarms:
+            assert alarm.text.startswith("The driver asks for a")
+            assert alarm.fix
+
+    def test_what_it_asks_for_in_words_we_do_not_know_is_told_too(self, watched: Watched) -> None:
+        assert "number 9" in watched.text(recovery_action="number 9")
+
+    def test_a_link_that_repeats_itself_is_told_and_then_forgotten(self, watched: Watched) -> None:
+        count = 12
+        for _ in range(6):
+            count += 5
+            alarms = watched.look(10, pcie_replay_count=count)
+        (alarm,) = alarms
+        assert "within a minute; a sound one needs less than 8" in alarm.text
+        assert watched.look(240, pcie_replay_count=count) == ()
+
+    def test_a_card_that_is_gone_comes_first_and_its_last_numbers_say_nothing(
+        self, watched: Watched
+    ) -> None:
+        lost = dict.fromkeys(SOUND) | {"lost": True, "nvml_index": 3}
+        events = [{"time": NOW, "xid": 31}]
+        watched.look(2)
+        first, _ = watched.look(5, events=events, **lost)
+        assert first.text == "The card is gone: the driver cannot reach it any more."
+        assert (first.severity, first.since) == ("error", NOW + 3)
