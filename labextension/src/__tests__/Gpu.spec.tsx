@@ -205,7 +205,7 @@ describe('Eight cards', () => {
     const drawn = draw(eight({ 3: busy, 5: mine }));
     expect(titles(drawn)).toEqual([
       'GPU 5 · H100 80GB HBM3, 80 GiB',
-      'Other GPUs · H100 80GB HBM3, 80 GiB'
+      'Other GPUs · 80 GiB each, H100 80GB HBM3'
     ]);
     expect(folded(drawn)).toHaveLength(7);
     expect(folded(drawn)[3]).toBe('GPU 3 · train_b.ipynb71.0 GiB');
@@ -223,7 +223,7 @@ describe('Eight cards', () => {
   it('open each to the whole card', () => {
     const drawn = draw(eight({ 3: held(3, 71, [other('train_b.ipynb', 70.4)]) }));
     const details = drawn.node.querySelectorAll('details')[3];
-    expect(titles(drawn)).toEqual(['GPUs · H100 80GB HBM3, 80 GiB']);
+    expect(titles(drawn)).toEqual(['GPUs · 80 GiB each, H100 80GB HBM3']);
     expect(details?.open).toBe(false);
     expect(details?.textContent).toContain('34 °C');
     expect(details?.querySelector('.jp-TfGuard-bar')).not.toBeNull();
@@ -247,7 +247,7 @@ describe('Eight cards', () => {
     const drawn = draw(eight({ ...contexts, 5: mine }));
     expect(titles(drawn)).toEqual([
       'GPU 5 · H100 80GB HBM3, 80 GiB',
-      'Other GPUs · H100 80GB HBM3, 80 GiB'
+      'Other GPUs · 80 GiB each, H100 80GB HBM3'
     ]);
     expect(folded(drawn)[0]).toBe('GPU 0 · this kernel 410 MiB1.0 GiB');
   });
@@ -291,7 +291,7 @@ describe('MIG', () => {
     expect(titles(drawn)).toEqual([
       'GPU 0 · A100-SXM4, 80 GiB',
       'GPU 0 · MIG 4 · 1g.10gb, 9.8 GiB',
-      'Other MIG instances · 1g.10gb, 9.8 GiB'
+      'Other MIG instances · 9.8 GiB each, 1g.10gb'
     ]);
     expect(folded(drawn)).toHaveLength(6);
     expect(folded(draw([parent, ...seven.slice(0, 3)]))[0]).toBe('GPU 0 · 3 MIG instances');

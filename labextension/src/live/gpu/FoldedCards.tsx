@@ -6,7 +6,7 @@ import type { Trans } from '../../words';
 
 import type { ICard } from './cards';
 import { sharesOf } from './holders';
-import { modelOf, titleOf, usedText } from './texts';
+import { eachText, modelOf, titleOf, usedText } from './texts';
 
 const SHOWN_AT_FIRST = 8;
 
@@ -18,18 +18,19 @@ export function FoldedCards(props: FoldedCards.IProps): React.JSX.Element {
   const hidden = cards.length - shown.length;
   // Cards of one kind are described once: the lines are short, and who holds a card has room.
   const models = new Set(cards.map(({ device }) => modelOf(device)));
-  const model = models.size === 1 ? [...models][0] : undefined;
+  const common = models.size === 1 ? cards[0]?.device : undefined;
+  const kind = cards.length === 1 ? modelOf : eachText;
   return (
     <Section
       name="Gpu"
       title={title}
-      aside={model}
-      hint={model === undefined ? undefined : cards[0]?.device.name}
+      aside={common === undefined ? undefined : kind(common, trans)}
+      hint={common?.name}
     >
       {shown.map(card => (
         <details key={card.device.gpu_uuid} className="jp-TfGuard-Folded">
-          <Line card={card} isShort={model !== undefined} trans={trans} />
-          {model === undefined && (
+          <Line card={card} isShort={common !== undefined} trans={trans} />
+          {common === undefined && (
             <div className="jp-TfGuard-quiet jp-TfGuard-small" title={card.device.name}>
               {modelOf(card.device)}
             </div>

@@ -11,12 +11,24 @@ export function titleOf({ nvml_index, mig_index }: GpuDevice, trans: Trans): str
 }
 
 /** `A100-SXM4, 40 GiB`, `1g.10gb, 9.8 GiB`: without the maker, and the size said once. */
-export function modelOf({ name, memory_total_bytes: total }: GpuDevice): string {
-  const model = name
+export function modelOf(device: GpuDevice): string {
+  const { memory_total_bytes: total } = device;
+  return total === null ? shortName(device) : `${shortName(device)}, ${tickBytes(total)}`;
+}
+
+/** `40 GiB each, A100-SXM4`, of cards of one kind: the size first, where room is short. */
+export function eachText(device: GpuDevice, trans: Trans): string {
+  const { memory_total_bytes: total } = device;
+  return total === null
+    ? shortName(device)
+    : trans.__('%1 each, %2', tickBytes(total), shortName(device));
+}
+
+function shortName({ name }: GpuDevice): string {
+  return name
     .replace(/^.* MIG (?=\d)/, '')
     .replace(/^NVIDIA /, '')
     .replace(/-\d+GB$/, '');
-  return total === null ? model : `${model}, ${tickBytes(total)}`;
 }
 
 /** `27.9 of 40.0 GiB`, or a dash for what is not known. */
