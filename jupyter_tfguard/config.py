@@ -29,6 +29,14 @@ class TfGuard(Configurable):
         help="Set TF_FORCE_GPU_ALLOW_GROWTH=true at kernel start when it is unset, so that TensorFlow "
         "takes GPU memory as it needs it instead of nearly all at once.",
     ).tag(config=True)
+    gpu_memory_limit_mib = Integer(
+        None,
+        allow_none=True,
+        min=1,
+        help="GPU memory that TensorFlow may take in one kernel, MiB per GPU, so that notebooks can share a card; "
+        "None for no cap. Set by one call right after your import of tensorflow, which then looks for GPUs: set "
+        "CUDA_VISIBLE_DEVICES before it. Logical devices that you configure count instead.",
+    ).tag(config=True)
     record_cell_text = Bool(
         True, help="Keep the first characters of each cell, redacted, so that a report can name it."
     ).tag(config=True)

@@ -26,6 +26,7 @@ GROUND = {
     "mounts",
     "private_files",
     "redact",
+    "growth_words",
 }
 _INNER = {
     "collectors",

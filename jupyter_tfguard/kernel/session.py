@@ -25,7 +25,8 @@ from ..record.textfile import NATIVE_TEXT_DROPPED, last_words
 from ..sampler import Collector, Sampler
 from ..shield import note_problem, shielded
 from ..training.gpu_memory import GpuAllocators
-from ..training.growth import Growth, GrowthSetting
+from ..training.growth import GrowthSetting, environment_at_start
+from ..training.growth_state import Growth
 from .cell_memory import CellMeter
 from .cells import CellRecorder
 from .endings import Endings
@@ -58,7 +59,12 @@ class GuardSession:
         self.growth: Growth | None = None  # None until TensorFlow is imported
         self.recording: Recording | None = None
         self.pulse: Pulse | None = None
-        self._growth_setting = GrowthSetting(os.environ, wanted=settings.set_memory_growth)
+        self._growth_setting = GrowthSetting(
+            os.environ,
+            wanted=settings.set_memory_growth,
+            limit_mib=settings.gpu_memory_limit_mib,
+            at_start=environment_at_start,
+        )
         self._training: TrainingRecorder | None = None  # None until Keras is imported
         self._faults: FaultFiles | None = None
         self._stacks: StacksOnRequest | None = None
@@ -85,6 +91,7 @@ class GuardSession:
                 self.emit,
                 self._native_place,
                 self._native_text,
+                lambda seconds: self._spool is None or self._spool.wait_read(seconds),
                 lambda: self.progress,
                 lambda: bool(self._gpu_allocators.devices()),
             ),
@@ -212,11 +219,6 @@ class GuardSession:
         """The newest fit, running or ended; None when there was none."""
         return None if self._training is None else self._training.board.current
 
-    @property
-    def growth_came_late(self) -> bool:
-        """True when TensorFlow had its GPUs before growth could be set."""
-        return self._growth_setting.came_late
-
     def _cell_starts(self) -> None:
         if self.pulse is not None:
             self.pulse.set_busy(True)
@@ -268,6 +270,10 @@ class GuardSession:
 
     def _tensorflow_imported(self, module: ModuleType) -> None:
         self._imported("tensorflow")
+        try:
+            self._growth_setting.cap(module)
+        except Exception as error:
+            self._problem(f"cap of GPU memory: {error}")
         self.refresh_growth()
 
     def _keras_imported(self, module: ModuleType) -> None:

@@ -12,7 +12,6 @@ from ..places import bundles_folder
 from ..record.bundle import BundleStore
 from ..redact import one_line
 from ..shield import noted_in_this_process
-from ..training.growth import TOO_LATE_FIX
 from ..units import human_bytes, human_seconds
 from .header import watcher_alive
 from .session import GuardSession
@@ -25,15 +24,19 @@ _SERVER_WORDS = (
     "jupyterlab",
     "jupyter_server",
 )
+# States of memory growth that want something done.
+_TO_BE_MENDED = ("too_late", "mixed", "not_in_force")
 
 
 def state_line(session: GuardSession) -> str:
     """One line: whether the kernel is guarded, and what is missing."""
     session.refresh_growth()
     known = []
-    if session.growth is not None and session.growth.state != "too_late":
-        known.append(session.growth.text)
     missing = []
+    if session.growth is not None and session.growth.state in _TO_BE_MENDED:
+        missing.append(f"{session.growth.text}.")
+    elif session.growth is not None:
+        known.append(session.growth.text)
     if session.recording is None:
         known.append("nothing is recorded")
     if watcher_alive():
@@ -42,10 +45,6 @@ def state_line(session: GuardSession) -> str:
         missing.append("server part not loaded: restart Jupyter, then reload this page.")
     else:
         known.append("no Jupyter server watches it")
-    if session.growth_came_late:
-        missing.append(
-            f"Memory growth came too late, TensorFlow has its GPUs already: {TOO_LATE_FIX}."
-        )
     if session.problems:
         missing.append(f"Problem: {session.problems[0].rstrip('.')}.")
     inside = f" ({'; '.join(known)})" if known else ""

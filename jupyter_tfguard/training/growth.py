@@ -1,9 +1,7 @@
 """Memory growth of TensorFlow's GPU allocator: set in the environment, and told as it is, not as it was meant.
 
-TensorFlow reads ``TF_FORCE_GPU_ALLOW_GROWTH`` when it creates its GPU devices, and knows the words "true" and "false" only;
-the variable wins over ``set_memory_growth`` calls. Nothing here calls TensorFlow: that would create the devices.
-
-Source of the state of TensorFlow: ``tensorflow.python.eager.context``, seen with TensorFlow 2.15 to 2.21.
+TensorFlow reads ``TF_FORCE_GPU_ALLOW_GROWTH`` once, when it creates its GPU devices. Nothing here calls TensorFlow: that
+would create them. How the state is judged stands in ``growth_state.py``.
 """
 
 from __future__ import annotations
@@ -11,28 +9,20 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import MutableMapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, MutableMapping
+from types import ModuleType
 
+from .. import growth_words as words
 from ..places import GROWTH_MARKER_VARIABLE, GROWTH_VARIABLE
+from .gpu_cap import GpuCap
+from .gpu_settings import gpu_settings, gpus_initialised
+from .growth_state import Growth, Variables, Wishes, judge
 
-_CONTEXT_MODULE = "tensorflow.python.eager.context"
 # /dev/dxg is the GPU of WSL2
 _GPU_FILES = ("dev/nvidia[0-9]*", "proc/driver/nvidia/gpus/*", "dev/dxg")
-TOO_LATE_FIX = "restart the kernel and load tfguard before TensorFlow"
 
-
-@dataclass(frozen=True)
-class Growth:
-    """State of memory growth in this kernel.
-
-    Attributes:
-        state: ``on``, ``off_by_user``, ``too_late``, ``no_gpu`` or ``unknown``.
-        text: The same for people, in a few words.
-    """
-
-    state: str
-    text: str
+# What TensorFlow has read in this process: once, whoever asks, and whenever the guard is loaded again.
+_read_once: Variables | None = None
 
 
 class GrowthSetting:
@@ -41,24 +31,59 @@ class GrowthSetting:
     Args:
         environ: The environment of the process.
         wanted: False when an option says not to.
+        limit_mib: The cap per GPU that an option asks for; None for none.
+        at_start: Gives the environment that the process began with; None where that cannot be known.
     """
 
-    def __init__(self, environ: MutableMapping[str, str], *, wanted: bool) -> None:
+    def __init__(
+        self,
+        environ: MutableMapping[str, str],
+        *,
+        wanted: bool,
+        limit_mib: int | None = None,
+        at_start: Callable[[], Mapping[str, str] | None] = lambda: None,
+    ) -> None:
         self._environ = environ
         self._wanted = wanted
+        self._cap = GpuCap(limit_mib)
+        self._at_start = at_start
         self._set_here = False
         self._came_late = False
+        self._before: Variables | None = None  # last seen before TensorFlow had its GPUs
 
     def set(self) -> None:
         """Set the variable, with the marker that tells our value from the user's."""
-        if GROWTH_VARIABLE in self._environ or not self._wanted:
+        late = gpus_initialised()
+        if late:
+            self._look_back()
+        if GROWTH_VARIABLE not in self._environ and self._wanted:
+            self._came_late = late
+            if not late:
+                self._environ[GROWTH_VARIABLE] = "true"
+                self._environ[GROWTH_MARKER_VARIABLE] = "1"
+                self._set_here = True
+        if not late:
+            self._before = Variables.of(self._environ)
+
+    def _look_back(self) -> None:
+        """TensorFlow has read its variables already: those that the process began with, or some that came later?"""
+        global _read_once
+        if _read_once is not None:
             return
-        if gpus_initialised():
-            self._came_late = True
-            return
-        self._environ[GROWTH_VARIABLE] = "true"
-        self._environ[GROWTH_MARKER_VARIABLE] = "1"
-        self._set_here = True
+        began, now = self._at_start(), Variables.of(self._environ)
+        if began is None or Variables.of(began) == now:
+            _read_once = now
+        else:
+            self._before = Variables.of(began)
+
+    def cap(self, tensorflow: ModuleType) -> None:
+        """Set the cap of the option, if there is one and a GPU: the one call of TensorFlow that tfguard makes.
+
+        Raises:
+            Exception: Whatever TensorFlow raises.
+        """
+        if gpu_present() and not _gpus_hidden(self._environ):
+            self._cap.apply(tensorflow)
 
     def undo(self) -> None:
         """Take back what :meth:`set` did, if it is still there."""
@@ -68,50 +93,52 @@ class GrowthSetting:
                 del self._environ[GROWTH_VARIABLE]
         self._set_here = False
 
-    @property
-    def came_late(self) -> bool:
-        """True when TensorFlow had its GPUs before the variable could be set, and there are some."""
-        return self._came_late and gpu_present() and not _gpus_hidden(self._environ)
-
     def state(self) -> Growth:
         """How it stands now. Asks files, the environment and memory, never TensorFlow itself."""
-        value = self._environ.get(GROWTH_VARIABLE)
-        ours = self._environ.get(GROWTH_MARKER_VARIABLE) == "1"
+        global _read_once
+        now = Variables.of(self._environ)
         if sys.platform == "win32":
             return Growth("unknown", "memory growth: not known on Windows")
+        told = gpu_settings()
+        if not told.initialised:
+            self._before = now
         if _gpus_hidden(self._environ):
             return Growth("no_gpu", "CUDA_VISIBLE_DEVICES hides all GPUs")
         if not gpu_present():
-            kept = "memory growth set; " if value == "true" else ""
+            kept = "memory growth set; " if now.growth == "true" else ""
             return Growth("no_gpu", f"{kept}no NVIDIA GPU here")
-        asked = _asked_of_tensorflow()
-        if self._came_late and asked is not True:
-            return Growth("too_late", f"too late for memory growth: {TOO_LATE_FIX}")
-        if value == "true":
-            if asked is False:
-                return Growth("on", _contrary_text(ours))
-            return Growth("on", "memory growth on")
-        if value == "false":
-            return Growth("off_by_user", f"memory growth off: {GROWTH_VARIABLE}=false is yours")
-        if value is not None:
-            return Growth(
-                "off_by_user",
-                f"memory growth not forced: TensorFlow does not understand {GROWTH_VARIABLE}={value[:20]!r}, only true",
-            )
-        if asked is True:
-            return Growth("on", "memory growth on, by your own call")
-        if not self._wanted:
-            return Growth("off_by_user", "memory growth off: TfGuard.set_memory_growth is False")
-        return Growth("unknown", f"memory growth unknown: {GROWTH_VARIABLE} was removed")
+        if not told.initialised:
+            return judge(told, now, self._wishes())
+        if _read_once is None:
+            if self._before is not None and (changed := now.differing(self._before)):
+                return Growth("unknown", words.changed_meanwhile(changed))
+            _read_once = now
+        found = judge(told, _read_once, self._wishes())
+        changed = now.differing(_read_once)
+        if not changed or found.state == "no_gpu":
+            return found
+        return Growth(found.state, f"{found.text}; {words.changed_since(changed)}")
 
-
-def _contrary_text(ours: bool) -> str:
-    if ours:
-        return (
-            "memory growth on: tfguard's variable wins over your set_memory_growth(False); "
-            "TfGuard.set_memory_growth = False switches it off"
+    def _wishes(self) -> Wishes:
+        return Wishes(
+            growth=self._wanted,
+            set_by_us=self._environ.get(GROWTH_MARKER_VARIABLE) == "1",
+            came_late=self._came_late,
+            limit_bytes=self._cap.limit_bytes,
+            limited=self._cap.configured,
+            limit_late=self._cap.came_late,
         )
-    return f"memory growth on: {GROWTH_VARIABLE}=true wins over your set_memory_growth(False)"
+
+
+def environment_at_start() -> dict[str, str] | None:
+    """The environment that this process was started with; None where the system does not tell. Source: /proc/self/environ."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            entries = file.read().split(b"\0")
+    except OSError:
+        return None
+    pairs = (os.fsdecode(entry).partition("=") for entry in entries if b"=" in entry)
+    return {name: value for name, _, value in pairs}
 
 
 def gpu_present(root: str = "/") -> bool:
@@ -119,24 +146,7 @@ def gpu_present(root: str = "/") -> bool:
     return any(glob.glob(os.path.join(root, pattern)) for pattern in _GPU_FILES)
 
 
-def _gpus_hidden(environ: MutableMapping[str, str]) -> bool:
+def _gpus_hidden(environ: Mapping[str, str]) -> bool:
     # CUDA stops at the first index it does not know, so a leading -1 hides all.
     chosen = environ.get("CUDA_VISIBLE_DEVICES")
     return chosen is not None and (not chosen.strip() or chosen.strip().startswith("-1"))
-
-
-def gpus_initialised() -> bool:
-    """True when TensorFlow has created its devices in this process."""
-    context = getattr(sys.modules.get(_CONTEXT_MODULE), "_context", None)
-    return getattr(context, "_context_handle", None) is not None
-
-
-def _asked_of_tensorflow() -> bool | None:
-    """What the user's own set_memory_growth calls ask for; None when there were none, or they differ."""
-    context = getattr(sys.modules.get(_CONTEXT_MODULE), "_context", None)
-    asked = getattr(context, "_memory_growth_map", None)
-    if not isinstance(asked, dict):
-        return None
-    # Once one GPU was set, the map holds all of them; None stands for those not spoken of.
-    values = {value for value in asked.values() if value is not None}
-    return values.pop() if len(values) == 1 else None

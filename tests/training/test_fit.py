@@ -422,6 +422,10 @@ def test_too_late_is_said_by_name(tmp_path: Path) -> None:
         code = (
             "import os; del os.environ['TFGUARD_DISABLE']\n"
             "import tensorflow as tf; tf.constant(1)\n"
+            "from tensorflow.python.eager import context\n"
+            "gpu = context.PhysicalDevice('/physical_device:GPU:0', 'GPU')\n"
+            "context._context._physical_devices.append(gpu)\n"
+            "context._context._visible_device_list.append(gpu)\n"
             "from jupyter_tfguard.training import growth\n"
             "growth.gpu_present = lambda root='/': True\n"
             "print(growth.gpus_initialised())\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ import pytest
 
 from jupyter_tfguard.training import growth as growth_module
 from jupyter_tfguard.training.growth import GrowthSetting, gpu_present
+from jupyter_tfguard.training.growth_state import Growth
 
 pytestmark = pytest.mark.quick
 
@@ -20,17 +23,13 @@ VARIABLE, MARKER = "TF_FORCE_GPU_ALLOW_GROWTH", "TFGUARD_SET_GROWTH"
 def _linux_with_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(growth_module, "gpu_present", lambda root="/": True)
+    monkeypatch.setattr(growth_module, "_read_once", None)
     monkeypatch.delitem(sys.modules, "tensorflow.python.eager.context", raising=False)
 
 
-def tensorflow(
-    monkeypatch: pytest.MonkeyPatch, *, initialised: bool, asked: bool | None = None
-) -> None:
-    """TensorFlow's context module, in the state that its own calls bring about."""
-    context = SimpleNamespace(
-        _context_handle=object() if initialised else None,
-        _memory_growth_map=None if asked is None else {"GPU:0": asked, "GPU:1": None},
-    )
+def tensorflow(monkeypatch: pytest.MonkeyPatch, *, initialised: bool) -> None:
+    """TensorFlow's context module before it has looked for devices; `initialised`: it has made them."""
+    context = SimpleNamespace(_context_handle=object() if initialised else None)
     module = SimpleNamespace(_context=context)
     monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", module)  # type: ignore[arg-type]
 
@@ -87,7 +86,6 @@ def test_too_late_is_said_and_nothing_set(monkeypatch: pytest.MonkeyPatch) -> No
     setting = GrowthSetting(environ, wanted=True)
     setting.set()
     assert environ == {}
-    assert setting.came_late
     assert setting.state().state == "too_late"
     assert "restart the kernel" in setting.state().text
     environ[VARIABLE] = "true"  # does not help any more
@@ -103,24 +101,84 @@ def test_before_its_devices_exist_it_is_not_too_late(monkeypatch: pytest.MonkeyP
     assert setting.state().state == "on"
 
 
-def test_a_contrary_call_of_the_users_is_told_with_the_way_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_loaded_again_it_remembers_what_tensorflow_read(monkeypatch: pytest.MonkeyPatch) -> None:
     environ: dict[str, str] = {}
-    setting = GrowthSetting(environ, wanted=True)
-    setting.set()
-    tensorflow(monkeypatch, initialised=True, asked=False)
-    found = setting.state()
-    assert found.state == "on"
-    assert "set_memory_growth(False)" in found.text
-    assert "TfGuard.set_memory_growth = False" in found.text
+    first = GrowthSetting(environ, wanted=True)
+    first.set()
+    tensorflow(monkeypatch, initialised=True)
+    assert first.state() == Growth("on", "memory growth on")
+    first.undo()
+    second = GrowthSetting(environ, wanted=True)
+    second.set()
+    assert environ == {}
+    assert second.state().state == "on"
 
 
-def test_a_call_of_the_users_counts_where_we_came_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    tensorflow(monkeypatch, initialised=True, asked=True)
-    setting = GrowthSetting({}, wanted=True)
-    setting.set()
-    assert setting.state().state == "on"
+class TestAVariableThatIsChanged:
+    def test_before_the_first_use_of_the_gpu_it_counts(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        environ: dict[str, str] = {}
+        setting = GrowthSetting(environ, wanted=True)
+        setting.set()
+        tensorflow(monkeypatch, initialised=False)
+        environ[VARIABLE] = "false"
+        assert setting.state().state == "off_by_user"
+        tensorflow(monkeypatch, initialised=True)
+        assert setting.state().state == "off_by_user"
+
+    def test_after_it_changes_nothing_and_that_is_said(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        environ: dict[str, str] = {}
+        setting = GrowthSetting(environ, wanted=True)
+        setting.set()
+        tensorflow(monkeypatch, initialised=True)
+        assert setting.state().text == "memory growth on"
+        environ[VARIABLE] = "false"
+        found = setting.state()
+        assert found.state == "on"
+        assert f"{VARIABLE} changed since, without effect" in found.text
+
+    def test_in_the_cell_of_the_first_use_nobody_knows(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        environ: dict[str, str] = {}
+        setting = GrowthSetting(environ, wanted=True)
+        setting.set()
+        environ[VARIABLE] = "false"
+        tensorflow(monkeypatch, initialised=True)
+        assert setting.state().state == "unknown"
+        assert f"{VARIABLE} changed around" in setting.state().text
+
+    @pytest.mark.parametrize(
+        ("at_start", "state"),
+        [({VARIABLE: "true"}, "on"), ({}, "unknown"), (None, "on")],
+        ids=["set before", "set in this process", "not told by the system"],
+    )
+    def test_of_a_guard_that_comes_late_it_is_compared_with_the_start(
+        self, monkeypatch: pytest.MonkeyPatch, at_start: dict[str, str] | None, state: str
+    ) -> None:
+        tensorflow(monkeypatch, initialised=True)
+        setting = GrowthSetting({VARIABLE: "true"}, wanted=True, at_start=lambda: at_start)
+        setting.set()
+        assert setting.state().state == state
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs procfs")
+def test_the_environment_at_the_start_is_the_one_that_was_given() -> None:
+    code = (
+        "import os; os.environ['GIVEN'] = 'changed'; os.environ['LATER'] = '1'\n"
+        "from jupyter_tfguard.training.growth import environment_at_start as began\n"
+        "print(began()['GIVEN'], 'LATER' in began())"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "GIVEN": "a=b"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout == "a=b False\n", run.stderr
 
 
 @pytest.mark.parametrize("hidden", ["", "-1", " ", "-1,0"])
@@ -135,7 +193,6 @@ def test_no_device_file_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = GrowthSetting({}, wanted=True)
     setting.set()
     assert setting.state().state == "no_gpu"
-    assert not setting.came_late
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import growth_words as words
 from ...config import load_settings
 from ...diagnosis.catalog import table
 from ...places import GROWTH_MARKER_VARIABLE, GROWTH_VARIABLE
@@ -28,26 +29,38 @@ def check(machine: Environment) -> list[CheckResult] | None:
     results = [_growth(setting) for setting in growth]
     if not any(setting.spec is None for setting in growth):
         results.insert(0, _by_guard())
-    return results + _rest(others, rows)
+    return results + _cap(others) + _rest(others, rows)
 
 
 def _by_guard() -> CheckResult:
     if load_settings().set_memory_growth:
-        return CheckResult(NAME, Status.OK, "set at kernel start, before TensorFlow asks for it")
-    text = (
-        "TfGuard.set_memory_growth is switched off: TensorFlow takes nearly all GPU memory at once"
-    )
+        return CheckResult(NAME, Status.OK, f"{words.ON}: {words.AT_START}")
+    text = f"{words.OFF_BY_OPTION}: {words.AT_ONCE}"
     return CheckResult(NAME, Status.WARNING, text, f"export {GROWTH_VARIABLE}=true")
 
 
 def _growth(setting: Setting) -> CheckResult:
+    where = f", set for kernel {setting.spec.name}," if setting.spec is not None else ""
     if setting.value == "true":
-        return CheckResult(NAME, Status.OK, f"{setting.text}, is yours")
+        return CheckResult(NAME, Status.OK, f"{words.ON}: {setting.text}, is yours")
     if setting.value == "false":
-        text = f"{setting.text}, is yours and wins: TensorFlow takes nearly all GPU memory at once"
+        text = words.off_by_variable(where)
     else:
-        text = f"{setting.text}: TensorFlow understands true and false only, so it takes nearly all GPU memory at once"
-    return CheckResult(NAME, Status.WARNING, text, setting.fix)
+        text = words.not_understood(setting.value, where)
+    return CheckResult(NAME, Status.WARNING, f"{text}: {words.AT_ONCE}", setting.fix)
+
+
+def _cap(others: list[Setting]) -> list[CheckResult]:
+    """The cap of the option, and whether the allocator keeps to it."""
+    limit_mib = load_settings().gpu_memory_limit_mib
+    if limit_mib is None:
+        return []
+    text = words.capped(limit_mib * 1024 * 1024)
+    for setting in others:
+        if (setting.name, setting.value) == (words.ALLOCATOR_VARIABLE, words.ASYNC_ALLOCATOR):
+            told = f"{text}; {setting.text}: {words.ASYNC_NO_CAP}"
+            return [CheckResult(NAME, Status.WARNING, told, setting.fix)]
+    return [CheckResult(NAME, Status.OK, text)]
 
 
 def _rest(found: list[Setting], rows: dict[str, dict[str, Any]]) -> list[CheckResult]:
@@ -60,6 +73,9 @@ def _rest(found: list[Setting], rows: dict[str, dict[str, Any]]) -> list[CheckRe
             known = ", ".join(row["values"])
             text = f"{setting.text} is ignored: TensorFlow knows {known}"
             results.append(CheckResult(_OTHERS, Status.WARNING, text, setting.fix))
+        elif setting.value == words.ASYNC_ALLOCATOR:
+            text = f"{setting.text}: {words.ASYNC_POOL}; {words.ASYNC_NEEDS}"
+            results.append(CheckResult(_OTHERS, Status.OK, text))
         elif setting.value in row.get("debug", ()):
             text = f"{setting.text} is for debugging, and slow"
             results.append(CheckResult(_OTHERS, Status.WARNING, text, setting.fix))

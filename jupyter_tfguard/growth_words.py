@@ -1,0 +1,114 @@
+"""What is said of memory growth, in one place: the kernel, its panel and the doctor use the same words.
+
+Every text begins small, so that it can stand within a sentence, and says what to do where something should be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .places import GROWTH_VARIABLE
+from .units import human_bytes
+
+ALLOCATOR_VARIABLE = "TF_GPU_ALLOCATOR"
+ASYNC_ALLOCATOR = "cuda_malloc_async"
+GROWTH_OPTION = "TfGuard.set_memory_growth"
+LIMIT_OPTION = "TfGuard.gpu_memory_limit_mib"
+LATE_FIX = "restart the kernel and load tfguard before TensorFlow"
+
+ON = "memory growth on"
+ON_BY_CALL = "memory growth on, by your own call"
+AT_START = "set at kernel start, before TensorFlow asks for it"
+AT_ONCE = "TensorFlow takes nearly all GPU memory at once"
+OFF_BY_OPTION = f"memory growth off: {GROWTH_OPTION} is False"
+REMOVED = f"memory growth unknown: {GROWTH_VARIABLE} was removed"
+TOO_LATE = f"memory growth came too late, TensorFlow has its GPUs already: {LATE_FIX}"
+# Another allocator: growth is a setting of TensorFlow's own.
+ASYNC_POOL = "CUDA's own pool takes GPU memory as it is needed, memory growth has no effect on it"
+ASYNC = f"{ALLOCATOR_VARIABLE}={ASYNC_ALLOCATOR}: {ASYNC_POOL}"
+# For debugging: each request goes to the driver.
+EACH_ALLOCATOR = "cuda_malloc"
+EACH = f"{ALLOCATOR_VARIABLE}={EACH_ALLOCATOR} asks the driver for each tensor: for debugging, and memory growth has no effect on it"
+ASYNC_NEEDS = "on a card below compute capability 6.0, or with a driver older than CUDA 11.2, TensorFlow aborts"
+ASYNC_NO_CAP = "it does not keep to a cap"
+CAP_LATE = f"too late for {LIMIT_OPTION}, TensorFlow has its GPUs already: restart the kernel"
+
+
+def off_by_variable(where: str = "") -> str:
+    """The user's own variable says no."""
+    return f"memory growth off: {GROWTH_VARIABLE}=false{where} is yours and wins"
+
+
+def not_understood(value: str, where: str = "") -> str:
+    """The variable holds a word that TensorFlow does not know."""
+    return f"memory growth not forced: TensorFlow does not understand {GROWTH_VARIABLE}={value[:20]!r}{where}, it knows true and false only"
+
+
+def against_call(ours: bool) -> str:
+    """The variable wins over the user's ``set_memory_growth(False)``."""
+    if ours:
+        return f"{ON}: tfguard's variable wins over your set_memory_growth(False); {GROWTH_OPTION} = False switches it off"
+    return f"{ON}: {GROWTH_VARIABLE}=true wins over your set_memory_growth(False)"
+
+
+def mixed(asked: Sequence[tuple[str, bool | None]], *, forced: bool) -> str:
+    """TensorFlow is going to refuse its start.
+
+    Args:
+        asked: Each GPU with what set_memory_growth asked for; None: nothing.
+        forced: The variable sets growth for all GPUs.
+    """
+    told = [f"{name} {'not set' if value is None else value}" for name, value in asked[:4]]
+    more = [f"{len(asked) - 4} more"] if len(asked) > 4 else []
+    easier = "; without any call the variable turns it on for all" if forced else ""
+    return (
+        "TensorFlow will not start: memory growth cannot differ between GPUs, and your calls do "
+        f"({', '.join(told + more)}); call set_memory_growth(gpu, True) for every GPU{easier}"
+    )
+
+
+def dropped_by_logical_devices() -> str:
+    """Logical devices of any kind make TensorFlow forget what set_memory_growth asked for."""
+    return (
+        "memory growth not in force: with logical devices configured, TensorFlow drops your set_memory_growth(True); "
+        f"set {GROWTH_VARIABLE}=true before its first use of the GPU"
+    )
+
+
+def capped(limit_bytes: int, *, grows: bool | None = None) -> str:
+    """The cap of the option; None: what will be in use below it is not known yet."""
+    text = f"GPU memory capped at {human_bytes(limit_bytes)} per card by {LIMIT_OPTION}"
+    if grows is None:
+        return text
+    return f"{text}, {'taken as it is needed' if grows else 'all of it taken at once'}"
+
+
+def capped_by_user(limits: Sequence[tuple[str, int | None]], *, grows: bool) -> str:
+    """The user's own logical devices.
+
+    Args:
+        limits: Each GPU with the sum of its limits in bytes; None for a GPU without one.
+        grows: The variable forces growth.
+    """
+    told = ", ".join(
+        f"{name} not" if size is None else f"{name} at {human_bytes(size)}"
+        for name, size in limits[:4]
+    )
+    if len(limits) > 4:
+        told += f", and {len(limits) - 4} more"
+    how = (
+        f"{ON} up to there"
+        if grows
+        else f"without memory growth: beside a cap TensorFlow leaves it unset, {GROWTH_VARIABLE}=true turns it on"
+    )
+    return f"GPU memory capped by your logical devices ({told}), {how}"
+
+
+def changed_since(names: Sequence[str]) -> str:
+    """A variable has another value than TensorFlow read."""
+    return f"{' and '.join(names)} changed since, without effect: TensorFlow read it at its first use of the GPU"
+
+
+def changed_meanwhile(names: Sequence[str]) -> str:
+    """Which value TensorFlow read cannot be told from inside."""
+    return f"memory growth unknown: {' and '.join(names)} changed around TensorFlow's first use of the GPU"
