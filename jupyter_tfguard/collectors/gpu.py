@@ -1,15 +1,19 @@
-"""Memory, load, heat and power of each NVIDIA GPU. Runs as a process of its own, because NVML may hang or crash.
+"""Memory, processes, load, heat, power and health of each NVIDIA GPU. A process of its own, because NVML may hang or crash.
 
-``python -m jupyter_tfguard.collectors.gpu [SECONDS]`` prints one JSON line per tick until its standard input ends:
+``python -m jupyter_tfguard.collectors.gpu [SECONDS]`` prints one JSON line per tick until its standard input ends, and
+one at once when the driver reports a fault of a card (Xid):
 
-* ``{"state": "ok", "reason": null, "devices": [{"nvml_index", "gpu_uuid", "name", ...}]}``
-* ``{"state": "none" | "unavailable", "reason": "No NVIDIA GPU here", "devices": []}``, and the process ends.
+* ``{"state": "ok", "reason": null, "time": Unix seconds, "devices": [...], "events": [...], "cost_seconds": 0.0011}``.
+  A device has the keys of :mod:`.gpu_devices`, an event ``time, xid, bus_id, nvml_index, gpu_uuid``. The cost is the
+  processor's time for this line.
+* ``{"state": "none" | "unavailable", "reason": "No NVIDIA GPU here", "devices": [], ...}``, and the process ends.
 
 With the word ``versions`` for SECONDS it prints one line and ends: ``{"state": "ok", "reason": null, "driver_version":
 "550.54.15", "cuda_driver_version": "12.4", "devices": [{"name": "Tesla T4", "compute_capability": "7.5"}]}``, or
 a state and reason as above with the ``nvml_error``, NVML's number.
 
-A number that the driver does not give is null. Not here: memory per process.
+What the driver does not give is null. NVML is initialised once and never shut down: some drivers hang when that is
+repeated (NVIDIA/go-nvml issue 152). No call here opens a CUDA context.
 """
 
 from __future__ import annotations
@@ -20,20 +24,25 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
 from typing import Any
 
 from ..metrics import Metric, Unit
+from .gpu_calls import LIB_RM_VERSION_MISMATCH, attempt, text
+from .gpu_cards import Cards
+from .gpu_events import listen
 
 NO_GPU = "No NVIDIA GPU here"
 _NO_PACKAGE = "The Python package nvidia-ml-py is not installed."
+_EVENT_LIMIT = 100
+_PAUSE_SECONDS = 0.2  # between two lines at least, however many faults the driver reports
 METRICS: tuple[Metric, ...] = (
     Metric("gpu.memory_total_bytes", "GPU memory", Unit.BYTES, "nvmlDeviceGetMemoryInfo, total"),
     Metric(
         "gpu.memory_used_bytes",
-        "GPU memory in use, all processes and the driver's share",
+        "GPU memory in use by all processes",
         Unit.BYTES,
-        "nvmlDeviceGetMemoryInfo, used",
+        "nvmlDeviceGetMemoryInfo_v2, used without reserved",
     ),
     Metric(
         "gpu.utilization_fraction",
@@ -61,18 +70,31 @@ def main(interval_seconds: float = 1.0) -> int:
         return _print("unavailable", _NO_PACKAGE)
     try:
         pynvml.nvmlInit()
-        handles = _handles(pynvml)
+        cards = Cards(pynvml)
+        return _tell(pynvml, cards, interval_seconds) if len(cards) else _print("none", NO_GPU)
     except pynvml.NVMLError as bad:
         return _print(*_why_not(pynvml, bad))
-    if not handles:
-        return _print("none", NO_GPU)
+
+
+def _tell(nvml: Any, cards: Cards, interval_seconds: float) -> int:
+    heard: deque[tuple[int | None, int, float]] = deque(maxlen=_EVENT_LIMIT)
+    wake = threading.Event()
+
+    def hear(index: int | None, xid: int, when: float) -> None:
+        heard.append((index, xid, when))
+        wake.set()
+
+    threading.Thread(target=listen, args=(nvml, len(cards), hear), daemon=True).start()
+    pause = min(interval_seconds, _PAUSE_SECONDS)
     while True:
-        try:
-            devices = [_device(pynvml, index, handle) for index, handle in enumerate(handles)]
-        except pynvml.NVMLError as bad:  # lost from the bus, driver replaced
-            return _print(*_why_not(pynvml, bad))
-        _print("ok", None, devices)
-        time.sleep(interval_seconds)
+        began = time.thread_time()
+        wake.clear()
+        devices = cards.read()
+        new = [heard.popleft() for _ in range(len(heard))]
+        events = [{"time": when, "xid": xid} | cards.identity(index) for index, xid, when in new]
+        _print("ok", None, devices, events=events, began=began)
+        time.sleep(pause)
+        wake.wait(interval_seconds - pause)
 
 
 def tell_versions() -> int:
@@ -80,22 +102,23 @@ def tell_versions() -> int:
     try:
         import pynvml
     except ImportError:
-        return _print("unavailable", _NO_PACKAGE, nvml_error=None)
+        return _say("unavailable", _NO_PACKAGE, nvml_error=None)
     try:
         pynvml.nvmlInit()
-        driver = _text(_known(pynvml, pynvml.nvmlSystemGetDriverVersion))
-        cuda = _known(pynvml, pynvml.nvmlSystemGetCudaDriverVersion_v2)  # 12040 means 12.4
-        devices = [_abilities(pynvml, handle) for handle in _handles(pynvml)]
+        driver = text(attempt(pynvml, "nvmlSystemGetDriverVersion")[0])
+        cuda = attempt(pynvml, "nvmlSystemGetCudaDriverVersion_v2")[0]  # 12040 means 12.4
+        devices = [_abilities(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
     except pynvml.NVMLError as bad:
-        return _print(*_why_not(pynvml, bad), nvml_error=bad.value)
+        return _say(*_why_not(pynvml, bad), nvml_error=bad.value)
     version = None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}"
-    return _print("ok", None, devices, driver_version=driver, cuda_driver_version=version)
+    return _say("ok", None, devices, driver_version=driver, cuda_driver_version=version)
 
 
-def _abilities(nvml: Any, handle: Any) -> dict[str, Any]:
-    capability = _known(nvml, lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle))
+def _abilities(nvml: Any, index: int) -> dict[str, Any]:
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    capability, _ = attempt(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
     return {
-        "name": _text(_known(nvml, lambda: nvml.nvmlDeviceGetName(handle))),
+        "name": text(attempt(nvml, "nvmlDeviceGetName", handle)[0]),
         "compute_capability": None if capability is None else "{}.{}".format(*capability),
     }
 
@@ -108,48 +131,10 @@ def _leave_at_end_of_input() -> None:
     os._exit(0)
 
 
-def _handles(nvml: Any) -> list[Any]:
-    count = nvml.nvmlDeviceGetCount()
-    return [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
-
-
-def _device(nvml: Any, index: int, handle: Any) -> dict[str, Any]:
-    memory = _known(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
-    load = _known(nvml, lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
-    power = _known(nvml, lambda: nvml.nvmlDeviceGetPowerUsage(handle))
-    return {
-        "nvml_index": index,
-        "gpu_uuid": _text(_known(nvml, lambda: nvml.nvmlDeviceGetUUID(handle))),
-        "name": _text(_known(nvml, lambda: nvml.nvmlDeviceGetName(handle))),
-        "memory_total_bytes": None if memory is None else int(memory.total),
-        "memory_used_bytes": None if memory is None else int(memory.used),
-        "utilization_fraction": None if load is None else load.gpu / 100,
-        "temperature_celsius": _known(
-            nvml, lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
-        ),
-        "power_watts": None if power is None else power / 1000,
-    }
-
-
-def _known(nvml: Any, call: Callable[[], Any]) -> Any:
-    """The call's result; None where this GPU or driver does not tell (not supported, no permission)."""
-    try:
-        return call()
-    except nvml.NVMLError as bad:
-        if bad.value in (nvml.NVML_ERROR_GPU_IS_LOST, nvml.NVML_ERROR_UNINITIALIZED):
-            raise
-        return None
-
-
-def _text(value: Any) -> str | None:
-    # nvidia-ml-py gave bytes until version 11.515.
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
 def _why_not(nvml: Any, bad: Any) -> tuple[str, str]:
     if bad.value == nvml.NVML_ERROR_LIBRARY_NOT_FOUND:
         return "none", NO_GPU
-    if bad.value == nvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+    if bad.value == LIB_RM_VERSION_MISMATCH:
         return "unavailable", (
             "The loaded NVIDIA driver and its library are of different versions, as after an update: "
             "restart the machine."
@@ -158,15 +143,33 @@ def _why_not(nvml: Any, bad: Any) -> tuple[str, str]:
 
 
 def _print(
+    state: str,
+    reason: str | None,
+    devices: list[dict[str, Any]] | None = None,
+    *,
+    events: list[dict[str, Any]] | None = None,
+    began: float | None = None,
+) -> int:
+    body = json.dumps(devices or [])
+    cost = None if began is None else time.thread_time() - began
+    rest = {"state": state, "reason": reason, "time": time.time(), "events": events or []}
+    return _write(json.dumps(rest | {"cost_seconds": cost})[:-1] + f', "devices": {body}}}')
+
+
+def _say(
     state: str, reason: str | None, devices: list[dict[str, Any]] | None = None, **more: Any
 ) -> int:
+    return _write(json.dumps({"state": state, "reason": reason, **more, "devices": devices or []}))
+
+
+def _write(line: str) -> int:
     with contextlib.suppress(BrokenPipeError):
-        line = {"state": state, "reason": reason, **more, "devices": devices or []}
-        print(json.dumps(line), flush=True)
+        print(line, flush=True)
         return 0
     os._exit(0)  # nobody reads any more
 
 
 if __name__ == "__main__":
     chosen = sys.argv[1] if len(sys.argv) > 1 else "1"
-    sys.exit(tell_versions() if chosen == "versions" else main(float(chosen)))
+    code = tell_versions() if chosen == "versions" else main(float(chosen))
+    os._exit(code)  # a thread may be inside NVML, whose own end would not expect it

@@ -181,7 +181,7 @@ class GpuHelper:
                 told["reason"],
                 tuple(told["devices"]),
                 tuple(young[-_EVENT_LIMIT:]),
-                float(told["time"]),
+                float(told["time"]) if told["state"] == "ok" else None,
             )
         except (ValueError, KeyError, TypeError):
             return None  # a library that prints on its own

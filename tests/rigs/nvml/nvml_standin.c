@@ -246,6 +246,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
     nvmlReturn_t result = get(device, MEMORY_TOTAL, &memory->total);
     get(device, MEMORY_RESERVED, &memory->reserved), get(device, MEMORY_USED, &memory->used);
     memory->free = memory->total - memory->used - memory->reserved;
+    if (facts_of(device)->number[COUNTS_RESERVED]) memory->used += memory->reserved;
     return end(result);
 }
 #endif

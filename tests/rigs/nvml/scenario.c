@@ -24,7 +24,7 @@ static const char *KEYS[NUMBERS] = {
     "memory_total", "memory_reserved", "memory_used", "utilization", "temperature", "slowdown", "shutdown", "power",
     "power_limit", "sm_clock", "sm_clock_max", "throttle", "ecc_corrected", "ecc_uncorrected", "remapped_corrected",
     "remapped_uncorrected", "remapped_pending", "remapped_failed", "retired_pending", "replay", "recovery", "mig",
-    "capability",
+    "capability", "counts_reserved",
 };
 
 static void copy(char *to, const char *from) { snprintf(to, TEXT, "%s", from); }

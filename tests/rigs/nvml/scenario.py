@@ -35,6 +35,7 @@ class Card:
         throttle: Mask of reasons, 0x20 for SwThermalSlowdown.
         mig: 1: divided into instances; 0: it could be; None: it cannot.
         capability: 86 for 8.6.
+        counts_reserved: 1: the second structure of memory has reserved memory among the used, as with some drivers.
         processes: pid and bytes.
     """
 
@@ -64,6 +65,7 @@ class Card:
     recovery: int | None = 0
     mig: int | None = 0
     capability: int | None = 90
+    counts_reserved: int | None = None
     processes: list[tuple[int, int]] = field(default_factory=list)
     instances: list[Card] = field(default_factory=list)
 
