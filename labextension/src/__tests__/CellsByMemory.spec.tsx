@@ -41,9 +41,9 @@ describe('Cells by memory', () => {
 
   it('has a second line for the GPU, where it is known', () => {
     expect(rows(cell({ gpu_peak_bytes: 2 * GIB, gpu_kept_bytes: GIB }))[1]).toBe(
-      'on the GPU+2.0 GiB peak · +1.0 kept'
+      'GPU+2.0 GiB peak · +1.0 kept'
     );
-    expect(rows(cell({ gpu_peak_bytes: 2 * GIB }))[1]).toBe('on the GPU+2.0 GiB peak · – kept');
+    expect(rows(cell({ gpu_peak_bytes: 2 * GIB }))[1]).toBe('GPU+2.0 GiB peak · – kept');
   });
 
   it('marks the cell that runs, which has kept nothing yet', () => {

@@ -65,7 +65,7 @@ function CellRow({ cell, trans }: { cell: Cell; trans: Trans }): React.JSX.Eleme
       </div>
       {hasGpu && (
         <div className="jp-TfGuard-row jp-TfGuard-small">
-          <span className="jp-TfGuard-quiet jp-TfGuard-under">{trans.__('on the GPU')}</span>
+          <span className="jp-TfGuard-quiet jp-TfGuard-under">{trans.__('GPU')}</span>
           <Change peak={gpu_peak_bytes} kept={gpu_kept_bytes} running={running} trans={trans} />
         </div>
       )}

@@ -46,7 +46,7 @@ export function Shares(props: Shares.IProps): React.JSX.Element {
     <ul className="jp-TfGuard-list">
       {shares.map(share => (
         <li key={share.key} className="jp-TfGuard-small">
-          <div className="jp-TfGuard-row">
+          <div className={`jp-TfGuard-row jp-mod-${share.kind}`}>
             <span className="jp-TfGuard-holder" title={share.title}>
               <i className={`jp-TfGuard-square jp-mod-${share.kind}`} aria-hidden="true" />
               <Name share={share} onOpenNotebook={onOpenNotebook} />
