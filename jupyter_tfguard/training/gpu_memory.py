@@ -10,7 +10,9 @@ told by TensorFlow's own log only.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -81,7 +83,7 @@ class GpuAllocators:
     def read(self) -> tuple[DeviceMemory, ...] | None:
         """Each device that answers, in TensorFlow's order; None where TensorFlow has made no GPU device here.
 
-        A device that once refused is not asked again.
+        A device that once refused is not asked again, and none is while stderr is a pipe.
         """
         module = sys.modules.get(_CONTEXT_MODULE)
         context = getattr(module, "_context", None)
@@ -90,7 +92,9 @@ class GpuAllocators:
         devices = self.devices()
         if handle is None or not devices:
             return None
-        found = []
+        found: list[DeviceMemory] = []
+        if _stderr_may_block():
+            return ()
         for device in devices:
             if device in self._refused:
                 continue
@@ -110,9 +114,25 @@ class GpuAllocators:
             return ()
         made = getattr(context, "_logical_devices", None)
         if made is not self._made:
-            self._made, self._devices = made, _gpus_among(made)
             self._refused.clear()
+            # In this order: another thread may come in between.
+            self._devices = _gpus_among(made)
+            self._made = made
         return self._devices
+
+
+def _stderr_may_block() -> bool:
+    """True when whoever writes to stderr may have to wait for a reader.
+
+    An allocator that runs out of memory logs a long text while it holds its lock. Where that goes into a pipe that a thread
+    of this process empties (ipykernel's own, wurlitzer), this thread needs the GIL, and our question would hold the GIL
+    while it waits for the lock: all would stand still for ever. The guard's own copy of stderr is a file.
+    """
+    try:
+        mode = os.fstat(2).st_mode
+    except OSError:
+        return False  # closed
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def _gpus_among(made: Any) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ No GPU is here: in the real TensorFlow the list of devices that were made and th
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from jupyter_tfguard.training.gpu_memory import DeviceMemory, GpuAllocators, cre
 from tests.kernel.rig import GuardedKernel, guarded_kernel, wait_until
 
 GIB = 1024**3
+STDERR_MAY_BLOCK = gpu_memory._stderr_may_block
 # The card's own line, in the form of TensorFlow 2.21 and in that of 2.4.
 LINE = (
     "I0000 00:00:1762253213.310854  475186 gpu_device.cc:2020] Created device /job:localhost/replica:0/task:0/"
@@ -76,6 +78,8 @@ def tensorflow(monkeypatch: pytest.MonkeyPatch, data_folder: Path) -> SimpleName
         asked=asked,
     )
     monkeypatch.setitem(sys.modules, gpu_memory._CONTEXT_MODULE, module)  # type: ignore[arg-type]
+    # Whoever runs the tests may read their stderr from a pipe.
+    monkeypatch.setattr(gpu_memory, "_stderr_may_block", lambda: False)
     return module
 
 
@@ -133,6 +137,23 @@ class TestAllocators:
         allocators.read()
         assert tensorflow.asked[4:] == ["GPU:0"]
 
+    def test_none_is_asked_while_the_text_of_a_full_gpu_might_wait_for_us(
+        self, tensorflow: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(gpu_memory, "_stderr_may_block", STDERR_MAY_BLOCK)
+        # An allocator logs with its lock held; a pipe that a thread of ours must empty would never be emptied.
+        reading, writing = os.pipe()
+        old = os.dup(2)
+        try:
+            os.dup2(writing, 2)
+            asked_nothing = GpuAllocators().read()
+        finally:
+            os.dup2(old, 2)
+            for descriptor in (reading, writing, old):
+                os.close(descriptor)
+        assert asked_nothing == ()  # not None: a device there is
+        assert tensorflow.asked == []
+
     def test_without_tensorflow_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(sys.modules, gpu_memory._CONTEXT_MODULE, raising=False)
         assert GpuAllocators().read() is None
@@ -187,11 +208,21 @@ class TestInAKernel:
             assert len(_events_of_device(kernel, "GPU:1")) == 1
 
             kernel.run("card['current'], card['peak'] = 2 << 30, 3 << 30")
+            ends = [e for e in kernel.recording().events if e["kind"] == "cell_end"][-2:]
+            # The device was made in the first of them: before, there was no allocator.
+            assert [e["gpu_start_bytes"] for e in ends] == [0, 1 << 20]
+            assert [e["gpu_peak_bytes"] for e in ends] == [1 << 20, 3 << 30]
+            assert [e["gpu_bytes"] for e in ends] == [1 << 20, 2 << 30]
+            table = kernel.run("%tfguard cells").stdout
+            assert "GPU kept" in table
+            assert "+3.00 GiB  +2.00 GiB" in table
             wanted = [{"device": "GPU:0", "in_use_bytes": 2 << 30, "peak_bytes": 3 << 30}]
             wait_until(
                 lambda: kernel.recording().gpu_memory == wanted or None, what="the new numbers"
             )
-            count = "asked.clear(); time.sleep(3.3); print(asked.count('GPU:0'), asked.count('GPU:1'))"
+            count = (
+                "asked.clear(); time.sleep(3.3); print(asked.count('GPU:0'), asked.count('GPU:1'))"
+            )
             began = time.monotonic()
             first, second = map(int, kernel.run(count).stdout.split())
             seconds = time.monotonic() - began

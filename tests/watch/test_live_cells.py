@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.metrics import Metric, Unit
+from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.record.gpu_memory import newest_gpu_memory
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import GPU_MEMORY, Recording
@@ -188,6 +189,16 @@ class TestGpuMemory:
         recording.set_gpu_memory([device("GPU:1", 5, 6)])
         assert reader.read().gpu_memory == (device("GPU:1", 5, 6) | known,)
         assert reader.read().gpu_memory == (device("GPU:1", 5, 6) | known,)  # nothing new: it stays
+
+    def test_it_is_in_the_bundle_of_a_death(self, recording: Recording) -> None:
+        identity = ProcessIdentity.of(os.getpid())
+        assert identity is not None
+        path = recording.folder.path
+        claims = capture(identity=identity, recording=path)["kernel"]
+        assert claims["gpu_memory"] is None
+        recording.set_gpu_memory([device("GPU:0", 1, 2)])
+        claims = capture(identity=identity, recording=path)["kernel"]
+        assert claims["gpu_memory"] == [device("GPU:0", 1, 2)]
 
     def test_the_file_is_as_long_as_the_specification_says(self, recording: Recording) -> None:
         for number in range(100):
