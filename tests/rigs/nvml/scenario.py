@@ -123,7 +123,7 @@ class Scenario:
     def save(self, path: Path) -> Path:
         """Write the file, at one stroke: a program that reads it sees the old one or the new one."""
         beside = path.with_name(path.name + ".new")
-        beside.write_text(self.text(), encoding="utf-8")
+        beside.write_text(self.text(), encoding="utf-8", errors="surrogateescape")
         os.replace(beside, path)
         return path
 
