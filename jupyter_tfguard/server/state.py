@@ -20,7 +20,17 @@ STARTING = "starting"
 _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
 _GROWTH_STATES = (
-    *("on", "off_by_user", "too_late", "mixed", "capped", "async", "no_gpu", "unknown"),
+    *(
+        "on",
+        "off_by_user",
+        "too_late",
+        "not_in_force",
+        "mixed",
+        "capped",
+        "async",
+        "no_gpu",
+        "unknown",
+    ),
 )
 _TEXT_LIMIT = 300
 _PROBLEM_LIMIT = 10
