@@ -195,9 +195,9 @@ def test_eight_cards_stay_calm_and_one_that_is_lost_comes_to_the_front(start: St
     cards.scenario.xid(7, 79)
     cards.scenario.lose(7)
     cards.show()
-    panel.locator(".jp-TfGuard-Gpu", has_text="GPU 7").locator(".jp-mod-error").first.wait_for(
-        timeout=30_000
-    )
+    lost = panel.locator(".jp-TfGuard-Gpu", has_text="GPU 7").locator(".jp-mod-error")
+    lost.filter(has_text="gone").wait_for(timeout=30_000)
+    lost.filter(has_text="Xid 79").wait_for(timeout=30_000)
     assert panel.locator(".jp-TfGuard-Folded").count() == 6
     assert "this kernel 39.0 GiB" in _text(page)
     _pictures(page, "eight-lost")
