@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..training.progress import FitProgress
 
 _CHAIN_LIMIT = 20
-_TEXT_LIMIT = 20_000
+_TEXT_LIMIT = 100_000  # a graph's error tells where each node was made before it tells why
 _WAIT_SECONDS = 1.0
 # OOM when allocating tensor with shape[8,3] and type float on /job:localhost/.../device:GPU:0 by allocator GPU_0_bfc
 _ALLOCATOR = re.compile(r"by allocator (\w{1,40})")

@@ -55,7 +55,13 @@ def newest_gpu_memory(records: list[Record]) -> list[dict[str, Any]] | None:
 def is_device(value: object) -> bool:
     """True for an object with the name of a GPU device, such as ``GPU:0``."""
     name = value.get("device") if isinstance(value, dict) else None
-    return isinstance(name, str) and name[:4] == "GPU:" and name[4:].isdecimal() and len(name) < 9
+    return (
+        isinstance(name, str)
+        and name[:4] == "GPU:"
+        and name.isascii()
+        and name[4:].isdecimal()
+        and len(name) < 9
+    )
 
 
 def size(value: object) -> int | None:

@@ -40,7 +40,7 @@ class Live:
         header: The recording's header; None until there is one.
         training: As the panel reads it (``Training``); None when nothing was trained yet.
         marks: ``{"time", "label"}`` of the last 10 minutes, oldest first, at most 20.
-        cells: Memory of cells, the largest rise first, at most 5 and the running one; as the panel reads it.
+        cells: Memory of cells, the largest rise first, at most 5, the running one among them; as the panel reads it.
         gpu_oom: ``{"time", "execution_count", "lines"}`` of the latest GPU OOM that left the kernel alive.
         gpu_memory: What TensorFlow says of its GPU devices: ``{"device", "in_use_bytes", "peak_bytes", "limit_bytes",
             "bus_id"}``; empty before it made one.

@@ -34,7 +34,7 @@ class _Running:
 
 
 class CellReader:
-    """Follows the cells of one kernel: the five that rose most, and the one that runs.
+    """Follows the cells of one kernel: those that rose most, and the one that runs.
 
     Of several that run beside each other the newest is shown.
     """
@@ -76,7 +76,7 @@ class CellReader:
         self._ended = sorted([*self._ended, cell], key=_rise, reverse=True)[:KEPT]
 
     def cells(self, resident: Resident) -> tuple[dict[str, Any], ...]:
-        """The running cell first, then those that rose most; as the panel reads them.
+        """The five that rose most, the largest rise first, the running one always among them; as the panel reads them.
 
         Args:
             resident: As it is now: it tells how far the running cell has risen.
@@ -98,7 +98,8 @@ class CellReader:
             "gpu_peak_bytes": None,
             "gpu_kept_bytes": None,
         }
-        return (now, *self._ended)
+        largest = self._ended[: KEPT - 1]
+        return tuple(sorted([*largest, now], key=_rise, reverse=True))
 
 
 class GpuReader:

@@ -91,22 +91,34 @@ class TestCells:
         rises = [cell["host_peak_bytes"] for cell in reader.read().cells]
         assert rises == [700, 699, 698, 697, 696]
 
-    def test_the_running_cell_comes_first_and_its_peak_is_what_the_watcher_sees(
+    def test_the_running_cell_is_there_and_its_peak_is_what_the_watcher_sees(
         self, recording: Recording, reader: LiveReader
     ) -> None:
         start(recording, 1)
         end(recording, 1, peak_bytes=9 * GIB)
         start(recording, 2)
-        first = reader.read((GIB + 5, 2 * GIB)).cells[0]
+        first = reader.read((GIB + 5, 2 * GIB)).cells[1]
         assert (first["execution_count"], first["running"]) == (2, True)
         # The highest of the process was reached before this cell.
         assert first["host_peak_bytes"] == 5
-        assert reader.read((GIB + 2, 2 * GIB)).cells[0]["host_peak_bytes"] == 5
+        assert reader.read((GIB + 2, 2 * GIB)).cells[1]["host_peak_bytes"] == 5
         # It rose: it is this cell's, also between two looks.
-        assert reader.read((GIB + 2, 3 * GIB)).cells[0]["host_peak_bytes"] == 2 * GIB
+        assert reader.read((GIB + 2, 3 * GIB)).cells[1]["host_peak_bytes"] == 2 * GIB
         assert first["gpu_peak_bytes"] is None
         end(recording, 2)
         assert [cell["running"] for cell in reader.read().cells] == [False, False]
+
+    def test_a_running_cell_that_took_little_is_not_pushed_out(
+        self, recording: Recording, reader: LiveReader
+    ) -> None:
+        for count in range(1, 9):
+            start(recording, count)
+            end(recording, count, peak_bytes=GIB + count)
+        start(recording, 9)
+        shown = reader.read((GIB, 2 * GIB)).cells
+        assert [cell["execution_count"] for cell in shown] == [8, 7, 6, 5, 9]
+        grown = reader.read((2 * GIB, 2 * GIB)).cells
+        assert [cell["execution_count"] for cell in grown] == [9, 8, 7, 6, 5]
 
     def test_what_is_unknown_stays_unknown(self, recording: Recording, reader: LiveReader) -> None:
         start(recording, 1, rss_bytes=None, peak_bytes=None, head=None)
