@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_tfguard import growth_words as words
 from jupyter_tfguard.diagnosis.catalog import table
 from jupyter_tfguard.diagnosis.catalog.origin import origin
 from jupyter_tfguard.doctor.check import Status
@@ -94,6 +95,31 @@ def test_other_variables_of_gpu_memory(
     _, (found, text, fix) = of_growth(made)
     assert (found, word in text) == (status, True), text
     assert (fix is None) == (status is Status.OK)
+
+
+def test_the_words_are_those_of_the_kernel(made: MadeMachine) -> None:
+    made.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"
+    (_, asynchronous) = of_growth(made)
+    assert asynchronous[:2] == (Status.OK, f"{words.ASYNC}; {words.ASYNC_NEEDS}")
+    made.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "false"
+    assert of_growth(made)[0][1].startswith(words.off_by_variable())
+
+
+def test_a_cap_is_told_and_that_one_allocator_does_not_keep_to_it(
+    made: MadeMachine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "config").mkdir()
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
+    (tmp_path / "config" / "jupyter_tfguard_config.json").write_text(
+        '{"TfGuard": {"gpu_memory_limit_mib": 8192}}'
+    )
+    assert of_growth(made)[1] == (Status.OK, words.capped(8192 * 2**20), None)
+    made.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"
+    found, text, fix = of_growth(made)[1]
+    assert found is Status.WARNING
+    assert text.startswith(words.capped(8192 * 2**20))
+    assert text.endswith(words.ASYNC_NO_CAP)
+    assert fix == "unset TF_GPU_ALLOCATOR"
 
 
 def test_without_tensorflow_there_is_nothing_to_say(tmp_path: Path) -> None:

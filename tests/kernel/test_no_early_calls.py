@@ -62,7 +62,7 @@ DRIVER = """
 names = {line.split()[-1].rsplit("/", 1)[-1] for line in open("/proc/self/maps") if ".so" in line}
 print(sorted(name for name in names if name.startswith(("libcuda.", "libnvidia"))))
 """
-CELLS = ("x = 1 + 1", "1 / 0", "%tfguard status", "import time; time.sleep(2.5)")
+CELLS = ("x = 1 + 1", "1 / 0", "%tfguard status", "%tfguard cells", "import time; time.sleep(2.5)")
 needs_procfs = pytest.mark.skipif(sys.platform != "linux", reason="needs procfs")
 compiler = shutil.which("cc") or shutil.which("gcc")
 
