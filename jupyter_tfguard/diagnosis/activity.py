@@ -16,13 +16,18 @@ _MARK_LIMIT = 100
 
 @dataclass(frozen=True)
 class Cell:
-    """The cell that ran, or the last one that did. Unknown is None."""
+    """The cell that ran, or the last one that did. Unknown is None.
+
+    Attributes:
+        rss_bytes: Resident memory at its start. peak_bytes: The highest of it until then.
+    """
 
     execution_count: int | None
     head: str | None
     started: float | None
     rss_bytes: int | None
     running: bool
+    peak_bytes: int | None = None
 
     @property
     def name(self) -> str:
@@ -96,6 +101,7 @@ def _last_cell_of(events: list[dict[str, Any]]) -> Cell | None:
         started=_float(start.get("t")),
         rss_bytes=_int(start.get("rss_bytes")),
         running=running,
+        peak_bytes=_int(start.get("peak_bytes")),
     )
 
 

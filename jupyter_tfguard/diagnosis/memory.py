@@ -88,7 +88,7 @@ def peak_fact(seen: Evidence) -> Fact | None:
 def growth_fact(seen: Evidence) -> Fact | None:
     """How much the memory grew since the fit, or else the cell, began."""
     start = _start(seen)
-    peak = seen.peak_bytes
+    peak = _peak_of_cell(seen)
     if start is None or peak is None:
         return None
     name, base = start
@@ -129,6 +129,16 @@ def _start(seen: Evidence) -> tuple[str, int] | None:
     if cell is not None and cell.running and cell.rss_bytes:
         return cell.name, cell.rss_bytes
     return None
+
+
+def _peak_of_cell(seen: Evidence) -> int | None:
+    """Highest resident memory since the last cell began; an earlier cell's may have been higher."""
+    peak, cell = seen.peak_bytes, last_cell(seen)
+    if cell is None or not cell.peak_bytes or peak is None or peak > cell.peak_bytes:
+        return peak  # it rose in this cell, or nothing says that it did not
+    began = cell.started or 0.0
+    sizes = [size for when, size in seen.series("process.rss_bytes") if when >= began]
+    return int(max(sizes)) if sizes else None
 
 
 def next_batch_size(
