@@ -13,6 +13,7 @@ from typing import Any
 from ..limits import binding_limit
 from ..record.textfile import NATIVE_TEXT_DROPPED
 from ..record.timeline import Point, column, timeline
+from ..units import human_seconds
 from .earlier import EarlierDeath, earlier_deaths
 from .gpus import Gpu, gpus_of
 from .group import Group
@@ -330,9 +331,9 @@ class Evidence:
         """Faults of a GPU that the driver reported, near the death: those of the system log, then events without a line."""
         found = xids(self._system_log_lines)
         for gpu in self.gpus:
-            for number in gpu.xids:
+            for when, number in gpu.faults:
                 if not any(old.number == number and gpu.is_at(old.place) for old in found):
-                    text = f"The driver reported Xid {number} on {gpu.title}"
+                    text = f"The driver reported Xid {number} on {gpu.title}, {_apart(when, self.died)}"
                     found.append(
                         Xid(number, gpu.bus_id or gpu.title, None, "", text, is_event=True)
                     )
@@ -376,6 +377,12 @@ class Evidence:
     def oom_log_of_others(self) -> OomKill | None:
         """The newest OOM kill in the log when that tells of none of this process: what was counted was another's."""
         return self.oom_log[-1] if self.oom_log and self.oom_log_of_kernel is None else None
+
+
+def _apart(when: float, died: float) -> str:
+    if abs(when - died) < 0.05:
+        return "at the end"
+    return f"{human_seconds(abs(when - died))} {'after' if when > died else 'before'} the end"
 
 
 def _groups(counters: dict[str, Any]) -> list[dict[str, Any]]:

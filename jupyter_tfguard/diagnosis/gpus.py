@@ -13,6 +13,8 @@
 ``processes_reason``        why `processes` is null, as a sentence
 ``columns``, ``rows``       samples before the death, as in ``server``: ``time``, ``own_bytes`` (held by this kernel and its
                             children), ``memory_used_bytes``, ``temperature_celsius``
+``growth``                  what was seen of memory growth when the kernel began to use the card: ``{"works", "own_bytes",
+                            "room_bytes", "total_bytes", "used_bytes"}``; null when nothing was decided
 ``events``                  the driver's events near the death, ``[{"time", "xid"}]``
 ==========================  ============================================================================================
 
@@ -56,7 +58,7 @@ class GpuProcess:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU, or one MIG instance; `table` has its samples. The other attributes are named as in the bundle."""
+    """One GPU, or one MIG instance; `table` has its samples, `faults` are (Unix seconds, Xid). The others as in the bundle."""
 
     index: int | None
     mig_index: int | None
@@ -68,7 +70,8 @@ class Gpu:
     lost: bool
     processes: tuple[GpuProcess, ...] | None
     processes_reason: str | None
-    xids: tuple[int, ...]
+    faults: tuple[tuple[float, int], ...]
+    growth: dict[str, Any]
     table: dict[str, Any]
 
     @property
@@ -78,6 +81,11 @@ class Gpu:
         if self.mig_index is not None:
             number += f" MIG {self.mig_index}"
         return f"GPU{number}" + (f" ({self.name})" if self.name else "")
+
+    @property
+    def xids(self) -> tuple[int, ...]:
+        """Numbers of the faults that the driver told as events."""
+        return tuple(number for _, number in self.faults)
 
     def series(self, name: str) -> list[tuple[float, float]]:
         """(Unix seconds, value) of a column, oldest first."""
@@ -118,7 +126,8 @@ def _gpu(device: dict[str, Any], died: float) -> Gpu:
         device.get("lost") is True,
         tuple(map(_process, found)) if fresh and isinstance(found, list) else None,
         text_of(device.get("processes_reason")),
-        tuple(_xids(device.get("events"), died)),
+        tuple(_faults(device.get("events"), died)),
+        dict_of(device.get("growth")),
         device,
     )
 
@@ -134,12 +143,12 @@ def _process(value: object) -> GpuProcess:
     )
 
 
-def _xids(events: object, died: float) -> list[int]:
+def _faults(events: object, died: float) -> list[tuple[float, int]]:
     found = []
     for event in events if isinstance(events, list) else ():
         when, number = number_of(dict_of(event).get("time")), _whole(dict_of(event).get("xid"))
         if when is not None and number is not None and abs(when - died) < _NEAR_SECONDS:
-            found.append(number)
+            found.append((when, number))
     return found
 
 

@@ -36,7 +36,7 @@ def missing(seen: Evidence, need: str) -> str | None:
         return "What the kernel itself knew: the guard was not loaded in this kernel."
     if need == "gpu":
         if (seen.server or {}).get("gpus"):
-            return None
+            return _hidden_holders(seen)
         reason = seen.why_unavailable("NVML") or "nobody looked"
         return f"GPU memory: {reason[0].lower() + reason[1:] if reason[1:2].islower() else reason}."
     if need == "memory.pressure":
@@ -58,3 +58,13 @@ def _missing_from_text(seen: Evidence, pasted: Pasted, need: str) -> str | None:
     if need in ("cgroup.counters", "kernel.recording", "gpu"):
         return "Counters, samples and the GPU: only a guarded kernel records them."
     return None
+
+
+def _hidden_holders(seen: Evidence) -> str | None:
+    """Why it is not known who held memory of the GPUs; None where that is known of one, or was not noted."""
+    if any(gpu.processes is not None for gpu in seen.gpus):
+        return None
+    reason = next((gpu.processes_reason for gpu in seen.gpus if gpu.processes_reason), None)
+    return (
+        None if reason is None else f"Who held memory of the GPU: {reason[0].lower()}{reason[1:]}"
+    )

@@ -48,7 +48,7 @@ class GpuWatch:
             for card in look.cards:
                 health = self._health.setdefault(card.key, CardHealth())
                 whole = card.device.get("mig_index") is None
-                events = [e for e in gpus.events if whole and is_about(e, card.device)]
+                events = [e for e in gpus.events if whole and is_about(e, card, look.cards)]
                 health.take(card.device, events, look.time, at_work=_at_work(card, witnesses))
 
     def state(self, gpus: Gpus, kernel_id: str | None = None) -> dict[str, Any]:

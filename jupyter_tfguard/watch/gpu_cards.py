@@ -5,6 +5,7 @@ Unknown stays unknown: where processes cannot be told, a card has no list of hol
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ NOT_READABLE = "Processes cannot be told here: those of the kernels may not be l
 NO_SIZES = "The driver does not tell here how much each process holds."
 # The driver keeps some hundred MiB of a card for itself, also where no process uses it.
 _DRIVER_BYTES = 1 << 30
+_KIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Joiner:
     def __init__(self, check: ProcessCheck) -> None:
         self._check = check
         self._told: set[int] = set()
+        # Of processes that the looks at children have not seen: an idle kernel's are looked at rarely.
+        self._kin: dict[int, tuple[float, Witness | None]] = {}
 
     def join(
         self, devices: Sequence[Mapping[str, Any]], witnesses: Sequence[Witness]
@@ -97,11 +101,25 @@ class Joiner:
         # A kernel that another one started is itself.
         owners.update((witness.identity.pid, witness) for witness in witnesses)
         listed = {pid for device in devices for pid in _pids(device)}
+        self._add_kin(listed, owners)
         seen = {pid: self._check.look(pid) for pid in listed}
         problem = self._problem(seen, owners)
         just_ended = {pid for pid, what in seen.items() if what is Seen.GONE} & self._told
         self._told = set() if problem else listed - just_ended
         return tuple(_card(device, owners, problem, just_ended) for device in devices)
+
+    def _add_kin(self, listed: set[int], owners: dict[int, Witness]) -> None:
+        """Find the kernel that a process descends from, a first time and again once in a while."""
+        now, strangers = time.monotonic(), listed - owners.keys()
+        kin: dict[int, tuple[float, Witness | None]] = {}
+        for pid in strangers:
+            found = self._kin.get(pid)
+            if found is None or now - found[0] > _KIN_SECONDS:
+                parents = (owners.get(parent) for parent in self._check.ancestors(pid))
+                found = now, next((witness for witness in parents if witness is not None), None)
+            kin[pid] = found
+        self._kin = kin
+        owners.update((pid, witness) for pid, (_, witness) in kin.items() if witness is not None)
 
     def _problem(self, seen: Mapping[int, Seen], owners: Mapping[int, Witness]) -> str | None:
         """Why the ids cannot be believed; None when they can."""
@@ -155,9 +173,19 @@ def _card(
     return Card(key, device, tuple(holders), left, None)
 
 
-def is_about(event: Mapping[str, Any], device: Mapping[str, Any]) -> bool:
-    """True for a fault of this card; an instance is told by the card that it is a part of."""
+def is_about(event: Mapping[str, Any], card: Card, cards: Sequence[Card]) -> bool:
+    """True for a fault of this card; each instance of a divided card has part in it.
+
+    Of a card that fell off the bus some drivers tell an event without its name: it is the one that is lost, or the only one.
+    """
+    names = ("gpu_uuid", "bus_id", "nvml_index")
+    if all(event.get(name) is None for name in names):
+        whole = [c for c in cards if c.device.get("mig_index") is None]
+        lost = [c for c in whole if c.device.get("lost") is True]
+        meant = lost if len(lost) == 1 else whole
+        return len(meant) == 1 and meant[0].device.get("nvml_index") == card.device.get(
+            "nvml_index"
+        )
     return any(
-        event.get(name) is not None and event.get(name) == device.get(name)
-        for name in ("gpu_uuid", "bus_id", "nvml_index")
+        event.get(name) is not None and event.get(name) == card.device.get(name) for name in names
     )

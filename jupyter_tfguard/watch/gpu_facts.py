@@ -5,6 +5,7 @@ The shape is told in ``diagnosis/gpus.py``.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from .gpu_cards import Card, Holder, is_about, notebook_path
@@ -50,7 +51,7 @@ def gpu_facts(gpu_map: GpuMap, witness: Witness, died: float) -> tuple[dict[str,
             card,
             told.get(card.key),
             before.time if before is not None else None,
-            [event for event in events if is_about(event, card.device)],
+            [event for event in events if is_about(event, card, newest.cards)],
         )
         for card in newest.cards
     )
@@ -77,6 +78,7 @@ def _card(
 ) -> dict[str, Any]:
     device = dict(newest.device)
     history = gpu_map.history(newest.key, witness) or gpu_map.history(newest.key)
+    growth = gpu_map.growth_on(newest.key, witness)
     holders = before.holders if before is not None else None
     device.pop("processes_reason", None)
     return device | {
@@ -86,6 +88,7 @@ def _card(
         "processes": None if holders is None else [_process(holder) for holder in holders],
         "processes_time": looked,
         "processes_reason": before.note if before is not None else newest.note,
+        "growth": None if growth is None else asdict(growth),
         "columns": ["time", *COLUMNS],
         "rows": [list(row) for row in history.rows()] if history is not None else [],
         "events": [{"time": event.get("time"), "xid": event.get("xid")} for event in events],

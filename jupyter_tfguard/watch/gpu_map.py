@@ -150,6 +150,11 @@ class GpuMap:
         known = [found for found in seen if found is not None]
         return min(known, key=lambda found: found.works, default=None)
 
+    def growth_on(self, key: str, witness: Witness) -> GrowthSeen | None:
+        """What was seen of memory growth on one card."""
+        use = self._uses.get(witness, {}).get(key)
+        return use.growth.seen if use is not None else None
+
     def history(self, key: str, witness: Witness | None = None) -> GpuHistory | None:
         """The last values of a card, or of a kernel on it; None when there are none."""
         if witness is None:

@@ -3,7 +3,7 @@
 The driver counts processes as the machine does. Inside a container the same number may belong to nobody, or to another
 process: so a process must show the driver's library among its mappings before it is believed to hold GPU memory.
 
-Source: /proc/[pid]/maps, proc_pid_maps(5); NVIDIA/nvidia-docker issue 179 for the ids that containers see.
+Source: /proc/[pid]/maps and stat, proc_pid_maps(5) and proc_pid_stat(5); NVIDIA/nvidia-docker issue 179 for the ids that containers see.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 import enum
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..record.identity import stat_fields
+from ..collectors.procfs import read_small
 
 _CUDA = b"libcuda.so"
 # Xorg, and CUDA's own server, map files of the driver without libcuda: "/dev/nvidia0", "libnvidia-glcore.so.550.54".
@@ -26,6 +27,7 @@ _SAME_SECONDS = (
     10.0  # an id that was seen in use so short a time ago has not come to another process
 )
 _KEPT = 1000
+_GENERATIONS = 16
 
 
 class Seen(enum.Enum):
@@ -90,10 +92,25 @@ class ProcessCheck:
         self._known[pid] = _Known(started, seen, now, now)
         return seen
 
+    def ancestors(self, pid: int) -> Iterator[int]:
+        """Its parent, that one's parent and so on, as far as is known."""
+        for _ in range(_GENERATIONS):
+            fields = self._stat(pid)
+            if fields is None or not fields[1].isdigit() or (pid := int(fields[1])) <= 1:
+                return
+            yield pid
+
+    def _stat(self, pid: int) -> list[str] | None:
+        """Fields of its stat file from the state on."""
+        try:
+            text = read_small(f"{self._proc}/{pid}/stat").decode("utf-8", "replace")
+        except OSError:
+            return None
+        fields = text.rpartition(")")[2].split()  # a name may hold anything
+        return fields if len(fields) > 19 else None
+
     def _started(self, pid: int) -> int | None:
-        if self._proc != "/proc":
-            return 0 if os.path.isdir(f"{self._proc}/{pid}") else None
-        fields = stat_fields(pid)
+        fields = self._stat(pid)
         return int(fields[19]) if fields else None
 
     def _read(self, pid: int) -> Seen:

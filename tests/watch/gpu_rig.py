@@ -64,19 +64,27 @@ class Machine:
         self.witnesses: tuple[Witness, ...] = ()
         self._started: list[subprocess.Popen[bytes]] = []
 
-    def has(self, pid: int, maps: str = CUDA) -> int:
+    def has(self, pid: int, maps: str = CUDA, parent: int = 1) -> int:
         """A process of this id with these mappings."""
         (self.proc / str(pid)).mkdir(exist_ok=True)
+        self._stat(pid, parent)
         (self.proc / str(pid) / "maps").write_text(maps)
         return pid
 
     def has_unreadable(self, pid: int) -> int:
         """A process that may not be looked at: as root nothing is closed, so a folder stands for it."""
         (self.proc / str(pid) / "maps").mkdir(parents=True)
+        self._stat(pid, 1)
         return pid
+
+    def _stat(self, pid: int, parent: int) -> None:
+        # The name of a program may hold what separates the fields.
+        after = f"S {parent} " + " ".join(["0"] * 17) + " 4711 0"
+        (self.proc / str(pid) / "stat").write_text(f"{pid} (a) b (c) {after}")
 
     def ends(self, pid: int) -> None:
         (self.proc / str(pid) / "maps").unlink()
+        (self.proc / str(pid) / "stat").unlink()
         (self.proc / str(pid)).rmdir()
 
     def kernel(self, name: str, maps: str | None = CUDA, children: tuple[int, ...] = ()) -> Witness:

@@ -67,6 +67,15 @@ class TestHolders:
         assert found.note is None
         assert gpu_map.own_bytes(ours) == 3 * GIB
 
+    def test_a_grandchild_that_nobody_has_looked_for_is_the_kernels(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours = machine.kernel("a", NEITHER)
+        child = machine.has(900_001, NEITHER, parent=ours.identity.pid)
+        grandchild = machine.has(900_002, CUDA, parent=child)
+        gpu_map.take(told(card(0, [process(grandchild, 3 * GIB)])))
+        assert gpu_map.own_bytes(ours) == 3 * GIB
+
     def test_a_kernel_that_holds_nothing_holds_nothing(
         self, machine: Machine, gpu_map: GpuMap
     ) -> None:

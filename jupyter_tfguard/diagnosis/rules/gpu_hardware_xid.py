@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..gpu_shares import share_facts, used_cards
 from ..gpus import Gpu
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 from ..told import told
@@ -14,6 +15,7 @@ from ..verdict import gave_up
 from ..xid import HARDWARE, card_of, first_xid, xid_row
 
 _HOT_SECONDS = 60.0
+_ORDER = "Reset the card, or restart the machine; if it happens again, have the card looked at."
 
 
 @rule(
@@ -29,32 +31,25 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
         return None
     because = list(text.facts) if text is not None else []
     confidence = text.confidence if text is not None else Confidence.LIKELY
+    card, what, order = lost, "The GPU", _ORDER
+    if fault is not None:
+        card, row = card_of(seen, fault), xid_row(fault.number) or {}
+        source = Source.SERVER if fault.is_event else Source.SYSTEM_LOG
+        because.insert(0, Fact(source, fault.line.strip()[:400]))
+        if meaning := row.get("meaning"):
+            because.append(Fact(source, f"Xid {fault.number}: {meaning}"))
+        # In a recording the fault must also be this kernel's: by its pid, or of the whole card.
+        confidence = Confidence.CERTAIN if seen.pasted is not None else Confidence.LIKELY
+        what, order = f"The GPU {fault.place}", row.get("advice") or _ORDER
+    if card is not None:
+        what = card.title
+        because += _card_facts(seen, card)
     advice = Advice(
-        "Reset the card, or restart the machine; if it happens again, have the card looked at.",
+        order,
         "Power, cooling and the seat of the card are the usual suspects beside the card itself. "
         "https://docs.nvidia.com/deploy/xid-errors/",
         "nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE,POWER",
     )
-    what = "The GPU"
-    if fault is not None:
-        row = xid_row(fault.number)
-        source = Source.SERVER if fault.is_event else Source.SYSTEM_LOG
-        because.insert(0, Fact(source, fault.line.strip()[:400]))
-        meaning = row.get("meaning") if row else None
-        if meaning:
-            because.append(Fact(source, f"Xid {fault.number}: {meaning}"))
-        # In a recording the fault must also be this kernel's: by its pid, or of the whole card.
-        confidence = Confidence.CERTAIN if seen.pasted is not None else Confidence.LIKELY
-        what = f"The GPU {fault.place}"
-    if lost is not None:
-        what = f"The {lost.title}"
-        because.append(
-            Fact(
-                Source.SERVER,
-                f"After the end the driver could not reach {lost.title} any more: it is gone from the bus",
-            )
-        )
-    card = lost if fault is None else card_of(seen, fault)
     hot = _heat_fact(seen, card) if card is not None else None
     if hot is not None:
         because.append(hot)
@@ -71,6 +66,15 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
         advice=(advice,),
         chips=(f"Xid {fault.number}",) if fault is not None else (),
     )
+
+
+def _card_facts(seen: Evidence, card: Gpu) -> list[Fact]:
+    """That it is gone, and that this kernel was at work on it."""
+    facts = list(share_facts(seen)[:1]) if used_cards(seen) == [card] else []
+    if card.lost and gave_up(seen):
+        text = f"After the end the driver could not reach {card.title} any more: it is gone from the bus"
+        facts.insert(0, Fact(Source.SERVER, text))
+    return facts
 
 
 def _lost_card(seen: Evidence) -> Gpu | None:

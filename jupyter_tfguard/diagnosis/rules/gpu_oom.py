@@ -7,6 +7,7 @@ from ..allocator_dump import allocator_dump
 from ..allocator_state import AllocatorDump
 from ..evidence import Evidence
 from ..finding import Advice, Fact, Finding, Source
+from ..gpu_shares import alone, share_facts
 from ..rule import rule
 from ..told import told
 
@@ -21,8 +22,8 @@ def gpu_oom(seen: Evidence) -> Finding | None:
         text.confidence,
         title="The memory of the GPU ran out.",
         short_title="GPU memory ran out",
-        because=(*text.facts, *_dump_facts(seen, dump)),
-        advice=_advice(dump),
+        because=(*text.facts, *_dump_facts(seen, dump), *share_facts(seen)),
+        advice=_advice(dump, is_alone=alone(seen)),
         chips=text.chips,
     )
 
@@ -60,7 +61,7 @@ def _free_text(dump: AllocatorDump) -> list[str]:
     return []
 
 
-def _advice(dump: AllocatorDump) -> tuple[Advice, ...]:
+def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
     found = []
     others = Advice(
         "See who else holds memory on this card.",
@@ -76,7 +77,7 @@ def _advice(dump: AllocatorDump) -> tuple[Advice, ...]:
                 "TF_GPU_ALLOCATOR=cuda_malloc_async  # in the environment, before the kernel starts",
             )
         )
-    elif dump.refused_by_card:
+    elif dump.refused_by_card and not is_alone:
         found.append(others)
     first = dump.shape[0] if dump.shape and len(dump.shape) > 1 else 0
     if 1 < first <= 65536:
@@ -86,7 +87,7 @@ def _advice(dump: AllocatorDump) -> tuple[Advice, ...]:
     else:
         text = "Each layer's outputs are kept for the whole batch until the gradients are computed."
         found.append(Advice("Use a smaller batch, or a smaller model.", text))
-    if others not in found:
+    if others not in found and not is_alone:
         found.append(others)
     text = (
         "It frees no tensor that is in use, and TensorFlow gives no memory back to the card before its process ends; "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...units import human_bytes
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..gpu_shares import used_cards
 from ..gpus import Gpu, GpuProcess
 from ..rule import rule
 from ..told import told
@@ -72,17 +73,12 @@ def _order(held: tuple[Gpu, GpuProcess] | None) -> str:
 
 def _held_by_another(seen: Evidence) -> tuple[Gpu, GpuProcess] | None:
     """The card that this kernel used, or the only one, and the other process that held most of it; None for none."""
-    ours = [
-        gpu for gpu in seen.gpus if gpu.holds(seen.pid, seen.identity.get("kernel_id"))
-    ] or seen.gpus
+    ours = used_cards(seen) or seen.gpus
     if len(ours) != 1 or (gpu := ours[0]).processes is None or not gpu.memory_total_bytes:
         return None
-    own = sum(
-        p.used_bytes or 0 for p in gpu.processes if p.pid == seen.pid or _same_kernel(seen, p)
-    )
-    others = [
-        p for p in gpu.processes if p.used_bytes and p.pid != seen.pid and not _same_kernel(seen, p)
-    ]
+    kernel_id = seen.identity.get("kernel_id")
+    own = sum(p.used_bytes or 0 for p in gpu.processes if p.is_of(seen.pid, kernel_id))
+    others = [p for p in gpu.processes if p.used_bytes and not p.is_of(seen.pid, kernel_id)]
     most = max(others, key=lambda process: process.used_bytes or 0, default=None)
     total = gpu.memory_total_bytes
     if (
@@ -92,8 +88,3 @@ def _held_by_another(seen: Evidence) -> tuple[Gpu, GpuProcess] | None:
     ):
         return None
     return gpu, most
-
-
-def _same_kernel(seen: Evidence, process: GpuProcess) -> bool:
-    kernel_id = seen.identity.get("kernel_id")
-    return process.kernel_id is not None and process.kernel_id == kernel_id

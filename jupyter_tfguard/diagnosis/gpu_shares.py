@@ -1,0 +1,77 @@
+"""Who held how much of the cards that a kernel used, seen from outside before its end; what its own allocator says is not here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..units import human_bytes
+from .finding import Fact, Source
+from .gpus import Gpu, GpuProcess
+from .typed import number_of
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
+
+_CARDS = 2
+_NAMED = 2
+
+
+def used_cards(seen: Evidence) -> list[Gpu]:
+    """Those on which this kernel, or a child of it, was seen holding memory."""
+    return [gpu for gpu in seen.gpus if gpu.holds(seen.pid, _kernel_id(seen))]
+
+
+def alone(seen: Evidence) -> bool:
+    """True when it was seen that nobody else held memory on its cards."""
+    used = used_cards(seen)
+    return bool(used) and not any(_others(seen, gpu) for gpu in used)
+
+
+def share_facts(seen: Evidence) -> tuple[Fact, ...]:
+    """How much this kernel held, how much others, and what memory growth was seen to do."""
+    facts = []
+    for gpu in used_cards(seen)[:_CARDS]:
+        sizes = [p.used_bytes for p in gpu.processes or () if p.is_of(seen.pid, _kernel_id(seen))]
+        known = [size for size in sizes if size is not None]
+        if known and len(known) == len(sizes):
+            text = f"The kernel held {_of(sum(known), gpu)} on {gpu.title} before the end; {_told(_others(seen, gpu))}"
+            facts.append(Fact(Source.SERVER, text))
+        if growth := _growth(gpu):
+            facts.append(Fact(Source.SERVER, growth))
+    return tuple(facts)
+
+
+def _growth(gpu: Gpu) -> str | None:
+    works, own = gpu.growth.get("works"), number_of(gpu.growth.get("own_bytes"))
+    if not isinstance(works, bool) or own is None:
+        return None
+    if works:
+        return f"Memory growth was at work: it began with {_of(own, gpu)}"
+    return f"Memory growth was not at work: {_of(own, gpu)} were taken at once"
+
+
+def _of(size: float, gpu: Gpu) -> str:
+    total = gpu.memory_total_bytes
+    return human_bytes(size) + (f" of {human_bytes(total)}" if total is not None else "")
+
+
+def _others(seen: Evidence, gpu: Gpu) -> list[GpuProcess]:
+    """The most first."""
+    found = [p for p in gpu.processes or () if not p.is_of(seen.pid, _kernel_id(seen))]
+    return sorted(found, key=lambda process: -(process.used_bytes or 0))
+
+
+def _told(others: Sequence[GpuProcess]) -> str:
+    if not others:
+        return "no other process held any"
+    named = [
+        p.title + (f" {human_bytes(p.used_bytes)}" if p.used_bytes is not None else "")
+        for p in others[:_NAMED]
+    ]
+    more = len(others) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "") + " beside it"
+
+
+def _kernel_id(seen: Evidence) -> object:
+    return seen.identity.get("kernel_id")
