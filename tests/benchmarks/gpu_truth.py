@@ -36,6 +36,7 @@ from tests.benchmarks.gpu_users import NAMES
 USERS = Path(__file__).with_name("gpu_users.py")
 TICKS = 30
 MIB = 1 << 20
+FIGURES = ("total", "used", "free", "process")
 # What a step of the child changes is in the driver's books within milliseconds; one whole tick lies between.
 SETTLE_TICKS = 2
 # name: environment of TensorFlow for its first use
@@ -206,7 +207,7 @@ def show(name: str, rows: list[Row]) -> None:
     """The table of one framework."""
     print(f"\n{name}\n{'step':12} {'figure':9} {'ours':>12} {'nvidia-smi':>12} {'ratio':>8}   MiB")
     for row in rows:
-        for figure in ("total", "used", "free", "process"):
+        for figure in FIGURES:
             ours, theirs = row[f"{figure}_ours"], row[f"{figure}_smi"]
             found = ratio(row, f"{figure}_ours", f"{figure}_smi")
             told = "-" if found is None else f"{found:.4f}"
@@ -217,8 +218,20 @@ def show(name: str, rows: list[Row]) -> None:
             grown = row["process_ours"] - start["process_ours"]
             told = row["held_by_framework"] - (start["held_by_framework"] or 0)
             print(f"{row['step']:12} more than at the first use: ours {_mib(grown)}, framework {_mib(told)}")  # fmt: skip
+    for figure, most in deviation(rows).items():
+        told = "not told by both" if most is None else f"{100 * most:.2f} %"
+        print(f"{figure}: ours differs from nvidia-smi's by at most {told}")
     for note in {row["processes_note"] for row in rows} - {None}:
         print(f"note: {note}")
+
+
+def deviation(rows: list[Row]) -> dict[str, float | None]:
+    """By figure, how far ours was from nvidia-smi's at most, as a fraction; None where one of them was never told."""
+    found: dict[str, float | None] = {}
+    for figure in FIGURES:
+        ratios = (ratio(row, f"{figure}_ours", f"{figure}_smi") for row in rows)
+        found[figure] = max((abs(r - 1) for r in ratios if r is not None), default=None)
+    return found
 
 
 def _mib(value: float | None) -> str:
