@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,13 @@ from jupyter_tfguard.record.recording import GPU_MEMORY, Recording
 from jupyter_tfguard.record.records import RecordWriter, read_records
 from jupyter_tfguard.watch import live
 from jupyter_tfguard.watch.live import LiveReader
+from jupyter_tfguard.watch.live_feed import LiveFeed
+from jupyter_tfguard.watch.shared_group import SharedGroups
+from jupyter_tfguard.watch.witness import Kernel, Witness
 
 pytestmark = pytest.mark.quick
 
+MIB = 1024**2
 GIB = 1024**3
 
 
@@ -107,6 +112,24 @@ class TestCells:
         assert first["gpu_peak_bytes"] is None
         end(recording, 2)
         assert [cell["running"] for cell in reader.read().cells] == [False, False]
+
+    def test_a_watcher_tells_the_rise_of_the_running_cell_from_its_own_samples(
+        self, recording: Recording
+    ) -> None:
+        witness = Witness(os.getpid(), Kernel("k"), SharedGroups())
+        feed = LiveFeed(recording.folder.path.parent, lambda: (witness,))
+        try:
+            assert witness.sample(1, {})
+            assert witness.latest is not None
+            start(recording, 1, rss_bytes=5 * MIB, peak_bytes=1 << 52)
+            feed._read_all(time.monotonic())
+            (cell,) = witness.live.cells
+            rss = witness.latest.values["process.rss_bytes"]
+            assert cell["host_peak_bytes"] == rss - 5 * MIB > 10 * MIB
+        finally:
+            witness.close()
+            for one in feed._feeds.values():
+                one.reader.close()
 
     def test_a_running_cell_that_took_little_is_not_pushed_out(
         self, recording: Recording, reader: LiveReader
