@@ -41,7 +41,8 @@ def attempt(nvml: Any, name: str, *arguments: Any) -> tuple[Any, int]:
         if bad.value in DRIVER_GONE:
             raise
         return None, bad.value
-    except nvml.NVMLLibraryMismatchError:  # how nvidia-ml-py says it of the lists of processes
+    # How nvidia-ml-py says since 12.555 that the library has no such list of processes.
+    except getattr(nvml, "NVMLLibraryMismatchError", NotImplementedError):
         return None, FUNCTION_NOT_FOUND
     except ValueError:  # a name that is not UTF-8
         return None, UNKNOWN

@@ -5,6 +5,7 @@ The pids are those of the driver: in a container they may be none of this system
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .gpu_calls import (
@@ -18,7 +19,10 @@ from .gpu_calls import (
 )
 
 DIVIDED = "This card is divided into instances (MIG), and each instance lists its own processes."
-NOT_TRUSTED = "The driver's list of processes cannot be right (a known fault of drivers of the series 535 before 535.104.05)."
+NOT_TRUSTED = (
+    "The list of processes cannot be right: a known fault of drivers of the series 535 before 535.104.05, "
+    "and of the Python package nvidia-ml-py before 12.535.108."
+)
 _CALLS = (
     ("nvmlDeviceGetComputeRunningProcesses_v3",),
     ("nvmlDeviceGetComputeRunningProcesses_v2",),
@@ -29,8 +33,10 @@ _REASONS = {
     FUNCTION_NOT_FOUND: "The NVIDIA driver is too old to tell the processes on this card.",
     INSUFFICIENT_SIZE: "The list of processes on this card changes too fast to be read.",
 }
-# Source: XuehaiPan/nvitop issues 75 and 88. A list read with the wrong size of its rows has these for every second pid.
+# Source: XuehaiPan/nvitop issues 75 and 88. A list read with the wrong size of its rows has these for every second pid,
+# or a piece of a memory size. Linux has no pid above 2**22: proc_sys_kernel(5), pid_max.
 _IMPOSSIBLE = frozenset({0, 0xFFFFFFFF})
+_HIGHEST = 2**22 if sys.platform == "linux" else 2**32
 _TRIES = 3
 
 Rows = list[dict[str, Any]]
@@ -77,8 +83,9 @@ def processes(
     if found is None:
         return None, _why(asker)
     limit = float("inf") if memory_total_bytes is None else memory_total_bytes
-    if any(p.pid in _IMPOSSIBLE or (p.usedGpuMemory or 0) > limit for p in found):
-        return None, NOT_TRUSTED
+    for p in found:
+        if p.pid in _IMPOSSIBLE or p.pid > _HIGHEST or (p.usedGpuMemory or 0) > limit:
+            return None, NOT_TRUSTED
     return [
         {"pid": p.pid, "used_bytes": p.usedGpuMemory, "name": names.name(p.pid)} for p in found
     ], None

@@ -38,7 +38,7 @@ def test_an_empty_list_is_a_list(read: Read) -> None:
     ]  # hidden pids, as in a container: whoever reads this may see that
 
 
-@pytest.mark.parametrize("wrong", [(0, GIB), (4294967295, GIB), (4712, 16 * GIB)])
+@pytest.mark.parametrize("wrong", [(0, GIB), (4294967295, GIB), (2**22 + 1, GIB), (4712, 16 * GIB)])
 def test_a_list_with_what_cannot_be_is_rejected_as_a_whole(
     read: Read, wrong: tuple[int, int]
 ) -> None:
