@@ -36,7 +36,9 @@ def test_the_watcher_gives_the_space_of_a_busy_kernel_back(tmp_path: Path, busy:
     native.write_bytes(text)
     native.chmod(0o600)
     kernel = SimpleNamespace(activity=lambda: None)
-    witness = _Witness(identity=identity, is_busy=busy, live=None, kernel=kernel)
+    witness = _Witness(
+        identity=identity, is_busy=busy, live=None, kernel=kernel, latest=None, peak_bytes=None
+    )
     feed = LiveFeed(tmp_path, lambda: cast(Any, (witness,)))
     feed.start()
     try:
