@@ -30,7 +30,7 @@ ASYNC = f"{ALLOCATOR_VARIABLE}={ASYNC_ALLOCATOR}: {ASYNC_POOL}"
 EACH_ALLOCATOR = "cuda_malloc"
 EACH = f"{ALLOCATOR_VARIABLE}={EACH_ALLOCATOR} asks the driver for each tensor: for debugging, and memory growth has no effect on it"
 ASYNC_NEEDS = "on a card below compute capability 6.0, or with a driver older than CUDA 11.2, TensorFlow aborts"
-ASYNC_NO_CAP = "it does not keep to a cap"
+ASYNC_NO_CAP = "CUDA's own pool does not keep to a cap"
 CAP_LATE = f"too late for {LIMIT_OPTION}, TensorFlow has its GPUs already: restart the kernel"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import growth_words as words
 from ...units import human_bytes
 from ..allocator_dump import allocator_dump
 from ..allocator_state import AllocatorDump
@@ -65,7 +66,8 @@ def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
     found = []
     others = Advice(
         "See who else holds memory on this card.",
-        "TensorFlow takes nearly the whole card at its start unless memory growth is on; another notebook then finds none.",
+        "TensorFlow takes nearly the whole card at its start unless memory growth is on; another notebook then finds none. "
+        f"{words.LIMIT_OPTION} gives each notebook its share.",
         "nvidia-smi",
     )
     if dump.fragmented:
@@ -73,7 +75,7 @@ def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
             Advice(
                 "Let the driver's own allocator serve this program.",
                 "Enough was free in sum, but in pieces that were too small; memory growth does not help against that. "
-                "It needs a card of compute capability 6.0 or more and a driver for CUDA 11.2 or newer: with less, TensorFlow aborts.",
+                f"But {words.ASYNC_NEEDS}; and {words.ASYNC_NO_CAP}.",
                 "TF_GPU_ALLOCATOR=cuda_malloc_async  # in the environment, before the kernel starts",
             )
         )
@@ -87,7 +89,7 @@ def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
     else:
         text = "Each layer's outputs are kept for the whole batch until the gradients are computed."
         found.append(Advice("Use a smaller batch, or a smaller model.", text))
-    if others not in found and not is_alone:
+    if others not in found and not is_alone and not dump.fragmented:
         found.append(others)
     text = (
         "It frees no tensor that is in use, and TensorFlow gives no memory back to the card before its process ends; "
