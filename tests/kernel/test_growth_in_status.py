@@ -1,0 +1,61 @@
+"""Memory growth in the line of ``%load_ext tfguard`` and of ``%tfguard status``: the words of the panel, no others."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard import growth_words as words
+from jupyter_tfguard.kernel import status
+from jupyter_tfguard.training.growth_state import Growth
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture(autouse=True)
+def _watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "watcher_alive", lambda: True)
+
+
+def line(growth: Growth | None) -> str:
+    session: Any = SimpleNamespace(
+        refresh_growth=lambda: None, growth=growth, recording=object(), problems=[]
+    )
+    return status.state_line(session)
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("on", words.ON),
+        ("capped", words.capped(2**33, grows=True)),
+        ("async", words.ASYNC),
+        ("off_by_user", words.off_by_variable()),
+        ("no_gpu", "no NVIDIA GPU here"),
+    ],
+)
+def test_a_state_to_know_of_stands_beside_the_others(state: str, text: str) -> None:
+    assert f"guarding this kernel ({text}; watched by the Jupyter server)." in line(
+        Growth(state, text)
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("too_late", words.TOO_LATE),
+        ("mixed", words.mixed([("GPU:0", True), ("GPU:1", None)], forced=True)),
+        ("not_in_force", words.dropped_by_logical_devices()),
+    ],
+)
+def test_one_to_be_mended_is_a_sentence_with_what_to_do(state: str, text: str) -> None:
+    found = line(Growth(state, text))
+    assert found.endswith(f". {text[0].upper()}{text[1:]}.")
+    assert text not in found.split(").")[0]
+
+
+def test_without_tensorflow_nothing_speaks_of_it() -> None:
+    assert "growth" not in line(None)
+    assert "GPU" not in line(None)
