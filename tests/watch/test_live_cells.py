@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -275,3 +276,36 @@ class TestGpuMemory:
 
 def device(name: str, in_use: object, peak: object) -> dict[str, Any]:
     return {"device": name, "in_use_bytes": in_use, "peak_bytes": peak}
+
+
+def test_whatever_a_kernel_writes_the_panel_gets_json_of_bounded_size(
+    recording: Recording, reader: LiveReader
+) -> None:
+    chance = random.Random(6)
+    atoms: list[Any] = [None, True, -1, 0, 7, GIB, 1 << 70, 1e308, float("nan"), float("inf")]
+    atoms += [
+        "",
+        "GPU:0",
+        "GPU:٣",
+        "x" * 900,
+        "\ud800",
+        [],
+        ["a", "b", "c"],
+        {},
+        {"device": "GPU:1"},
+    ]
+    names = ["execution_count", "head", "seconds", "rss_bytes", "rss_start_bytes", "peak_bytes"]
+    names += ["gpu_start_bytes", "gpu_peak_bytes", "gpu_bytes", "device", "limit_bytes", "bus_id"]
+    for turn in range(1500):
+        kind = chance.choice(("cell_start", "cell_end", "gpu_device", "gpu_oom"))
+        lines = [chance.choice(atoms) for _ in range(chance.randrange(5))]
+        recording.event(kind, lines=lines, **{name: chance.choice(atoms) for name in names})
+        recording.set_gpu_memory(
+            [{n: chance.choice(atoms) for n in ("device", "in_use_bytes")} for _ in range(3)]
+        )
+        if turn % 20 == 0:
+            seen = reader.read((chance.choice([None, GIB]), chance.choice([None, 2 * GIB])))
+            sent = json.dumps([seen.cells, seen.gpu_oom, seen.gpu_memory], allow_nan=False)
+            assert len(sent.encode()) < 20_000
+            assert len(seen.cells) <= 5
+            assert all(one["device"].isascii() for one in seen.gpu_memory)
