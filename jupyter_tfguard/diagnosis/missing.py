@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .evidence import Evidence
+from .gpu_shares import used_cards
 from .pasted import Pasted
 
 _NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
@@ -61,10 +62,13 @@ def _missing_from_text(seen: Evidence, pasted: Pasted, need: str) -> str | None:
 
 
 def _hidden_holders(seen: Evidence) -> str | None:
-    """Why it is not known who held memory of the GPUs; None where that is known of one, or was not noted."""
-    if any(gpu.processes is not None for gpu in seen.gpus):
+    """Why it is not known who held memory of some GPU; None where this kernel was seen on one, or that was not noted."""
+    divided = {gpu.index for gpu in seen.gpus if gpu.mig_index is not None}
+    whole = [gpu for gpu in seen.gpus if gpu.mig_index is not None or gpu.index not in divided]
+    if used_cards(seen) or all(gpu.processes is not None for gpu in whole):
         return None
-    reason = next((gpu.processes_reason for gpu in seen.gpus if gpu.processes_reason), None)
+    reasons = (gpu.processes_reason for gpu in whole if gpu.processes is None)
+    reason = next((text for text in reasons if text), None)
     return (
         None if reason is None else f"Who held memory of the GPU: {reason[0].lower()}{reason[1:]}"
     )

@@ -1,0 +1,284 @@
+"""Deaths on a GPU, played in real kernels of a real server; the driver's library is a stand-in, everything above it is not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.report import text
+from tests.conftest import private_jupyter
+from tests.crash.conftest import Kernel, RecordingServer
+from tests.rigs.nvml.library import SCENARIO, build
+from tests.rigs.nvml.scenario import GIB, Card, Scenario, holding, uuid
+
+_LOOK_SECONDS = 20.0
+# With the time of now, as TensorFlow writes it, and aborting as it does.
+SAY = (
+    "import ctypes, os, time\n"
+    "for severity, line in {lines!r}:\n"
+    "    stamp = f'{{severity}}0000 00:00:{{time.time():.6f}}    4711 ' if severity else ''\n"
+    "    os.write(2, (stamp + line + chr(10)).encode())\n"
+    "ctypes.PyDLL(None).abort()"
+)
+NO_ROOM = (
+    "F",
+    "cuda_driver.cc:1011] failed to allocate 2.00GiB: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+)
+# What TensorFlow 2.21 prints when its pool of 74.5 GiB has no room for 8 GiB; shortened where it repeats itself.
+POOL_LIMIT, IN_USE = 80_000_000_000, 76_000_000_000
+DUMP = (
+    ("W", "bfc_allocator.cc:501] Allocator (GPU_0_bfc) ran out of memory trying to allocate 8.00GiB "
+     "(rounded to 8589934592)requested by op model/conv2d/Conv2D"),
+    ("I", "bfc_allocator.cc:1058] BFCAllocator dump for GPU_0_bfc"),
+    ("I", f"bfc_allocator.cc:1071] Next region of size {POOL_LIMIT}"),
+    ("I", "bfc_allocator.cc:1083] InUse at 797202000000 of size 60000000000 by op model/conv2d/Conv2D action_count 9 step 4 next 1"),
+    ("I", "bfc_allocator.cc:1083] InUse at 798202000000 of size 16000000000 next 2"),
+    ("I", "bfc_allocator.cc:1083] Free  at 799202000000 of size 4000000000 next 18446744073709551615"),
+    ("I", f"bfc_allocator.cc:1107] Total bytes in pool: {POOL_LIMIT} memory_limit_: {POOL_LIMIT} available bytes: 0 "
+     "curr_region_allocation_bytes_: 160000000000"),
+    ("I", "bfc_allocator.cc:1113] Stats: "),
+    ("", f"Limit:                     {POOL_LIMIT}"),
+    ("", f"InUse:                     {IN_USE}"),
+    ("", "LargestFreeBlock:                         0"),
+    ("F", "conv_ops.cc:77] Non-OK-status: status RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[256,64,362,362] and "
+     "type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc"),
+)  # fmt: skip
+
+
+class Machine:
+    """A server on a machine with GPUs, and what they show."""
+
+    def __init__(self, server: RecordingServer, cuda: Path, scenario: Scenario, path: Path) -> None:
+        self.server = server
+        self.cuda = cuda
+        self.scenario = scenario
+        self.path = path
+        self.started: list[Kernel] = []
+
+    def save(self) -> None:
+        self.scenario.save(self.path)
+
+    def start(self, name: str) -> Kernel:
+        """A kernel for a notebook of its own."""
+        self.started.append(Kernel(self.server, name))
+        return self.started[-1]
+
+    def use(self, kernel: Kernel) -> None:
+        """The kernel loads the driver's library, as TensorFlow does."""
+        assert kernel.run(f"import ctypes; ctypes.CDLL({str(self.cuda)!r})")["status"] == "ok"
+
+    def hold(self, card: int, *holders: tuple[int, int]) -> None:
+        holding(self.scenario.cards[card], holders)
+        self.save()
+
+    def devices(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.server.get("tfguard/api/status")["gpus"]["devices"]
+        return found
+
+    def until(self, seen: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+        """Wait until the server has seen it."""
+        ends = time.monotonic() + _LOOK_SECONDS
+        while not (found := self.devices()) or not seen(found):
+            assert time.monotonic() < ends, f"never seen: {found}"
+            time.sleep(0.1)
+        return found
+
+    def until_held(self, card: int, *kernels: Kernel) -> None:
+        wanted = {kernel.id for kernel in kernels}
+        self.until(
+            lambda found: (
+                len(found) > card
+                and wanted <= {h["kernel_id"] for h in found[card]["holders"] or ()}
+            )
+        )
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the stand-in, and of a library that is called as CUDA's."""
+    found = build(tmp_path_factory.mktemp("nvml"))
+    if found is None:
+        pytest.skip("no C compiler here")
+    empty = found / "cuda.c"
+    empty.write_text("")
+    compiler = shutil.which("cc") or "gcc"
+    target = found / "libcuda.so.1"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", target, empty], check=True, timeout=60)
+    return found
+
+
+@pytest.fixture
+def machine(library: Path, tmp_path: Path) -> Iterator[Machine]:
+    """With two cards. A server of its own: what a driver told of its cards stays in mind for minutes."""
+    scenario = Scenario([a_card(0), a_card(1)])
+    path = scenario.save(tmp_path / "scenario.txt")
+    (tmp_path / "work").mkdir()
+    with private_jupyter(tmp_path, **{"LD_LIBRARY_PATH": library, SCENARIO: path}):
+        server = RecordingServer(tmp_path / "work", tmp_path / "tfguard")
+        found = Machine(server, library / "libcuda.so.1", scenario, path)
+        yield found
+        for kernel in found.started:
+            kernel.close()
+        server.stop()
+
+
+@pytest.fixture
+def keep() -> Callable[[Kernel], tuple[Any, str]]:
+    """The report of a death, as data and as people read it; ``pytest -rP`` shows its text."""
+
+    def of(kernel: Kernel) -> tuple[Any, str]:
+        report = kernel.report()
+        printed = text.render(report)
+        print(printed)
+        return report, printed
+
+    return of
+
+
+Keep = Callable[[Kernel], tuple[Any, str]]
+
+
+def a_card(index: int) -> Card:
+    return Card(name="NVIDIA A100 80GB", uuid=uuid(index), bus=f"00000000:4{index}:00.0")
+
+
+def dies(kernel: Kernel, *lines: tuple[str, str]) -> None:
+    kernel.start(SAY.format(lines=lines))
+
+
+def causes(report: Any) -> list[str]:
+    return [report["cause"], *(f["cause"] for f in report["other_findings"])]
+
+
+def test_the_notebook_that_held_the_card_is_named(machine: Machine, keep: Keep) -> None:
+    other, ours = machine.start("train_b"), machine.start("ours")
+    machine.use(other)
+    machine.use(ours)
+    machine.hold(0, (other.pid, 70 * GIB), (ours.pid, 2 * GIB))
+    machine.until_held(0, other, ours)
+    dies(ours, NO_ROOM)
+    report, printed = keep(ours)
+    assert report["cause"] == "gpu_oom_other_process"
+    assert "train_b" in report["title"]
+    assert "70.0 GiB of 80.0 GiB" in printed
+    assert "Shut down the kernel of" in printed
+
+
+def test_a_child_of_the_notebook_counts_as_the_notebook(machine: Machine, keep: Keep) -> None:
+    ours = machine.start("forks")
+    machine.use(ours)
+    code = (
+        f"import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', "
+        f'"import ctypes, time; ctypes.CDLL({str(machine.cuda)!r}); time.sleep(600)"]); pid = child.pid'
+    )
+    child = int(ours.run(code, ask={"pid": "pid"})["user_expressions"]["pid"]["data"]["text/plain"])
+    machine.hold(0, (child, 70 * GIB), (ours.pid, 2 * GIB))
+    device, _ = machine.until(
+        lambda found: bool(found[0]["holders"]) and found[0]["holders"][0]["used_bytes"] == 72 * GIB
+    )
+    assert [h["kernel_id"] for h in device["holders"]] == [ours.id]
+    dies(ours, NO_ROOM)
+    report, _ = keep(ours)
+    os.kill(child, signal.SIGKILL)
+    assert report["cause"] == "gpu_oom"
+
+
+def test_a_card_that_fell_off_the_bus_is_the_cause(machine: Machine, keep: Keep) -> None:
+    ours = machine.start("lost")
+    machine.use(ours)
+    machine.hold(0, (ours.pid, 9 * GIB))
+    machine.until_held(0, ours)
+    dies(
+        ours, ("E", "cuda_executor.cc:77] failed to synchronize: CUDA_ERROR_UNKNOWN: unknown error")
+    )
+    # The driver tells a moment after the program noticed.
+    machine.scenario.xid(0, 79)
+    machine.scenario.lose(0)
+    machine.save()
+    report, printed = keep(ours)
+    assert report["cause"] == "gpu_hardware_xid"
+    assert "Xid 79" in printed
+    first, second = machine.until(lambda found: found[0]["lost"])
+    assert [a["severity"] for a in first["alarms"]][:1] == ["error"]
+    assert (second["lost"], second["alarms"]) == (False, [])
+
+
+def test_numbers_of_the_allocator_are_in_the_report_of_a_full_card(
+    machine: Machine, keep: Keep
+) -> None:
+    ours = machine.start("full")
+    machine.use(ours)
+    machine.hold(0, (ours.pid, 76 * GIB))
+    machine.until_held(0, ours)
+    dies(ours, *DUMP)
+    report, printed = keep(ours)
+    assert report["cause"] == "gpu_oom"
+    assert "asked for 8.00 GiB" in printed
+    assert "70.8 GiB of 74.5 GiB were in use" in printed
+    assert "batch_size=128" in printed
+
+
+class TestNotBlamed:
+    def test_another_card(self, machine: Machine, keep: Keep) -> None:
+        ours, other = machine.start("mine"), machine.start("theirs")
+        machine.use(ours)
+        machine.use(other)
+        machine.hold(0, (ours.pid, 9 * GIB))
+        machine.hold(1, (other.pid, 9 * GIB))
+        machine.until_held(0, ours)
+        machine.until_held(1, other)
+        machine.scenario.xid(1, 79)
+        machine.save()
+        machine.until(lambda found: bool(found[1]["alarms"]))
+        dies(ours)
+        report, _ = keep(ours)
+        assert "gpu_hardware_xid" not in causes(report)
+
+    def test_a_kill_beside_a_fault(self, machine: Machine, keep: Keep) -> None:
+        ours = machine.start("killed")
+        machine.use(ours)
+        machine.hold(0, (ours.pid, 9 * GIB))
+        machine.until_held(0, ours)
+        machine.scenario.xid(0, 79)
+        machine.save()
+        machine.until(lambda found: bool(found[0]["alarms"]))
+        os.kill(ours.pid, signal.SIGKILL)
+        report, _ = keep(ours)
+        assert report["cause"] == "sigkill_unattributed"
+
+    def test_a_notebook_that_never_used_the_card(self, machine: Machine, keep: Keep) -> None:
+        ours, other = machine.start("pandas"), machine.start("user")
+        machine.use(other)
+        machine.hold(0, (other.pid, 9 * GIB))
+        machine.until_held(0, other)
+        machine.scenario.xid(0, 79)
+        machine.save()
+        machine.until(lambda found: bool(found[0]["alarms"]))
+        dies(ours)
+        report, _ = keep(ours)
+        assert "gpu_hardware_xid" not in causes(report)
+
+    def test_nobody_where_processes_cannot_be_told(self, machine: Machine, keep: Keep) -> None:
+        ours, other = machine.start("inside"), machine.start("neighbour")
+        machine.use(ours)
+        machine.use(other)
+        # As a container sees it: numbers of the machine outside, which nobody has here.
+        machine.hold(0, (4_100_000, 70 * GIB), (4_100_001, 2 * GIB))
+        device, _ = machine.until(lambda found: bool(found[0]["note"]))
+        assert device["holders"] is None
+        assert device["other_bytes"] is None
+        assert device["memory_used_bytes"] == 72 * GIB
+        assert "cannot be told here" in device["note"]
+        dies(ours, NO_ROOM)
+        report, printed = keep(ours)
+        assert report["cause"] == "gpu_oom"
+        assert "gpu_oom_other_process" not in causes(report)
+        assert "cannot be told here" in printed
