@@ -262,3 +262,24 @@ def test_what_is_not_told_is_not_asked_for_at_every_tick(read: Read, tmp_path: P
     assert made.count("nvmlInitWithFlags") == 1
     assert made.count("nvmlShutdown") == 0
     assert 4 <= made.count("nvmlDeviceGetFieldValues") <= 8  # two calls in every tenth tick
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no list of mapped files here")
+def test_no_cuda_context_is_opened_and_nothing_is_set(read: Read, tmp_path: Path) -> None:
+    scenario = mig()
+    scenario.record = tmp_path / "calls"
+    reader = read(scenario)
+    for _ in range(12):
+        reader.line()
+    mapped = Path(f"/proc/{reader.process.pid}/maps").read_text()
+    assert "libnvidia-ml" in mapped
+    assert not [name for name in ("libcuda", "libcudart", "tensorflow", "numpy") if name in mapped]
+    made = {line.split()[0] for line in scenario.record.read_text().splitlines()}
+    asking = ("nvmlDeviceGet", "nvmlSystemGet")
+    others = {name for name in made if not name.startswith(asking)}
+    assert others == {
+        "nvmlInitWithFlags",
+        "nvmlEventSetCreate",
+        "nvmlDeviceRegisterEvents",
+        "nvmlEventSetWait_v2",
+    }
