@@ -43,6 +43,11 @@ class TfGuard(Configurable):
     keep_native_stderr = Bool(
         True, help="Keep the last native words: file descriptor 2 is copied and forwarded."
     ).tag(config=True)
+    explain_gpu_oom = Bool(
+        True,
+        help="Print three lines under the traceback of a cell that ended because the GPU's memory ran out: what was "
+        "asked for, what was free, what to change. The panel tells it either way.",
+    ).tag(config=True)
     announce_last_death = Bool(
         True,
         help="Print two lines about the last death at the first cell of the next kernel, once.",

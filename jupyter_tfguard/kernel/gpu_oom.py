@@ -52,6 +52,7 @@ class GpuOomTeller:
         wait_read: Waits so many seconds at most until the page has the native text so far.
         fit: The newest fit, None when there was none.
         gpu_made: True once TensorFlow has made a GPU device.
+        prints: Whether the lines are printed, beside the event.
     """
 
     def __init__(
@@ -62,6 +63,8 @@ class GpuOomTeller:
         wait_read: Callable[[float], object],
         fit: Callable[[], FitProgress | None],
         gpu_made: Callable[[], bool],
+        *,
+        prints: bool,
     ) -> None:
         self._emit = emit
         self._place = place
@@ -69,13 +72,14 @@ class GpuOomTeller:
         self._wait_read = wait_read
         self._fit = fit
         self._gpu_made = gpu_made
+        self._prints = prints
 
     def begin(self) -> Beginning:
         """A cell begins; costs some microseconds."""
         return Beginning(self._place(), time.time())
 
     def tell(self, error: BaseException, cell: Beginning, count: int | None) -> None:
-        """A cell ended with this error: print the three lines where it was the GPU's memory.
+        """A cell ended with this error: tell the three lines where it was the GPU's memory.
 
         IPython has shown the error by now, so the lines come under its traceback.
         """
@@ -90,9 +94,10 @@ class GpuOomTeller:
         fit = self._fit()
         in_cell = fit is not None and fit.started >= cell.time
         found = GpuOom.of(native, message, fit.batch_size if fit is not None and in_cell else None)
-        # The allocator's own text may be hundreds of KiB, and is on its way; ours belongs under it.
-        self._wait_read(_WAIT_SECONDS)
-        print("\n".join(found.lines), file=sys.stderr)
+        if self._prints:
+            # The allocator's own text may be hundreds of KiB, and is on its way; ours belongs under it.
+            self._wait_read(_WAIT_SECONDS)
+            print("\n".join(found.lines), file=sys.stderr)
         self._emit("gpu_oom", execution_count=count, **found.fields())
 
 

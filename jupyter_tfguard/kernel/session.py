@@ -94,6 +94,7 @@ class GuardSession:
                 lambda seconds: self._spool is None or self._spool.wait_read(seconds),
                 lambda: self.progress,
                 lambda: bool(self._gpu_allocators.devices()),
+                prints=settings.explain_gpu_oom,
             ),
             keep_text=settings.record_cell_text,
             on_start=self._cell_starts,

@@ -348,7 +348,9 @@ class TestFinding:
 
 @pytest.mark.quick
 class TestTelling:
-    def teller(self, events: list[dict[str, Any]], native: str) -> GpuOomTeller:
+    def teller(
+        self, events: list[dict[str, Any]], native: str, *, prints: bool = True
+    ) -> GpuOomTeller:
         return GpuOomTeller(
             lambda kind, **fields: events.append({"kind": kind} | fields),
             lambda: Place(2, 8192),
@@ -356,7 +358,17 @@ class TestTelling:
             lambda seconds: None,
             lambda: SimpleNamespace(started=10.0, batch_size=64),  # type: ignore[arg-type,return-value]
             lambda: True,
+            prints=prints,
         )
+
+    def test_switched_off_it_prints_nothing_and_the_panel_hears_of_it(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        events: list[dict[str, Any]] = []
+        teller = self.teller(events, FULL, prints=False)
+        teller.tell(error(ON_GPU), Beginning(Place(2, 0), 9.0), 7)
+        assert capsys.readouterr() == ("", "")
+        assert [event["kind"] for event in events] == ["gpu_oom"]
 
     def test_only_the_fit_of_this_cell_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
         events: list[dict[str, Any]] = []

@@ -148,6 +148,8 @@ def make_corpus() -> None:
         recording.event("limit", text="host memory é" * 40)
         for step in (1, 2):
             recording.set_progress({"step": step, "epoch": 1, "loss": 0.5, "kind": "fit"})
+            device = {"device": "GPU:0", "in_use_bytes": step << 30, "peak_bytes": 3 << 30}
+            recording.set_gpu_memory([device, device | {"device": "GPU:1"}])
         recording.end("quit")
         place = recording.folder.path
         recording.close()

@@ -18,6 +18,7 @@ from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.folders import PrivateFolder
+from jupyter_tfguard.record.gpu_memory import newest_gpu_memory
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.journal import read_events
 from jupyter_tfguard.record.progress import newest_progress
@@ -29,7 +30,14 @@ from tests.rigs.mutate import Parts, mutated_json, mutated_text, raw, record_fil
 
 CORPUS = Path(__file__).parent / "corpus"
 EXAMPLES = Path(__file__).parents[1] / "examples"
-RINGS = ("samples.ring", "seconds.ring", "minutes.ring", "events.ring", "progress.ring")
+RINGS = (
+    "samples.ring",
+    "seconds.ring",
+    "minutes.ring",
+    "events.ring",
+    "progress.ring",
+    "gpu_memory.ring",
+)
 TEXTS = ("fault.txt", "signal-SIGTERM.txt", "stderr.0.txt")
 BUNDLE_ID = "20261121-021407-4711-3fa9"
 GROUP_ID = "20261121-021407-group-3fa9c2d1"
@@ -58,6 +66,7 @@ def check_records(content: bytes) -> None:
     )
     _same("events", read_events(ours.records), second_reader.events(theirs))
     _same("progress", newest_progress(ours.records), second_reader.progress(theirs))
+    _same("GPU memory", newest_gpu_memory(ours.records), second_reader.gpu_memory(theirs))
     _same(
         "samples",
         [(s.sequence, s.monotonic, s.time, dict(s.values)) for s in read_samples(ours)],

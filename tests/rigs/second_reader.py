@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 import zlib
 from dataclasses import dataclass
@@ -157,6 +158,28 @@ def progress(found: Found) -> dict[str, Any] | None:
     """The newest record of type 5 that is a JSON object."""
     values = (_json_object(record[4]) for record in reversed(found.records) if record[3] == 5)
     return next((value for value in values if value is not None), None)
+
+
+def gpu_memory(found: Found) -> list[dict[str, Any]] | None:
+    """The newest record of type 6 that holds a list of devices: those with a name, the first eight, each once."""
+    for record in reversed(found.records):
+        value = _json_object(record[4]) if record[3] == 6 else None
+        told = (value or {}).get("devices")
+        if not isinstance(told, list):
+            continue
+        devices: dict[str, dict[str, Any]] = {}
+        for device in told[:8]:
+            name = device.get("device") if isinstance(device, dict) else None
+            if isinstance(name, str) and re.fullmatch("GPU:[0-9]{1,4}", name):
+                numbers = {key: device.get(key) for key in ("in_use_bytes", "peak_bytes")}
+                known = {k: n if _is_size(n) else None for k, n in numbers.items()}
+                devices[name] = {"device": name} | known
+        return list(devices.values())
+    return None
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
 def _columns(found: Found, kind: int, number: str) -> list[str]:

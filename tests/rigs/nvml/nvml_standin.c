@@ -100,8 +100,12 @@ static nvmlReturn_t begin(const char *call, nvmlDevice_t device) {
         if (a->card != EVERY && (!device || device->card != a->card)) continue;
         if (a->does == CRASH) abort();
         if (a->does == FAIL) return a->code;
+        unsigned int microseconds = (unsigned int)a->code * 1000;
+        int hangs = a->does == HANG;
         pthread_mutex_unlock(&lock); /* the other thread's calls go on */
-        for (;;) pause();
+        while (hangs) pause();
+        usleep(microseconds);
+        pthread_mutex_lock(&lock);
     }
     return !device ? OK : facts_of(device) ? OK : device->instance == WHOLE ? GPU_IS_LOST : INVALID_ARGUMENT;
 }

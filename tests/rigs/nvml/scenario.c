@@ -11,6 +11,7 @@
  *   event 0 79                             Xid 79 happens to card 0; what stands here before it is asked for is past
  *   call NAME fail 15 [after N] [card I]   NVML's error 15 from call N + 1 on; NAME may be *
  *   call NAME hang | crash [after N] [card I]
+ *   call NAME slow 300 [after N] [card I]  it takes 300 ms
  *   call NAME race N                       a list of processes has grown between the two calls, N times
  */
 #include "scenario.h"
@@ -57,10 +58,10 @@ static void read_action(struct scenario *s, const char *call, const char *rest) 
     a->card = EVERY;
     if (sscanf(rest, "%95s%n", does, &used) != 1) return;
     rest += used;
-    if (!strcmp(does, "fail") || !strcmp(does, "race")) {
+    if (!strcmp(does, "fail") || !strcmp(does, "race") || !strcmp(does, "slow")) {
         if (sscanf(rest, "%d%n", &value, &used) != 1) return;
         rest += used;
-        a->does = strcmp(does, "fail") ? RACE : FAIL;
+        a->does = *does == 'f' ? FAIL : *does == 'r' ? RACE : SLOW;
         a->code = a->times = value;
     } else if (!strcmp(does, "hang")) a->does = HANG;
     else if (!strcmp(does, "crash")) a->does = CRASH;

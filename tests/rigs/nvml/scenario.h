@@ -27,7 +27,7 @@ struct event { int card; unsigned long long xid; };
 struct name { unsigned int pid; char text[TEXT]; };
 struct action {
     char call[TEXT]; /* "*" for every call */
-    enum { FAIL, HANG, CRASH, RACE } does;
+    enum { FAIL, HANG, CRASH, RACE, SLOW } does;
     int code, after, times, card;
 };
 
