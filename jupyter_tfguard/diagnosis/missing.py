@@ -69,6 +69,4 @@ def _hidden_holders(seen: Evidence) -> str | None:
         return None
     reasons = (gpu.processes_reason for gpu in whole if gpu.processes is None)
     reason = next((text for text in reasons if text), None)
-    return (
-        None if reason is None else f"Who held memory of the GPU: {reason[0].lower()}{reason[1:]}"
-    )
+    return None if reason is None else f"Who held memory of the GPU. {reason}"

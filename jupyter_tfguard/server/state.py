@@ -21,7 +21,17 @@ _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
 # What a kernel may claim; that growth was seen working is the server's own word.
 _GROWTH_STATES = frozenset(
-    "on off_by_user too_late not_in_force mixed capped async no_gpu unknown".split()
+    [
+        "on",
+        "off_by_user",
+        "too_late",
+        "not_in_force",
+        "mixed",
+        "capped",
+        "async",
+        "no_gpu",
+        "unknown",
+    ]
 )
 _TEXT_LIMIT = 300
 _PROBLEM_LIMIT = 10

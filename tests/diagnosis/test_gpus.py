@@ -89,3 +89,57 @@ def test_a_card_that_its_kernel_never_used_says_nothing_about_it() -> None:
     for gpu in bundle["server"]["gpus"]:
         gpu["processes"] = None  # where processes cannot be seen a fault of the whole card counts
     assert diagnose(bundle).best.cause == "gpu_hardware_xid"
+
+
+def test_two_notebooks_that_hold_the_card_together_are_both_named() -> None:
+    best = best_of("gpu_oom_other_process/fires-two-notebooks-hold-it-together.json")
+    assert "b.ipynb (process 4811): 36.0 GiB of 80.0 GiB" in best.title
+    assert "c.ipynb (process 4812): 30.0 GiB of 80.0 GiB" in best.title
+    assert best.advice[-1].code is not None
+    assert best.advice[-1].code.startswith("c.TfGuard.gpu_memory_limit_mib = 36864 ")
+
+
+def test_only_a_machine_with_more_cards_has_another_one_to_use() -> None:
+    bundle = bundle_of("gpu_oom_other_process/fires-another-notebook-holds-the-card.json")
+    assert not any("another card" in a.title for a in diagnose(bundle).best.advice)
+    empty = {"nvml_index": 5, "name": "NVIDIA A100", "processes": []}
+    bundle["server"]["gpus"] += [{"nvml_index": 4, "processes": [{"pid": 1}]}, empty]
+    second = diagnose(bundle).best.advice[1]
+    assert second.title == "Or use GPU 5 (NVIDIA A100): nobody did."
+    assert second.code is not None
+    assert "CUDA_VISIBLE_DEVICES=5" in second.code
+
+
+def test_an_instance_of_a_divided_card_is_a_card() -> None:
+    best = best_of("gpu_oom_other_process/fires-on-an-instance-of-a-divided-card.json")
+    assert best.title.startswith("GPU 0 MIG 1 (NVIDIA A100 MIG 1g.10gb) was held by course/train_b")
+
+
+def test_who_has_a_card_to_itself_is_not_sent_to_look_for_others() -> None:
+    best = best_of("gpu_oom/fires-with-the-card-to-itself.json")
+    texts = [fact.text for fact in best.because]
+    assert "Memory growth was not at work: 76.0 GiB of 80.0 GiB were taken at once" in texts
+    assert any(text.endswith("before the end; no other process held any") for text in texts)
+    assert not any("nvidia-smi" in (advice.code or "") for advice in best.advice)
+
+
+def test_growth_that_was_at_work_is_told_with_what_it_began_with() -> None:
+    bundle = bundle_of("gpu_oom/fires-with-the-card-to-itself.json")
+    bundle["server"]["gpus"][0]["growth"] |= {"works": True, "own_bytes": 2 << 30}
+    texts = [fact.text for fact in diagnose(bundle).best.because]
+    assert "Memory growth was at work: it began with 2.00 GiB of 80.0 GiB" in texts
+
+
+def test_a_fault_is_told_with_how_long_before_the_end_it_was() -> None:
+    best = best_of("gpu_hardware_xid/fires-an-event-on-the-card-of-its-child.json")
+    assert ", 2.0 s before the end" in best.because[0].text
+    assert "GPU 0" in best.title
+
+
+@pytest.mark.parametrize("reason", ["Hidden here.", None])
+def test_where_holders_cannot_be_seen_the_report_says_why(reason: str | None) -> None:
+    bundle = bundle_of("gpu_oom_other_process/quiet-processes-cannot-be-seen.json")
+    for gpu in bundle["server"]["gpus"]:
+        gpu |= {"processes": None, "processes_reason": reason}
+    told = [text for text in diagnose(bundle).not_checked if "Who held" in text]
+    assert told == (["Who held memory of the GPU. Hidden here."] if reason else [])

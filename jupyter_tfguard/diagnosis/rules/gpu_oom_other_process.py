@@ -6,16 +6,21 @@ of the card, and this kernel little.
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import dataclass
+
 from ...units import human_bytes
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
-from ..gpu_shares import used_cards
+from ..gpu_shares import share_facts, used_cards
 from ..gpus import Gpu, GpuProcess
 from ..rule import rule
 from ..told import told
 
 _MOST_FRACTION = 0.5
 _LITTLE_FRACTION = 0.3
+_SHARE_FRACTION = 0.45
+_TOGETHER = 3  # more of them, each with little, are named by nvidia-smi
 
 
 @rule(
@@ -32,59 +37,87 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
     title = "The GPU was held by somebody else: nearly nothing of it was left."
     facts = text.facts
     if held is not None:
-        gpu, process = held
-        size = f"{human_bytes(process.used_bytes)} of {human_bytes(gpu.memory_total_bytes)}"
-        title = f"{gpu.title} was held by {process.title}: {size}."
-        facts = (
-            Fact(Source.SERVER, f"{process.title} held {size} on {gpu.title} before the end"),
-            *facts,
-        )
+        total = human_bytes(held.gpu.memory_total_bytes)
+        sizes = [f"{human_bytes(p.used_bytes)} of {total}" for p in held.most]
+        parts = [f"{p.title}: {size}" for p, size in zip(held.most, sizes, strict=True)]
+        title = f"{held.gpu.title} was held by {', '.join(parts)}."
+        seen_facts = [
+            Fact(Source.SERVER, f"{p.title} held {size} on {held.gpu.title} before the end")
+            for p, size in zip(held.most, sizes, strict=True)
+        ]
+        facts = (*seen_facts, *share_facts(seen), *facts)
     return Finding(
         Confidence.LIKELY if seen.pasted is None else text.confidence,
         title=title,
         short_title="GPU held by another process",
         because=facts,
         chips=text.chips,
-        advice=(
+        advice=_advice(seen, held),
+    )
+
+
+def _advice(seen: Evidence, held: _Held | None) -> tuple[Advice, ...]:
+    notebooks = [p.notebook_path for p in held.most if p.notebook_path] if held else []
+    keeps = "A notebook keeps its GPU memory until its kernel ends, also when no cell runs."
+    if notebooks:
+        first = Advice(f"Shut down the kernel of {notebooks[0]}, if it is not needed.", keeps)
+    else:
+        first = Advice("See who holds the card, and shut that down.", keeps, "nvidia-smi")
+    found = [first]
+    whole = [gpu for gpu in seen.gpus if gpu.mig_index is None]
+    if len(whole) != 1:
+        free = next((gpu for gpu in whole if gpu.processes == () and not gpu.lost), None)
+        index = 1 if free is None or free.index is None else free.index
+        found.append(
             Advice(
-                _order(held),
-                "A notebook keeps its GPU memory until its kernel ends, also when no cell runs.",
-                "nvidia-smi",
-            ),
+                "Or use another card." if free is None else f"Or use {free.title}: nobody did.",
+                "Set it before TensorFlow is imported. nvidia-smi counts the cards by their place in the machine, CUDA may not.",
+                f"CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}  # in the environment, before the kernel starts",
+            )
+        )
+    if held is not None and notebooks:
+        found.append(
             Advice(
-                "Or use another card.",
-                "Set it before TensorFlow is imported.",
-                "CUDA_VISIBLE_DEVICES=1  # in the environment, before the kernel starts",
-            ),
+                "Or let both notebooks share the card.",
+                "Memory growth alone bounds neither of them; a limit for each does.",
+                f"c.TfGuard.gpu_memory_limit_mib = {_half_mib(held)}  # in jupyter_tfguard_config.py, then restart both kernels",
+            )
+        )
+    if held is None:
+        found.append(
             Advice(
                 "If the card is in exclusive mode, only one process may use it.",
                 "A batch system may have given it to another job.",
                 "nvidia-smi --query-gpu=compute_mode --format=csv",
-            ),
-        ),
-    )
+            )
+        )
+    return tuple(found)
 
 
-def _order(held: tuple[Gpu, GpuProcess] | None) -> str:
-    if held is None or held[1].notebook_path is None:
-        return "See who holds the card, and shut that down."
-    return f"Shut down the kernel of {held[1].notebook_path}, if it is not needed."
+def _half_mib(held: _Held) -> int:
+    """A share for one of two, with room for what CUDA and the driver take beside TensorFlow's pool."""
+    return int(_SHARE_FRACTION * (held.gpu.memory_total_bytes or 0)) >> 20
 
 
-def _held_by_another(seen: Evidence) -> tuple[Gpu, GpuProcess] | None:
-    """The card that this kernel used, or the only one, and the other process that held most of it; None for none."""
+@dataclass(frozen=True)
+class _Held:
+    """A card, and the others that held most of it, the most first."""
+
+    gpu: Gpu
+    most: tuple[GpuProcess, ...]
+
+
+def _held_by_another(seen: Evidence) -> _Held | None:
+    """The card that this kernel used, or the only one, and those others that held most of it; None for none."""
     ours = used_cards(seen) or seen.gpus
     if len(ours) != 1 or (gpu := ours[0]).processes is None or not gpu.memory_total_bytes:
         return None
-    kernel_id = seen.identity.get("kernel_id")
+    kernel_id, total = seen.identity.get("kernel_id"), gpu.memory_total_bytes
     own = sum(p.used_bytes or 0 for p in gpu.processes if p.is_of(seen.pid, kernel_id))
     others = [p for p in gpu.processes if p.used_bytes and not p.is_of(seen.pid, kernel_id)]
-    most = max(others, key=lambda process: process.used_bytes or 0, default=None)
-    total = gpu.memory_total_bytes
-    if (
-        most is None
-        or (most.used_bytes or 0) < _MOST_FRACTION * total
-        or own > _LITTLE_FRACTION * total
-    ):
+    others.sort(key=lambda process: -(process.used_bytes or 0))
+    if own > _LITTLE_FRACTION * total:
         return None
-    return gpu, most
+    sums = itertools.accumulate(p.used_bytes or 0 for p in others[:_TOGETHER])
+    enough = next((n for n, size in enumerate(sums, 1) if size >= _MOST_FRACTION * total), None)
+    return None if enough is None else _Held(gpu, tuple(others[:enough]))
