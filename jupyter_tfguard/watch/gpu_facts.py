@@ -17,6 +17,7 @@ NEAR_SECONDS = 60.0
 # A process that is being taken down leaves the driver's list before it is dead.
 _STILL_LISTED_SECONDS = 10.0
 _NEW_LOOK_SECONDS = 1.2  # one tick of the helper, and a little
+_MINUTES = 1440
 _CRASHES = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
 
 
@@ -77,7 +78,10 @@ def _card(
     events: list[dict[str, Any]],
 ) -> dict[str, Any]:
     device = dict(newest.device)
-    history = gpu_map.history(newest.key, witness) or gpu_map.history(newest.key)
+    own, cards = gpu_map.history(newest.key, witness), max(1, gpu_map.used_count(witness))
+    history = gpu_map.history(newest.key)
+    # The story of a day is of use for a card that the kernel used, and long for one that it did not.
+    rows = own.rows(_MINUTES // cards) if own else history.latest() if history else []
     growth = gpu_map.growth_on(newest.key, witness)
     holders = before.holders if before is not None else None
     device.pop("processes_reason", None)
@@ -90,7 +94,7 @@ def _card(
         "processes_reason": before.note if before is not None else newest.note,
         "growth": None if growth is None else asdict(growth),
         "columns": ["time", *COLUMNS],
-        "rows": [list(row) for row in history.rows()] if history is not None else [],
+        "rows": [list(row) for row in rows],
         "events": [{"time": event.get("time"), "xid": event.get("xid")} for event in events],
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 from .history import Rows
 
@@ -11,6 +10,7 @@ COLUMNS = ("own_bytes", "memory_used_bytes", "temperature_celsius")
 _SECOND_ROWS, _SECONDS = 600, 600.0
 _MINUTE_ROWS, _MINUTES_SECONDS = 1440, 86400.0
 _MINUTE_SECONDS = 60.0
+_EACH_SECONDS, _THINNED = 120.0, 5
 _UNKNOWN = math.nan
 
 Row = tuple[float | None, ...]
@@ -49,16 +49,28 @@ class GpuHistory:
             kept = [_lower(lowest, row[0]), row[1], -_lower(-hottest, -row[2])]
             self._minute = (self._minute[0], kept)
 
-    def rows(self) -> list[Row]:
-        """Unix seconds, then the values; None = unknown."""
-        fine, coarse = self._fine.read(), self._coarse.read()
-        begin = fine[0][0] if fine else time.time()
-        return [row for row in coarse if (row[0] or 0.0) < (begin or 0.0)] + fine
+    def rows(self, minutes: int = _MINUTE_ROWS) -> list[Row]:
+        """Unix seconds, then the values; None = unknown. Each second of the last two minutes, some before, then minutes.
 
-    def latest(self, seconds: float) -> list[Row]:
-        """The rows of the last so many seconds."""
-        since = time.time() - seconds
-        return [row for row in self._fine.read() if (row[0] or 0.0) >= since]
+        Args:
+            minutes: How many of these at most.
+        """
+        fine, coarse = self._fine.read(), self._coarse.read()
+        newest = fine[-1][0] or 0.0 if fine else 0.0
+        kept = [
+            row
+            for number, row in enumerate(fine)
+            if not number % _THINNED or newest - (row[0] or 0.0) <= _EACH_SECONDS
+        ]
+        begin = kept[0][0] if kept else None
+        earlier = [row for row in coarse if begin is None or (row[0] or 0.0) < (begin or 0.0)]
+        return earlier[-minutes:] + kept
+
+    def latest(self) -> list[Row]:
+        """The rows of the last two minutes."""
+        fine = self._fine.read()
+        newest = fine[-1][0] or 0.0 if fine else 0.0
+        return [row for row in fine if newest - (row[0] or 0.0) <= _EACH_SECONDS]
 
 
 def _lower(first: float, second: float) -> float:

@@ -166,6 +166,10 @@ class GpuMap:
         """True for a kernel that was seen holding memory of a GPU."""
         return witness in self._uses
 
+    def used_count(self, witness: Witness) -> int:
+        """Cards on which a kernel was seen holding memory."""
+        return len(self._uses.get(witness, {}))
+
     def wait_for_news(self, since: float, seconds: float) -> bool:
         """Wait for a look that was taken after a moment.
 

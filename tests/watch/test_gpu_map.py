@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import statistics
 import threading
 import time
@@ -15,6 +17,7 @@ from jupyter_tfguard.diagnosis.gpus import gpus_of
 from jupyter_tfguard.watch.gpu_cards import NO_SIZES, NOT_READABLE, OTHER_NUMBERS, Card
 from jupyter_tfguard.watch.gpu_facts import gpu_facts, wait_for_word
 from jupyter_tfguard.watch.gpu_helper import Gpus
+from jupyter_tfguard.watch.gpu_history import GpuHistory
 from jupyter_tfguard.watch.gpu_map import GpuMap
 from jupyter_tfguard.watch.gpu_processes import Seen
 from jupyter_tfguard.watch.live import Live
@@ -393,3 +396,49 @@ def test_eight_cards_with_forty_processes_and_ten_kernels_cost_little(
             f"\nGpuMap.take: median {statistics.median(costs) * 1e3:.2f} ms, first {costs[0] * 1e3:.2f} ms of CPU"
         )
     assert statistics.median(costs) < 0.01
+
+
+class TestHistory:
+    def test_a_day_is_kept_in_minutes_and_the_end_in_seconds(self) -> None:
+        history = GpuHistory()
+        for second in range(2 * 86400):
+            lowest = 0.0 if second % 60 else -1.0
+            history.add(float(second), second + lowest, second, 60 + second % 60)
+        rows = history.rows()
+        times = [row[0] or 0.0 for row in rows]
+        assert times == sorted(times)
+        assert len(rows) < 1700
+        assert 85_000 < times[-1] - times[0] < 87_000
+        gaps = [b - a for a, b in itertools.pairwise(times)]
+        assert max(gaps) < 61
+        assert max(gaps[-119:]) < 1.001
+        assert rows[10][3] == 119  # the hottest of its minute
+        assert rows[-1][1] == 2 * 86400 - 1
+        assert len(history.rows(minutes=100)) < 340
+        assert len(history.latest()) == 121
+
+    def test_unknown_stays_unknown(self) -> None:
+        history = GpuHistory()
+        for second in range(200):
+            history.add(float(second), None, 5.0, None)
+        assert {row[1:] for row in history.rows()} == {(None, 5.0, None)}
+
+    def test_a_second_look_within_half_a_second_is_left_out(self) -> None:
+        history = GpuHistory()
+        for moment in (0.0, 0.1, 1.0, 1.4, 2.0):
+            history.add(moment, 1.0, 1.0, 1.0)
+        assert len(history.rows()) == 3
+
+
+def test_the_bundle_of_a_kernel_on_eight_cards_stays_small(
+    machine: Machine, gpu_map: GpuMap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, died = machine.kernel("a"), time.time()
+    devices = [card(n, [process(ours.identity.pid)]) for n in range(8)]
+    moment = time.monotonic()
+    for second in range(4000):
+        now = moment + 10.0 * second
+        monkeypatch.setattr("jupyter_tfguard.watch.gpu_map.time.monotonic", lambda now=now: now)
+        gpu_map.take(told(*devices, time=died - 4.0 + second / 1000))
+    monkeypatch.undo()
+    assert len(json.dumps(gpu_facts(gpu_map, ours, died))) < 250_000
