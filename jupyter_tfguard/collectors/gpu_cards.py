@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from .gpu_calls import DRIVER_GONE, GPU_IS_LOST, attempt, text
@@ -10,19 +11,27 @@ from .gpu_processes import Names
 
 # What seldom changes is read every so many ticks, of each card in another one.
 RARE_TICKS = 10
+# Well below the silence after which the reader is given up.
+BUDGET_SECONDS = 0.4
 
 
 class Cards:
     """The cards, in the driver's order.
 
+    Args:
+        budget_seconds: What a look at all cards may take once each is known. A driver that is slower than that has the
+            rest of its cards told as they were, and read the next time.
+
     Raises:
         nvml.NVMLError: The driver does not say how many.
     """
 
-    def __init__(self, nvml: Any) -> None:
+    def __init__(self, nvml: Any, budget_seconds: float = BUDGET_SECONDS) -> None:
         self._names = Names(nvml)
         self._cards = [_Card(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
-        self._ticks = 0
+        self._told: dict[int, list[dict[str, Any]]] = {}
+        self._budget_seconds = budget_seconds
+        self._next = 0
 
     def __len__(self) -> int:
         return len(self._cards)
@@ -33,17 +42,21 @@ class Cards:
         Raises:
             nvml.NVMLError: The driver is gone.
         """
-        found = []
-        for number, card in enumerate(self._cards):
-            found += card.read(self._names, (self._ticks + number) % RARE_TICKS == 0)
-        self._ticks += 1
-        self._names.forget_ended()
-        return found
+        end = time.monotonic() + self._budget_seconds
+        count = len(self._cards)
+        for number in (*range(self._next, count), *range(self._next)):
+            if number in self._told and time.monotonic() > end:
+                self._next = number
+                break
+            self._told[number] = self._cards[number].read(self._names)
+        else:
+            self._names.forget_ended()
+        return [device for number in range(count) for device in self._told[number]]
 
     def identity(self, index: int | None) -> dict[str, Any]:
         """``bus_id``, ``nvml_index`` and ``gpu_uuid`` of a card; None where it is not known."""
-        known = index is not None and 0 <= index < len(self._cards)
-        device = self._cards[index].device if known and index is not None else None
+        is_ours = index is not None and 0 <= index < len(self._cards)
+        device = self._cards[index or 0].device if is_ours else None
         return {
             "bus_id": None if device is None else device.bus_id,
             "nvml_index": index,
@@ -59,10 +72,13 @@ class _Card:
         self._index = index
         self._away: int | None = None  # NVML's error
         self._opened = False
+        self._looks = index  # not all cards at the same tick
         self._parts: list[Device] = []
         self.device = Device(nvml, index, None, None)
 
-    def read(self, names: Names, rare: bool) -> list[dict[str, Any]]:
+    def read(self, names: Names) -> list[dict[str, Any]]:
+        rare = self._looks % RARE_TICKS == 0
+        self._looks += 1
         if not self._opened and (rare or self._away is None):
             self._open()
         if self._away is None:

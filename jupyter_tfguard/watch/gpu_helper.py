@@ -20,7 +20,7 @@ from typing import Any
 from ..shield import note_problem, shielded
 
 SILENCE_SECONDS = 2.0
-START_SECONDS = 10.0  # the driver of an idle machine with several GPUs takes seconds to wake up
+START_SECONDS = 20.0  # the driver of an idle machine with eight GPUs takes that long to wake up
 RESTART_PAUSES_SECONDS = (5.0, 30.0, 120.0)
 # One that has worked for so long has its restarts back.
 _WELL_SECONDS = 600.0

@@ -190,6 +190,23 @@ def test_an_old_library_tells_what_it_can(read: Read, tmp_path: Path, year: int)
         )
 
 
+def test_a_slow_driver_does_not_keep_the_line_back(read: Read) -> None:
+    scenario = eight_gpus()
+    scenario.calls = ["nvmlDeviceGetPowerUsage slow 300"]
+    reader = read(scenario)
+    assert len(reader.devices()) == 8  # the first look is at all of them, however long it takes
+    for card in scenario.cards:
+        card.temperature = 77
+    reader.save()
+    changed, began = [], time.monotonic()
+    while not changed or changed[-1] < 8:
+        told = reader.devices()
+        assert time.monotonic() - began < 2.0  # when it would be given up
+        began = time.monotonic()
+        changed.append(sum(device["temperature_celsius"] == 77 for device in told))
+    assert 3 <= len(changed) <= 6  # some cards at each look, and none of them forgotten
+
+
 class TestMig:
     def test_instances_come_and_go(self, read: Read) -> None:
         reader = read(mig())
