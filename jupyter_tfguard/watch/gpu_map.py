@@ -163,8 +163,11 @@ class GpuMap:
         return use.history if use is not None else None
 
     def held(self, witness: Witness) -> bool:
-        """True for a kernel that was seen holding memory of a GPU."""
-        return witness in self._uses
+        """True for a kernel that was seen holding memory of a GPU, or says so where nobody can be seen."""
+        if witness in self._uses:
+            return True
+        hidden = any(card.holders is None for card in self._now.cards)
+        return hidden and bool(witness.live.gpu_memory)
 
     def used_count(self, witness: Witness) -> int:
         """Cards on which a kernel was seen holding memory."""

@@ -313,6 +313,17 @@ class TestDeath:
         later.join()
         assert (took >= 0.25) is waits
 
+    def test_where_processes_cannot_be_told_its_own_word_counts(
+        self, machine: Machine, gpu_map: GpuMap
+    ) -> None:
+        ours = machine.kernel("a")
+        gpu_map.take(told(card(0, [process(3_999_999)])))
+        assert not gpu_map.held(ours)
+        ours.live = Live(gpu_memory=({"device": "GPU:0"},))
+        assert gpu_map.held(ours)
+        gpu_map.take(told(card(0, [])))
+        assert not gpu_map.held(ours)
+
     def test_nobody_waits_for_a_driver_that_is_not_read(
         self, machine: Machine, gpu_map: GpuMap
     ) -> None:

@@ -45,7 +45,8 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
             Fact(Source.SERVER, f"{p.title} held {size} on {held.gpu.title} before the end")
             for p, size in zip(held.most, sizes, strict=True)
         ]
-        facts = (*seen_facts, *share_facts(seen), *facts)
+        # Where this kernel was seen there too, one sentence tells both.
+        facts = (*(share_facts(seen) or seen_facts), *facts)
     return Finding(
         Confidence.LIKELY if seen.pasted is None else text.confidence,
         title=title,
