@@ -24,7 +24,7 @@ from ..record.stacks import HEADER_KEY
 from ..record.textfile import NATIVE_TEXT_DROPPED, last_words
 from ..sampler import Collector, Sampler
 from ..shield import note_problem, shielded
-from ..training.gpu_memory import GpuAllocators
+from ..training.gpu_memory import DeviceMemory, GpuAllocators
 from ..training.growth import GrowthSetting, environment_at_start
 from ..training.growth_state import Growth
 from .cell_memory import CellMeter
@@ -198,6 +198,10 @@ class GuardSession:
             return self._process.collect(fresh=True)
         except SourceUnavailable:
             return {}
+
+    def gpu_memory(self) -> tuple[DeviceMemory, ...]:
+        """What TensorFlow's allocators say now; empty while TensorFlow has made no GPU device, or tells nothing."""
+        return self._gpu_allocators.read() or ()
 
     def refresh_growth(self) -> None:
         """Look at memory growth again: the user's own calls may have come since. Tells only of a change."""

@@ -55,6 +55,10 @@ def state_line(session: GuardSession) -> str:
 def status_text(session: GuardSession) -> str:
     """Memory against its limit, guard, training, last death."""
     lines = [state_line(session), f"Memory: {_memory(session)}"]
+    lines += [
+        f"{one.device}: {human_bytes(one.in_use_bytes)} in TensorFlow's tensors; highest so far {human_bytes(one.peak_bytes)}"
+        for one in session.gpu_memory()
+    ]
     lines += [f"Problem: {problem}" for problem in (*session.problems[1:], *_noted(session))]
     training = _training(session)
     if training:

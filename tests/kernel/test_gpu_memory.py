@@ -208,7 +208,10 @@ class TestInAKernel:
             assert len(_events_of_device(kernel, "GPU:1")) == 1
 
             kernel.run("card['current'], card['peak'] = 2 << 30, 3 << 30")
-            ends = [e for e in kernel.recording().events if e["kind"] == "cell_end"][-2:]
+            told = kernel.run("%tfguard status").stdout.splitlines()
+            assert "GPU:0: 2.00 GiB in TensorFlow's tensors; highest so far 3.00 GiB" in told
+            assert not any(line.startswith("GPU:1") for line in told)
+            ends = [e for e in kernel.recording().events if e["kind"] == "cell_end"][-3:-1]
             # The device was made in the first of them: before, there was no allocator.
             assert [e["gpu_start_bytes"] for e in ends] == [0, 1 << 20]
             assert [e["gpu_peak_bytes"] for e in ends] == [1 << 20, 3 << 30]
