@@ -49,7 +49,7 @@ def told(seen: Evidence, cause: str) -> Told | None:
         chips = (seen.pasted.status.text,) if seen.pasted.status is not None else ()
         return Told(verdict.confidence, _pasted_facts(seen, verdict), chips, message, details)
     facts = [Fact(Source.KERNEL, f"Last native words: {message[:_QUOTED]}")]
-    if verdict.after is not None:
+    if verdict.after is not None and verdict.after is not verdict.line:
         facts.append(Fact(Source.KERNEL, f"It gave up with: {verdict.after.message[:_QUOTED]}"))
     facts += [exit_fact(seen), *stack_facts(seen)]
     return Told(verdict.confidence, tuple(facts), ending_chips(seen), message, details)
