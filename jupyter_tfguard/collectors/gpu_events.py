@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import time
 from collections.abc import Callable
 from typing import Any
@@ -25,14 +26,17 @@ def listen(nvml: Any, count: int, tell: Callable[[int | None, int, float], None]
     with contextlib.suppress(
         nvml.NVMLError
     ):  # the driver is gone, which is said by who reads the cards
-        events = _register(nvml, list(range(count)))
+        events, numbers = _register(nvml, list(range(count)))
         while events is not None:
             began = time.monotonic()
             data, error = attempt(nvml, "nvmlEventSetWait_v2", events, _WAIT_MILLISECONDS)
             if error in (FUNCTION_NOT_FOUND, NOT_SUPPORTED):
                 return
             if error == 0 and data.eventType & _XID:
-                index, _ = attempt(nvml, "nvmlDeviceGetIndex", data.device)
+                # A card that is lost by now does not tell its number any more.
+                index = numbers.get(_address(data.device))
+                if index is None:
+                    index, _ = attempt(nvml, "nvmlDeviceGetIndex", data.device)
                 tell(index, int(data.eventData), time.time())
             elif error != TIMEOUT or time.monotonic() - began < _EARLY_SECONDS:
                 time.sleep(
@@ -40,24 +44,34 @@ def listen(nvml: Any, count: int, tell: Callable[[int | None, int, float], None]
                 )  # also a lost card, of which every wait tells from now on
 
 
-def _register(nvml: Any, cards: list[int]) -> Any:
-    """A set of events of those cards that have any; None where none has."""
+def _address(handle: Any) -> int | None:
+    """What a handle, which is a pointer, points to; None for one that is no pointer."""
+    try:
+        return ctypes.cast(handle, ctypes.c_void_p).value
+    except (TypeError, ctypes.ArgumentError):
+        return None
+
+
+def _register(nvml: Any, cards: list[int]) -> tuple[Any, dict[int | None, int]]:
+    """A set of events of those cards that have any, None where none has; and their numbers by :func:`_address`."""
     while cards:
         events, error = attempt(nvml, "nvmlEventSetCreate")
         if error:
-            return None
+            break
         refused = []
+        numbers: dict[int | None, int] = {}
         for index in cards:
             handle, error = attempt(nvml, "nvmlDeviceGetHandleByIndex", index)
             if not error:
                 _, error = attempt(nvml, "nvmlDeviceRegisterEvents", handle, _XID, events)
+                numbers[_address(handle)] = index
             if error:
                 refused.append(index)
             if error == UNKNOWN:
                 break
         else:
-            return events if len(refused) < len(cards) else None
+            return (events if len(refused) < len(cards) else None), numbers
         # "UNKNOWN leaves the set undefined: free it", and begin again without that card.
         attempt(nvml, "nvmlEventSetFree", events)
         cards = [index for index in cards if index not in refused]
-    return None
+    return None, {}

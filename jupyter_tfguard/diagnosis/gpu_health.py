@@ -23,6 +23,7 @@ _GAP_SECONDS = 30.0
 _KEPT_SECONDS = 120.0
 _EVENT_SECONDS = 600.0
 _MINUTE_SECONDS = 60.0
+_FALLEN_OFF = 79  # Xid: no longer on the bus
 _RESET = "End all programs on it, then: sudo nvidia-smi --gpu-reset -i {index}"
 _RAISED = ("ecc_uncorrected_count", "remapped_rows_uncorrected_count")
 
@@ -90,8 +91,8 @@ class CardHealth:
             self._note(device, now, at_work=at_work)
         index = device.get("nvml_index")
         found = [
-            *self._gone(),
-            *_faults(events, now),
+            *self._gone(events),
+            *_faults(events, now, is_lost=lost),
             *self._errors(now),
             *_memory(device),
             *_wanted(device),
@@ -161,10 +162,12 @@ class CardHealth:
         elif self._replay_alarm is not None and now - self._replay_alarm[2] > _KEPT_SECONDS:
             self._replay_alarm = None
 
-    def _gone(self) -> list[Alarm]:
+    def _gone(self, events: Sequence[Mapping[str, Any]]) -> list[Alarm]:
         if self._lost is None:
             return []
-        text = "The card is gone: the driver cannot reach it any more."
+        told = any(event.get("xid") == _FALLEN_OFF for event in events)
+        which = f" (Xid {_FALLEN_OFF})" if told else ""
+        text = f"The card is gone: the driver cannot reach it any more{which}."
         fix = (
             "Restart the machine. If it happens again, look at its power, its cooling and its seat."
         )
@@ -219,12 +222,14 @@ class CardHealth:
         ]
 
 
-def _faults(events: Sequence[Mapping[str, Any]], now: float) -> list[Alarm]:
-    """One notice per number, the newest kept."""
+def _faults(events: Sequence[Mapping[str, Any]], now: float, *, is_lost: bool) -> list[Alarm]:
+    """One notice per number, the newest kept; that a lost card fell off the bus is told once."""
     found: dict[int, Alarm] = {}
     for event in events:
         when, xid = number_of(event.get("time")), number_of(event.get("xid"))
         if when is None or xid is None or now - when > _EVENT_SECONDS:
+            continue
+        if is_lost and xid == _FALLEN_OFF:
             continue
         alarm = _fault(int(xid), when)
         if alarm is not None:

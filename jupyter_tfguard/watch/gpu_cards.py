@@ -153,8 +153,7 @@ def _card(
     if not isinstance(processes, list):
         return Card(key, device, None, None, device.get("processes_reason"))
     if not processes:
-        hidden = used is not None and used - (device.get("memory_reserved_bytes") or 0)
-        if hidden and hidden > _DRIVER_BYTES:
+        if used is not None and used > _DRIVER_BYTES:
             note = f"The driver lists no process here, and {human_bytes(used)} are in use: inside a container it may hide them."
             return Card(key, device, None, None, note)
         return Card(key, device, (), used, None)

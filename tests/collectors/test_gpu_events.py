@@ -149,3 +149,13 @@ def test_a_storm_is_told_in_few_lines(read: Read, scenario: Scenario) -> None:
     reader.until(all_of_them)
     assert len(told) == 80
     assert time.monotonic() - began < 10
+
+
+def test_a_card_that_is_lost_in_the_same_moment_is_named(read: Read, scenario: Scenario) -> None:
+    reader = start(read, scenario)
+    scenario.lose(5)
+    scenario.xid(5, 79)
+    reader.save()
+    [event] = reader.until(lambda line: line["events"])["events"]
+    assert (event["xid"], event["nvml_index"]) == (79, 5)
+    assert event["gpu_uuid"] == scenario.cards[5].uuid

@@ -217,7 +217,10 @@ class TestAlarms:
     def test_a_fault_without_a_name_is_that_of_the_lost_card(self, panel: Panel) -> None:
         event = {"time": 1.0, "xid": 79, "gpu_uuid": None, "bus_id": None, "nvml_index": None}
         panel.take(card(0, []), card(1, None, lost=True), card(2, []), events=(event,))
-        assert [len(device["alarms"]) for device in panel.devices()] == [0, 2, 0]
+        first, lost, third = panel.devices()
+        assert (first["alarms"], third["alarms"]) == ([], [])
+        [alarm] = lost["alarms"]  # that it fell off the bus is told once
+        assert alarm["text"].endswith("cannot reach it any more (Xid 79).")
 
     def test_a_failure_of_ours_leaves_the_panel_working(
         self, panel: Panel, data_folder: Path, monkeypatch: pytest.MonkeyPatch
