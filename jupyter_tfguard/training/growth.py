@@ -104,7 +104,8 @@ class GrowthSetting:
             self._before = now
         if _gpus_hidden(self._environ):
             return Growth("no_gpu", "CUDA_VISIBLE_DEVICES hides all GPUs")
-        if not gpu_present():
+        # TensorFlow knows better where it has looked: some boards have other device files.
+        if not told.gpus and not gpu_present():
             kept = "memory growth set; " if now.growth == "true" else ""
             return Growth("no_gpu", f"{kept}no NVIDIA GPU here")
         if not told.initialised:

@@ -34,6 +34,20 @@ raise tf.errors.ResourceExhaustedError(
     None, None, "OOM when allocating tensor with shape[64,8388608] and type float on "
     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:Mul]")
 """
+# TensorFlow as it is once it has made a GPU: a build without CUDA cannot, so its list of cards, its device, its allocator's
+# answer and its log line are put in its place.
+WORK = """\
+import os, tensorflow as tf
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.eager import context
+real = pywrap_tfe.TF_ListPhysicalDevices
+pywrap_tfe.TF_ListPhysicalDevices = lambda: [*real(), b"/physical_device:GPU:0"]
+context.pywrap_tfe.TFE_GetMemoryInfo = lambda handle, device: {"current": 19 << 26, "peak": 24 << 26}
+one = tf.constant(1.0)
+os.write(2, b"I0000 00:00:1762253213.310854  475186 gpu_device.cc:2020] Created device /job:localhost/replica:0/task:0/"
+    b"device:GPU:0 with 13942 MB memory:  -> device: 0, name: Tesla T4, pci bus id: 0000:00:1e.0, compute capability: 7.5\\n")
+context.context()._logical_devices += [context.LogicalDevice("/device:GPU:0", "GPU")]
+"""
 
 
 @dataclasses.dataclass
@@ -170,6 +184,20 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     page.locator(".lm-TabBar-tab.lm-mod-current", has_text="other.ipynb").wait_for(timeout=30_000)
     # The same card from the other notebook's side.
     _wait_for(page, "this kernel 5.0 GiB", "held by train.ipynb 7.0 GiB")
+
+
+def test_growth_that_works_and_tensorflows_own_view_are_told(start: Start) -> None:
+    lab, cards = start(one_gpu(holders=()))
+    page = lab.open(lab.notebook("grow", cards.hold("x"), WORK, "tf.constant(2.0)"))
+    _panel(page)
+    mine = _front(lab.server, "grow")
+    command(page, "notebook:run-all-cells")
+    _wait_for(page, "memory growth on", seconds=90)
+    holding(cards.scenario.cards[0], [(mine, 2662 * MIB)], 200 * MIB)
+    cards.show()
+    text = _wait_for(page, "seen working: 2.60 GiB of 15.0 GiB", seconds=60)
+    assert "this kernel 2.6 GiB (1.2 in tensors)" in text
+    _pictures(page, "grow")
 
 
 def test_eight_cards_stay_calm_and_one_that_is_lost_comes_to_the_front(start: Start) -> None:

@@ -189,3 +189,17 @@ def test_asking_for_the_state_calls_nothing_of_tensorflow(tensorflow: PretendedG
     assert tensorflow.ask(
         "guard = begin(); told(guard); out = [contexts._context._physical_devices, contexts._context._context_handle]"
     ) == [None, None]
+
+
+def test_gpus_that_tensorflow_found_are_there_whatever_device_files_say(
+    tensorflow: PretendedGpus,
+) -> None:
+    absent, present = (
+        "growth.gpu_present = lambda root='/': False",
+        "growth.gpu_present = lambda root='/': True",
+    )
+    try:
+        assert state(tensorflow, "", absent)[0] == "no_gpu"
+        assert state(tensorflow, "", absent, "gpus()")[0] == "on"
+    finally:
+        tensorflow.ask(f"{present}; out = None")
