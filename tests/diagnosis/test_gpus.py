@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jupyter_tfguard.config import load_settings
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.diagnosis.finding import Finding, Source
@@ -143,3 +145,15 @@ def test_where_holders_cannot_be_seen_the_report_says_why(reason: str | None) ->
         gpu |= {"processes": None, "processes_reason": reason}
     told = [text for text in diagnose(bundle).not_checked if "Who held" in text]
     assert told == (["Who held memory of the GPU. Hidden here."] if reason else [])
+
+
+def test_the_share_that_is_advised_is_a_setting_that_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best = best_of("gpu_oom_other_process/fires-another-notebook-holds-the-card.json")
+    [code] = [
+        advice.code for advice in best.advice if "gpu_memory_limit_mib" in (advice.code or "")
+    ]
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "jupyter_tfguard_config.json").write_text(code or "")
+    assert load_settings().gpu_memory_limit_mib == int(0.45 * 80 * 1024)

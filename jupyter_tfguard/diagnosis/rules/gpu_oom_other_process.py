@@ -80,8 +80,9 @@ def _advice(seen: Evidence, held: _Held | None) -> tuple[Advice, ...]:
         found.append(
             Advice(
                 "Or let both notebooks share the card.",
-                "Memory growth alone bounds neither of them; a limit for each does.",
-                f"c.TfGuard.gpu_memory_limit_mib = {_half_mib(held)}  # in jupyter_tfguard_config.py, then restart both kernels",
+                "Memory growth alone bounds neither of them; a limit for each does. Write it into jupyter_tfguard_config.json "
+                "in your Jupyter configuration folder, and restart both kernels.",
+                f'{{"TfGuard": {{"gpu_memory_limit_mib": {_half_mib(held)}}}}}',
             )
         )
     if held is None:
