@@ -21,7 +21,7 @@ from ..record.native_since import Place, native_text_since
 from ..record.recording import Recording, remove_recording
 from ..record.spool import StderrSpool
 from ..record.stacks import HEADER_KEY
-from ..record.textfile import NATIVE_TEXT_DROPPED, last_words
+from ..record.textfile import last_words
 from ..sampler import Collector, Sampler
 from ..shield import note_problem, shielded
 from ..training.gpu_memory import DeviceMemory, GpuAllocators
@@ -33,7 +33,8 @@ from .endings import Endings
 from .faults import FaultFiles
 from .gpu_oom import GpuOomTeller
 from .gpu_pulse import GpuPulse
-from .header import kernel_header, library_versions, watcher_alive
+from .header import kernel_header, watcher_alive
+from .header_keeper import HeaderKeeper
 from .import_hook import ImportHook
 from .news import News
 from .pulse import Pulse
@@ -72,7 +73,7 @@ class GuardSession:
         self._process: ProcessCollector | None = None
         self._cgroup: CgroupCollector | None = None
         self._faulthandler_state = "off"
-        self._known_versions: dict[str, str] = {}
+        self._header = HeaderKeeper(lambda: self.recording)
         self._news = News(settings, None, None)
         self._gpu_allocators = GpuAllocators()
         self._meter = CellMeter(self.memory, self._gpu_allocators.read)
@@ -162,7 +163,9 @@ class GuardSession:
             self._faulthandler_state = self._faults.start()
         if self.settings.keep_native_stderr:
             with self._part("native text"):
-                spool = StderrSpool(recording.folder, self._problem, self._native_text_dropped)
+                spool = StderrSpool(
+                    recording.folder, self._problem, self._header.native_text_dropped
+                )
                 spool.start()
                 self._spool = spool
 
@@ -233,27 +236,18 @@ class GuardSession:
         if self.pulse is not None:
             self.pulse.set_busy(False)
         self.refresh_growth()
-        self._write_versions()
+        self._header.versions()
 
     def _sampled(self, sample: Sample) -> None:
         if self.recording is not None:
             self.recording.sample(sample)
-            self._write_memory_group()
+            self._header.memory_group(self._cgroup)
         self._meter.sampled_host(sample.values.get("process.rss_bytes"))
         self._gpu_pulse.tick()
         if self._training is not None:
             self._training.tick()
         if self._stacks is not None:
             self._stacks.tick()
-
-    def _write_memory_group(self) -> None:
-        """Keep in the header which cgroup this kernel is in: after a death nothing else knows it."""
-        if self._cgroup is None or self.recording is None:
-            return
-        own, binding = self._cgroup.groups[0], self._cgroup.binding
-        group = {"path": own.path, "version": own.version, "limited_by": binding.path}
-        if self.recording.header.get("memory_group") != group:
-            self.recording.write_header({"memory_group": group})
 
     def _write_progress(self, record: dict[str, Any]) -> None:
         if self.recording is not None:
@@ -292,24 +286,13 @@ class GuardSession:
         self._training.attach(module)
 
     def _imported(self, name: str) -> None:
-        self._write_versions(name)
-        self.emit("import", module=name, version=self._known_versions.get(name))
-
-    def _write_versions(self, just_imported: str | None = None) -> None:
-        found = library_versions(just_imported, known=self._known_versions)
-        if found and self.recording is not None:
-            self._known_versions |= found
-            versions = {**self.recording.header["versions"], **self._known_versions}
-            self.recording.write_header({"versions": versions})
+        self._header.versions(name)
+        self.emit("import", module=name, version=self._header.version(name))
 
     def _problem(self, text: str) -> None:
         note_problem("kernel", text)
         self.problems.append(text)
         self._write_guard_state()
-
-    def _native_text_dropped(self, count: int) -> None:
-        if self.recording is not None:
-            self.recording.write_header({NATIVE_TEXT_DROPPED: count})
 
     def _guard_state(self) -> dict[str, Any]:
         growth = self.growth
@@ -321,8 +304,7 @@ class GuardSession:
         }
 
     def _write_guard_state(self) -> None:
-        if self.recording is not None:
-            self.recording.write_header({"guard": self._guard_state()})
+        self._header.write({"guard": self._guard_state()})
 
     # --- end
 
