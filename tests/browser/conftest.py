@@ -18,6 +18,8 @@ from tests.conftest import private_jupyter
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    from tests.browser.gpus import Start
+
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = [
@@ -149,3 +151,12 @@ def lab(server: DemoServer, browser: Browser) -> Iterator[Lab]:
         context.close()
     for session in server.get("api/sessions"):
         server.end_session(session)
+
+
+@pytest.fixture
+def start(tmp_path: Path, browser: Browser) -> Iterator[Start]:
+    """Starts a JupyterLab on a machine with GPUs, as a scenario of the stand-in shows them."""
+    from tests.browser.gpus import labs_with_gpus  # which uses what stands above
+
+    with labs_with_gpus(tmp_path, browser) as begin:
+        yield begin

@@ -5,27 +5,17 @@ NVIDIA's library is a stand-in (`tests/rigs/nvml`); all above it is real.
 
 from __future__ import annotations
 
-import dataclasses
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.browser.conftest import Lab, command, lab_server, picture, theme
-from tests.rigs.nvml.library import build, environ
-from tests.rigs.nvml.scenario import GIB, MIB, Scenario, eight_gpus, holding, mig, one_gpu
+from tests.browser.conftest import command
+from tests.browser.gpus import pictures, pid_behind, run_beside
+from tests.rigs.nvml.scenario import GIB, MIB, eight_gpus, holding, mig, one_gpu
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Locator, Page
 
-    from jupyter_tfguard.demo.server import DemoServer
+    from tests.browser.gpus import Start
 
-# A process that has CUDA's library in its memory may be one that the driver lists.
-HOLD = "import ctypes; ctypes.CDLL({cuda!r}); {name} = bytearray(300 << 20)"
 FULL = """\
 import os, tensorflow as tf
 os.write(2, b"2026-11-22 10:00:00.000000: W external/local_xla/xla/tsl/framework/bfc_allocator.cc:501] Allocator (GPU_0_bfc) "
@@ -48,77 +38,6 @@ os.write(2, b"I0000 00:00:1762253213.310854  475186 gpu_device.cc:2020] Created 
     b"device:GPU:0 with 13942 MB memory:  -> device: 0, name: Tesla T4, pci bus id: 0000:00:1e.0, compute capability: 7.5\\n")
 context.context()._logical_devices += [context.LogicalDevice("/device:GPU:0", "GPU")]
 """
-
-
-@dataclasses.dataclass
-class Cards:
-    """The stand-in's file; `show` rewrites it under the running server."""
-
-    path: Path
-    cuda: Path
-    scenario: Scenario
-
-    def show(self) -> None:
-        self.scenario.save(self.path)
-
-    def hold(self, name: str) -> str:
-        """A cell that takes 300 MiB, in a kernel that looks as if it used CUDA."""
-        return HOLD.format(cuda=str(self.cuda), name=name)
-
-
-Start = Callable[[Scenario], tuple[Lab, Cards]]
-
-
-@pytest.fixture
-def start(tmp_path: Path, browser: Browser) -> Iterator[Start]:
-    """Starts a JupyterLab that finds the stand-in with a scenario."""
-    with ExitStack() as stack:
-
-        def begin(scenario: Scenario) -> tuple[Lab, Cards]:
-            (tmp_path / "nvml").mkdir()
-            library = build(tmp_path / "nvml")
-            if library is None:
-                pytest.skip("no C compiler here")
-            path = scenario.save(tmp_path / "cards")
-            cards = Cards(path, _empty_library(tmp_path / "libcuda.so.1"), scenario)
-            variables = {name: Path(value) for name, value in environ(library, path).items()}
-            server = stack.enter_context(lab_server(tmp_path / "lab", **variables))
-            return Lab(server, browser), cards
-
-        (tmp_path / "lab").mkdir()
-        yield begin
-        for context in list(browser.contexts):
-            context.close()
-
-
-def _empty_library(path: Path) -> Path:
-    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
-    source = path.with_suffix(".c")
-    source.write_text("")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", path, source], check=True, timeout=60)
-    return path
-
-
-def _other(server: DemoServer, name: str, cell: str) -> int:
-    """A second notebook whose kernel has run a cell; its process id."""
-    session = server.start_session(server.write_notebook(name))
-    kernel_id = session["kernel"]["id"]
-    client = server.connect(kernel_id)
-    client.execute_interactive(cell, timeout=60, output_hook=lambda _: None)
-    client.stop_channels()
-    return _pid(server, kernel_id)
-
-
-def _front(server: DemoServer, name: str) -> int:
-    """Process id of the kernel behind a notebook that is open in the browser."""
-    [session] = [s for s in server.get("api/sessions") if s["path"] == f"{name}.ipynb"]
-    return _pid(server, session["kernel"]["id"])
-
-
-def _pid(server: DemoServer, kernel_id: str) -> int:
-    pid = server.kernel_pid(kernel_id)
-    assert pid is not None, f"the watcher does not know kernel {kernel_id}"
-    return pid
 
 
 def _panel(page: Page) -> Locator:
@@ -148,25 +67,14 @@ def _text(page: Page) -> str:
     return " ".join(page.locator(".jp-TfGuard-Panel").inner_text().split())
 
 
-def _pictures(page: Page, name: str) -> None:
-    """In both themes, once the values have moved on; high enough for the whole panel."""
-    page.set_viewport_size({"width": 1440, "height": 1250})
-    page.wait_for_timeout(1500)
-    picture(page, f"gpu-{name}-light")
-    theme(page, dark=True)
-    page.wait_for_timeout(1500)
-    picture(page, f"gpu-{name}-dark")
-    theme(page, dark=False)
-
-
 def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> None:
     lab, cards = start(one_gpu(holders=()))
     page = lab.open(lab.notebook("train", cards.hold("x"), FULL))
     panel = _panel(page)
     assert "this kernel" not in _wait_for(page, "GPU 0", "of 15.0 GiB")
-    other = _other(lab.server, "other", cards.hold("y"))
+    other = run_beside(lab.server, "other", cards.hold("y"))
     command(page, "notebook:run-all-cells")
-    mine = _front(lab.server, "train")
+    mine = pid_behind(lab.server, "train")
     holding(cards.scenario.cards[0], [(mine, 7 * GIB), (other, 5 * GIB)], 200 * MIB)
     cards.show()
     text = _wait_for(page, "this kernel 7.0 GiB", "held by other.ipynb 5.0 GiB", seconds=60)
@@ -177,7 +85,7 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     assert "What to change: " in text
     assert "GPU 5.0 GiB" in text  # beside other.ipynb among the other kernels
     assert "[1] import ctypes" in text
-    _pictures(page, "one")
+    pictures(page, "one")
     panel.locator(".jp-TfGuard-GpuOom button").click()
     panel.locator(".jp-TfGuard-GpuOom").wait_for(state="detached")
     panel.get_by_role("button", name="held by other.ipynb").click()
@@ -190,14 +98,14 @@ def test_growth_that_works_and_tensorflows_own_view_are_told(start: Start) -> No
     lab, cards = start(one_gpu(holders=()))
     page = lab.open(lab.notebook("grow", cards.hold("x"), WORK, "tf.constant(2.0)"))
     _panel(page)
-    mine = _front(lab.server, "grow")
+    mine = pid_behind(lab.server, "grow")
     command(page, "notebook:run-all-cells")
     _wait_for(page, "memory growth on", seconds=90)
     holding(cards.scenario.cards[0], [(mine, 2662 * MIB)], 200 * MIB)
     cards.show()
     text = _wait_for(page, "seen working: 2.60 GiB of 15.0 GiB", seconds=60)
     assert "this kernel 2.6 GiB (1.2 in tensors)" in text
-    _pictures(page, "grow")
+    pictures(page, "grow")
 
 
 def test_eight_cards_stay_calm_and_one_that_is_lost_comes_to_the_front(start: Start) -> None:
@@ -205,8 +113,8 @@ def test_eight_cards_stay_calm_and_one_that_is_lost_comes_to_the_front(start: St
     page = lab.open(lab.notebook("train", cards.hold("x")))
     panel = _panel(page)
     command(page, "notebook:run-all-cells")
-    other = _other(lab.server, "train_b", cards.hold("y"))
-    mine = _front(lab.server, "train")
+    other = run_beside(lab.server, "train_b", cards.hold("y"))
+    mine = pid_behind(lab.server, "train")
     holding(cards.scenario.cards[2], [(mine, 39 * GIB)], 500 * MIB)
     holding(cards.scenario.cards[5], [(other, 71 * GIB)], 500 * MIB)
     cards.show()
@@ -219,7 +127,7 @@ def test_eight_cards_stay_calm_and_one_that_is_lost_comes_to_the_front(start: St
     line.get_by_text("held by train_b.ipynb").wait_for()
     page.wait_for_timeout(2500)  # new values must not fold it again
     assert line.get_by_text("held by train_b.ipynb").is_visible()
-    _pictures(page, "eight")
+    pictures(page, "eight")
     cards.scenario.xid(7, 79)
     cards.scenario.lose(7)
     cards.show()
@@ -228,7 +136,7 @@ def test_eight_cards_stay_calm_and_one_that_is_lost_comes_to_the_front(start: St
     lost.filter(has_text="Xid 79").wait_for(timeout=30_000)
     assert panel.locator(".jp-TfGuard-Folded").count() == 6
     assert "this kernel 39.0 GiB" in _text(page)
-    _pictures(page, "eight-lost")
+    pictures(page, "eight-lost")
 
 
 def test_mig_instances_are_cards_of_their_own(start: Start) -> None:
@@ -236,8 +144,8 @@ def test_mig_instances_are_cards_of_their_own(start: Start) -> None:
     page = lab.open(lab.notebook("train", cards.hold("x")))
     panel = _panel(page)
     command(page, "notebook:run-all-cells")
-    other = _other(lab.server, "other", cards.hold("y"))
-    mine = _front(lab.server, "train")
+    other = run_beside(lab.server, "other", cards.hold("y"))
+    mine = pid_behind(lab.server, "train")
     parts = cards.scenario.cards[0].instances
     holding(parts[0], [(mine, 12 * GIB)], 13 * MIB)
     holding(parts[1], [(other, 6 * GIB)], 13 * MIB)
@@ -246,4 +154,4 @@ def test_mig_instances_are_cards_of_their_own(start: Start) -> None:
     assert "split into 3 MIG instances" in text
     assert "3g.20gb, 19.8 GiB" in text
     assert panel.locator(".jp-TfGuard-Gpu > h3", has_text="GPU 0 · MIG 0").count() == 1
-    _pictures(page, "mig")
+    pictures(page, "mig")

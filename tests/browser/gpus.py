@@ -1,0 +1,107 @@
+"""JupyterLab on a machine with GPUs: the server finds a stand-in for NVIDIA's library (`tests/rigs/nvml`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import Lab, lab_server, picture, theme
+from tests.rigs.nvml.library import build, environ
+from tests.rigs.nvml.scenario import Scenario
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from jupyter_tfguard.demo.server import DemoServer
+
+# A process that has CUDA's library in its memory may be one that the driver lists.
+HOLD = "import ctypes; ctypes.CDLL({cuda!r}); {name} = bytearray(300 << 20)"
+
+
+@dataclasses.dataclass
+class Cards:
+    """The stand-in's file; `show` rewrites it under the running server."""
+
+    path: Path
+    cuda: Path
+    scenario: Scenario
+
+    def show(self) -> None:
+        self.scenario.save(self.path)
+
+    def hold(self, name: str) -> str:
+        """A cell that takes 300 MiB, in a kernel that looks as if it used CUDA."""
+        return HOLD.format(cuda=str(self.cuda), name=name)
+
+
+Start = Callable[[Scenario], tuple[Lab, Cards]]
+
+
+@contextmanager
+def labs_with_gpus(tmp_path: Path, browser: Browser) -> Iterator[Start]:
+    """Starts a JupyterLab that finds the stand-in with a scenario; pages and server are closed afterwards."""
+    with ExitStack() as stack:
+
+        def begin(scenario: Scenario) -> tuple[Lab, Cards]:
+            (tmp_path / "nvml").mkdir()
+            library = build(tmp_path / "nvml")
+            if library is None:
+                pytest.skip("no C compiler here")
+            path = scenario.save(tmp_path / "cards")
+            cards = Cards(path, _empty_library(tmp_path / "libcuda.so.1"), scenario)
+            variables = {name: Path(value) for name, value in environ(library, path).items()}
+            server = stack.enter_context(lab_server(tmp_path / "lab", **variables))
+            return Lab(server, browser), cards
+
+        (tmp_path / "lab").mkdir()
+        yield begin
+        for context in list(browser.contexts):
+            context.close()
+
+
+def _empty_library(path: Path) -> Path:
+    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
+    source = path.with_suffix(".c")
+    source.write_text("")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", path, source], check=True, timeout=60)
+    return path
+
+
+def run_beside(server: DemoServer, name: str, cell: str) -> int:
+    """A second notebook whose kernel has run a cell; its process id."""
+    session = server.start_session(server.write_notebook(name))
+    kernel_id = session["kernel"]["id"]
+    client = server.connect(kernel_id)
+    client.execute_interactive(cell, timeout=60, output_hook=lambda _: None)
+    client.stop_channels()
+    return _pid(server, kernel_id)
+
+
+def pid_behind(server: DemoServer, name: str) -> int:
+    """Process id of the kernel behind a notebook that is open in the browser."""
+    [session] = [s for s in server.get("api/sessions") if s["path"] == f"{name}.ipynb"]
+    return _pid(server, session["kernel"]["id"])
+
+
+def _pid(server: DemoServer, kernel_id: str) -> int:
+    pid = server.kernel_pid(kernel_id)
+    assert pid is not None, f"the watcher does not know kernel {kernel_id}"
+    return pid
+
+
+def pictures(page: Page, name: str) -> None:
+    """In both themes, once the values have moved on; high enough for the whole panel."""
+    page.set_viewport_size({"width": 1440, "height": 1250})
+    page.wait_for_timeout(1500)
+    picture(page, f"gpu-{name}-light")
+    theme(page, dark=True)
+    page.wait_for_timeout(1500)
+    picture(page, f"gpu-{name}-dark")
+    theme(page, dark=False)
