@@ -14,6 +14,7 @@ import pytest
 
 from jupyter_tfguard.diagnosis.exit_status import exit_status
 from jupyter_tfguard.diagnosis.pasted import Pasted
+from tests.rigs.nvml.library import build
 
 pytest_plugins = ["pytest_jupyter.jupyter_server"]
 
@@ -106,4 +107,13 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A private folder for everything tfguard keeps."""
     folder = tmp_path / "tfguard"
     monkeypatch.setenv("TFGUARD_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the stand-in for NVIDIA's library."""
+    folder = build(tmp_path_factory.mktemp("nvml"))
+    if folder is None:
+        pytest.skip("no C compiler here")
     return folder

@@ -1,4 +1,4 @@
-"""Fixtures: the built stand-in, and the process that reads the GPUs before a scenario."""
+"""Fixture: the process that reads the GPUs before a scenario."""
 
 from __future__ import annotations
 
@@ -8,20 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.rigs.nvml.library import build
 from tests.rigs.nvml.reader import TICK_SECONDS, Reader
 from tests.rigs.nvml.scenario import Scenario
 
 Read = Callable[..., Reader]
-
-
-@pytest.fixture(scope="session")
-def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the stand-in for NVIDIA's library."""
-    folder = build(tmp_path_factory.mktemp("nvml"))
-    if folder is None:
-        pytest.skip("no C compiler here")
-    return folder
 
 
 @pytest.fixture

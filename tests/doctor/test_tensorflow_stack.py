@@ -10,15 +10,6 @@ from jupyter_tfguard.doctor.check import CheckResult, Status
 from tests.rigs.made_case import Case
 from tests.rigs.made_cases import CASES, stack_checks
 from tests.rigs.made_machine import MadeMachine
-from tests.rigs.nvml.library import build
-
-
-@pytest.fixture(scope="session")
-def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = build(tmp_path_factory.mktemp("nvml"))
-    if found is None:
-        pytest.skip("no C compiler here")
-    return found
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

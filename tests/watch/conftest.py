@@ -16,9 +16,17 @@ import pytest
 
 from jupyter_tfguard.collectors.memory_group import MemoryGroup, memory_groups
 from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.metrics import Metric, Unit
+from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.record.recording import Recording
+from jupyter_tfguard.watch import live
 from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.gpu_map import GpuMap
+from jupyter_tfguard.watch.live import LiveReader
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel, Witness
+
+from .gpu_rig import Machine
 
 MIB = 1024**2
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -123,3 +131,37 @@ def limited_group(made_groups: list[Path]) -> Callable[[int], MemoryGroup]:
 
 def enter(group: MemoryGroup, pid: int) -> None:
     (Path(group.directory) / "cgroup.procs").write_text(str(pid))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """Processes that the driver may list, some of them kernels."""
+    found = Machine(tmp_path)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def gpu_map(machine: Machine) -> GpuMap:
+    """Joins GPUs with those kernels."""
+    return GpuMap(lambda: machine.witnesses, machine.check)
+
+
+@pytest.fixture
+def recording(tmp_path: Path, data_folder: Path) -> Iterator[Recording]:
+    """Of this process, as a kernel writes it."""
+    identity = ProcessIdentity.of(os.getpid())
+    assert identity is not None
+    metric = Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "test")
+    found = Recording(tmp_path / "recordings", identity, {"kernel_id": "k"}, [metric])
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def reader(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveReader]:
+    """Of that recording, which reads whenever it is asked."""
+    monkeypatch.setattr(live, "_READ_EVERY_SECONDS", 0.0)
+    found = LiveReader(recording.folder.path)
+    yield found
+    found.close()

@@ -6,8 +6,6 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,18 +20,6 @@ from jupyter_tfguard.watch.live import Live
 from .gpu_rig import GIB, Machine, card, process, told
 
 pytestmark = pytest.mark.quick
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    found = Machine(tmp_path)
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def gpu_map(machine: Machine) -> GpuMap:
-    return GpuMap(lambda: machine.witnesses, machine.check)
 
 
 class TestDeath:

@@ -18,20 +18,12 @@ from jupyter_tfguard.shield import read_problems
 from jupyter_tfguard.watch import gpu_helper
 from jupyter_tfguard.watch.gpu_helper import GpuHelper, Gpus
 from jupyter_tfguard.watch.process_handle import is_running
-from tests.rigs.nvml.library import build, environ
+from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import GIB, Scenario, eight_gpus, one_gpu
 
 from .conftest import until
 
 Choose = Callable[..., Path]
-
-
-@pytest.fixture(scope="session")
-def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = build(tmp_path_factory.mktemp("nvml"))
-    if folder is None:
-        pytest.skip("no C compiler here")
-    return folder
 
 
 @pytest.fixture

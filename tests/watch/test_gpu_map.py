@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,18 +14,6 @@ from jupyter_tfguard.watch.live import Live
 from .gpu_rig import CUDA, DRIVER, GIB, NEITHER, Machine, card, process, told
 
 pytestmark = pytest.mark.quick
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    found = Machine(tmp_path)
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def gpu_map(machine: Machine) -> GpuMap:
-    return GpuMap(lambda: machine.witnesses, machine.check)
 
 
 def only(gpu_map: GpuMap) -> Card:

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jupyter_tfguard.metrics import Metric, Unit
-from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import EVENTS_CAPACITY, Recording
 from jupyter_tfguard.watch import live
 from jupyter_tfguard.watch.live import Live, LiveReader, training_state
 
 pytestmark = pytest.mark.quick
-
-
-@pytest.fixture
-def recording(tmp_path: Path, data_folder: Path) -> Iterator[Recording]:
-    identity = ProcessIdentity.of(os.getpid())
-    assert identity is not None
-    metric = Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "test")
-    found = Recording(tmp_path / "recordings", identity, {"kernel_id": "k"}, [metric])
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def reader(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveReader]:
-    monkeypatch.setattr(live, "_READ_EVERY_SECONDS", 0.0)
-    found = LiveReader(recording.folder.path)
-    yield found
-    found.close()
 
 
 PROGRESS: dict[str, Any] = {

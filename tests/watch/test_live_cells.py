@@ -6,19 +6,16 @@ import json
 import os
 import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.record.gpu_memory import newest_gpu_memory
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import GPU_MEMORY, Recording
 from jupyter_tfguard.record.records import RecordWriter, read_records
-from jupyter_tfguard.watch import live
 from jupyter_tfguard.watch.live import LiveReader
 from jupyter_tfguard.watch.live_feed import LiveFeed
 from jupyter_tfguard.watch.shared_group import SharedGroups
@@ -28,24 +25,6 @@ pytestmark = pytest.mark.quick
 
 MIB = 1024**2
 GIB = 1024**3
-
-
-@pytest.fixture
-def recording(tmp_path: Path, data_folder: Path) -> Iterator[Recording]:
-    identity = ProcessIdentity.of(os.getpid())
-    assert identity is not None
-    metric = Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "test")
-    found = Recording(tmp_path / "recordings", identity, {"kernel_id": "k"}, [metric])
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def reader(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveReader]:
-    monkeypatch.setattr(live, "_READ_EVERY_SECONDS", 0.0)
-    found = LiveReader(recording.folder.path)
-    yield found
-    found.close()
 
 
 def start(recording: Recording, count: int, **more: Any) -> None:
