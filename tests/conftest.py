@@ -14,7 +14,7 @@ import pytest
 
 from jupyter_tfguard.diagnosis.exit_status import exit_status
 from jupyter_tfguard.diagnosis.pasted import Pasted
-from tests.rigs.nvml.library import build
+from tests.rigs.nvml.library import build, empty_cuda
 
 pytest_plugins = ["pytest_jupyter.jupyter_server"]
 
@@ -117,3 +117,9 @@ def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if folder is None:
         pytest.skip("no C compiler here")
     return folder
+
+
+@pytest.fixture(scope="session")
+def cuda_library(standin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that is called as CUDA's."""
+    return empty_cuda(tmp_path_factory.mktemp("cuda"))

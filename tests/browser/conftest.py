@@ -154,9 +154,9 @@ def lab(server: DemoServer, browser: Browser) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def start(tmp_path: Path, browser: Browser) -> Iterator[Start]:
+def start(standin: Path, cuda_library: Path, tmp_path: Path, browser: Browser) -> Iterator[Start]:
     """Starts a JupyterLab on a machine with GPUs, as a scenario of the stand-in shows them."""
     from tests.browser.gpus import labs_with_gpus  # which uses what stands above
 
-    with labs_with_gpus(tmp_path, browser) as begin:
+    with labs_with_gpus(standin, cuda_library, tmp_path, browser) as begin:
         yield begin

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.browser.conftest import Lab, lab_server, picture, theme
-from tests.rigs.nvml.library import build, environ
+from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -45,18 +41,16 @@ Start = Callable[[Scenario], tuple[Lab, Cards]]
 
 
 @contextmanager
-def labs_with_gpus(tmp_path: Path, browser: Browser) -> Iterator[Start]:
+def labs_with_gpus(
+    standin: Path, cuda_library: Path, tmp_path: Path, browser: Browser
+) -> Iterator[Start]:
     """Starts a JupyterLab that finds the stand-in with a scenario; pages and server are closed afterwards."""
     with ExitStack() as stack:
 
         def begin(scenario: Scenario) -> tuple[Lab, Cards]:
-            (tmp_path / "nvml").mkdir()
-            library = build(tmp_path / "nvml")
-            if library is None:
-                pytest.skip("no C compiler here")
             path = scenario.save(tmp_path / "cards")
-            cards = Cards(path, _empty_library(tmp_path / "libcuda.so.1"), scenario)
-            variables = {name: Path(value) for name, value in environ(library, path).items()}
+            cards = Cards(path, cuda_library, scenario)
+            variables = {name: Path(value) for name, value in environ(standin, path).items()}
             server = stack.enter_context(lab_server(tmp_path / "lab", **variables))
             return Lab(server, browser), cards
 
@@ -64,14 +58,6 @@ def labs_with_gpus(tmp_path: Path, browser: Browser) -> Iterator[Start]:
         yield begin
         for context in list(browser.contexts):
             context.close()
-
-
-def _empty_library(path: Path) -> Path:
-    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
-    source = path.with_suffix(".c")
-    source.write_text("")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", path, source], check=True, timeout=60)
-    return path
 
 
 def run_beside(server: DemoServer, name: str, cell: str) -> int:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ import pytest
 from jupyter_tfguard.report import text
 from tests.conftest import private_jupyter
 from tests.crash.conftest import Kernel, RecordingServer
-from tests.rigs.nvml.library import SCENARIO, build
+from tests.rigs.nvml.library import SCENARIO
 from tests.rigs.nvml.scenario import GIB, Card, Scenario, holding, uuid
 
 _LOOK_SECONDS = 20.0
@@ -101,29 +99,15 @@ class Machine:
         )
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the stand-in, and of a library that is called as CUDA's."""
-    found = build(tmp_path_factory.mktemp("nvml"))
-    if found is None:
-        pytest.skip("no C compiler here")
-    empty = found / "cuda.c"
-    empty.write_text("")
-    compiler = shutil.which("cc") or "gcc"
-    target = found / "libcuda.so.1"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", target, empty], check=True, timeout=60)
-    return found
-
-
 @pytest.fixture
-def machine(library: Path, tmp_path: Path) -> Iterator[Machine]:
+def machine(standin: Path, cuda_library: Path, tmp_path: Path) -> Iterator[Machine]:
     """With two cards. A server of its own: what a driver told of its cards stays in mind for minutes."""
     scenario = Scenario([a_card(0), a_card(1)])
     path = scenario.save(tmp_path / "scenario.txt")
     (tmp_path / "work").mkdir()
-    with private_jupyter(tmp_path, **{"LD_LIBRARY_PATH": library, SCENARIO: path}):
+    with private_jupyter(tmp_path, **{"LD_LIBRARY_PATH": standin, SCENARIO: path}):
         server = RecordingServer(tmp_path / "work", tmp_path / "tfguard")
-        found = Machine(server, library / "libcuda.so.1", scenario, path)
+        found = Machine(server, cuda_library, scenario, path)
         yield found
         for kernel in found.started:
             kernel.close()

@@ -28,6 +28,15 @@ def build(folder: Path, year: int = 2026) -> Path | None:
     return folder
 
 
+def empty_cuda(folder: Path) -> Path:
+    """Compile a library that is called as CUDA's and does nothing: a process that loads it may be one that uses a card."""
+    source, library = folder / "cuda.c", folder / "libcuda.so.1"
+    source.write_text("")
+    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
+    return library
+
+
 def environ(library: Path, scenario: Path) -> dict[str, str]:
     """Variables with which a process finds the stand-in in folder `library`, showing the file `scenario`."""
     return {"LD_LIBRARY_PATH": str(library), SCENARIO: str(scenario)}
