@@ -112,3 +112,26 @@ def changed_since(names: Sequence[str]) -> str:
 def changed_meanwhile(names: Sequence[str]) -> str:
     """Which value TensorFlow read cannot be told from inside."""
     return f"memory growth unknown: {' and '.join(names)} changed around TensorFlow's first use of the GPU"
+
+
+def seen_working(text: str, held_bytes: int, total_bytes: int) -> str:
+    """What a process holds after its first steps shows that it takes memory as it needs it.
+
+    Args:
+        text: What the kernel says of growth.
+    """
+    took = f"{human_bytes(held_bytes)} of {human_bytes(total_bytes)}"
+    return f"{text}, seen working: {took} after the first steps"
+
+
+def seen_not_in_force(held_bytes: int, total_bytes: int, used_bytes: int | None) -> str:
+    """It took nearly the whole card at once.
+
+    Args:
+        used_bytes: In TensorFlow's tensors; None: unknown.
+    """
+    took = f"{human_bytes(held_bytes)} of {human_bytes(total_bytes)}"
+    return (
+        f"memory growth is set, and not in force: {took} were taken at once, {human_bytes(used_bytes)} are in use; "
+        "restart the kernel, and look for code that makes TensorFlow's devices before tfguard is loaded"
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from .. import growth_words as words
 from ..diagnosis.gpu_health import Alarm, CardHealth
 from ..shield import shielded
-from ..units import human_bytes
 from ..watch.gpu_cards import Card, Holder, is_about, notebook_path
 from ..watch.gpu_helper import Gpus
 from ..watch.gpu_map import GpuMap, divided_cards, tensorflow_on
@@ -22,9 +22,6 @@ NUMBERS = (
     "power_limit_watts",
 )
 _DIVIDED = "This card is divided: its instances are told apart."
-_NOT_IN_FORCE_FIX = (
-    "restart the kernel, and look for code that makes TensorFlow's devices before tfguard is loaded"
-)
 
 
 class GpuWatch:
@@ -110,12 +107,10 @@ class GpuWatch:
         seen = self._map.growth(witness)
         if seen is None:
             return growth
-        took = f"{human_bytes(seen.own_bytes)} of {human_bytes(seen.total_bytes)}"
         if seen.works:
-            text = f"{growth['text']}, seen working: {took} after the first steps"
+            text = words.seen_working(growth["text"], seen.own_bytes, seen.total_bytes)
             return {"state": "proven", "text": text}
-        used = human_bytes(seen.used_bytes)
-        text = f"memory growth is set, and not in force: {took} were taken at once, {used} are in use; {_NOT_IN_FORCE_FIX}"
+        text = words.seen_not_in_force(seen.own_bytes, seen.total_bytes, seen.used_bytes)
         return {"state": "not_in_force", "text": text}
 
 
