@@ -73,6 +73,7 @@ def test_a_card_that_fell_off_the_bus_is_the_cause_and_not_the_notebook(start: S
     cards.scenario.xid(3, 79)
     cards.scenario.lose(3)
     cards.show()
+    page.locator(".jp-TfGuard-Panel").get_by_text("The card is gone").wait_for(timeout=30_000)
     command(page, "notebook:run-all-cells")
     text = _report(page)
     assert "failed: the card, its memory or its link" in text
