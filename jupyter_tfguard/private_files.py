@@ -169,7 +169,8 @@ def _check_open(descriptor: int, folder: int | None, path: Path, name: str) -> o
     """The open file is plain and ours, and `name` is its only name.
 
     A hard link may go between our opening it and our counting. So it is counted, found under its name, and counted
-    again: only a file that had this name and no other all the while passes.
+    again: only a file that had this name and no other all the while passes. That a link comes and goes within each of
+    these steps is seen where the system tells whether the name that was opened is still there.
     """
     found = os.fstat(descriptor)
     _check_file(found, path, name)
@@ -184,9 +185,21 @@ def _check_open(descriptor: int, folder: int | None, path: Path, name: str) -> o
         named is None
         or (named.st_dev, named.st_ino) != (found.st_dev, found.st_ino)
         or {named.st_nlink, again.st_nlink} != {1}
+        or not _still_named(descriptor, name)
     ):
         raise FolderUnusable(f"{path / name} was replaced while it was opened")
     return found
+
+
+def _still_named(descriptor: int, name: str) -> bool:
+    """False when the name through which a file was opened was taken away since, even if it was given again.
+
+    True where the system does not tell. Source: proc_pid_fd(5): of a file that was deleted, the link says so.
+    """
+    try:
+        return os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")) == name
+    except OSError:
+        return True
 
 
 def make_room(folder: int | None, path: Path, name: str) -> None:

@@ -17,6 +17,8 @@ from tests.crash.conftest import Kernel, RecordingServer, cannot_be_played
 # More would make each other wait: starting a kernel takes a second of a processor.
 AT_ONCE = 3
 _REPORT_SECONDS = 90.0
+# By then the counters of its memory group were read once while it was well: they are once a second.
+_SETTLE_SECONDS = 1.7
 # A watcher that takes something for a death has told of it by then.
 _QUIET_SECONDS = 2.5
 
@@ -119,8 +121,10 @@ def cell(code: str, *before: str) -> Play:
 
 def play(server: RecordingServer, scene: Scene) -> Played:
     """Play one scene in a kernel of its own."""
+    started = time.monotonic()
     kernel = _start(server, scene)
     try:
+        time.sleep(max(0.0, started + _SETTLE_SECONDS - time.monotonic()))
         began = time.monotonic()
         try:
             if scene.play:
