@@ -27,6 +27,7 @@ GROUND = {
     "private_files",
     "redact",
     "growth_words",
+    "bus_id",
 }
 _INNER = {
     "collectors",

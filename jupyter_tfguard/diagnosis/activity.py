@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..record.marks import Mark, MarkReader
+from .typed import text_of, whole_of
 
 if TYPE_CHECKING:
     from .evidence import Evidence
@@ -96,12 +97,12 @@ def _last_cell_of(events: list[dict[str, Any]]) -> Cell | None:
         return None
     head = start.get("head")
     return Cell(
-        execution_count=_int(start.get("execution_count")),
+        execution_count=whole_of(start.get("execution_count")),
         head=head if isinstance(head, str) and head.strip() else None,
         started=_float(start.get("t")),
-        rss_bytes=_int(start.get("rss_bytes")),
+        rss_bytes=whole_of(start.get("rss_bytes")),
         running=running,
-        peak_bytes=_int(start.get("peak_bytes")),
+        peak_bytes=whole_of(start.get("peak_bytes")),
     )
 
 
@@ -130,20 +131,20 @@ def last_fit(seen: Evidence) -> Fit | None:
     shape = both.get("batch_shape")
     return Fit(
         what=str(both.get("what") or "fit"),
-        model_name=_text(both.get("model_name")),
-        parameter_count=_int(both.get("parameter_count")),
-        optimizer=_text(both.get("optimizer")),
-        batch_size=_int(both.get("batch_size")),
-        batch_shape=tuple(int(n) for n in shape if _int(n) is not None)
+        model_name=text_of(both.get("model_name")),
+        parameter_count=whole_of(both.get("parameter_count")),
+        optimizer=text_of(both.get("optimizer")),
+        batch_size=whole_of(both.get("batch_size")),
+        batch_shape=tuple(int(n) for n in shape if whole_of(n) is not None)
         if isinstance(shape, list)
         else None,
-        batch_dtype=_text(both.get("batch_dtype")),
-        epochs=_int(both.get("epochs")),
-        epoch=_int(progress.get("epoch")),
-        steps=_int(both.get("steps")),
-        step=_int(progress.get("step")),
+        batch_dtype=text_of(both.get("batch_dtype")),
+        epochs=whole_of(both.get("epochs")),
+        epoch=whole_of(progress.get("epoch")),
+        steps=whole_of(both.get("steps")),
+        step=whole_of(progress.get("step")),
         started=_float(start.get("t")),
-        rss_bytes=_int(start.get("rss_bytes")),
+        rss_bytes=whole_of(start.get("rss_bytes")),
         running=True,
     )
 
@@ -167,7 +168,7 @@ def largest_arrays(seen: Evidence) -> list[tuple[str, int]]:
             pairs = [
                 (str(a.get("name"))[:80], size)
                 for a in arrays
-                if isinstance(a, dict) and (size := _int(a.get("bytes"))) is not None
+                if isinstance(a, dict) and (size := whole_of(a.get("bytes"))) is not None
             ]
             return sorted(pairs, key=lambda pair: -pair[1])
     return []
@@ -178,7 +179,7 @@ def metrics_by_epoch(seen: Evidence) -> list[tuple[int, dict[str, float]]]:
     found: dict[Any, list[tuple[int, dict[str, float]]]] = {}
     last: Any = None
     for event in _events(seen):
-        epoch, logs = _int(event.get("epoch")), event.get("logs")
+        epoch, logs = whole_of(event.get("epoch")), event.get("logs")
         if event.get("kind") == "epoch_end" and epoch is not None and isinstance(logs, dict):
             told = event.get("fit_id")
             last = told if isinstance(told, (int, str)) else None
@@ -211,7 +212,7 @@ def epoch_ends(seen: Evidence) -> list[Moment]:
     found: list[Moment] = []
     newest: object = None
     for event in _events(seen):
-        number, when = _int(event.get("epoch")), _float(event.get("t"))
+        number, when = whole_of(event.get("epoch")), _float(event.get("t"))
         if event.get("kind") != "epoch_end" or number is None or when is None:
             continue
         if event.get("fit_id") != newest:
@@ -227,11 +228,11 @@ def fit_starts(seen: Evidence) -> list[Moment]:
     for event in _events(seen):
         if event.get("kind") == "cell_start":
             found = []
-        number, when = _int(event.get("fit_id")), _float(event.get("t"))
+        number, when = whole_of(event.get("fit_id")), _float(event.get("t"))
         if event.get("kind") != "fit_start" or event.get("what") != "fit":
             continue
         if number is not None and when is not None and (not found or number > found[-1].number):
-            name, size = _text(event.get("model_name")), _int(event.get("rss_bytes"))
+            name, size = text_of(event.get("model_name")), whole_of(event.get("rss_bytes"))
             found.append(Moment(number, when, rss_bytes=size, name=name))
     return found
 
@@ -239,14 +240,14 @@ def fit_starts(seen: Evidence) -> list[Moment]:
 def cell_runs(seen: Evidence) -> list[Moment]:
     """The runs of the cell that ran last, each at its beginning."""
     starts = [event for event in _events(seen) if event.get("kind") == "cell_start"]
-    cell_id = _text(starts[-1].get("cell_id")) if starts else None
+    cell_id = text_of(starts[-1].get("cell_id")) if starts else None
     same = [event for event in starts if cell_id and event.get("cell_id") == cell_id]
     found = []
     for number, event in enumerate(same, 1):
-        count, when = _int(event.get("execution_count")), _float(event.get("t"))
+        count, when = whole_of(event.get("execution_count")), _float(event.get("t"))
         if when is not None:
             name = f"cell [{count}]" if count else "the cell"
-            size = _int(event.get("rss_bytes"))
+            size = whole_of(event.get("rss_bytes"))
             found.append(Moment(number, when, rss_bytes=size, name=name))
     return found
 
@@ -258,7 +259,7 @@ def grown_arrays(seen: Evidence) -> list[tuple[str, int, int]]:
         arrays = event.get("arrays") if event.get("kind") == "cell_end" else None
         for array in arrays if isinstance(arrays, list) else ():
             name, size = (
-                (array.get("name"), _int(array.get("bytes")))
+                (array.get("name"), whole_of(array.get("bytes")))
                 if isinstance(array, dict)
                 else (None, None)
             )
@@ -275,7 +276,7 @@ def grown_arrays(seen: Evidence) -> list[tuple[str, int, int]]:
 def last_checkpoint(seen: Evidence) -> tuple[str, float | None] | None:
     """(path, Unix seconds written) of the last file that a checkpoint callback wrote."""
     for event in reversed(list(_events(seen))):
-        if event.get("kind") == "checkpoint" and (path := _text(event.get("path"))):
+        if event.get("kind") == "checkpoint" and (path := text_of(event.get("path"))):
             return path, _float(event.get("written"))
     return None
 
@@ -302,16 +303,7 @@ def _events(seen: Evidence) -> list[dict[str, Any]]:
     return events
 
 
-def _int(value: object) -> int | None:
-    found = _float(value)
-    return None if found is None else int(found)
-
-
 def _float(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if abs(value) < 1e300 else None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None

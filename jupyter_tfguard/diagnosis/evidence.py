@@ -25,7 +25,7 @@ from .pasted import Pasted
 from .python_stacks import CRASHED_AGAIN, FAULT_LINE, FAULT_SIGNALS, cell_frame, own_stacks
 from .standstill import Standstill, standstill_of
 from .story import Story
-from .typed import dict_of, lines_of, number_of, text_of
+from .typed import dict_of, lines_of, number_of, text_of, whole_of
 from .verdict import Verdict, of_pasted, of_recorded
 
 
@@ -103,8 +103,7 @@ class Evidence:
         """Exit code, only when the watcher saw it."""
         if self.asked_to_end:
             return None
-        found = number_of(self._exit.get("code"))
-        return None if found is None else int(found)
+        return whole_of(self._exit.get("code"))
 
     @cached_property
     def hang(self) -> Standstill | None:

@@ -23,13 +23,12 @@ What is not known is null or left out, never 0.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
+from ..bus_id import same_card
 from ..record.timeline import column
-from ..units import is_known
-from .typed import dict_of, number_of, text_of
+from .typed import dict_of, number_of, text_of, whole_of
 
 _NEAR_SECONDS = 60.0
 
@@ -99,7 +98,7 @@ class Gpu:
 
     def is_at(self, place: str) -> bool:
         """True for the address of this card, however many zeros it is written with."""
-        return self.bus_id is not None and _place(self.bus_id) == _place(place)
+        return same_card(self.bus_id, place)
 
 
 def gpus_of(value: object, died: float) -> list[Gpu]:
@@ -116,8 +115,8 @@ def _gpu(device: dict[str, Any], died: float) -> Gpu:
     fresh = looked is None or abs(died - looked) < _NEAR_SECONDS
     found = device.get("processes")
     return Gpu(
-        _whole(device.get("nvml_index")),
-        _whole(device.get("mig_index")),
+        whole_of(device.get("nvml_index")),
+        whole_of(device.get("mig_index")),
         text_of(device.get("name")),
         text_of(device.get("bus_id")),
         number_of(device.get("memory_total_bytes")),
@@ -135,8 +134,8 @@ def _gpu(device: dict[str, Any], died: float) -> Gpu:
 def _process(value: object) -> GpuProcess:
     told = dict_of(value)
     return GpuProcess(
-        _whole(told.get("pid")),
-        _whole(told.get("used_bytes")),
+        whole_of(told.get("pid")),
+        whole_of(told.get("used_bytes")),
         text_of(told.get("kernel_id")),
         text_of(told.get("notebook_path")),
         text_of(told.get("name")),
@@ -146,20 +145,7 @@ def _process(value: object) -> GpuProcess:
 def _faults(events: object, died: float) -> list[tuple[float, int]]:
     found = []
     for event in events if isinstance(events, list) else ():
-        when, number = number_of(dict_of(event).get("time")), _whole(dict_of(event).get("xid"))
+        when, number = number_of(dict_of(event).get("time")), whole_of(dict_of(event).get("xid"))
         if when is not None and number is not None and abs(when - died) < _NEAR_SECONDS:
             found.append((when, number))
     return found
-
-
-def _whole(value: object) -> int | None:
-    found = number_of(value)
-    return int(found) if found is not None and is_known(found) else None
-
-
-def _place(text: str) -> str:
-    # "0000:41:00.0", "00000000:41:00.0" and "0000:41:00" are one card.
-    parts = re.split(r"[:.]", text.lower())
-    if len(parts) > 3 and "." in text:
-        parts = parts[:-1]
-    return ":".join(part.lstrip("0") or "0" for part in parts[-3:])

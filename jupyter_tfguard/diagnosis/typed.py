@@ -14,6 +14,12 @@ def number_of(value: object) -> float | None:
     return value
 
 
+def whole_of(value: object) -> int | None:
+    """The number without its fraction; None when it is none, or not known."""
+    found = number_of(value)
+    return None if found is None else int(found)
+
+
 def text_of(value: object) -> str | None:
     """The text; None when it is none, or empty."""
     return value if isinstance(value, str) and value else None

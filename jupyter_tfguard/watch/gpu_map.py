@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..bus_id import same_card
 from .gpu_cards import Card, Joiner
 from .gpu_growth import GrowthSeen, GrowthWatch
 from .gpu_helper import Gpus
@@ -204,16 +205,9 @@ def divided_cards(look: Look) -> frozenset[str]:
 
 def tensorflow_on(card: Card, witness: Witness) -> Mapping[str, Any] | None:
     """What TensorFlow in a kernel says of this card; None when it says nothing, or may mean another instance of it."""
-    place = _place(card.device.get("bus_id"))
-    found = [told for told in witness.live.gpu_memory if _place(told.get("bus_id")) == place]
-    return found[0] if place and len(found) == 1 else None
-
-
-def _place(bus_id: object) -> str:
-    # "00000000:41:00.0" and "0000:41:00.0" are one card.
-    if not isinstance(bus_id, str):
-        return ""
-    return ":".join(part.lstrip("0") or "0" for part in bus_id.lower().split(":"))
+    bus_id = card.device.get("bus_id")
+    found = [told for told in witness.live.gpu_memory if same_card(told.get("bus_id"), bus_id)]
+    return found[0] if len(found) == 1 else None
 
 
 def _look_at_growth(growth: GrowthWatch, own: int | None, card: Card, witness: Witness) -> None:
