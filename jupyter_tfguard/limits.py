@@ -1,13 +1,105 @@
-"""The memory limit that binds a kernel, and what people call it."""
+"""The memory limit that binds a kernel, what people call it, and what is in use of it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 CONTAINER_LIMIT = "container limit"
 MACHINE_MEMORY = "machine memory"
+ADDRESS_SPACE_LIMIT = "address space limit (ulimit -v)"
+DATA_LIMIT = "data size limit (ulimit -d)"
+
+# What a limit of the process counts, and where it stands.
+ULIMITS = {
+    ADDRESS_SPACE_LIMIT: ("process.address_space_bytes", "process.address_space_limit_bytes"),
+    DATA_LIMIT: ("process.data_bytes", "process.data_limit_bytes"),
+}
+_KINDS = {CONTAINER_LIMIT: "cgroup", MACHINE_MEMORY: "host"}
+# Of what is in use: by so much another limit must be fuller before it takes the place of the one that is shown.
+_HOLD_FRACTION = 0.05
 
 
-def binding_limit(group_bytes: float | None, machine_bytes: float | None) -> tuple[int, str] | None:
-    """The smaller of a control group's limit and the machine's memory, in bytes, and its name; None when neither is known."""
+class Limit(NamedTuple):
+    """A memory limit.
+
+    Attributes:
+        size_bytes: Where it stands.
+        name: For people.
+    """
+
+    size_bytes: int
+    name: str
+
+    @property
+    def kind(self) -> str:
+        """``cgroup``, ``host`` or ``ulimit``."""
+        return _KINDS.get(self.name, "ulimit")
+
+    @property
+    def counts_address_space(self) -> bool:
+        """True for a limit of the process, which counts what is reserved and not what is resident."""
+        return self.name in ULIMITS
+
+    def state(self, values: Mapping[str, float]) -> dict[str, int | str | None]:
+        """As a panel reads it: ``{"bytes", "name", "kind", "used_bytes"}``; what is in use is None where unknown."""
+        used = used_of(*self, values)
+        return {
+            "bytes": self.size_bytes,
+            "name": self.name,
+            "kind": self.kind,
+            "used_bytes": None if used is None else round(used),
+        }
+
+    def text(self, size: str) -> str:
+        """``4.00 GiB (container limit)``, with the size as the caller prints it."""
+        return f"{size}, {self.name}" if "(" in self.name else f"{size} ({self.name})"
+
+
+def binding_limit(group_bytes: float | None, machine_bytes: float | None) -> Limit | None:
+    """The smaller of a control group's limit and the machine's memory; None when neither is known."""
     if group_bytes and (not machine_bytes or group_bytes < machine_bytes):
-        return int(group_bytes), CONTAINER_LIMIT
-    return (int(machine_bytes), MACHINE_MEMORY) if machine_bytes else None
+        return Limit(int(group_bytes), CONTAINER_LIMIT)
+    return Limit(int(machine_bytes), MACHINE_MEMORY) if machine_bytes else None
+
+
+def fullest_limit(values: Mapping[str, float], held: str | None = None) -> Limit | None:
+    """The limit that binds: of memory and of the process, the one of which the largest part is in use.
+
+    Args:
+        values: Metrics of the process, the group and the machine.
+        held: Name of the limit that was found before; it is left only for one that is clearly fuller.
+    """
+    memory = binding_limit(values.get("cgroup.limit_bytes"), values.get("host.total_bytes"))
+    found = [memory] if memory is not None else []
+    found += [
+        Limit(int(values[limit]), name)
+        for name, (used, limit) in ULIMITS.items()
+        if used in values and values.get(limit)
+    ]
+    if len(found) < 2:
+        return found[0] if found else None
+
+    def fullness(limit: Limit) -> float:
+        part = (used_of(*limit, values) or 0.0) / limit.size_bytes
+        return part + _HOLD_FRACTION if limit.name == held else part
+
+    return max(found, key=fullness)
+
+
+def used_of(limit_bytes: float, name: str, values: Mapping[str, float]) -> float | None:
+    """Bytes in use of what a limit counts, without the file cache that can be given back; None = unknown.
+
+    Args:
+        limit_bytes, name: As :func:`fullest_limit` gives them.
+        values: Metrics of the process, the group and the machine.
+    """
+    if name in ULIMITS:
+        return values.get(ULIMITS[name][0])
+    if name == CONTAINER_LIMIT:
+        held = values.get("cgroup.used_bytes")
+        if held is None:
+            return None
+        return held - min(held, values.get("cgroup.reclaimable_bytes") or 0)
+    free = values.get("host.available_bytes")
+    return None if free is None else limit_bytes - free

@@ -13,6 +13,7 @@ import contextlib
 import os
 import stat
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from .mounts import is_remote
@@ -147,6 +148,6 @@ def user_settings_file() -> Path:
     return Path(jupyter_config_dir()) / "jupyter_tfguard_config.json"
 
 
-def disabled_by_environment() -> bool:
-    """True when the user switched tfguard off with ``TFGUARD_DISABLE=1``."""
-    return os.environ.get(DISABLE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
+def disabled_by_environment(environ: Mapping[str, str] = os.environ) -> bool:
+    """True when the user switched tfguard off with ``TFGUARD_DISABLE=1``, here or in the `environ` of another process."""
+    return environ.get(DISABLE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")

@@ -1,10 +1,11 @@
-"""What all tests share: private folders, and the example bundles."""
+"""What all tests share: private folders, an environment without tfguard, and the example bundles."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,21 @@ import pytest
 
 from jupyter_tfguard.diagnosis.exit_status import exit_status
 from jupyter_tfguard.diagnosis.pasted import Pasted
+from tests.rigs.environments import linked_environment
 from tests.rigs.nvml.library import build, empty_cuda
 
 pytest_plugins = ["pytest_jupyter.jupyter_server"]
 
 EXAMPLES = Path(__file__).parent / "examples"
+
+
+def pytest_configure() -> None:
+    """Have the kernels and servers that tests start end by the signals that end a user's."""
+    for name in ("SIGINT", "SIGQUIT", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # In the background of a script a shell ignores these. That would be inherited; a handler is not.
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @dataclass(frozen=True)
@@ -108,6 +119,25 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "tfguard"
     monkeypatch.setenv("TFGUARD_DIR", str(folder))
     return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """Home of the folders of :func:`private_jupyter`."""
+    with private_jupyter(tmp_path):
+        yield tmp_path
+
+
+@pytest.fixture
+def kernels(home: Path) -> Path:
+    """The user's own folder of kernels."""
+    return home / "data" / "kernels"
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment without tfguard."""
+    return linked_environment(tmp_path_factory.mktemp("linked") / "env")
 
 
 @pytest.fixture(scope="session")

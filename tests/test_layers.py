@@ -20,6 +20,7 @@ GROUND = {
     "metrics",
     "trend",
     "config",
+    "options",
     "shield",
     "places",
     "limits",
@@ -27,6 +28,7 @@ GROUND = {
     "private_files",
     "redact",
     "growth_words",
+    "control_words",
     "bus_id",
 }
 _INNER = {
@@ -53,8 +55,9 @@ MAY_IMPORT = {
     "report": {"record", "diagnosis", "postmortem"},
     "kernel": _INNER,
     "server": _INNER,
-    "cli": _INNER | {"demo", "kernelspecs"},
+    "cli": _INNER | {"demo", "kernelspecs", "replay"},
     "demo": {"collectors", "record", "report"},
+    "replay": {"record", "watch", "diagnosis", "report", "server", "demo"},
     "etc": {"kernel"},
     "alias": {"kernel"},
     "__main__": {"cli"},
@@ -62,7 +65,7 @@ MAY_IMPORT = {
 }
 ONLY_IN = {
     "IPython": {"kernel"},
-    "ipykernel": {"kernel"},
+    "ipykernel": {"kernel", "replay"},
     "tornado": {"server"},
     "jupyter_server": {"server"},
 }

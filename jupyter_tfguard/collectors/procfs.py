@@ -34,6 +34,16 @@ def read_text(path: str) -> str:
         raise SourceUnavailable(f"{path}: {bad.strerror or bad}") from bad
 
 
+def read_environ(path: str) -> dict[str, str]:
+    """The environment that a process was started with, from its ``environ``; changed since, it still reads the same.
+
+    Raises:
+        SourceUnavailable: As :func:`read_text`; another user's may not be read.
+    """
+    pairs = (word.partition("=") for word in read_text(path).split("\0") if word)
+    return {name: value for name, _, value in pairs}
+
+
 def read_small(path: str) -> bytes:
     """Content of a file that mostly fits into a page: half the cost of :func:`read_text`.
 

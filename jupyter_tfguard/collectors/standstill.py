@@ -48,6 +48,26 @@ _CALLS = {
 
 
 @dataclass(frozen=True)
+class Amount:
+    """A sum that went on rising while it was put together.
+
+    Attributes:
+        low, high: It was between these two.
+    """
+
+    low: float
+    high: float
+
+    def rise_since(self, before: Amount) -> float:
+        """By how much it rose at least."""
+        return self.low - before.high
+
+    def plus(self, more: float) -> Amount:
+        """With so much more."""
+        return Amount(self.low + more, self.high + more)
+
+
+@dataclass(frozen=True)
 class Doing:
     """What a process and its descendants have done so far; two of them tell what was done in between.
 
@@ -60,8 +80,8 @@ class Doing:
             thread that wants the interpreter's lock looks two hundred times a second whether it has come.
     """
 
-    cpu_seconds: float
-    moved_bytes: int | None
+    cpu_seconds: Amount
+    moved_bytes: Amount | None
     major_fault_count: int
     main_switch_count: int
     switch_counts: dict[int, int]
@@ -78,23 +98,35 @@ def doing(pid: int, children: Collection[int], without_threads: Collection[int])
     Raises:
         SourceUnavailable: The process has ended, or this system does not tell.
     """
-    cpu, faults = _work(f"/proc/{pid}")
-    moved, main = _moved(f"/proc/{pid}"), _switches(pid, pid)
+    # Those threads go on while all this is read, on a busy machine for long: what they did is read before and after.
+    left_out_before = _of_threads(pid, without_threads)
+    all_cpu, faults = _work(f"/proc/{pid}")
+    all_moved, main = _moved(f"/proc/{pid}"), _switches(pid, pid)
+    left_out_after = _of_threads(pid, without_threads)
+    cpu = Amount(all_cpu - left_out_after[0], all_cpu - left_out_before[0])
+    moved = None
+    if all_moved is not None:
+        moved = Amount(all_moved - left_out_after[1], all_moved - left_out_before[1])
     switches = _thread_switches(pid, without_threads)
-    for thread in without_threads:
-        path = f"/proc/{pid}/task/{thread}"
-        with contextlib.suppress(SourceUnavailable):  # it has ended
-            cpu -= _work(path)[0]
-            if moved is not None:
-                moved -= _moved(path) or 0
     for child in children:
         with contextlib.suppress(SourceUnavailable):
             seconds, more_faults = _work(f"/proc/{child}")
-            cpu, faults = cpu + seconds, faults + more_faults
+            cpu, faults = cpu.plus(seconds), faults + more_faults
             switches |= _thread_switches(child, ())
             if moved is not None:
-                moved += _moved(f"/proc/{child}") or 0
+                moved = moved.plus(_moved(f"/proc/{child}") or 0)
     return Doing(cpu, moved, faults, main, switches)
+
+
+def _of_threads(pid: int, threads: Collection[int]) -> tuple[float, int]:
+    """Processor seconds and moved bytes of these threads; of one that has ended, none."""
+    cpu, moved = 0.0, 0
+    for thread in threads:
+        path = f"/proc/{pid}/task/{thread}"
+        with contextlib.suppress(SourceUnavailable):
+            cpu += _work(path)[0]
+            moved += _moved(path) or 0
+    return cpu, moved
 
 
 def cpu_seconds(pid: int) -> float:

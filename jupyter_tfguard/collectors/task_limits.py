@@ -27,15 +27,19 @@ class TasksOfGroup:
     used_count: int | None
 
 
-def soft_limits(root: str = "") -> dict[str, int | None]:
-    """Soft limits of this process by name (``file size``, ``address space``), in base units; None is unlimited.
+def soft_limits(root: str = "", pid: int | None = None) -> dict[str, int | None]:
+    """Soft limits of a process by name (``file size``, ``address space``), in base units; None is unlimited.
 
-    Source: ``/proc/self/limits``, getrlimit(2).
+    Args:
+        root: Prepended to paths.
+        pid: The process; None = this one.
+
+    Source: ``/proc/[pid]/limits``, getrlimit(2).
 
     Raises:
         SourceUnavailable: There is no such file here.
     """
-    found = _LINE.findall(read_text(f"{root}/proc/self/limits"))
+    found = _LINE.findall(read_text(f"{root}/proc/{pid or 'self'}/limits"))
     return {name: int(soft) if soft.isdigit() else None for name, soft in found}
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,34 +31,56 @@ class DemoServer:
     Args:
         work: Folder of the notebooks, private to the demo.
         lab: JupyterLab instead of the bare server.
+        more: Environment variables beside those of this process.
+        python: The interpreter that runs it.
+        program: Module of another Jupyter application, such as ``notebook``.
+        options: For its command line.
+        before: A server that has ended, in the same folder: this one takes its place, with its port and token.
 
     Raises:
         TfGuardError: It does not come up; the end of its log is in the text.
     """
 
-    def __init__(self, work: Path, *, lab: bool) -> None:
+    def __init__(
+        self,
+        work: Path,
+        *,
+        lab: bool,
+        more: Mapping[str, str] | None = None,
+        python: str = sys.executable,
+        program: str | None = None,
+        options: Sequence[str] = (),
+        before: DemoServer | None = None,
+    ) -> None:
         self.work = work
         self.runtime = work / ".runtime"
+        if before is not None:
+            shutil.rmtree(self.runtime)
         self.runtime.mkdir(mode=0o700, parents=True)
-        self.token = secrets.token_urlsafe(24)
-        self._log = (work / ".server.log").open("wb")
-        self.url = ""
-        program = "jupyterlab" if lab else "jupyter_server"
+        self.token: str = secrets.token_urlsafe(24) if before is None else before.token
+        port = 0 if before is None else urllib.parse.urlsplit(before.url).port
+        self._log = (work / ".server.log").open("ab")
+        self.url: str = ""
         command = [
-            sys.executable,
+            python,
             "-m",
-            program,
+            program or ("jupyterlab" if lab else "jupyter_server"),
             "--no-browser",
             "--ip=127.0.0.1",
-            "--port=0",
+            f"--port={port}",
             f"--ServerApp.root_dir={work}",
+            *options,
         ]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.append("--allow-root")
-        environment = os.environ | {
-            "JUPYTER_RUNTIME_DIR": str(self.runtime),
-            "JUPYTER_TOKEN": self.token,
-        }
+        environment = (
+            os.environ
+            | dict(more or {})
+            | {
+                "JUPYTER_RUNTIME_DIR": str(self.runtime),
+                "JUPYTER_TOKEN": self.token,
+            }
+        )
         # TensorFlow's own reports of its start would hide the demo's.
         environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
         self.process = subprocess.Popen(
@@ -117,7 +141,7 @@ class DemoServer:
     def start_session(self, notebook: Path, kernel_name: str = "python3") -> dict[str, Any]:
         """A kernel for a notebook file: the session as the server tells it. Raises OSError."""
         body = {
-            "path": notebook.name,
+            "path": notebook.relative_to(self.work).as_posix(),
             "name": notebook.name,
             "type": "notebook",
             "kernel": {"name": kernel_name},

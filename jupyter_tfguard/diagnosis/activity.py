@@ -1,18 +1,18 @@
-"""What the kernel was doing when it died, from its journal: the cell, the fit, the step."""
+"""What the kernel was doing when it died, from its journal: the cell, the fit, the step; and what its epochs and cells left.
+
+Not here: what comes again and again (moments.py).
+"""
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..record.marks import Mark, MarkReader
-from .typed import text_of, whole_of
+from .journal import journal
+from .typed import float_of, text_of, whole_of
 
 if TYPE_CHECKING:
     from .evidence import Evidence
-
-_MARK_LIMIT = 100
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Cell:
 
     Attributes:
         rss_bytes: Resident memory at its start. peak_bytes: The highest of it until then.
+        cell_id: Its id in the notebook, as the front end told it.
     """
 
     execution_count: int | None
@@ -29,6 +30,7 @@ class Cell:
     rss_bytes: int | None
     running: bool
     peak_bytes: int | None = None
+    cell_id: str | None = None
 
     @property
     def name(self) -> str:
@@ -70,12 +72,12 @@ class Fit:
 
 def last_cell(seen: Evidence) -> Cell | None:
     """The cell that was running, else the last that ended; None when the journal names none."""
-    return _last_cell_of(_events(seen))
+    return _last_cell_of(journal(seen))
 
 
 def quitting_cell(seen: Evidence) -> Cell | None:
     """The cell that ran when quit() was called, which ends it in good order before the kernel goes; None for none."""
-    events = _events(seen)
+    events = journal(seen)
     asked = (
         i
         for i, event in enumerate(events)
@@ -99,17 +101,18 @@ def _last_cell_of(events: list[dict[str, Any]]) -> Cell | None:
     return Cell(
         execution_count=whole_of(start.get("execution_count")),
         head=head if isinstance(head, str) and head.strip() else None,
-        started=_float(start.get("t")),
+        started=float_of(start.get("t")),
         rss_bytes=whole_of(start.get("rss_bytes")),
         running=running,
         peak_bytes=whole_of(start.get("peak_bytes")),
+        cell_id=text_of(start.get("cell_id")),
     )
 
 
 def last_fit(seen: Evidence) -> Fit | None:
     """The fit, evaluate or predict that was running, else None: a finished one explains no death."""
     start: dict[str, Any] = {}
-    for event in _events(seen):
+    for event in journal(seen):
         kind = event.get("kind")
         if kind == "fit_start":
             start = dict(event)
@@ -143,7 +146,7 @@ def last_fit(seen: Evidence) -> Fit | None:
         epoch=whole_of(progress.get("epoch")),
         steps=whole_of(both.get("steps")),
         step=whole_of(progress.get("step")),
-        started=_float(start.get("t")),
+        started=float_of(start.get("t")),
         rss_bytes=whole_of(start.get("rss_bytes")),
         running=True,
     )
@@ -162,7 +165,7 @@ def where(seen: Evidence) -> str | None:
 
 def largest_arrays(seen: Evidence) -> list[tuple[str, int]]:
     """(name, bytes) of the largest top-level arrays at the end of the last finished cell, largest first."""
-    for event in reversed(list(_events(seen))):
+    for event in reversed(list(journal(seen))):
         arrays = event.get("arrays")
         if event.get("kind") == "cell_end" and isinstance(arrays, list):
             pairs = [
@@ -178,7 +181,7 @@ def metrics_by_epoch(seen: Evidence) -> list[tuple[int, dict[str, float]]]:
     """(epoch, logs) of the last fit that finished an epoch, in order."""
     found: dict[Any, list[tuple[int, dict[str, float]]]] = {}
     last: Any = None
-    for event in _events(seen):
+    for event in journal(seen):
         epoch, logs = whole_of(event.get("epoch")), event.get("logs")
         if event.get("kind") == "epoch_end" and epoch is not None and isinstance(logs, dict):
             told = event.get("fit_id")
@@ -188,122 +191,6 @@ def metrics_by_epoch(seen: Evidence) -> list[tuple[int, dict[str, float]]]:
     return found.get(last, [])
 
 
-@dataclass(frozen=True)
-class Moment:
-    """A moment that comes again and again: the end of an epoch, the beginning of a fit or of a cell's run.
-
-    Attributes:
-        number: Of the epoch or fit; of a cell's runs, counted here.
-        time: Unix seconds.
-        seconds: How long the epoch took; None for other moments.
-        rss_bytes: Resident memory then; None when not noted.
-        name: Of the model or the cell.
-    """
-
-    number: int
-    time: float
-    seconds: float | None = None
-    rss_bytes: int | None = None
-    name: str | None = None
-
-
-def epoch_ends(seen: Evidence) -> list[Moment]:
-    """The epochs that the newest fit finished."""
-    found: list[Moment] = []
-    newest: object = None
-    for event in _events(seen):
-        number, when = whole_of(event.get("epoch")), _float(event.get("t"))
-        if event.get("kind") != "epoch_end" or number is None or when is None:
-            continue
-        if event.get("fit_id") != newest:
-            newest, found = event.get("fit_id"), []
-        if not found or number > found[-1].number:
-            found.append(Moment(number, when, _float(event.get("seconds"))))
-    return found
-
-
-def fit_starts(seen: Evidence) -> list[Moment]:
-    """The fits that the running cell began, or else the last one; of quick ones in a long row some are left out."""
-    found: list[Moment] = []
-    for event in _events(seen):
-        if event.get("kind") == "cell_start":
-            found = []
-        number, when = whole_of(event.get("fit_id")), _float(event.get("t"))
-        if event.get("kind") != "fit_start" or event.get("what") != "fit":
-            continue
-        if number is not None and when is not None and (not found or number > found[-1].number):
-            name, size = text_of(event.get("model_name")), whole_of(event.get("rss_bytes"))
-            found.append(Moment(number, when, rss_bytes=size, name=name))
-    return found
-
-
-def cell_runs(seen: Evidence) -> list[Moment]:
-    """The runs of the cell that ran last, each at its beginning."""
-    starts = [event for event in _events(seen) if event.get("kind") == "cell_start"]
-    cell_id = text_of(starts[-1].get("cell_id")) if starts else None
-    same = [event for event in starts if cell_id and event.get("cell_id") == cell_id]
-    found = []
-    for number, event in enumerate(same, 1):
-        count, when = whole_of(event.get("execution_count")), _float(event.get("t"))
-        if when is not None:
-            name = f"cell [{count}]" if count else "the cell"
-            size = whole_of(event.get("rss_bytes"))
-            found.append(Moment(number, when, rss_bytes=size, name=name))
-    return found
-
-
-def grown_arrays(seen: Evidence) -> list[tuple[str, int, int]]:
-    """(name, bytes first, bytes last) of top-level arrays that were larger at each end of a cell than before."""
-    sizes: dict[str, list[int]] = {}
-    for event in _events(seen):
-        arrays = event.get("arrays") if event.get("kind") == "cell_end" else None
-        for array in arrays if isinstance(arrays, list) else ():
-            name, size = (
-                (array.get("name"), whole_of(array.get("bytes")))
-                if isinstance(array, dict)
-                else (None, None)
-            )
-            if isinstance(name, str) and size is not None:
-                sizes.setdefault(name[:80], []).append(size)
-    rising = {
-        n: s
-        for n, s in sizes.items()
-        if len(s) > 2 and all(a < b for a, b in itertools.pairwise(s))
-    }
-    return sorted(((n, s[0], s[-1]) for n, s in rising.items()), key=lambda g: g[1] - g[2])
-
-
-def last_checkpoint(seen: Evidence) -> tuple[str, float | None] | None:
-    """(path, Unix seconds written) of the last file that a checkpoint callback wrote."""
-    for event in reversed(list(_events(seen))):
-        if event.get("kind") == "checkpoint" and (path := text_of(event.get("path"))):
-            return path, _float(event.get("written"))
-    return None
-
-
-def marks(seen: Evidence) -> list[Mark]:
-    """Cells and fits for the memory curve, in the order they began."""
-    reader = MarkReader(_MARK_LIMIT)
-    for event in _events(seen):
-        reader.take(event)
-    return reader.marks
-
-
 def _is_loss(value: object) -> bool:
     """True for a number that a float can hold; a loss that is not a number is news."""
-    return type(value) is float or (type(value) is int and _float(value) is not None)
-
-
-def _events(seen: Evidence) -> list[dict[str, Any]]:
-    found = (seen.kernel or {}).get("events")
-    events = [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
-    if seen.hang is not None and seen.asked_to_end:
-        # A restart begins with an interrupt, which ends the cell: what counts is how it stood still.
-        events = [e for e in events if (_float(e.get("t")) or 0) <= seen.hang.noticed]
-    return events
-
-
-def _float(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if abs(value) < 1e300 else None
+    return type(value) is float or (type(value) is int and float_of(value) is not None)

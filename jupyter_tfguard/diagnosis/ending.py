@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .evidence import Evidence
 from .exit_status import SIGNAL_NUMBERS
-from .finding import Confidence, Fact, Source
+from .finding import Confidence, Fact, Source, quoted
+from .os_log import OomKill
 
 
 def exit_fact(seen: Evidence) -> Fact:
@@ -27,6 +28,12 @@ def exit_fact(seen: Evidence) -> Fact:
     return Fact(source, "The kernel process ended without leaving a mark")
 
 
+def oom_fact(kill: OomKill) -> Fact:
+    """That the out-of-memory killer ended a process, with the system log's own line."""
+    who = f"process {kill.pid}" if kill.pid is not None else "a process"
+    return quoted(f"The system log says that {who} was killed for want of memory", kill.line)
+
+
 def _named(signal: str | None) -> str:
     number = SIGNAL_NUMBERS.get(signal or "")
     return f"signal {number} ({signal})" if number else str(signal)
@@ -44,7 +51,7 @@ def starter_facts(seen: Evidence) -> tuple[Fact, ...]:
     pid = seen.header.get("parent_pid")
     own = isinstance(pid, int) and pid == seen.header.get("watcher_pid")
     starter = "Its Jupyter server" if own else "The program that had started it"
-    if any(kill.pid == pid for kill in seen.oom_log):
+    if any(kill.pid == pid for kill in seen.system_log.oom_kills):
         return (Fact(Source.SYSTEM_LOG, f"{starter} (process {pid}) was killed with it"),)
     return (Fact(Source.KERNEL, f"{starter} has ended too"),)
 

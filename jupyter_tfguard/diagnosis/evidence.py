@@ -10,21 +10,20 @@ import math
 from functools import cached_property
 from typing import Any
 
-from ..limits import binding_limit
-from ..record.textfile import NATIVE_TEXT_DROPPED
+from ..limits import Limit
+from ..record.native_text import NATIVE_TEXT_DROPPED
 from ..record.timeline import Point, column, timeline
-from ..units import human_seconds
 from .earlier import EarlierDeath, earlier_deaths
 from .gpus import Gpu, gpus_of
-from .group import Group
+from .group import Group, groups_of
 from .growth import Growth, host_growth
-from .haystack import Haystack
+from .limits_seen import memory_limit_of, tightest_limit_of
 from .log_lines import log_lines, native_lines
-from .os_log import OTHER_NAMES, OomKill, OsFault, Xid, oom_kills, os_faults, runs_python, xids
 from .pasted import Pasted
 from .python_stacks import CRASHED_AGAIN, FAULT_LINE, FAULT_SIGNALS, cell_frame, own_stacks
 from .standstill import Standstill, standstill_of
 from .story import Story
+from .system_log import DeathLog
 from .typed import dict_of, lines_of, number_of, text_of, whole_of
 from .verdict import Verdict, of_pasted, of_recorded
 
@@ -136,6 +135,10 @@ class Evidence:
         """True when all that speaks for the death is that the recording does not change any more."""
         return self.server is None and self.bundle.get("judged_by") == "silence"
 
+    def why_unavailable(self, source: str) -> str | None:
+        """Why the watcher could not read a source, ``cgroup`` or ``NVML``; None when that was not noted."""
+        return text_of(dict_of((self.server or {}).get("unavailable")).get(source))
+
     # --- texts ---------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -246,18 +249,7 @@ class Evidence:
     @cached_property
     def groups(self) -> list[Group]:
         """The kernel's own cgroup first, then its ancestors, as counted before and after; empty when not read."""
-        before = {g["path"]: g for g in _groups(self._counters("before"))}
-        after = {g["path"]: g for g in _groups(self._counters("after"))}
-        return [
-            Group(
-                path,
-                int(number_of(g.get("version")) or 0),
-                bool(g.get("own")),
-                g,
-                after.get(path, {}),
-            )
-            for path, g in before.items()
-        ]
+        return groups_of(self._counters("before"), self._counters("after"))
 
     @property
     def own_group(self) -> Group | None:
@@ -278,75 +270,23 @@ class Evidence:
         new = self.host("host_oom_kill_count", "after")
         return None if old is None or new is None else max(0, int(new - old))
 
-    def limit(self) -> tuple[int, str] | None:
-        """The memory limit that binds this kernel, in bytes, and its name for people."""
-        limits = [group.limit_bytes for group in self.groups if group.limit_bytes]
-        if not limits and (known := self.last("cgroup.limit_bytes")):
-            limits = [int(known)]
-        total = self.host("host_total_bytes") or self.last("host.total_bytes")
-        return binding_limit(min(limits, default=None), total)
+    def limit(self) -> Limit | None:
+        """The limit that binds this kernel: of memory, or of the process where that was fuller at its fullest.
 
-    # --- the operating system's log ------------------------------------------------------------------------------
+        For what is shown. Whether memory ran out in a way that kills is judged by :meth:`memory_limit`.
+        """
+        return tightest_limit_of(self)
 
-    @cached_property
-    def _system_log(self) -> dict[str, Any]:
-        return dict_of(self.bundle.get("system_log"))
+    def memory_limit(self) -> Limit | None:
+        """The limit of resident memory that binds this kernel: its container's or the machine's."""
+        return memory_limit_of(self)
 
-    @property
-    def system_log_reason(self) -> str | None:
-        """Why the operating system's log could not be read; None when that was not noted."""
-        return text_of(self._system_log.get("reason"))
-
-    def why_unavailable(self, source: str) -> str | None:
-        """Why the watcher could not read a source, ``cgroup`` or ``NVML``; None when that was not noted."""
-        return text_of(dict_of((self.server or {}).get("unavailable")).get(source))
-
-    @property
-    def system_log_readable(self) -> bool:
-        """True when the operating system's log could be read."""
-        return bool(self._system_log.get("readable"))
+    # --- the machine, and earlier deaths -------------------------------------------------------------------------
 
     @cached_property
-    def _system_log_lines(self) -> list[str]:
-        """Lines near the death; of a pasted log all of both texts."""
-        if self.pasted is not None:
-            kernel_log = log_lines(self.pasted.kernel_log)
-            return [line.text for line in (*self.story.lines, *kernel_log)]
-        lines = self._system_log.get("lines")
-        found = []
-        for line in lines if isinstance(lines, list) else ():
-            when, text = number_of(dict_of(line).get("time")), text_of(dict_of(line).get("text"))
-            if text is not None and (when is None or abs(when - self.died) < 60):
-                found.append(text)
-        return found
-
-    @cached_property
-    def oom_log(self) -> list[OomKill]:
-        """OOM kills that the system log tells of, near the death, oldest first."""
-        return oom_kills(self._system_log_lines)
-
-    @cached_property
-    def xids(self) -> list[Xid]:
-        """Faults of a GPU that the driver reported, near the death: those of the system log, then events without a line."""
-        found = xids(self._system_log_lines)
-        for gpu in self.gpus:
-            for when, number in gpu.faults:
-                if not any(old.number == number and gpu.is_at(old.place) for old in found):
-                    text = f"The driver reported Xid {number} on {gpu.title}, {_apart(when, self.died)}"
-                    found.append(
-                        Xid(number, gpu.bus_id or gpu.title, None, "", text, is_event=True)
-                    )
-        return found
-
-    @cached_property
-    def os_faults(self) -> list[OsFault]:
-        """Failing memory and storage that the system log tells of, near the death, oldest first."""
-        lines = self._system_log_lines
-        # A pasted log without a second one is searched already.
-        same = self.pasted is not None and len(lines) == len(self.story.lines)
-        return os_faults(lines, self.story.haystack if same else Haystack(lines))
-
-    # --- the GPUs, and earlier deaths ----------------------------------------------------------------------------
+    def system_log(self) -> DeathLog:
+        """What the operating system's log tells of this death."""
+        return DeathLog(self)
 
     @cached_property
     def gpus(self) -> list[Gpu]:
@@ -357,34 +297,3 @@ class Evidence:
     def earlier_deaths(self) -> list[EarlierDeath]:
         """Deaths before this one that reports were kept of, newest first."""
         return earlier_deaths(self.bundle.get("earlier_deaths"), self.died)
-
-    @property
-    def oom_log_of_kernel(self) -> OomKill | None:
-        """The OOM kill of this very process, if the system log tells of one.
-
-        A pasted log does not say which process it is about: there a victim that runs Python counts, else a single one
-        whose name is not that of another well-known program.
-        """
-        if self.pasted is not None:
-            ours = [kill for kill in self.oom_log if runs_python(kill.name)]
-            if not ours and len(self.oom_log) == 1 and not OTHER_NAMES.match(self.oom_log[0].name):
-                ours = self.oom_log
-            return ours[-1] if ours else None
-        return next((kill for kill in reversed(self.oom_log) if kill.pid == self.pid), None)
-
-    @property
-    def oom_log_of_others(self) -> OomKill | None:
-        """The newest OOM kill in the log when that tells of none of this process: what was counted was another's."""
-        return self.oom_log[-1] if self.oom_log and self.oom_log_of_kernel is None else None
-
-
-def _apart(when: float, died: float) -> str:
-    if abs(when - died) < 0.05:
-        return "at the end"
-    return f"{human_seconds(abs(when - died))} {'after' if when > died else 'before'} the end"
-
-
-def _groups(counters: dict[str, Any]) -> list[dict[str, Any]]:
-    groups = counters.get("groups")
-    found = [dict_of(g) for g in groups] if isinstance(groups, (list, tuple)) else []
-    return [g for g in found if isinstance(g.get("path"), str)]

@@ -34,11 +34,30 @@ class Source(enum.Enum):
 
 @dataclass(frozen=True)
 class Fact:
-    """One piece of evidence, as a sentence; `line` is its number in a pasted text."""
+    """One piece of evidence, as a sentence.
+
+    Attributes:
+        line: Its number in a pasted text.
+        raw: The line of a log that it rests on, as it was written; None where it rests on none.
+    """
 
     source: Source
     text: str
     line: int | None = None
+    raw: str | None = None
+
+
+_RAW_LIMIT = 400
+
+
+def quoted(text: str, raw: str, source: Source = Source.SYSTEM_LOG) -> Fact:
+    """A fact that rests on one line of a log.
+
+    Args:
+        text: What the line says, as a sentence.
+        raw: The line; it is cut where it is very long.
+    """
+    return Fact(source, text, raw=" ".join(raw.split())[:_RAW_LIMIT])
 
 
 @dataclass(frozen=True)

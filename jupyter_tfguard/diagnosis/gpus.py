@@ -76,10 +76,13 @@ class Gpu:
     @property
     def title(self) -> str:
         """``GPU 0 (NVIDIA H100)``, ``GPU 0 MIG 2 (NVIDIA A100 MIG 1g.5gb)``."""
+        return self.short_title + (f" ({self.name})" if self.name else "")
+
+    @property
+    def short_title(self) -> str:
+        """``GPU 0``, ``GPU 0 MIG 2``."""
         number = "" if self.index is None else f" {self.index}"
-        if self.mig_index is not None:
-            number += f" MIG {self.mig_index}"
-        return f"GPU{number}" + (f" ({self.name})" if self.name else "")
+        return f"GPU{number}" + ("" if self.mig_index is None else f" MIG {self.mig_index}")
 
     @property
     def xids(self) -> tuple[int, ...]:

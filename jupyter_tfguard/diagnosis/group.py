@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .typed import number_of
+from .typed import dict_of, number_of
 
 
 @dataclass(frozen=True)
@@ -47,3 +47,25 @@ class Group:
             self.after.get("limit_bytes")
         )
         return int(found) if found else None
+
+
+def groups_of(counted_before: dict[str, Any], counted_after: dict[str, Any]) -> list[Group]:
+    """The kernel's own cgroup first, then its ancestors, from the two readings; empty when not read."""
+    before = {g["path"]: g for g in _groups(counted_before)}
+    after = {g["path"]: g for g in _groups(counted_after)}
+    return [
+        Group(
+            path,
+            int(number_of(g.get("version")) or 0),
+            bool(g.get("own")),
+            g,
+            after.get(path, {}),
+        )
+        for path, g in before.items()
+    ]
+
+
+def _groups(counters: dict[str, Any]) -> list[dict[str, Any]]:
+    groups = counters.get("groups")
+    found = [dict_of(g) for g in groups] if isinstance(groups, (list, tuple)) else []
+    return [g for g in found if isinstance(g.get("path"), str)]

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from ..limits import CONTAINER_LIMIT
 from ..trend import Trend, floors, trend
 from ..units import human_bytes, human_seconds
-from .activity import Moment, cell_runs, epoch_ends, fit_starts, last_cell, last_fit
+from .activity import last_cell, last_fit
 from .finding import Fact, Source
+from .moments import Moment, cell_runs, epoch_ends, fit_starts
 
 if TYPE_CHECKING:
     from .evidence import Evidence
@@ -100,7 +101,7 @@ def host_growth(seen: Evidence) -> Growth | None:
     points = seen.timeline("process.rss_bytes")
     curve = _with_swap(seen, [(p.time, p.lowest) for p in points if p.lowest > 0])
     found = steady_growth(seen, curve)
-    limit = seen.limit()
+    limit = seen.memory_limit()
     if found is None or not matters(
         seen, found, limit and limit[0], limit and room_bytes(seen, limit)
     ):

@@ -13,10 +13,10 @@ import itertools
 import re
 
 from ..units import human_bytes
-from .activity import grown_arrays
 from .evidence import Evidence
 from .finding import Advice
 from .growth import Growth, Per
+from .moments import grown_arrays
 
 # "sequential_11": the names that Keras gives models of one kind, one after the other.
 _NUMBERED = re.compile(r"^(?P<stem>.{1,80}?)(?:_(?P<number>\d{1,6}))?$")

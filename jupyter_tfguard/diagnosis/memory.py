@@ -1,20 +1,18 @@
-"""What the memory rules share: how near the limit, how much grew, and what to change about this run."""
+"""What the memory rules share: how near the limit, and how much grew."""
 
 from __future__ import annotations
 
-import itertools
-
-from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
+from ..limits import MACHINE_MEMORY, Limit, binding_limit
 from ..units import human_bytes, human_seconds
-from .activity import Cell, Fit, largest_arrays, last_cell, last_fit
+from .activity import Cell, Fit, last_cell, last_fit
+from .curves import use_of
 from .evidence import Evidence
-from .finding import Advice, Fact, Source
-from .leak_advice import leak_advice
+from .finding import Fact, Source
 from .typed import number_of
 
 NEAR_LIMIT_FRACTION = 0.85
+SPARE_BYTES = 64 * 1024 * 1024
 _SHORT_FRACTION = 0.08
-_SPARE_BYTES = 64 * 1024 * 1024
 # What rose from its lowest fifth to its peak within so many seconds rose at once.
 _SUDDEN_SECONDS = 5.0
 _SUDDEN_SHARE = 0.2
@@ -37,7 +35,7 @@ def reached_bytes(seen: Evidence, *, claimed: bool = True) -> int | None:
     Args:
         claimed: Whether the kernel's own word counts where the server saw nothing, as in :meth:`Evidence.series`.
     """
-    limit = seen.limit()
+    limit = seen.memory_limit()
     if limit is None:
         return seen.peak(claimed=claimed)
     if limit[1] == MACHINE_MEMORY:
@@ -53,7 +51,7 @@ def reached_bytes(seen: Evidence, *, claimed: bool = True) -> int | None:
 
 def near_limit(seen: Evidence, *, claimed: bool = True) -> bool | None:
     """True when memory in use came near the limit; None when either is unknown. `claimed` as in :func:`reached_bytes`."""
-    limit, reached = seen.limit(), reached_bytes(seen, claimed=claimed)
+    limit, reached = seen.memory_limit(), reached_bytes(seen, claimed=claimed)
     if limit is None or reached is None:
         return None
     return reached >= NEAR_LIMIT_FRACTION * limit[0]
@@ -74,7 +72,7 @@ def host_was_short(seen: Evidence) -> bool:
 
 def peak_fact(seen: Evidence) -> Fact | None:
     """``Held at most 3.9 GiB of 4.0 GiB allowed (container limit)``."""
-    peak, limit = seen.peak_bytes, seen.limit()
+    peak, limit = seen.peak_bytes, seen.memory_limit()
     if peak is None:
         return None
     text = f"The kernel's memory was {human_bytes(peak)} at its highest known point"
@@ -82,6 +80,10 @@ def peak_fact(seen: Evidence) -> Fact | None:
         text += f"; the limit is {limit_text(limit)}"
         if peak > limit[0]:
             text += ", which may count files that it maps elsewhere"
+    binding = seen.limit()
+    if binding is not None and binding.counts_address_space:
+        used = max((value for _, value in use_of(seen, binding)), default=None)
+        text += f"; of its {binding.name} of {human_bytes(binding.size_bytes)} {human_bytes(used)} were in use"
     return Fact(memory_source(seen), text)
 
 
@@ -92,7 +94,7 @@ def growth_fact(seen: Evidence) -> Fact | None:
     if start is None or peak is None:
         return None
     name, base = start
-    if peak - base < _SPARE_BYTES:
+    if peak - base < SPARE_BYTES:
         return None
     return Fact(
         Source.KERNEL,
@@ -112,7 +114,7 @@ def course_fact(seen: Evidence) -> Fact | None:
     base = min((size for _, size in before), default=peak)
     low = [when for when, size in before if size <= base + _SUDDEN_SHARE * (peak - base)]
     if (
-        peak - base < 4 * _SPARE_BYTES
+        peak - base < 4 * SPARE_BYTES
         or top - low[-1] > _SUDDEN_SECONDS
         or top - curve[0][0] < 2 * _SUDDEN_SECONDS
     ):
@@ -141,86 +143,9 @@ def _peak_of_cell(seen: Evidence) -> int | None:
     return int(max(sizes)) if sizes else None
 
 
-def next_batch_size(
-    batch_size: int, base_bytes: int, peak_bytes: int, limit_bytes: int
-) -> int | None:
-    """A batch size to try next, an estimate: a power of two, smaller than the one that failed.
-
-    What a batch needs is taken to grow with its size. The peak is where the run was stopped, not what it would have
-    needed, so half of what fits by that reckoning is proposed. None when a smaller batch cannot help.
-    """
-    room = 0.9 * limit_bytes - base_bytes
-    needed = peak_bytes - base_bytes
-    if room <= 0 or needed < _SPARE_BYTES or batch_size < 2:
-        return None
-    fits = batch_size * min(1.0, room / needed) / 2
-    return 1 << (int(fits).bit_length() - 1) if fits >= 1 else None
-
-
-def memory_advice(seen: Evidence) -> tuple[Advice, ...]:
-    """What to change about this run, the most effective first, at most three."""
-    found: list[Advice] = []
-    fit, peak, limit = last_fit(seen), seen.peak_bytes, seen.limit()
-    arrays = largest_arrays(seen)
-    if seen.growth is not None:
-        found += leak_advice(seen, seen.growth)[:2]
-    elif fit is not None and fit.batch_size and fit.rss_bytes and peak and limit:
-        smaller = next_batch_size(fit.batch_size, fit.rss_bytes, peak, limit[0])
-        if smaller is not None:
-            used = f"batch size {fit.batch_size} took more than {human_bytes(peak - fit.rss_bytes)} on top of the {human_bytes(fit.rss_bytes)} held when {fit.what} began"
-            found.append(
-                Advice(
-                    f"Use a smaller batch: {smaller} is an estimate to try next.",
-                    f"The {used}; the limit is {human_bytes(limit[0])}.",
-                    f"model.{fit.what}(..., batch_size={smaller})",
-                )
-            )
-            if fit.what == "fit" and fit.optimizer and fit.batch_size // smaller > 1:
-                found.append(
-                    Advice(
-                        "Keep the effective batch, if the result depends on it.",
-                        "Keras 3 adds up the gradients of several small batches before each update.",
-                        f"keras.optimizers.{fit.optimizer}(gradient_accumulation_steps={fit.batch_size // smaller})",
-                    )
-                )
-    twins = _same_size(arrays)
-    if twins is not None:
-        (first, size), (second, _) = twins
-        found.append(
-            Advice(
-                "Free the spare copy, if it is one.",
-                f"{first} and {second} hold {human_bytes(size)} each.",
-                f"del {first}" if first.isidentifier() else None,
-            )
-        )
-    if arrays and arrays[0][1] > 4 * _SPARE_BYTES:
-        held = ", ".join(f"{name} {human_bytes(size)}" for name, size in arrays[:3])
-        found.append(
-            Advice(
-                "Feed the data in batches instead of one array in memory.",
-                f"Largest arrays when the last cell ended: {held}. Keras copies an array whole before it trains; "
-                "a keras.utils.PyDataset or tf.data pipeline hands over one batch at a time.",
-            )
-        )
-    if not found:
-        grown = growth_fact(seen)
-        found.append(
-            Advice(
-                "Load less at once, or free what is no longer needed before this cell.",
-                f"{grown.text}." if grown else "",
-            )
-        )
-    if limit is not None and limit[1] == CONTAINER_LIMIT and len(found) < 3:
-        how = "The limit is set by whoever runs this container, batch job or service."
-        found.append(Advice(f"Or raise the limit of {human_bytes(limit[0])}.", how))
-    return tuple(found[:3])
-
-
-def _same_size(arrays: list[tuple[str, int]]) -> tuple[tuple[str, int], tuple[str, int]] | None:
-    for one, other in itertools.pairwise(arrays):
-        if one[1] == other[1] and one[1] > _SPARE_BYTES:
-            return one, other
-    return None
+def machine_limit(seen: Evidence) -> Limit | None:
+    """All memory of the machine; None when nobody noted it."""
+    return binding_limit(None, seen.host("host_total_bytes") or seen.last("host.total_bytes"))
 
 
 def peak_chips(seen: Evidence) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from .gpu_shares import used_cards
 from .pasted import Pasted
 
 _NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
+_NOT_LOADED = "the guard was not loaded in this kernel"
+_TOO_SOON = "it ended while it was starting, before the guard is loaded"
 _ONLY_SILENT = "The kernel ran where its processes cannot be seen from here; it may be alive, and only cut off."
 
 
@@ -28,13 +30,13 @@ def missing(seen: Evidence, need: str) -> str | None:
         reason = seen.why_unavailable("cgroup") or "not read before and after"
         return f"Kill counters of the kernel's memory cgroup: {reason}."
     if need == "system_log":
-        if seen.system_log_readable:
+        if seen.system_log.readable:
             return None
-        return f"System log (kills by the operating system): {seen.system_log_reason or 'nobody looked'}."
+        return f"System log (kills by the operating system): {seen.system_log.reason or 'nobody looked'}."
     if need == "kernel.recording":
         if seen.kernel is not None:
             return None
-        return "What the kernel itself knew: the guard was not loaded in this kernel."
+        return f"What the kernel itself knew: {_TOO_SOON if seen.never_answered else _NOT_LOADED}."
     if need == "gpu":
         if (seen.server or {}).get("gpus"):
             return _hidden_holders(seen)
@@ -54,7 +56,7 @@ def missing(seen: Evidence, need: str) -> str | None:
 def _missing_from_text(seen: Evidence, pasted: Pasted, need: str) -> str | None:
     if need == "exit.status" and pasted.status is None:
         return "Exit status: --exit-signal or --exit-code would tell how it ended."
-    if need == "system_log" and not pasted.kernel_log and not seen.oom_log:
+    if need == "system_log" and not pasted.kernel_log and not seen.system_log.oom_kills:
         return "The operating system's log: --kernel-log FILE would show kills for memory and faults of the GPU."
     if need in ("cgroup.counters", "kernel.recording", "gpu"):
         return "Counters, samples and the GPU: only a guarded kernel records them."

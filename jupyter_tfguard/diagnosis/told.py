@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .ending import ending_chips, exit_fact, stack_facts
 from .evidence import Evidence
-from .finding import Advice, Confidence, Fact, Finding, Source
+from .finding import Advice, Confidence, Fact, Finding, Source, quoted
 from .log_lines import LogLine
 from .verdict import Verdict
 
@@ -48,11 +48,20 @@ def told(seen: Evidence, cause: str) -> Told | None:
     if seen.pasted is not None:
         chips = (seen.pasted.status.text,) if seen.pasted.status is not None else ()
         return Told(verdict.confidence, _pasted_facts(seen, verdict), chips, message, details)
-    facts = [Fact(Source.KERNEL, f"Last native words: {message[:_QUOTED]}")]
+    facts = [_native("Last native words", verdict.line)]
     if verdict.after is not None and verdict.after is not verdict.line:
-        facts.append(Fact(Source.KERNEL, f"It gave up with: {verdict.after.message[:_QUOTED]}"))
+        facts.append(_native("It gave up with", verdict.after))
     facts += [exit_fact(seen), *stack_facts(seen)]
     return Told(verdict.confidence, tuple(facts), ending_chips(seen), message, details)
+
+
+def _native(says: str, line: LogLine | None) -> Fact:
+    """A line that the kernel wrote; whole, where its time and file were left out of the sentence."""
+    message = line.message if line is not None else ""
+    text = f"{says}: {message[:_QUOTED]}"
+    if line is None or line.text.strip() == message:
+        return Fact(Source.KERNEL, text)
+    return quoted(text, line.text, Source.KERNEL)
 
 
 def _pasted_facts(seen: Evidence, verdict: Verdict) -> tuple[Fact, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .catalog import table
 from .evidence import Evidence
+from .finding import Fact, Source, quoted
 from .gpus import Gpu
 from .os_log import Xid, runs_python
 from .verdict import gave_up
@@ -34,7 +35,7 @@ def first_xid(seen: Evidence, blame: str) -> Xid | None:
     """
     if seen.pasted is None and not gave_up(seen):
         return None
-    for fault in seen.xids:
+    for fault in seen.system_log.xids:
         row = xid_row(fault.number)
         if row is None or row["blame"] == "cleanup":
             continue
@@ -45,6 +46,13 @@ def first_xid(seen: Evidence, blame: str) -> Xid | None:
         if row["whole_card"] or _is_ours(seen, fault):
             return fault
     return None
+
+
+def xid_fact(fault: Xid) -> Fact:
+    """What the driver said: as the system log has it, or as an event, which has no line."""
+    if fault.is_event:
+        return Fact(Source.SERVER, fault.line)
+    return quoted(f"The NVIDIA driver reported Xid {fault.number} on GPU {fault.place}", fault.line)
 
 
 def _is_ours(seen: Evidence, fault: Xid) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..collectors.procfs import read_text
+from ..collectors.procfs import read_environ, read_text
 from ..errors import SourceUnavailable
 from ..kernelspecs.argument import config_file_of
 from ..kernelspecs.found import runs_ipykernel
@@ -95,8 +95,7 @@ def running_kernels(machine: Environment) -> Iterator[RunningKernel]:
                 continue
             # Field 22 of the line; the name before it may hold spaces and brackets.
             ticks = int(read_text(str(folder / "stat")).rpartition(")")[2].split()[19])
-            pairs = (word.partition("=") for word in _words(folder / "environ"))
-            environ = {name: value for name, _, value in pairs}
+            environ = read_environ(str(folder / "environ"))
         except (OSError, SourceUnavailable, ValueError, IndexError):
             continue  # it has ended, or is not ours to look at
         yield RunningKernel(int(folder.name), ticks, booted + ticks / _TICKS, argv, environ)

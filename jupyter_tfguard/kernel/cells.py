@@ -84,6 +84,11 @@ class CellRecorder:
         # so the number of the next cell is kept here.
         self._next_count: int | None = getattr(shell, "execution_count", None)
 
+    @property
+    def is_running(self) -> bool:
+        """True while a cell runs."""
+        return bool(self._open)
+
     def start(self) -> None:
         """Begin to listen."""
         self._shell.events.register("pre_run_cell", self._before)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..collectors.cgroup import CgroupCollector
+from ..record.native_text import NATIVE_TEXT_DROPPED
 from ..record.recording import Recording
-from ..record.textfile import NATIVE_TEXT_DROPPED
 from .header import library_versions
 
 

@@ -14,14 +14,17 @@ from ..record.bundle import BundleStore
 from ..shield import shield
 from .startup import current
 
+_REPORT_SECONDS = 10.0
+
 NAME = "tfguard"
 
 
 def tfguard(line: str) -> None:
-    """Show this kernel's memory against its limit, what each cell took of it, why the last kernel died, or whether
-    everything is in place.
+    """Show this kernel's memory against its limit, as text or as a panel that moves, what each cell took of it, why the
+    last kernel died, or whether everything is in place.
 
-    ``%tfguard [status]``, ``%tfguard cells [--all]``, ``%tfguard why [--crash N]``, ``%tfguard doctor``
+    ``%tfguard [status]``, ``%tfguard panel [--hertz N]``, ``%tfguard cells [--all]``, ``%tfguard why [--crash N]``,
+    ``%tfguard doctor``
     """
     arguments = _parse(line)
     if arguments.action == "why":
@@ -30,6 +33,8 @@ def tfguard(line: str) -> None:
         _doctor()
     elif arguments.action == "cells":
         _cells(whole=arguments.all)
+    elif arguments.action == "panel":
+        _panel(arguments.hertz)
     else:
         _status()
 
@@ -47,12 +52,23 @@ def _described() -> Any:
     from IPython.core.magic_arguments import argument, magic_arguments
 
     @magic_arguments()
-    @argument("action", nargs="?", choices=("status", "cells", "why", "doctor"), default="status")
+    @argument(
+        "action",
+        nargs="?",
+        choices=("status", "panel", "cells", "why", "doctor"),
+        default="status",
+    )
     @argument("--crash", type=int, default=1, metavar="N", help="why: the N-th latest death")
     @argument("--all", action="store_true", help="cells: all that are remembered, instead of ten")
+    @argument(
+        "--hertz",
+        type=float,
+        metavar="N",
+        help="panel: so many times a second, 0.5 to 10; 4 if not given",
+    )
     def magic_tfguard(line: str) -> None:
-        """Show this kernel's memory against its limit, what each cell took of it, why the last kernel died, or whether
-        everything is in place."""
+        """Show this kernel's memory against its limit, as text or as a panel that moves, what each cell took of it, why
+        the last kernel died, or whether everything is in place."""
 
     return magic_tfguard
 
@@ -63,6 +79,17 @@ def _status() -> None:
 
     session = current()
     print("tfguard does not run here." if session is None else status_text(session))
+
+
+@shield("%tfguard panel")
+def _panel(hertz: float | None) -> None:
+    from .widget import show
+
+    session = current()
+    if session is None:
+        print("tfguard does not run here.")
+    else:
+        show(session, hertz)
 
 
 @shield("%tfguard cells")
@@ -80,6 +107,9 @@ def _cells(*, whole: bool) -> None:
 def _why(number: int) -> None:
     from ..report.text import render
 
+    # The death that is asked for may be being reported just now.
+    if (session := current()) is not None:
+        session.news.wait_reported(_REPORT_SECONDS)
     store = BundleStore(bundles_folder())
     entries = store.entries()
     if not entries:

@@ -45,6 +45,10 @@ class News:
         else:
             threading.Thread(target=self._report, name="tfguard-reports", daemon=True).start()
 
+    def wait_reported(self, seconds: float) -> None:
+        """Wait, no longer than that, until the reports of kernels that died unwatched are made."""
+        self._reported.wait(seconds)
+
     def at_cell(self) -> None:
         """At the start of a cell: print the lines. What is not ready now is told at a later cell."""
         if self._told:

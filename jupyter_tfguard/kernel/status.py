@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from .._version import __version__
-from ..limits import CONTAINER_LIMIT, binding_limit
+from ..limits import CONTAINER_LIMIT, fullest_limit, used_of
 from ..places import bundles_folder
 from ..record.bundle import BundleStore
 from ..redact import one_line
@@ -30,13 +30,14 @@ _TO_BE_MENDED = ("too_late", "mixed", "not_in_force")
 
 def state_line(session: GuardSession) -> str:
     """One line: whether the kernel is guarded, and what is missing."""
-    session.refresh_growth()
+    session.libraries.refresh_growth()
     known = []
     missing = []
-    if session.growth is not None and session.growth.state in _TO_BE_MENDED:
-        missing.append(f"{session.growth.text}.")
-    elif session.growth is not None:
-        known.append(session.growth.text)
+    growth = session.libraries.growth
+    if growth is not None and growth.state in _TO_BE_MENDED:
+        missing.append(f"{growth.text}.")
+    elif growth is not None:
+        known.append(growth.text)
     if session.recording is None:
         known.append("nothing is recorded")
     if watcher_alive():
@@ -57,7 +58,7 @@ def status_text(session: GuardSession) -> str:
     lines = [state_line(session), f"Memory: {_memory(session)}"]
     lines += [
         f"{one.device}: {human_bytes(one.in_use_bytes)} in TensorFlow's tensors; highest so far {human_bytes(one.peak_bytes)}"
-        for one in session.gpu_memory()
+        for one in session.memory.gpu()
     ]
     lines += [f"Problem: {problem}" for problem in (*session.problems[1:], *_noted(session))]
     training = _training(session)
@@ -76,16 +77,20 @@ def _noted(session: GuardSession) -> list[str]:
 def _memory(session: GuardSession) -> str:
     sample = session.pulse.latest if session.pulse is not None else None
     values = dict(sample.values) if sample is not None else {}
-    values |= session.memory()
+    values |= session.memory.process() | session.memory.ulimits()
     rss, peak = values.get("process.rss_bytes"), values.get("process.peak_bytes")
     text = human_bytes(rss)
-    binding = binding_limit(values.get("cgroup.limit_bytes"), values.get("host.total_bytes"))
-    if binding is not None:
-        text += f" of {human_bytes(binding[0])} ({binding[1]})"
-    if rss is not None and binding is not None:
-        text += f", {100 * rss / binding[0]:.0f} %"
+    binding = fullest_limit(values)
+    if binding is not None and binding.counts_address_space:
+        counted = used_of(*binding, values) or 0.0
+        percent = 100 * counted / binding.size_bytes
+        text += f"; {human_bytes(counted)} of {human_bytes(binding.size_bytes)}, {binding.name}, {percent:.0f} %"
+    elif binding is not None:
+        text += f" of {binding.text(human_bytes(binding.size_bytes))}"
+        if rss is not None:
+            text += f", {100 * rss / binding.size_bytes:.0f} %"
     used = values.get("cgroup.used_bytes")
-    if binding is not None and binding[1] == CONTAINER_LIMIT and used is not None:
+    if binding is not None and binding.name == CONTAINER_LIMIT and used is not None:
         text += f"; whole container {human_bytes(used)}"
     available = values.get("host.available_bytes")
     if available is not None:
@@ -94,7 +99,7 @@ def _memory(session: GuardSession) -> str:
 
 
 def _training(session: GuardSession) -> str | None:
-    progress = session.progress
+    progress = session.libraries.progress
     if progress is None:
         return None
     parts = [f"{progress.what} of {progress.model_name or 'a model'}"]

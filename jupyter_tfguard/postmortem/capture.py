@@ -20,10 +20,11 @@ from ..record.bundle import FORMAT, new_bundle_id
 from ..record.contents import RecordingContents, read_recording
 from ..record.facts import ServerFacts, SystemLog
 from ..record.identity import ProcessIdentity
-from ..record.textfile import NATIVE_TEXT_FILES
+from ..record.native_text import NATIVE_TEXT_FILES
 from ..record.timeline import thinned_table
 from ..redact import clean, clean_value
 from .aftermath import counters_around, system_log_after
+from .checkpoint_file import checkpoint_file
 from .detect import Orphan
 
 EVENT_LIMIT = 600
@@ -78,6 +79,7 @@ def capture(
         "server": _seen(server) if server else None,
         "kernel": _claims(contents) if contents else None,
         "system_log": _log(system_log) if system_log else None,
+        "checkpoint_file": checkpoint_file(contents.events) if contents and server else None,
         "problems": problems,
     }
 
@@ -104,6 +106,7 @@ def add_aftermath(bundle: Bundle, orphan: Orphan) -> None:
         died = float(bundle["identity"]["died"])
         bundle["system_log"] = _log(system_log_after(died))
         bundle["counters"] = clean_value(counters_around(orphan.contents))
+        bundle["checkpoint_file"] = checkpoint_file(orphan.contents.events)
 
 
 def _seen(server: ServerFacts) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
 from ..metrics import Sample
 from . import gpu_memory, journal, progress, series
 from .folders import PrivateFolder
+from .native_text import last_words
 from .recording import (
     END,
     EVENTS,
@@ -26,7 +27,6 @@ from .recording import (
 )
 from .records import FORMAT, RecordFile, major_of, read_records
 from .series import Summary
-from .textfile import last_words
 
 # More kinds of signals end nobody's kernel; a folder with more such files is forged.
 SIGNALS_LIMIT = 32

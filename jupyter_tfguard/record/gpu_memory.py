@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .records import Record, RecordWriter
+from .record_writer import RecordWriter
+from .records import Record
 
 GPU_MEMORY = 6
 TYPES = {GPU_MEMORY: {"name": "gpu memory", "text": "json"}}

@@ -10,7 +10,8 @@ import json
 import time
 from typing import Any
 
-from .records import Record, RecordWriter
+from .record_writer import RecordWriter
+from .records import Record
 from .series import is_moment
 
 EVENT = 3

@@ -60,6 +60,18 @@ def close_ours(descriptor: int, expected: Identity | None) -> None:
         os.close(descriptor)
 
 
+def checked_size(descriptor: int, expected: Identity | None) -> int:
+    """Length of a file of ours.
+
+    Raises:
+        OSError: Somebody closed the descriptor, and perhaps it is a file of his now.
+    """
+    found = os.fstat(descriptor)
+    if (found.st_dev, found.st_ino) != expected:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return found.st_size
+
+
 def punch(descriptor: int, start: int, length: int) -> None:
     """Give the disk space of a part of the file back; its length stays.
 

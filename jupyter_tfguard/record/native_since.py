@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..errors import FolderUnusable
 from .folders import PrivateFolder
-from .textfile import (
+from .native_text import (
     FILE_BYTES,
     KEPT_BYTES,
     LEAD_BYTES,

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .records import RECORD_HEAD_BYTES, Record, RecordWriter
+from .record_writer import RecordWriter
+from .records import RECORD_HEAD_BYTES, Record
 
 PROGRESS = 5
 TYPES = {PROGRESS: {"name": "progress", "text": "json"}}

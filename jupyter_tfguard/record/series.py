@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..metrics import Metric, Sample
-from .records import Record, RecordFile, RecordWriter, record_bytes_for
+from .record_writer import RecordWriter
+from .records import Record, RecordFile, record_bytes_for
 
 SAMPLE = 1
 SUMMARY = 2

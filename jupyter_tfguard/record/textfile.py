@@ -9,106 +9,17 @@ No text falls between two chairs: what was written just before the position went
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from collections.abc import Callable
 
-from ..errors import FolderUnusable
 from .folders import PrivateFolder
-from .linux_files import Identity, close_ours, identity, punch
+from .linux_files import checked_size, close_ours, identity, punch
+from .native_text import FILE_BYTES, KEPT_BYTES, LEAD_BYTES, file_name
+from .opened_anew import ADDED_BYTES, CHUNK_BYTES, OpenedAnew
 from .outlet import TAIL_BYTES, WAITING_BYTES, Outlet
 
-PREFIX = "stderr."
-SUFFIX = ".txt"
-NATIVE_TEXT_FILES = f"{PREFIX}*{SUFFIX}"
-# Key of the recording's header: bytes of native text that were not forwarded.
-NATIVE_TEXT_DROPPED = "native_text_dropped_bytes"
-KEPT_BYTES = 64 * 1024
-FILE_BYTES = 96 * 1024
-# Text begins here. Who opens /dev/stderr by its name, empties the file and writes at its start does not run into it.
-LEAD_BYTES = 8 * 1024
-# More than this of one file is never read to the end by its kernel: the part between may be given back from outside.
-_HEAD_BYTES = WAITING_BYTES + FILE_BYTES
-_OVERGROWN_BYTES = 2 * WAITING_BYTES
-_CHUNK_BYTES = 256 * 1024
 # A writer that comes so near to where we clean up may have had some of its text cleaned away.
 _SAFE_BYTES = 16 * 1024
-_PUNCH_BYTES = 1024 * 1024
-_ADDED_BYTES = 16 * 1024
-# Before the number of a file there is one for what was cleared from it.
-NUMBER_STEP = 2
-FILES_KEPT = 3
-_LOOKS = 3
-
-
-def file_name(number: int) -> str:
-    """Name of the file with this number; the highest number is the newest."""
-    return f"{PREFIX}{number}{SUFFIX}"
-
-
-def numbers_of(names: list[str]) -> list[int]:
-    """Numbers of the files of native text among `names`, oldest first."""
-    return sorted(
-        int(middle)
-        for name in names
-        if name.startswith(PREFIX)
-        and name.endswith(SUFFIX)
-        and (middle := name[len(PREFIX) : -len(SUFFIX)]).isascii()
-        and middle.isdigit()
-        and len(middle) < 20
-    )
-
-
-def last_words(folder: PrivateFolder) -> str:
-    """The newest native text in a recording, at most :data:`KEPT_BYTES` of UTF-8; NUL bytes are left out."""
-    text = b""
-    for _ in range(_LOOKS):
-        numbers = numbers_of(folder.names())[-FILES_KEPT:]
-        parts = [
-            folder.read(file_name(number), FILE_BYTES) or b""
-            for number in numbers
-            # Of one that is just being cleared the copy is whole, and what remains of itself stands in the copy.
-            if number - 1 not in numbers or not _is_being_cleared(folder, number)
-        ]
-        text = b"".join(parts).replace(b"\0", b"")
-        if numbers == numbers_of(folder.names())[-FILES_KEPT:]:
-            break  # otherwise the files have just taken turns
-    return text[-KEPT_BYTES:].decode("utf-8", "replace")
-
-
-def _is_being_cleared(folder: PrivateFolder, number: int) -> bool:
-    """True when the place of its first letter is empty: it is cleared from its start on."""
-    try:
-        descriptor = folder.open(file_name(number), os.O_RDONLY)
-    except (OSError, FolderUnusable):
-        return False
-    try:
-        os.lseek(descriptor, LEAD_BYTES, os.SEEK_SET)
-        return os.read(descriptor, 1) == b"\0"
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-
-
-def give_space_back(folder: PrivateFolder) -> None:
-    """From outside the kernel: bound the disk space of its native text while it cannot do so itself, the GIL being held.
-
-    The first :data:`WAITING_BYTES`, which the kernel will still pass on, and the last words stay. Nothing is raised.
-    """
-    for number in numbers_of(folder.names()):
-        with contextlib.suppress(OSError, FolderUnusable):
-            # Looked at by name: opening each file at each look would cost more than it is worth.
-            found = os.stat(folder.path / file_name(number), follow_symlinks=False)
-            if found.st_blocks * 512 <= _OVERGROWN_BYTES:
-                continue
-            descriptor = folder.open(file_name(number), os.O_WRONLY)
-            try:
-                end = os.fstat(descriptor).st_size - KEPT_BYTES
-                if end > _HEAD_BYTES:
-                    punch(descriptor, _HEAD_BYTES, end - _HEAD_BYTES)
-            finally:
-                os.close(descriptor)
 
 
 class TextFile:
@@ -176,7 +87,7 @@ class TextFile:
     def take(self, outlet: Outlet) -> OpenedAnew | None:
         """Hand on what is new; not None when somebody has opened the file by its name, and so writes elsewhere in it."""
         before = self.position()
-        size = _checked_size(self.descriptor, self.identity)
+        size = checked_size(self.descriptor, self.identity)
         end = self.position()
         longer = size > max(self._length, end)
         if size < max(self._length, before) or (longer and self._lead_is_used()):
@@ -199,7 +110,7 @@ class TextFile:
 
     def _pass_on(self, end: int, outlet: Outlet) -> None:
         while self.taken < end:
-            length = min(_CHUNK_BYTES, end - self.taken)
+            length = min(CHUNK_BYTES, end - self.taken)
             chunk = os.pread(self.descriptor, length, self.taken)
             needed = max(self._length, self.taken + len(chunk))
             if (b"\0" in chunk and os.fstat(self.descriptor).st_size < needed) or not chunk:
@@ -220,7 +131,7 @@ class TextFile:
     def add(self, text: bytes, outlet: Outlet) -> None:
         """Write text that came another way, to be kept and handed on with the rest; only hand it on when there is much."""
         written = 0
-        if len(text) <= _ADDED_BYTES:
+        if len(text) <= ADDED_BYTES:
             with contextlib.suppress(OSError):  # a full disk
                 written = os.write(self.descriptor, text)
         outlet.put(text[written:])
@@ -232,7 +143,7 @@ class TextFile:
             keep: Given what a child wrote while this went on, to be kept in another file.
         """
         end = self.taken
-        _checked_size(self.descriptor, self.identity)
+        checked_size(self.descriptor, self.identity)
         self._clear_to(end)
         self.taken = os.lseek(self.descriptor, LEAD_BYTES, os.SEEK_SET)
         self.last = b""
@@ -262,8 +173,8 @@ class TextFile:
             try:
                 punch(self.descriptor, FILE_BYTES, end - FILE_BYTES)
             except OSError:
-                for start in range(FILE_BYTES, end, _CHUNK_BYTES):
-                    _write_at(self.descriptor, bytes(min(_CHUNK_BYTES, end - start)), start)
+                for start in range(FILE_BYTES, end, CHUNK_BYTES):
+                    _write_at(self.descriptor, bytes(min(CHUNK_BYTES, end - start)), start)
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -271,7 +182,7 @@ class TextFile:
 
     def _late(self, end: int) -> bytes:
         found = b""
-        while chunk := os.pread(self.descriptor, _CHUNK_BYTES, end + len(found)):
+        while chunk := os.pread(self.descriptor, CHUNK_BYTES, end + len(found)):
             found += chunk
             if len(found) >= WAITING_BYTES or not chunk.strip(b"\0"):
                 break
@@ -297,77 +208,6 @@ class TextFile:
 
     def _opened_anew(self, *, front: int, wall: int, end: int) -> OpenedAnew:
         return OpenedAnew(self.descriptor, self.identity, front, wall, end)
-
-
-class OpenedAnew:
-    """A file of ours that somebody opened by its name (``> /dev/stderr``, ``tee /dev/stderr``): text grows at two places.
-
-    It is not used for anything new, only followed: who holds it may write on.
-
-    Args:
-        descriptor: The file.
-        identity: Its device and inode.
-        front: From here on one writer goes on, up to `wall`.
-        end: From here on the other goes on.
-    """
-
-    def __init__(
-        self, descriptor: int, identity: Identity | None, front: int, wall: int, end: int
-    ) -> None:
-        self.descriptor = descriptor
-        self.identity = identity
-        self._front, self._wall, self._end = front, wall, end
-        self._punched = 0
-
-    def erase_head(self) -> None:
-        """Erase the first byte of text that was taken: so the next text there is known for new, also if it is the same."""
-        if self._front:
-            with contextlib.suppress(OSError):
-                os.pwrite(self.descriptor, b"\0", 0)
-
-    def take(self, outlet: Outlet, current: TextFile) -> None:
-        """Hand on what is new, by way of the current file."""
-        size = _checked_size(self.descriptor, self.identity)
-        if self._front and (size < self._front or os.pread(self.descriptor, 1, 0).strip(b"\0")):
-            # Emptied again: what is at its start is new, for what was taken there is erased.
-            self._front, self._wall, self._punched = 0, self._end, 0
-        text = b""
-        if self._front < self._wall:
-            length = min(_CHUNK_BYTES, self._wall - self._front)
-            text = os.pread(self.descriptor, length, self._front).partition(b"\0")[0]
-            at_head = not self._front
-            self._front += len(text)
-            if at_head:
-                self.erase_head()
-        while chunk := os.pread(self.descriptor, _CHUNK_BYTES, self._end):
-            self._end += len(chunk)
-            new = chunk.replace(b"\0", b"")
-            outlet.drop(len(chunk) - len(new))  # written, and cut off before it was taken
-            text += new
-            if len(text) > _ADDED_BYTES:
-                outlet.put(text)
-                text = b""
-        current.add(text, outlet)
-        if self._end - FILE_BYTES - self._punched > _PUNCH_BYTES:
-            with contextlib.suppress(OSError):
-                punch(self.descriptor, self._punched, self._end - FILE_BYTES - self._punched)
-            self._punched = self._end - FILE_BYTES
-
-    def close(self) -> None:
-        """Give the descriptor back."""
-        close_ours(self.descriptor, self.identity)
-
-
-def _checked_size(descriptor: int, expected: Identity | None) -> int:
-    """Length of a file of ours.
-
-    Raises:
-        OSError: Somebody closed the descriptor, and perhaps it is a file of his now.
-    """
-    found = os.fstat(descriptor)
-    if (found.st_dev, found.st_ino) != expected:
-        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-    return found.st_size
 
 
 def _write_at(descriptor: int, content: bytes, start: int) -> None:

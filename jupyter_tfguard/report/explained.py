@@ -34,7 +34,12 @@ def _finding(finding: Finding) -> Json:
 
 def _facts(facts: tuple[Fact, ...]) -> list[Json]:
     return [
-        {"source": fact.source.value, "line": fact.line, "text": redact(fact.text)}
+        {
+            "source": fact.source.value,
+            "line": fact.line,
+            "text": redact(fact.text),
+            "raw": redact(fact.raw) if fact.raw is not None else None,
+        }
         for fact in facts
     ]
 

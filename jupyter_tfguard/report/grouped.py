@@ -71,6 +71,7 @@ def render_group(group: Group) -> tuple[Json, Json]:
             }
             for c in group.causes[1:]
         ],
+        "same_before_count": 0,
         "activity": [],
         "memory": None,
         "left": {"metrics": None, "checkpoint": None},
@@ -101,6 +102,7 @@ def _entry(group: Group) -> Json:
         "because": [f"{_deaths(group)} of {_kernels(group)} {span}", *counts],
         "signal": None,
         "where": None if group.one_kernel else _kernels(group),
+        "cell": None,
         "died_at": utc_text(group.last),
         "kernel_alive": group.kernel_alive,
         "next_step": None,
@@ -161,7 +163,7 @@ def _advice(group: Group) -> list[dict[str, Any]]:
     if group.one_kernel:
         return [
             {
-                "title": "Stop the loop, then read the first reports",
+                "title": "Stop the loop, then read the first reports.",
                 "text": "Shut the kernel down, so that it is not restarted again. The first deaths of a loop have "
                 "reports of their own in the list, and they say more than this one.",
                 "code": None,
@@ -169,7 +171,7 @@ def _advice(group: Group) -> list[dict[str, Any]]:
         ]
     return [
         {
-            "title": "Look for what the kernels have in common",
+            "title": "Look for what the kernels have in common.",
             "text": "Many kernels that die at once mostly share a cause: the machine's memory, a limit around all of "
             "them, a disk, somebody who ended them. The newest have reports of their own in the list.",
             "code": None,

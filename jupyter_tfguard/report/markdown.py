@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from ..redact import printable
+from .memory import memory_sentence
 from .text import cause_text, local_time
-from .wire import memory_sentence
 
 
 def render(report: dict[str, Any]) -> str:
@@ -31,12 +31,7 @@ def render(report: dict[str, Any]) -> str:
     _section(lines, "Not checked", not_checked or ["Everything that applies was checked."])
     _section(lines, "What to do", _advice(report))
     _section(lines, "Also seen", _others(report["other_findings"]))
-    left = report["left"]
-    _section(
-        lines,
-        "What is left",
-        [f"- last checkpoint: {_code(left['checkpoint']['path'])}"] if left["checkpoint"] else [],
-    )
+    _section(lines, "What is left", _left(report["left"]["checkpoint"]))
     _section(lines, "Last native words", _fence(report["native_tail"]))
     _section(lines, "Python stack", _fence(report["python_stack"]))
     versions = [
@@ -52,8 +47,13 @@ def _section(lines: list[str], title: str, body: list[str]) -> None:
         lines += ["", f"### {title}", "", *body]
 
 
-def _facts(facts: list[dict[str, str]]) -> list[str]:
-    return [f"- *{_plain(fact['source'])}*: {_plain(fact['text'])}" for fact in facts]
+def _facts(facts: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for fact in facts:
+        lines.append(f"- *{_plain(fact['source'])}*: {_plain(fact['text'])}")
+        if raw := fact.get("raw"):
+            lines.append(f"  {_code(raw)}")
+    return lines
 
 
 def _others(findings: list[dict[str, Any]]) -> list[str]:
@@ -74,6 +74,17 @@ def _advice(report: dict[str, Any]) -> list[str]:
         lines.append(f"{number}. **{_plain(advice['title'])}** {_plain(advice['text'])}".rstrip())
         if advice["code"]:
             lines += ["", *(f"   {line}" for line in _fence(advice["code"].splitlines())), ""]
+    return lines
+
+
+def _left(checkpoint: dict[str, Any] | None) -> list[str]:
+    if checkpoint is None:
+        return []
+    lines = [f"- last checkpoint: {_code(checkpoint['path'])}"]
+    if doubt := checkpoint.get("doubt"):
+        lines[0] += f". {_plain(doubt)}"
+    if code := checkpoint.get("resume_code"):
+        lines += ["", "To go on from it:", "", *_fence(code.splitlines())]
     return lines
 
 

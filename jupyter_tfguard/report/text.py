@@ -8,7 +8,8 @@ from typing import Any
 
 from ..redact import printable
 from ..units import UNKNOWN_TEXT, human_bytes
-from .wire import memory_sentence, utc_text
+from .memory import memory_sentence
+from .wire import utc_text
 
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
@@ -73,12 +74,14 @@ def _row(label: str, value: str) -> str:
     return f"  {label:<10}{value}"
 
 
-def fact_lines(facts: list[dict[str, str]]) -> list[str]:
-    """Facts, each behind its source."""
+def fact_lines(facts: list[dict[str, Any]]) -> list[str]:
+    """Facts, each behind its source, with the line of a log that it rests on below it."""
     lines = []
     for fact in facts:
         first, *rest = wrapped(fact["text"], " " * 14)
         lines += [f"  {fact['source']:<11} {first.strip()}", *rest]
+        if raw := fact.get("raw"):
+            lines += wrapped(raw, " " * 16)
     return lines
 
 
@@ -134,6 +137,10 @@ def _left(report: dict[str, Any]) -> list[str]:
         written = checkpoint["written_at"]
         when = f", written {local_time(written)}" if written else ""
         lines.append(f"  last checkpoint: {checkpoint['path']}{when}")
+        if doubt := checkpoint.get("doubt"):
+            lines.append(f"  {doubt}")
+        if code := checkpoint.get("resume_code"):
+            lines += ["  to go on from it:", *(f"      {line}" for line in code.splitlines())]
     if metrics:
         columns = metrics["columns"]
         lines.append("  " + "".join(f"{name:>16}" for name in columns))
@@ -156,5 +163,10 @@ def _arrays(report: dict[str, Any]) -> list[str]:
 def wrapped(text: str, indent: str) -> list[str]:
     """The text in lines of at most :data:`WIDTH`."""
     return textwrap.wrap(
-        text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     ) or [indent]

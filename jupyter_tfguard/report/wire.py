@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import math
 from typing import Any
 
 from ..diagnosis import activity
+from ..diagnosis.checkpoint import doubt, last_checkpoint, resume_code
+from ..diagnosis.earlier import same_before_count
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.finding import Advice, Diagnosis, Fact
-from ..diagnosis.memory import memory_source
-from ..record.timeline import Point
 from ..units import human_bytes, human_count, human_seconds
+from .memory import memory_json
 
-MEMORY_POINTS_LIMIT = 600
-MARKS_LIMIT = 20
 NATIVE_LINES_LIMIT = 60
 STACK_LINES_LIMIT = 120
 _VERSIONS_LIMIT = 50
+_CELL_ID_LIMIT = 100
 _LAST_MOMENT = 253_402_300_799.0  # 9999-12-31 23:59:59 UTC
 
 Json = dict[str, Any]
@@ -45,11 +44,21 @@ def _entry(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> Json:
         "because": [fact.text for fact in best.because],
         "signal": seen.first_signal,
         "where": activity.where(seen),
+        "cell": _running_cell(seen),
         "died_at": utc_text(seen.died),
         "kernel_alive": seen.kernel_alive,
         "next_step": best.advice[0].title if best.advice else None,
         "group": None,
     }
+
+
+def _running_cell(seen: Evidence) -> Json | None:
+    """The cell that ran when the kernel died, so that its notebook can carry a mark; None where none ran."""
+    cell = activity.last_cell(seen)
+    if cell is None or not cell.running:
+        return None
+    cell_id = cell.cell_id and cell.cell_id[:_CELL_ID_LIMIT]
+    return {"cell_id": cell_id, "execution_count": cell.execution_count}
 
 
 def to_report(bundle: Json, diagnosis: Diagnosis) -> Json:
@@ -67,7 +76,6 @@ def to_entry_and_report(bundle: Json, diagnosis: Diagnosis) -> tuple[Json, Json]
 def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
     best = diagnosis.best
     metrics = activity.metrics_by_epoch(seen)
-    checkpoint = activity.last_checkpoint(seen)
     return {
         "chips": list(best.chips),
         "evidence": _facts(best.because),
@@ -85,12 +93,12 @@ def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
             }
             for f in diagnosis.findings[1:]
         ],
+        "same_before_count": same_before_count(seen, best.cause),
         "activity": _activity(seen),
-        "memory": _memory(seen),
+        "memory": memory_json(seen),
         "left": {
             "metrics": _metrics_table(metrics),
-            "checkpoint": checkpoint
-            and {"path": checkpoint[0], "written_at": checkpoint[1] and utc_text(checkpoint[1])},
+            "checkpoint": _checkpoint(seen),
         },
         "arrays": [{"name": n, "bytes": size} for n, size in activity.largest_arrays(seen)],
         "native_tail": seen.stderr_lines[-NATIVE_LINES_LIMIT:],
@@ -115,7 +123,7 @@ def utc_text(unix_seconds: float) -> str:
 
 
 def _facts(facts: tuple[Fact, ...]) -> list[Json]:
-    return [{"source": fact.source.value, "text": fact.text} for fact in facts]
+    return [{"source": fact.source.value, "text": fact.text, "raw": fact.raw} for fact in facts]
 
 
 def _advice(steps: tuple[Advice, ...]) -> list[Json]:
@@ -155,62 +163,16 @@ def _activity(seen: Evidence) -> list[Json]:
     return [{"label": label, "value": value, "code": code} for label, value, code in rows]
 
 
-def _memory(seen: Evidence) -> Json | None:
-    points = _curve(seen)
-    if not points:
+def _checkpoint(seen: Evidence) -> Json | None:
+    found = last_checkpoint(seen)
+    if found is None:
         return None
-    limit = seen.limit()
-    first = points[0].time
     return {
-        "samples": [[round(point.time, 3), int(point.highest)] for point in _thinned(points)],
-        "sources": _sources(points),
-        "limit_bytes": limit[0] if limit else None,
-        "limit_name": limit[1] if limit else None,
-        "peak_bytes": seen.peak_bytes,
-        "marks": [
-            {"time": mark.time, "label": mark.label}
-            for mark in activity.marks(seen)
-            if mark.time >= first
-        ][-MARKS_LIMIT:],
-        "died": seen.died,
-        "source": memory_source(seen).value,
+        "path": found.path,
+        "written_at": None if found.written is None else utc_text(found.written),
+        "doubt": doubt(seen, found),
+        "resume_code": resume_code(seen, found),
     }
-
-
-def _curve(seen: Evidence) -> list[Point]:
-    """Resident memory over the last minutes, and back to the beginning of the cell that was running."""
-    points = [point for point in seen.timeline("process.rss_bytes") if point.highest > 0]
-    recent = seen.series("process.rss_bytes")
-    begin = recent[0][0] if recent else -math.inf
-    first = _first_since(begin, points)
-    cell = activity.last_cell(seen)
-    if cell is not None and cell.running and cell.started is not None and cell.started < begin:
-        # One point from before the cell, so that its beginning is on the curve.
-        first = max(0, _first_since(cell.started, points) - 1)
-    return points[first:]
-
-
-def _first_since(moment: float, points: list[Point]) -> int:
-    return next((i for i, point in enumerate(points) if point.time >= moment), len(points))
-
-
-def _sources(points: list[Point]) -> list[Json]:
-    """Who saw which part of the curve: ``{"source", "since", "until"}``, Unix seconds, by time."""
-    found = []
-    for source, part in itertools.groupby(points, key=lambda point: point.source):
-        moments = [point.time for point in part]
-        found.append({"source": source, "since": moments[0], "until": moments[-1]})
-    return found
-
-
-def _thinned(points: list[Point]) -> list[Point]:
-    """At most `MEMORY_POINTS_LIMIT` points: the first, the last, and the highest of each stretch between."""
-    inner = points[1:-1]
-    stretch = -(-len(inner) // (MEMORY_POINTS_LIMIT - 2))
-    if stretch <= 1:
-        return points
-    parts = (inner[i : i + stretch] for i in range(0, len(inner), stretch))
-    return [points[0], *(max(part, key=lambda p: p.highest) for part in parts), points[-1]]
 
 
 def _metrics_table(metrics: list[tuple[int, dict[str, float]]]) -> Json | None:
@@ -244,15 +206,3 @@ def _current_first(lines: list[str]) -> list[str]:
     while end < len(lines) and lines[end].startswith("  "):
         end += 1
     return [lines[0], *lines[start:end], *lines[1:start], *lines[end:]]
-
-
-def memory_sentence(report: Json) -> str | None:
-    """``0.41 GiB → 3.98 GiB in 41 s; limit 4.00 GiB (container limit)``; None without samples."""
-    memory = report.get("memory")
-    if not memory or not memory["samples"]:
-        return None
-    (start, first), (end, _) = memory["samples"][0], memory["samples"][-1]
-    text = f"{human_bytes(first)} → {human_bytes(memory.get('peak_bytes'))} in {human_seconds(end - start)}"
-    if memory["limit_bytes"]:
-        text += f"; limit {human_bytes(memory['limit_bytes'])} ({memory['limit_name']})"
-    return text

@@ -25,6 +25,7 @@ class Activity:
         self._tells = False
         self._state: object = None
         self._last: object = None
+        self._heard: int | None = None
         with contextlib.suppress(Exception):  # managers of other kinds have no traits
             if all(manager.has_trait(name) for name in _NAMES):
                 manager.observe(self._changed, _NAMES)
@@ -38,7 +39,15 @@ class Activity:
         self._state = getattr(self._manager, "execution_state", None)
         # The server's managers raise where there was none yet.
         with contextlib.suppress(Exception):
-            self._last = getattr(self._manager, "last_activity", None)
+            self._take_last(getattr(self._manager, "last_activity", None))
+
+    def _take_last(self, last: object) -> None:
+        if last is None or last == self._last:
+            return
+        # The server itself writes here when it starts a kernel, twice, before it listens to it.
+        listens = getattr(self._manager, "_activity_stream", None) is not None
+        said = self._heard is not None and (listens or not self._tells)
+        self._last, self._heard = last, (self._heard or 0) + said
 
     def is_busy(self) -> bool:
         """True while a cell runs, or while that is not known."""
@@ -58,11 +67,11 @@ class Activity:
             self._read()
         return self._state == "busy"
 
-    def last(self) -> object:
-        """Another value after the kernel did something; None = not known."""
+    def heard_count(self) -> int | None:
+        """How often the kernel was heard; greater after it said something. None = not known."""
         if not self._tells:
             self._read()
-        return self._last
+        return self._heard
 
     def close(self) -> None:
         """Listen no more."""

@@ -19,8 +19,10 @@ from ..places import (
     copies_folder,
     live_folder,
 )
+from .control import keep_out_of_activity
 from .handlers import HANDLERS
-from .service import Service, note_start_failure
+from .problems import note_start_failure
+from .service import Service
 
 
 class TfGuardExtension(ExtensionApp):
@@ -37,13 +39,17 @@ class TfGuardExtension(ExtensionApp):
         try:
             settings = load_settings(self.serverapp)
             set_environment(settings)
-            service = Service(self.serverapp, settings)
+            service = self.make_service(settings)
             self.settings["tfguard_service"] = service
         except Exception as bad:
             self.serverapp.log.warning(note_start_failure(bad))
             return
         self.service = service
         self.serverapp.io_loop.add_callback(self._begin)
+
+    def make_service(self, settings: TfGuard) -> Service:
+        """What answers the routes."""
+        return Service(self.serverapp, settings)
 
     def initialize_handlers(self) -> None:
         """Add the routes."""
@@ -54,6 +60,7 @@ class TfGuardExtension(ExtensionApp):
         if self.service is None:
             return
         try:
+            keep_out_of_activity(self.serverapp.kernel_manager)
             self.service.start()
         except Exception as bad:
             self.serverapp.log.warning(note_start_failure(bad))

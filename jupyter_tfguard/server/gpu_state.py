@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..shield import shielded
 from ..watch.gpu_cards import Card, Holder, is_about, notebook_path
 from ..watch.gpu_helper import Gpus
 from ..watch.gpu_map import GpuMap, divided_cards, tensorflow_on
+from ..watch.history import CHART_SECONDS
 from ..watch.witness import Witness
 
 NUMBERS = (
@@ -94,6 +96,18 @@ class GpuWatch:
         ]
         return {"bytes": self._map.own_bytes(witness), "tensorflow": told}
 
+    def history(self, witness: Witness) -> dict[str, list[list[float | None]]]:
+        """What a kernel held of each card in the last 10 minutes: Unix seconds and bytes, by the card's UUID."""
+        oldest = time.time() - CHART_SECONDS
+        found = {}
+        for card in self._map.now.cards:
+            kept = self._map.history(card.key, witness)
+            if kept is not None:
+                found[_uuid(card)] = [
+                    [moment, own] for moment, own, *_ in kept.rows(1) if (moment or 0) >= oldest
+                ]
+        return found
+
     def bytes_of(self, witness: Witness | None, gpus: Gpus) -> int | None:
         """What a kernel holds on all cards; None = unknown."""
         return self._map.own_bytes(witness) if witness is not None and gpus.state == "ok" else None
@@ -122,7 +136,7 @@ def _device(
     return {
         "nvml_index": device.get("nvml_index"),
         "mig_index": device.get("mig_index"),
-        "gpu_uuid": device.get("gpu_uuid") or card.key,
+        "gpu_uuid": _uuid(card),
         "name": device.get("name") or "GPU",
         **{name: device.get(name) for name in NUMBERS},
         "lost": device.get("lost") is True,
@@ -131,6 +145,10 @@ def _device(
         "note": card.note or (_DIVIDED if is_divided else None),
         "alarms": [asdict(alarm) for alarm in alarms],
     }
+
+
+def _uuid(card: Card) -> str:
+    return card.device.get("gpu_uuid") or card.key
 
 
 def _rows(holders: tuple[Holder, ...], kernel_id: str | None) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""The REST routes, all below ``tfguard/api/``: authenticated and authorised for the resource ``tfguard``.
+"""The routes: REST below ``tfguard/api/``, pages below ``tfguard/report``, all authenticated and authorised for ``tfguard``.
 
 Reading needs the permission ``read``, what changes or deletes needs ``write``; the server's authorizer gives them. No
-answer is a page: it is JSON or a file to save, kept by no cache, and without rights if a browser should show it.
+answer of the API is a page: it is JSON or a file to save, kept by no cache, and without rights if a browser should show it.
 
 Watching the panel is no activity: an open page must not keep a server from being culled.
 """
@@ -10,87 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
 
-from jupyter_server.auth.decorator import allow_unauthenticated, authorized
-from jupyter_server.base.handlers import APIHandler
+from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from .._version import __version__
-from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
+from ..errors import FolderUnusable
 from ..record.bundle import READ
 from ..redact import clean
 from ..report.markdown import render
 from ..shield import read_problems
-from .service import Service
+from .api import ApiHandler
+from .control import NoAnswer, NotHere, ask_guard, request_of
+from .exporting import BundleHandler, PreviewHandler
+from .pages import ListPage, ReportPage
 from .socket import StreamSocket
 
-RESOURCE = "tfguard"
 
-
-class _Handler(APIHandler):
-    auth_resource = RESOURCE
-    _track_activity = False
-
-    @property
-    def service(self) -> Service:
-        """What the extension runs."""
-        return self.settings["tfguard_service"]  # type: ignore[no-any-return]
-
-    def set_default_headers(self) -> None:
-        """Nothing of it is kept by a cache, guessed to be a page, or told to another site."""
-        super().set_default_headers()
-        self.set_header("Cache-Control", "no-store")
-        self.set_header("X-Content-Type-Options", "nosniff")
-        self.set_header("Referrer-Policy", "no-referrer")
-
-    @property
-    def content_security_policy(self) -> str:
-        """As of any route that answers in JSON, and a sandbox without rights around it."""
-        return f"{super().content_security_policy}; sandbox"
-
-    async def prepare(self) -> None:
-        """Refuse what another site's page asks with this browser's cookie, reading too."""
-        await super().prepare()
-        told = self.request.headers
-        elsewhere = told.get("Sec-Fetch-Site") in ("cross-site", "same-site") or "Referer" in told
-        if elsewhere and self.request.method in ("GET", "HEAD"):
-            self.check_xsrf_cookie()  # the token of this server's own pages, or one of them as referrer
-
-    def check_origin(self, origin_to_satisfy_tornado: str = "") -> bool:
-        """True for this site, and for the sites that the server allows.
-
-        Raises:
-            HTTPError: 403 for any other.
-        """
-        if not super().check_origin(origin_to_satisfy_tornado):
-            raise web.HTTPError(403)
-        return True
-
-    @allow_unauthenticated
-    def options(self, *args: Any, **kwargs: Any) -> None:
-        """What browsers ask before another site's page may ask anything; answered where the server allows such sites."""
-        if not (self.allow_origin or self.allow_origin_pat):
-            raise web.HTTPError(405)
-        super().options(*args, **kwargs)
-
-    async def load(self, read: Any, bundle_id: str) -> Any:
-        """The store's answer, read off the event loop; None after a 404 or 500 was sent."""
-        try:
-            return await asyncio.to_thread(read, bundle_id)
-        except BundleNotFound as missing:
-            self.fail(404, str(missing))
-        except RecordUnreadable as bad:
-            self.fail(500, str(bad))
-        return None
-
-    def fail(self, status: int, sentence: str) -> None:
-        """Answer with an error in a sentence."""
-        self.set_status(status)
-        self.finish({"message": sentence})
-
-
-class StatusHandler(_Handler):
+class StatusHandler(ApiHandler):
     """``GET status``: the guard, all kernels, the GPUs, and what did not work."""
 
     @web.authenticated
@@ -108,7 +45,16 @@ class StatusHandler(_Handler):
         )
 
 
-class CrashesHandler(_Handler):
+class OptionsHandler(ApiHandler):
+    """``GET options``: every option of the guard, its value in this server, where that comes from, how to change it."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        self.finish({"options": await asyncio.to_thread(self.service.options)})
+
+
+class CrashesHandler(ApiHandler):
     """``GET crashes``: the list, newest first; with ``unread=1`` only what nobody has seen."""
 
     @web.authenticated
@@ -120,7 +66,7 @@ class CrashesHandler(_Handler):
         self.finish({"crashes": entries})
 
 
-class CrashHandler(_Handler):
+class CrashHandler(ApiHandler):
     """``GET crashes/{id}``: one report. ``DELETE``: forget it, for good."""
 
     @web.authenticated
@@ -143,11 +89,12 @@ class CrashHandler(_Handler):
             self.fail(507, f"The report could not be removed: {bad}.")
             return
         if done:
+            self.service.on_list_changed()
             self.set_status(204)
             self.finish()
 
 
-class MarkdownHandler(_Handler):
+class MarkdownHandler(ApiHandler):
     """``GET crashes/{id}/markdown``: the report as text, for an issue or a mail."""
 
     @web.authenticated
@@ -159,7 +106,7 @@ class MarkdownHandler(_Handler):
             self.finish(render(report), set_content_type="text/markdown; charset=utf-8")
 
 
-class ReadHandler(_Handler):
+class ReadHandler(ApiHandler):
     """``POST crashes/{id}/read``: a person has seen it."""
 
     @web.authenticated
@@ -175,11 +122,12 @@ class ReadHandler(_Handler):
             self.fail(507, f"The report could not be marked as read: {bad.strerror or bad}.")
             return
         if done:
+            self.service.on_list_changed()
             self.set_status(204)
             self.finish()
 
 
-class StacksHandler(_Handler):
+class StacksHandler(ApiHandler):
     """``POST kernels/{id}/stacks``: what every thread of a running kernel is doing, as ``{"lines": [...]}``.
 
     The kernel is not stopped. One that gives no stacks is answered with 409 and a sentence.
@@ -199,13 +147,46 @@ class StacksHandler(_Handler):
             self.finish({"lines": [clean(line) for line in lines]})
 
 
+class ControlHandler(ApiHandler):
+    """``POST kernels/{id}/control``: passes ``{"request": "state"}`` or ``{"request": "rate", "hertz": 4}`` to the guard in
+    a kernel, which answers while a cell runs. 409 and a sentence where it gives no answer, 404 where there is no way to it.
+    """
+
+    @web.authenticated
+    @authorized
+    async def post(self, kernel_id: str) -> None:
+        if kernel_id not in self.kernel_manager:
+            self.fail(404, "This server has no such kernel.")
+            return
+        request = request_of(self.get_json_body())
+        if request is None:
+            known = "state, rate (with hertz), here (with panel and view)"
+            self.fail(400, f"The guard in a kernel knows three requests: {known}.")
+            return
+        try:
+            answer = await ask_guard(self.kernel_manager.get_kernel(kernel_id), request)
+        except NotHere as away:
+            self.fail(404, str(away))
+            return
+        except NoAnswer as silent:
+            self.fail(409, str(silent))
+            return
+        self.finish(answer)
+
+
 _ID = r"([^/]+)"
 HANDLERS: list[tuple[str, type]] = [
     (r"/tfguard/api/status", StatusHandler),
+    (r"/tfguard/api/options", OptionsHandler),
     (r"/tfguard/api/crashes", CrashesHandler),
     (rf"/tfguard/api/crashes/{_ID}", CrashHandler),
     (rf"/tfguard/api/crashes/{_ID}/markdown", MarkdownHandler),
     (rf"/tfguard/api/crashes/{_ID}/read", ReadHandler),
+    (rf"/tfguard/api/crashes/{_ID}/bundle", BundleHandler),
+    (rf"/tfguard/api/crashes/{_ID}/bundle/preview", PreviewHandler),
     (rf"/tfguard/api/kernels/{_ID}/stacks", StacksHandler),
+    (rf"/tfguard/api/kernels/{_ID}/control", ControlHandler),
     (r"/tfguard/api/stream", StreamSocket),
+    (r"/tfguard/report/?", ListPage),
+    (rf"/tfguard/report/{_ID}", ReportPage),
 ]

@@ -8,31 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import re
 import time
 from collections.abc import Callable
 from typing import Any
 
-from jupyter_client.provisioning import LocalProvisioner
-from jupyter_core.utils import ensure_async
-
 from ..errors import SourceUnavailable
 from ..record.identity import ProcessIdentity
-from ..shield import note_problem, shielded
+from ..shield import shielded
+from ..watch.process_witness import ProcessWitness
 from ..watch.watcher import Watcher
-from ..watch.witness import Kernel, Witness
+from ..watch.witness import Kernel
 from .activity import Activity
-from .state import REMOTE, STARTING, KernelView
+from .managers import execution_state, language, process_of, returncode
+from .notebook_paths import NotebookPaths
+from .state import STARTING, KernelView
 
 _RECONCILE_SECONDS = 1.0
-_PATHS_SECONDS = 5.0
-_PROVISIONER_WAIT_SECONDS = 3.0
 _REMEMBERED_ENDS = 4000
 _EVENTS_FRACTION = 0.05  # of a core, for comparing the list at each event
-_PATHS_FRACTION = 0.002  # of a core, for asking for the sessions
-_PATHS_LATEST_SECONDS = 60.0
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
 
 
@@ -44,7 +37,7 @@ class _Tracked:
         self.manager = manager
         self.activity = activity
         self.since = time.monotonic()
-        self.witness: Witness | None = None
+        self.witness: ProcessWitness | None = None
         self.reader: int | None = None
         self.reason: str | None = STARTING
         self.callbacks: list[tuple[Callable[[], None], str]] = []
@@ -73,7 +66,8 @@ class KernelTracker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
-        self._paths_next = self._paths_soonest = 0.0
+        self._is_stopped = False
+        self._paths = NotebookPaths(serverapp, lambda: self._tracked)
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -84,14 +78,18 @@ class KernelTracker:
             self._app.event_logger.add_listener(
                 schema_id=_KERNEL_ACTIONS, listener=self._on_kernel_action
             )
+        self._paths.start()
         self._task = self._loop.create_task(self._reconcile_forever())
 
     async def stop(self) -> None:
         """End; kernels that end from here on make no report."""
+        # Up to Python 3.11 wait_for() forgets that it was cancelled, if an event came in the same moment.
+        self._is_stopped = True
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+        await self._paths.stop()
         with contextlib.suppress(Exception):
             self._app.event_logger.remove_listener(listener=self._on_kernel_action)
         for kernel_id in list(self._tracked):
@@ -101,14 +99,14 @@ class KernelTracker:
         self._wake.set()
 
     async def _reconcile_forever(self) -> None:
-        while True:
+        while not self._is_stopped:
             began = time.thread_time()
             with shielded("watching the server's kernels"):
                 self.reconcile()
             # A thousand kernels that start send thousands of events.
             pause = min((time.thread_time() - began) / _EVENTS_FRACTION, _RECONCILE_SECONDS)
             with shielded("reading the server's sessions"):
-                await self._read_paths()
+                self._paths.look()
             await asyncio.sleep(pause)
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _RECONCILE_SECONDS - pause)
@@ -143,7 +141,7 @@ class KernelTracker:
             is_busy=activity.is_busy,
             runs_cell=activity.runs_cell,
             is_ending=lambda: bool(getattr(manager, "shutting_down", False)),
-            activity=activity.last,
+            heard_count=activity.heard_count,
         )
         tracked = _Tracked(kernel, manager, activity)
 
@@ -159,7 +157,7 @@ class KernelTracker:
         return tracked
 
     def _follow(self, tracked: _Tracked) -> None:
-        pid, reason = self._process(tracked)
+        pid, reason = process_of(tracked.manager, time.monotonic() - tracked.since)
         if pid is None:
             tracked.reason = reason
             if tracked.witness is not None and not tracked.witness.handle.is_running():
@@ -187,26 +185,13 @@ class KernelTracker:
                 self._loop.add_reader(descriptor, self._on_pidfd, tracked)
                 tracked.reader = descriptor
 
-    def _process(self, tracked: _Tracked) -> tuple[int | None, str | None]:
-        """Process id of the kernel; without one, why it cannot be watched here."""
-        provisioner = getattr(tracked.manager, "provisioner", None)
-        pid = getattr(provisioner, "pid", None)
-        process = getattr(provisioner, "process", None)
-        if isinstance(pid, int) and pid > 0:
-            # A provisioner of another kind may give the id of a process on another machine.
-            if isinstance(provisioner, LocalProvisioner) or getattr(process, "pid", None) == pid:
-                return pid, None
-            return None, REMOTE
-        waited = time.monotonic() - tracked.since
-        return None, STARTING if waited < _PROVISIONER_WAIT_SECONDS else REMOTE
-
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def _on_pidfd(self, tracked: _Tracked) -> None:
         with shielded("the end of a kernel"):
             self._ended_now(tracked)
 
-    def gone(self, witness: Witness) -> None:
+    def gone(self, witness: ProcessWitness) -> None:
         """The sampler found a process ended that has no pidfd. May be called from any thread."""
 
         def check() -> None:
@@ -237,24 +222,11 @@ class KernelTracker:
         if witness is None:
             return
         if tracked.kernel.notebook_path is None:
-            tracked.kernel.notebook_path = self._claimed_path(witness.live.header)
+            tracked.kernel.notebook_path = self._paths.claimed(witness.live.header)
         self._detach(tracked)
         self._remember_end(witness.identity)
         pid = witness.identity.pid
-        self._watcher.ended(witness, lambda: _returncode(tracked.manager, pid), asked=asked)
-
-    def _claimed_path(self, header: dict[str, Any] | None) -> str | None:
-        """The notebook's path as its kernel tells it, relative to the server's folder as people see it."""
-        claimed = (header or {}).get("notebook_path")
-        if (
-            not isinstance(claimed, str)
-            or not claimed
-            or _UUID.fullmatch(os.path.basename(claimed))
-        ):
-            return None
-        root = os.path.abspath(getattr(self._app, "root_dir", "") or "/")
-        inside = os.path.relpath(os.path.abspath(claimed), root)
-        return claimed[:1000] if inside.startswith("..") else inside[:1000]
+        self._watcher.ended(witness, lambda: returncode(tracked.manager, pid), asked=asked)
 
     def _remember_end(self, identity: ProcessIdentity) -> None:
         self._ended[identity] = None
@@ -299,62 +271,12 @@ class KernelTracker:
         tracked = self._tracked.get(kernel_id)
         return _view(tracked) if tracked else None
 
-    async def _read_paths(self) -> None:
-        """Learn the notebooks' paths from the server's sessions, every few seconds, sooner for a new kernel."""
-        now = time.monotonic()
-        young = any(
-            t.kernel.notebook_path is None and now - t.since < 2 * _PATHS_SECONDS
-            for t in self._tracked.values()
-        )
-        if not self._tracked or now < (self._paths_soonest if young else self._paths_next):
-            return
-        began = time.thread_time()
-        try:
-            sessions = await ensure_async(self._app.session_manager.list_sessions())
-        except Exception as bad:  # another session manager, or a kernel that left in between
-            note_problem("reading the server's sessions", bad)
-            return
-        for session in sessions:
-            tracked = self._tracked.get(str((session.get("kernel") or {}).get("id")))
-            path = session.get("path")
-            # JupyterLab makes a session under a random id, and gives it the notebook's path a moment later.
-            if (
-                tracked is not None
-                and session.get("type") != "console"
-                and not _UUID.fullmatch(path or "")
-            ):
-                tracked.kernel.notebook_path = path or None
-        # The server reads a data base and makes a description of every kernel.
-        cost = (time.thread_time() - began) / _PATHS_FRACTION
-        self._paths_soonest = now + min(cost, _PATHS_LATEST_SECONDS)
-        self._paths_next = max(now + _PATHS_SECONDS, self._paths_soonest)
-
 
 def _view(tracked: _Tracked) -> KernelView:
     return KernelView(
         kernel=tracked.kernel,
-        execution_state=_execution_state(tracked.manager),
-        language=_language(tracked.manager),
+        execution_state=execution_state(tracked.manager),
+        language=language(tracked.manager),
         witness=tracked.witness,
         unwatched_reason=tracked.reason,
     )
-
-
-def _execution_state(manager: Any) -> str:
-    state = getattr(manager, "execution_state", None)
-    return state if isinstance(state, str) and state else "unknown"
-
-
-def _returncode(manager: Any, pid: int) -> int | None:
-    """What the kernel's starter knows of its end. Popen keeps it, so nobody who asks later misses it."""
-    process = getattr(getattr(manager, "provisioner", None), "process", None)
-    if process is None or getattr(process, "pid", None) != pid:
-        return None
-    found = process.poll()
-    return found if isinstance(found, int) else None
-
-
-def _language(manager: Any) -> str | None:
-    # The specification as it was loaded to start the kernel; asking for `kernel_spec` could read files.
-    language = getattr(getattr(manager, "_kernel_spec", None), "language", None)
-    return language if isinstance(language, str) and language else None

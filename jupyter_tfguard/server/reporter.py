@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from ..config import TfGuard
 from ..places import copies_folder
 from ..postmortem.capture import capture
+from ..record.alive import FRESH_SECONDS
 from ..record.bundle import BundleStore
 from ..record.claims import claim
 from ..record.counted import kernel_key
@@ -30,6 +32,8 @@ EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_death.yaml"
 _LOG_SECONDS = 60.0
 # Samples that a cause is judged by where nobody will see the others: 12 s of a busy kernel.
 _COUNTED_ROWS = 120
+# Deaths whose reports could not be written, to be tried again.
+_UNWRITTEN_LIMIT = 20
 # What is looked through for secrets before it is cut: half a key has no form any more.
 _PLAIN_LIMIT = 5000
 
@@ -67,6 +71,9 @@ class Reporter:
         self._backlog = backlog
         self._publisher = Publisher(store, settings)
         self._logged: dict[str, float] = {}
+        self._unwritten: deque[tuple[Death, Path | None, Path | None]] = deque(
+            maxlen=_UNWRITTEN_LIMIT
+        )
 
     def report(self, death: Death) -> None:
         """Capture, diagnose, keep or count, and tell one death. Reads and writes files."""
@@ -74,16 +81,23 @@ class Reporter:
         # Claimed, so that nobody else reports this death; a living kernel's recording stays where it is.
         claimed = None if alive else claim(death.recording)
         recording = claimed or (death.recording if alive and death.recording.is_dir() else None)
+        bad = self._try(death, claimed, recording)
+        if bad is not None:
+            self._failed(death, bad)
+
+    def _try(self, death: Death, claimed: Path | None, recording: Path | None) -> Exception | None:
+        """What went wrong; the death is then kept for the next time."""
         try:
             entry = self._keep(death, recording)
         except (
             Exception
         ) as bad:  # a full disk, a folder of somebody else's, an error of ours: the server goes on
-            self._failed(death, bad)
-            return
+            self._unwritten.append((death, claimed, recording))
+            return bad
         if claimed is not None:
             remove_recording(claimed)
         self._tell(entry)
+        return None
 
     def _keep(self, death: Death, recording: Path | None) -> Entry:
         alive = death.facts.kernel_alive
@@ -100,14 +114,15 @@ class Reporter:
         return self._publisher.count(_captured(judged, None))
 
     def _failed(self, death: Death, bad: Exception) -> None:
-        fix = "Set TFGUARD_DIR to a folder of your own on a disk with space."
+        fix = "Free some space, or set TFGUARD_DIR to a folder of your own on a disk with space."
         note_problem("report of a dead kernel", bad, fix=fix)
         self._log.warning(
-            "tfguard: kernel %s died (%s), and its report could not be written: %s %s",
+            "tfguard: kernel %s died (%s), and its report could not be written: %s %s It is tried again every %.0f min.",
             plain(death.kernel_id),
             plain(str(death.facts.exit)),
             plain(f"{type(bad).__name__}: {bad}"),
             fix,
+            FRESH_SECONDS / 60,
         )
 
     def _tell(self, entry: Entry) -> None:
@@ -135,7 +150,11 @@ class Reporter:
         return True
 
     def report_orphans(self) -> None:
-        """Report kernels that died while no server watched: with their server, or outside of one."""
+        """Report kernels that died while no server watched (with their server, or outside of one), and those whose
+        reports could not be written before.
+        """
+        for _ in range(len(self._unwritten)):
+            self._try(*self._unwritten.popleft())
         try:
             made = report_orphans(
                 self._recordings,

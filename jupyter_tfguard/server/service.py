@@ -9,30 +9,26 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from ..config import TfGuard
-from ..places import (
-    DISABLE_VARIABLE,
-    bundles_folder,
-    copies_folder,
-    disabled_by_environment,
-    recordings_folder,
-)
+from ..options import options_json
+from ..places import bundles_folder, copies_folder, recordings_folder
 from ..record.alive import FRESH_SECONDS
 from ..record.bundle import BundleStore
 from ..record.identity import ProcessIdentity
-from ..shield import note_problem, shielded
+from ..shield import shielded
 from ..watch.copies import Copies
 from ..watch.death import Death
 from ..watch.gpu_helper import GpuHelper, Gpus
+from ..watch.process_witness import ProcessWitness
 from ..watch.watcher import Watcher
 from .gpu_state import GpuWatch
 from .kernels import KernelTracker
-from .reporter import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, Reporter, event_data, plain
-from .state import GpuView, KernelView, history, kernel_state, other_kernel
+from .problems import DISABLED, problems
+from .reporter import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, Reporter, event_data
+from .state import GpuView, KernelView, history, kernel_state, number, other_kernel
 from .worker import Worker
 
-DISABLED = "tfguard is switched off"
 _GPU_SECONDS = 1.0
-_PROBLEM_LIMIT = 20
+_HINT_SECONDS = 2.0  # deaths by the hundred give one hint; the event itself is faster
 
 
 class Client(Protocol):
@@ -40,6 +36,26 @@ class Client(Protocol):
 
     def leave(self) -> None:
         """Close the connection."""
+
+    def hint_deaths(self, to_hidden: bool) -> None:
+        """Say that the list of deaths has changed; to a hidden page only if so wished."""
+
+
+class Kernels(Protocol):
+    """Who knows the kernels: the tracker of this server, or a recording that is replayed."""
+
+    @property
+    def has_kernels(self) -> bool:
+        """True while there is one."""
+
+    def views(self) -> list[KernelView]:
+        """All of them."""
+
+    def view(self, kernel_id: str) -> KernelView | None:
+        """One of them; None when there is none of this id."""
+
+    async def stop(self) -> None:
+        """End."""
 
 
 class Service:
@@ -57,8 +73,9 @@ class Service:
         self._clients: set[Client] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gpu_timer: asyncio.TimerHandle | None = None
+        self._hint_timer: asyncio.TimerHandle | None = None
         self._watcher: Watcher | None = None
-        self._tracker: KernelTracker | None = None
+        self._tracker: Kernels | None = None
         self._reporter: Reporter | None = None
         self._copies: Copies | None = None
         self._orphans_timer: asyncio.TimerHandle | None = None
@@ -84,15 +101,15 @@ class Service:
         self._watcher = Watcher(
             recordings_folder(),
             self._on_death,
-            lambda witness: self._tracker.gone(witness) if self._tracker else None,
+            lambda witness: tracker.gone(witness),
             gpus=self._helper.read,
             busy_hertz=self._settings.busy_hertz,
             idle_hertz=self._settings.idle_hertz,
             hang_seconds=self._settings.hang_seconds,
         )
         self._gpu_watch = GpuWatch(self._watcher.gpu_map)
-        self._tracker = KernelTracker(self._app, self._watcher, self._on_asked_end)
-        self._tracker.start()
+        self._tracker = tracker = KernelTracker(self._app, self._watcher, self._on_asked_end)
+        tracker.start()
         self._start_copies(self._watcher)
         self._look_for_orphans()
         self._look_at_gpus()
@@ -138,10 +155,26 @@ class Service:
         def emit() -> None:
             with shielded("the event of a kernel's death"):
                 self._app.event_logger.emit(schema_id=EVENT_SCHEMA, data=event_data(entry))
+            if self._hint_timer is None and self._loop is not None:
+                self._hint_timer = self._loop.call_later(_HINT_SECONDS, self._hint_new_deaths)
 
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop was closed: nobody listens any more
                 self._loop.call_soon_threadsafe(emit)
+
+    def _hint_new_deaths(self) -> None:
+        """To pages whose event stream is cut off; those that heard the event find nothing new."""
+        self._hint_timer = None
+        self._hint_deaths(to_hidden=True)
+
+    def on_list_changed(self) -> None:
+        """In the server's loop: a report was read or forgotten, which other pages than the one that asked are to know."""
+        self._hint_deaths(to_hidden=False)
+
+    def _hint_deaths(self, to_hidden: bool) -> None:
+        for client in list(self._clients):
+            with shielded("telling a page of a death"):
+                client.hint_deaths(to_hidden)
 
     def _on_gpus(self, gpus: Gpus) -> None:
         """In the thread that reads what the helper tells."""
@@ -158,7 +191,7 @@ class Service:
 
     async def stop(self) -> None:
         """End everything: threads, helper, connections. Kernels that end from here on make no report."""
-        for timer in (self._gpu_timer, self._orphans_timer):
+        for timer in (self._gpu_timer, self._orphans_timer, self._hint_timer):
             if timer is not None:
                 timer.cancel()
         for client in list(self._clients):
@@ -207,9 +240,20 @@ class Service:
             "gpus": gpus.state(kernel_id),
         }
 
+    def number(self, kernel_id: str) -> dict[str, Any] | None:
+        """The ``number`` of this kernel; None for one that is not known."""
+        view = self._tracker.view(kernel_id) if self._tracker else None
+        return None if view is None else number(view)
+
+    def sampled_at(self, kernel_id: str) -> float | None:
+        """Unix seconds of the newest sample of this kernel; None where there is none."""
+        view = self._tracker.view(kernel_id) if self._tracker else None
+        return None if view is None or view.witness is None else view.witness.sampled_at
+
     def history(self, kernel_id: str) -> dict[str, Any]:
         """The ``history`` of this kernel."""
-        return history(self._tracker.view(kernel_id) if self._tracker else None, kernel_id)
+        view = self._tracker.view(kernel_id) if self._tracker else None
+        return history(view, kernel_id, self._gpus)
 
     def stacks(self, kernel_id: str) -> list[str] | None:
         """Python stacks of all threads of a kernel; empty where it gives none, None for a kernel that is not watched.
@@ -217,37 +261,21 @@ class Service:
         Takes up to some seconds; for any thread.
         """
         view = self._tracker.view(kernel_id) if self._tracker is not None else None
-        if view is None or view.witness is None or self._watcher is None:
+        witness = view.witness if view is not None else None
+        if self._watcher is None or not isinstance(witness, ProcessWitness):
             return None
-        return self._watcher.stacks(view.witness)
+        return self._watcher.stacks(witness)
+
+    def options(self) -> list[dict[str, Any]]:
+        """The options as this server has them. Reads the per-user file."""
+        return options_json(self._settings, self._app.config)
 
     def problems(self, noted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """What does not work, newest first, each with what to do about it.
-
-        Args:
-            noted: As :func:`~..shield.read_problems` gives them.
-        """
-        found: list[dict[str, Any]] = []
-        if not self._settings.active:
-            fix = "c.TfGuard.enabled = True in the configuration, or remove the option."
-            if disabled_by_environment():
-                fix = f"Start Jupyter without {DISABLE_VARIABLE}."
-            found.append({"what": DISABLED, "fix": fix})
-        if self._copies is not None and (slow := self._copies.problem):
-            found.append({"what": slow, "fix": "Set TFGUARD_DIR to a folder on a local disk."})
-        for entry in reversed(noted[-_PROBLEM_LIMIT:]):
-            what = f"{entry.get('place')}: {entry.get('what')}"
-            found.append({"what": what, "fix": str(entry.get("fix") or "")})
-        return found
+        """What does not work, newest first; `noted` as :func:`~..shield.read_problems` gives it."""
+        slow = None if self._copies is None else self._copies.problem
+        return problems(noted, active=self._settings.active, slow=slow)
 
     def _views(self) -> list[KernelView]:
         if self._tracker is not None:
             return self._tracker.views()
         return []
-
-
-def note_start_failure(bad: BaseException) -> str:
-    """Write down why the extension could not start, and the sentence for the server's log."""
-    fix = "Kernels run as without it; `jupyter tfguard doctor` tells more."
-    note_problem("starting the server extension", bad, fix=fix)
-    return f"tfguard could not start ({plain(f'{type(bad).__name__}: {bad}')}). {fix}"

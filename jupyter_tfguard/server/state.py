@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..diagnosis.standstill import wait_text
-from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
+from ..places import DISABLE_VARIABLE
 from ..watch.gpu_cards import notebook_path as path_of
 from ..watch.gpu_helper import Gpus
 from ..watch.live import Live
@@ -17,6 +17,8 @@ from .gpu_state import GpuWatch
 
 REMOTE = "remote kernel, not watched here"
 STARTING = "starting"
+_SWITCHED_OFF = f"The guard is switched off in this kernel by {DISABLE_VARIABLE}."
+_NOT_LOADED = "The guard is not loaded in this kernel: not enabled there, or switched off."
 _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
 # What a kernel may claim; that growth was seen working is the server's own word.
@@ -117,7 +119,22 @@ def other_kernel(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
     }
 
 
-def history(view: KernelView | None, kernel_id: str) -> dict[str, Any]:
+def number(view: KernelView) -> dict[str, Any]:
+    """The ``number`` message: what moves fastest, and what the status bar needs."""
+    witness = view.witness
+    return {
+        "type": "number",
+        "time": time.time(),
+        "kernel_id": view.kernel.kernel_id,
+        "pid": witness.identity.pid if witness else None,
+        "execution_state": view.execution_state,
+        "watched": witness is not None,
+        "host": _host(witness),
+        "hang": _hang(witness),
+    }
+
+
+def history(view: KernelView | None, kernel_id: str, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
     """The ``history`` message: the last 10 minutes of a kernel; empty for one that is not watched."""
     witness = view.witness if view else None
     rows = witness.history.chart.read() if witness else []
@@ -126,6 +143,7 @@ def history(view: KernelView | None, kernel_id: str) -> dict[str, Any]:
         "kernel_id": kernel_id,
         "columns": ["time", "rss_bytes", "limit_bytes"],
         "rows": [[when, _whole(rss), _whole(limit)] for when, rss, limit in rows],
+        "gpu_rows": gpus.watch.history(witness) if gpus.watch is not None and witness else {},
         "marks": list(witness.live.marks) if witness else [],
     }
 
@@ -160,11 +178,13 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
             ],
             "growth": _growth(claimed.get("growth")),
         }
+    if view.language is not None and view.language.lower() != "python":
+        return guard | {"loaded": False, "text": "Not a Python kernel: memory and deaths only."}
+    if view.witness.is_switched_off:
+        return guard | {"loaded": False, "text": _SWITCHED_OFF}
     if time.monotonic() - view.witness.since < _GUARD_WAIT_SECONDS:
         return guard | {"text": STARTING}
-    if view.language is not None and view.language.lower() != "python":
-        return guard | {"loaded": False, "text": "not a Python kernel: memory and deaths only"}
-    return guard | {"loaded": False, "text": "guard not loaded in this kernel", "fix": _fix(view)}
+    return guard | {"loaded": False, "text": _NOT_LOADED, "fix": _fix(view)}
 
 
 def _fix(view: KernelView) -> str:
@@ -190,9 +210,15 @@ def _host(witness: Witness | None) -> dict[str, Any]:
         "children_rss_bytes": _whole(values.get("process.children_rss_bytes")),
         "swap_bytes": _whole(values.get("process.swap_bytes")),
         "limit": _limit(witness, values),
+        "forecast": _forecast(witness, values),
         "available_bytes": _whole(values.get("host.available_bytes")),
         "time": sample.time if sample and values else None,
     }
+
+
+def _forecast(witness: Witness | None, values: dict[str, float]) -> dict[str, float] | None:
+    found = witness.forecast() if witness and values else None
+    return None if found is None else asdict(found)
 
 
 def _hang(witness: Witness | None) -> dict[str, Any] | None:
@@ -209,17 +235,8 @@ def _hang(witness: Witness | None) -> dict[str, Any] | None:
 
 def _limit(witness: Witness | None, values: dict[str, float]) -> dict[str, Any] | None:
     """The limit that binds, and what is in use of it that cannot simply be given back."""
-    size, kind = witness.limit() if witness and values else (None, None)
-    if size is None:
-        return None
-    if kind == "cgroup":
-        name, held = CONTAINER_LIMIT, values.get("cgroup.used_bytes")
-        spare = values.get("cgroup.reclaimable_bytes")
-        used = None if held is None else held - min(held, spare or 0)
-    else:
-        name, free = MACHINE_MEMORY, values.get("host.available_bytes")
-        used = None if free is None else size - free
-    return {"bytes": size, "name": name, "kind": kind, "used_bytes": _whole(used)}
+    limit = witness.binding_limit() if witness and values else None
+    return None if limit is None else limit.state(values)
 
 
 def _latest(witness: Witness | None) -> dict[str, float]:

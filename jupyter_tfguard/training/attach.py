@@ -202,6 +202,7 @@ class TrainingRecorder:
             rss_bytes=self._rss_bytes(),
         )
         given = _flat(arguments.get("callbacks"))
+        checkpoints = CheckpointWatch((), since=time.time())
         with shielded("looking for checkpoints"):
             checkpoints = CheckpointWatch(given, since=time.time())
         watch = FitWatch(progress, self.board, emit, model, checkpoints)

@@ -30,6 +30,7 @@ def make_callback_class(base: Any) -> Any:
             self._watch = watch
             self._progress = watch.progress
             self._what = watch.progress.what
+            self._saves_by_step = watch.saves_by_step
 
         @follow
         def on_train_begin(self, logs: Any = None) -> None:
@@ -44,6 +45,8 @@ def make_callback_class(base: Any) -> Any:
             try:
                 progress = self._progress
                 progress.step = batch + 1
+                if self._saves_by_step:
+                    self._watch.look_after_step()
                 if monotonic() >= progress.look_due:
                     self._watch.look(batch)
             except Exception as error:

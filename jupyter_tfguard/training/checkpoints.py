@@ -12,14 +12,35 @@ from typing import Any
 # TensorFlow's own format writes several files beside each other, of which this one comes last.
 _TENSORFLOW_INDEX = ".index"
 _ENTRIES_LIMIT = 5000
+# Where both callbacks count the steps since they last saved; 0 right after it.
+_STEPS_SINCE = "_batches_seen_since_last_saving"
 
 
 @dataclass(frozen=True)
 class Written:
-    """A checkpoint on disk: its path, and when it was written (Unix seconds)."""
+    """A checkpoint on disk.
+
+    Attributes:
+        path: Of the file or folder.
+        time: Unix seconds when it was written.
+        by: The kind of callback, ``ModelCheckpoint`` or ``BackupAndRestore``.
+        weights_only: Whether it holds the weights and no model; None = not known.
+    """
 
     path: str
     time: float
+    by: str
+    weights_only: bool | None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a callback writes, and what."""
+
+    folder: str
+    name: re.Pattern[str]
+    by: str
+    weights_only: bool | None
 
 
 class CheckpointWatch:
@@ -31,8 +52,22 @@ class CheckpointWatch:
     """
 
     def __init__(self, callbacks: Iterable[Any], since: float) -> None:
-        patterns = [pattern for pattern in map(_pattern_of, callbacks) if pattern is not None]
-        self._newest = [(pattern, since) for pattern in patterns]
+        found = [(one, place) for one in callbacks if (place := _place_of(one)) is not None]
+        self._newest = [(place, since) for _, place in found]
+        self._by_step = [one for one, _ in found if _saves_by_step(one)]
+
+    @property
+    def saves_by_step(self) -> bool:
+        """True when a callback saves in the middle of an epoch, and its count of steps tells when."""
+        return bool(self._by_step)
+
+    def step_saved(self) -> bool:
+        """True when a callback may have saved after the step that just ended; asked before the next one."""
+        return any(vars(one).get(_STEPS_SINCE) == 0 for one in self._by_step)
+
+    def close(self) -> None:
+        """The run is over: its callbacks hold the model, and are not to be kept alive by us."""
+        self._by_step = []
 
     def look(self, until: float = math.inf) -> list[Written]:
         """Per callback the newest checkpoint that was not there at the last look.
@@ -41,32 +76,40 @@ class CheckpointWatch:
             until: Unix seconds; a younger file is left for the next look, because it may be half written.
         """
         found = []
-        for index, ((folder, name), since) in enumerate(self._newest):
-            new = [w for w in _matching(folder, name) if since < w.time < until]
+        for index, (place, since) in enumerate(self._newest):
+            new = [w for w in _matching(place) if since < w.time < until]
             if new:
                 newest = max(new, key=lambda written: written.time)
-                self._newest[index] = ((folder, name), newest.time)
+                self._newest[index] = (place, newest.time)
                 found.append(newest)
         return found
 
 
-def _pattern_of(callback: Any) -> tuple[str, re.Pattern[str]] | None:
-    """Folder and name pattern of what this callback writes."""
+def _saves_by_step(callback: Any) -> bool:
+    own = vars(callback)
+    return isinstance(own.get(_STEPS_SINCE), int) and own.get("save_freq") != "epoch"
+
+
+def _place_of(callback: Any) -> _Place | None:
+    """Folder and name pattern of what this callback writes; None for other callbacks, and where nobody can look."""
     kinds = [kind.__name__ for kind in type(callback).__mro__]
     if "ModelCheckpoint" in kinds:
         path = os.fspath(callback.filepath)
         folder, name = os.path.split(path.rstrip("/"))
-        return _checked(folder, _template(name))
+        weights_only = getattr(callback, "save_weights_only", None)
+        told = weights_only if isinstance(weights_only, bool) else None
+        return _checked(_Place(folder, _template(name), "ModelCheckpoint", told))
     if "BackupAndRestore" in kinds:
         # Keras 3 writes latest.weights.h5 there, Keras 2 a chief/ckpt-N.index below
         folder = os.fspath(callback.backup_dir)
-        return _checked(folder, re.compile(r".*\.weights\.h5|chief"))
+        name_pattern = re.compile(r".*\.weights\.h5|chief")
+        return _checked(_Place(folder, name_pattern, "BackupAndRestore", True))
     return None
 
 
-def _checked(folder: str, name: re.Pattern[str]) -> tuple[str, re.Pattern[str]] | None:
+def _checked(place: _Place) -> _Place | None:
     # gs://, hdfs:// and placeholders in the folder are not looked for.
-    return None if "://" in folder or "{" in folder else (folder or os.curdir, name)
+    return None if "://" in place.folder or "{" in place.folder else place
 
 
 def _template(name: str) -> re.Pattern[str]:
@@ -75,14 +118,15 @@ def _template(name: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, fixed)) + rf"({re.escape(_TENSORFLOW_INDEX)})?")
 
 
-def _matching(folder: str, name: re.Pattern[str]) -> list[Written]:
+def _matching(place: _Place) -> list[Written]:
     found = []
     try:
-        with os.scandir(folder) as entries:
+        with os.scandir(place.folder or os.curdir) as entries:
             for _, entry in zip(range(_ENTRIES_LIMIT), entries, strict=False):
-                if name.fullmatch(entry.name):
+                if place.name.fullmatch(entry.name):
                     path = os.path.abspath(entry.path).removesuffix(_TENSORFLOW_INDEX)
-                    found.append(Written(path, entry.stat().st_mtime))
+                    moment = entry.stat().st_mtime
+                    found.append(Written(path, moment, place.by, place.weights_only))
     except OSError:
         return []  # not made yet, or gone
     return found

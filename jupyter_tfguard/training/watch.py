@@ -17,6 +17,8 @@ Emit = Callable[..., None]
 _LOOK_SECONDS = 1.0
 # From a thread, a file that has not changed for so long is taken as complete.
 _SETTLED_SECONDS = 2.0
+# The training thread waits at most so long for the other one's look.
+_TURN_SECONDS = 0.05
 
 
 class FitWatch:
@@ -89,6 +91,16 @@ class FitWatch:
             self._tell_what_is_new({})
         self._board.look(self.progress)
 
+    @property
+    def saves_by_step(self) -> bool:
+        """True when :meth:`look_after_step` is to be called before each step."""
+        return self._checkpoints.saves_by_step
+
+    def look_after_step(self) -> None:
+        """Tell at once of a checkpoint that was written after the step that just ended."""
+        if self._checkpoints.step_saved():
+            self.look_for_checkpoint()
+
     def epoch_ends(self, epoch: int, logs: Any) -> None:
         """Keep the epoch's logs, and look whether a checkpoint was written."""
         progress = self.progress
@@ -110,6 +122,7 @@ class FitWatch:
     def ends(self, error: BaseException | None) -> None:
         """The run is over."""
         self.look_for_checkpoint()
+        self._checkpoints.close()
         self._tell_what_is_new({})
         self._model = None  # not to be kept alive by us
         self._board.end(self.progress)
@@ -126,13 +139,22 @@ class FitWatch:
             self.look_for_checkpoint(until=time.time() - _SETTLED_SECONDS)
 
     def look_for_checkpoint(self, until: float = math.inf) -> None:
-        """Tell of checkpoints that were written since the last look."""
-        if not self._checkpoints_lock.acquire(blocking=False):
-            return  # the other thread is looking right now
+        """Tell of checkpoints that were written since the last look; `until` as in :meth:`CheckpointWatch.look`.
+
+        Without `until`, which would leave out the newest, a look of the other thread is waited for.
+        """
+        if not self._checkpoints_lock.acquire(timeout=_TURN_SECONDS if until == math.inf else 0):
+            return
         try:
             self._looked = time.monotonic()
             with shielded("looking for checkpoints"):
                 for written in self._checkpoints.look(until):
-                    self._emit("checkpoint", path=written.path, written=written.time)
+                    self._emit(
+                        "checkpoint",
+                        path=written.path,
+                        written=written.time,
+                        by=written.by,
+                        weights_only=written.weights_only,
+                    )
         finally:
             self._checkpoints_lock.release()

@@ -24,13 +24,14 @@ from .exit_status import Ended
 from .gpu_facts import gpu_facts, wait_for_word
 from .gpu_helper import Gpus
 from .gpu_map import GpuMap
-from .witness import Witness
+from .process_witness import ProcessWitness
 
 _LOG_WAIT_SECONDS = 0.05
 # Python's resource tracker outlives its kernel and says what shared memory was left: 10 to 60 ms later.
 _TRACKER_SECONDS = 0.3
 _LOG_MARGIN_SECONDS = 2.0  # the log's clock is not the wall clock
 _NEIGHBOUR_SECONDS = 4.0
+_GPUS_NOT_READ = "not read yet when the kernel ended"
 # ... Killed process 4711 (python3) total-vm:...      oom-kill:constraint=...,task=python3,pid=4711,uid=0
 _VICTIM = re.compile(r"Killed process (\d{1,10})\b|,pid=(\d{1,10}),uid=\d+$")
 
@@ -80,7 +81,7 @@ class Deaths:
         return self._backlog
 
     def accept(
-        self, witness: Witness, ended: Ended | None, died: float, *, asked: bool = False
+        self, witness: ProcessWitness, ended: Ended | None, died: float, *, asked: bool = False
     ) -> Future[None] | None:
         """Take a death on, or an end that was `asked` for; the witness is closed.
 
@@ -90,10 +91,12 @@ class Deaths:
         noticed = time.monotonic()
         witness.close()
         if ended is not None and ended.exit.signal == "SIGKILL" and not asked:
-            self._kills.append(_Kill(witness.own_group, died))
+            self._kills.append(_Kill(witness.group.path, died))
 
         def gather() -> Death:
-            facts = witness.facts(ended, died, noticed, asked=asked)
+            # Read after the death; for all deaths of one moment together.
+            after = witness.group.counters_after(noticed)
+            facts = witness.testimony().of_death(ended, after, died, asked=asked)
             if not asked:
                 self._wait_for_gpus(witness, ended, died)
             facts = self._with_gpus(witness, facts)
@@ -106,7 +109,7 @@ class Deaths:
 
         return self._submit(gather)
 
-    def accept_child(self, witness: Witness, kill: ChildKill) -> None:
+    def accept_child(self, witness: ProcessWitness, kill: ChildKill) -> None:
         """Take on the kill of a child of a living kernel, unless it turns out to be none."""
         log = self._system_log(kill.before.time, 0.0)
         named = {int(a or b) for line in log.lines for a, b in _VICTIM.findall(line.text)}
@@ -114,13 +117,13 @@ class Deaths:
         if named:
             ended = tuple(pid for pid in ended if pid in named)
         elif any(
-            k.group == witness.own_group and abs(k.died - kill.time) < _NEIGHBOUR_SECONDS
+            k.group == witness.group.path and abs(k.died - kill.time) < _NEIGHBOUR_SECONDS
             for k in tuple(self._kills)
         ):
             return  # the counter rose for another kernel of this group
         if not ended or witness.was_asked_to_end():
             return
-        facts = witness.child_facts(kill.before, kill.after, ended, kill.time)
+        facts = witness.testimony().of_child(kill, ended)
         death = self._death(witness, self._with_gpus(witness, facts), log)
 
         self._submit(lambda: death)
@@ -145,25 +148,24 @@ class Deaths:
         with self._backlog_lock:
             self._backlog += more
 
-    def _wait_for_gpus(self, witness: Witness, ended: Ended | None, died: float) -> None:
+    def _wait_for_gpus(self, witness: ProcessWitness, ended: Ended | None, died: float) -> None:
         with shielded("waiting for the driver's word about a death"):
             signal = ended.exit.signal if ended is not None else None
             code = ended.exit.code if ended is not None else None
             wait_for_word(self._gpu_map, witness, signal, code, died)
 
-    def _with_gpus(self, witness: Witness, facts: ServerFacts) -> ServerFacts:
+    def _with_gpus(self, witness: ProcessWitness, facts: ServerFacts) -> ServerFacts:
         gpus = self._gpus()
         if gpus.state != "ok":
-            facts = replace(
-                facts, unavailable=facts.unavailable | {"NVML": gpus.reason or gpus.state}
-            )
+            reason = gpus.reason or _GPUS_NOT_READ
+            facts = replace(facts, unavailable=facts.unavailable | {"NVML": reason})
         # What was seen while the driver still answered is known, also where it does not any more.
         found: tuple[dict[str, Any], ...] = ()
         with shielded("the GPUs of a death"):
             found = gpu_facts(self._gpu_map, witness, facts.died)
         return replace(facts, gpus=found)
 
-    def _death(self, witness: Witness, facts: ServerFacts, log: SystemLog) -> Death:
+    def _death(self, witness: ProcessWitness, facts: ServerFacts, log: SystemLog) -> Death:
         kernel = witness.kernel
         return Death(
             identity=witness.identity,

@@ -7,11 +7,14 @@ neither drops rows nor puts them out of order.
 
 from __future__ import annotations
 
+import bisect
 import math
 import struct
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..limits import ULIMITS
 
 ROW_LIMIT = 1200  # 2 minutes at 10 Hz
 ROW_SECONDS = 120.0
@@ -28,6 +31,7 @@ SHARED_COLUMNS = (
     "host.pressure_some_fraction",
 )
 COLUMNS = (*OWN_COLUMNS, *SHARED_COLUMNS)
+ULIMIT_COLUMNS = tuple(name for pair in ULIMITS.values() for name in pair)
 _CHART_EVERY_SECONDS = 1.95
 _FIRST_ROWS = 37  # doubled five times it is nearly ROW_LIMIT
 _UNKNOWN = math.nan
@@ -136,3 +140,40 @@ class History:
     def size_bytes(self) -> int:
         """Bytes that the numbers take."""
         return self.rows.size_bytes + self.chart.size_bytes
+
+
+class UlimitHistory:
+    """What a process held of the limits of its own, one row per look; takes no room where there is no such limit."""
+
+    def __init__(self) -> None:
+        self._rows: Rows | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of what :meth:`beside` adds; empty for a process that never had a limit."""
+        return () if self._rows is None else ULIMIT_COLUMNS
+
+    def add(self, moment: float, values: Mapping[str, float]) -> None:
+        """Append what was seen at this monotonic second."""
+        if self._rows is None:
+            if not values:
+                return
+            self._rows = Rows(len(ULIMIT_COLUMNS), ROW_LIMIT, ROW_SECONDS)
+        self._rows.add(moment, [values.get(name, _UNKNOWN) for name in ULIMIT_COLUMNS])
+
+    def beside(self, rows: list[tuple[float | None, ...]]) -> list[tuple[float | None, ...]]:
+        """Rows of samples with what the look before each of them saw; None = unknown.
+
+        Args:
+            rows: Times in Unix seconds first, oldest first.
+        """
+        if self._rows is None:
+            return rows
+        looks = self._rows.read()
+        moments = [look[0] or 0.0 for look in looks]
+        unknown = (None,) * len(ULIMIT_COLUMNS)
+        found: list[tuple[float | None, ...]] = []
+        for row in rows:
+            place = bisect.bisect_right(moments, row[0] or 0.0)
+            found.append((*row, *(looks[place - 1][1:] if place else unknown)))
+        return found

@@ -18,10 +18,10 @@ from ..record.folders import PrivateFolder
 from ..record.gpu_memory import newest_gpu_memory
 from ..record.journal import EventReader
 from ..record.marks import MarkReader
+from ..record.native_text import give_space_back
 from ..record.progress import newest_progress
 from ..record.recording import EVENTS, GPU_MEMORY, HEADER, PROGRESS
 from ..record.tail import RecordTail
-from ..record.textfile import give_space_back
 from .live_cells import CellReader, GpuReader, Resident
 
 MARK_LIMIT = 20

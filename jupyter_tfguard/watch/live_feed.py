@@ -31,7 +31,7 @@ class _Feed:
         self.reader = LiveReader(path)
         self.due = self.read = 0.0
         self.busy_until = 0.0
-        self.activity: object = None
+        self.heard_count: int | None = None
 
 
 def _resident(witness: Witness) -> Resident:
@@ -82,9 +82,9 @@ class LiveFeed:
                     continue
                 path = self._recordings / witness.identity.folder_name
                 feed = self._feeds[witness] = _Feed(path)
-            activity = witness.kernel.activity()
-            if witness.is_busy or activity != feed.activity:
-                feed.busy_until, feed.activity = now, activity
+            heard = witness.kernel.heard_count()
+            if witness.is_busy or heard != feed.heard_count:
+                feed.busy_until, feed.heard_count = now, heard
             if now <= feed.busy_until + _AFTER_BUSY_SECONDS:
                 feed.due = min(feed.due, feed.read + busy_pause)
             if now < feed.due:
@@ -96,7 +96,7 @@ class LiveFeed:
             if witness.live.header is None:
                 feed.due = 0.0
                 continue  # it is being made: again in the next round
-            feed.due = now + (_IDLE_SECONDS if activity is None else _IDLE_KNOWN_SECONDS)
+            feed.due = now + (_IDLE_SECONDS if heard is None else _IDLE_KNOWN_SECONDS)
             if witness.is_busy:
                 feed.reader.give_space_back()
             else:

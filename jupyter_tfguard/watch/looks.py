@@ -16,7 +16,8 @@ from ..collectors.process import CHILDREN_COST_FRACTION
 from ..errors import SourceUnavailable
 from ..shield import note_problem, shielded
 from .counters import GroupReader
-from .witness import GOLDEN, Witness
+from .process_witness import ProcessWitness
+from .sampling import GOLDEN
 
 _LOOK_SECONDS = 1.0
 _IDLE_LOOK_SECONDS = 20.0
@@ -36,8 +37,8 @@ class Looks:
 
     def __init__(
         self,
-        witnesses: Callable[[], tuple[Witness, ...]],
-        after_look: Callable[[Witness], None],
+        witnesses: Callable[[], tuple[ProcessWitness, ...]],
+        after_look: Callable[[ProcessWitness], None],
     ) -> None:
         self._witnesses = witnesses
         self._after_look = after_look
@@ -89,7 +90,7 @@ class Looks:
                 witness.look_due = now + self._period_seconds(witness, first)
         self._look_at_groups(host, witnesses, now)
 
-    def _period_seconds(self, witness: Witness, first: bool) -> float:
+    def _period_seconds(self, witness: ProcessWitness, first: bool) -> float:
         if witness.is_busy or witness.children:
             return _LOOK_SECONDS
         if first:  # not all in the same round from then on
@@ -98,7 +99,7 @@ class Looks:
         return _IDLE_LOOK_SECONDS
 
     def _look_at_groups(
-        self, host: HostCollector, witnesses: tuple[Witness, ...], now: float
+        self, host: HostCollector, witnesses: tuple[ProcessWitness, ...], now: float
     ) -> None:
         due = {witness.group for witness in witnesses}
         if now < self._groups_due:

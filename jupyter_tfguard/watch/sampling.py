@@ -6,6 +6,7 @@ kernel that turns busy. A kernel is sampled in the last round before its next sa
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -13,8 +14,10 @@ from collections.abc import Callable
 from ..collectors.host import HostCollector
 from ..errors import SourceUnavailable
 from ..shield import note_problem, shielded
-from .witness import GOLDEN, Witness
+from .process_witness import ProcessWitness
 
+# Multiples of it, without the whole part, spread evenly between 0 and 1.
+GOLDEN = (math.sqrt(5) - 1) / 2
 _NOTICE_BUSY_SECONDS = 0.25
 _MANY, _IDLE_TURNS = 100, 5
 _LATE_FRACTION = 0.05  # of a kernel's period: how late a sample may be planned
@@ -31,8 +34,8 @@ class Sampling:
 
     def __init__(
         self,
-        witnesses: Callable[[], tuple[Witness, ...]],
-        on_gone: Callable[[Witness], None],
+        witnesses: Callable[[], tuple[ProcessWitness, ...]],
+        on_gone: Callable[[ProcessWitness], None],
         busy_seconds: float,
         idle_seconds: float,
     ) -> None:
@@ -105,7 +108,7 @@ class Sampling:
             if not witness.sample(self._round, machine) and not witness.handle.is_running():
                 self._on_gone(witness)
 
-    def _ask_who_is_busy(self, witnesses: tuple[Witness, ...], moment: float) -> None:
+    def _ask_who_is_busy(self, witnesses: tuple[ProcessWitness, ...], moment: float) -> None:
         # Of many idle kernels a fifth is asked in each round while the beat is fast.
         step = _IDLE_TURNS if self._busy and len(witnesses) > _MANY else 1
         asked = {*witnesses[self._round % step :: step], *(w for w in witnesses if w.is_busy)}
@@ -122,12 +125,12 @@ class Sampling:
                     self._spread(witness, moment)
         self._busy = busy_now
 
-    def _spread(self, witness: Witness, moment: float) -> None:
+    def _spread(self, witness: ProcessWitness, moment: float) -> None:
         """Give an idle kernel its turn within the period, so that a thousand do not have theirs in the same round."""
         self._turns += 1
         witness.due = moment + self._idle_seconds * (self._turns * GOLDEN % 1)
 
-    def _period_seconds(self, witness: Witness) -> float:
+    def _period_seconds(self, witness: ProcessWitness) -> float:
         return self._busy_seconds if witness.is_busy else self._idle_seconds
 
     def stop(self) -> None:

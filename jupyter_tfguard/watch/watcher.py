@@ -24,9 +24,10 @@ from .gpu_map import GpuMap
 from .hangs import Hangs
 from .live_feed import LiveFeed
 from .looks import Looks
+from .process_witness import ProcessWitness
 from .sampling import Sampling
 from .shared_group import SharedGroups
-from .witness import Kernel, Witness
+from .witness import Kernel
 
 
 class Watcher:
@@ -48,15 +49,15 @@ class Watcher:
         self,
         recordings: Path,
         on_death: Callable[[Death], None],
-        on_gone: Callable[[Witness], None],
+        on_gone: Callable[[ProcessWitness], None],
         *,
         gpus: Callable[[], Gpus] = lambda: Gpus("unavailable", "nobody looked"),
         busy_hertz: float = 10.0,
         idle_hertz: float = 1.0,
         hang_seconds: float = 300.0,
     ) -> None:
-        self._watched: dict[Witness, None] = {}
-        self._witnesses: tuple[Witness, ...] | None = ()
+        self._watched: dict[ProcessWitness, None] = {}
+        self._witnesses: tuple[ProcessWitness, ...] | None = ()
         self._lock = threading.Lock()
         self._started = False
         self._groups = SharedGroups()
@@ -69,13 +70,13 @@ class Watcher:
         self._live = LiveFeed(recordings, lambda: self.witnesses)
         self._hangs = Hangs(recordings, lambda: self.witnesses, gpus, hang_seconds)
 
-    def watch(self, pid: int, kernel: Kernel) -> Witness:
+    def watch(self, pid: int, kernel: Kernel) -> ProcessWitness:
         """Begin to watch a process.
 
         Raises:
             SourceUnavailable: There is no such process.
         """
-        witness = Witness(pid, kernel, self._groups)
+        witness = ProcessWitness(pid, kernel, self._groups)
         with self._lock:
             self._watched[witness] = None
             self._witnesses = None
@@ -92,7 +93,7 @@ class Watcher:
         return self._live, self._sampling, self._looks, self._hangs
 
     @property
-    def witnesses(self) -> tuple[Witness, ...]:
+    def witnesses(self) -> tuple[ProcessWitness, ...]:
         """All that are watched now."""
         found = self._witnesses
         if found is None:
@@ -105,19 +106,19 @@ class Watcher:
         """Deaths accepted and not yet handed on; the one that is being handed on does not count."""
         return self._deaths.backlog
 
-    def drop(self, witness: Witness) -> None:
+    def drop(self, witness: ProcessWitness) -> None:
         """Stop watching a process; nothing is reported."""
         self._forget(witness)
         witness.close()
 
-    def _forget(self, witness: Witness) -> None:
+    def _forget(self, witness: ProcessWitness) -> None:
         with self._lock:
             self._watched.pop(witness, None)
             self._witnesses = None
 
     def ended(
         self,
-        witness: Witness,
+        witness: ProcessWitness,
         returncode: Callable[[], int | None] = lambda: None,
         *,
         asked: bool = False,
@@ -140,11 +141,11 @@ class Watcher:
         self._forget(witness)
         return self._deaths.accept(witness, ended, died, asked=asked)
 
-    def stacks(self, witness: Witness) -> list[str]:
+    def stacks(self, witness: ProcessWitness) -> list[str]:
         """Python stacks of all threads of a kernel; empty where they cannot be had. Takes up to some seconds."""
         return self._hangs.stacks(witness)
 
-    def _take_child_kill(self, witness: Witness) -> None:
+    def _take_child_kill(self, witness: ProcessWitness) -> None:
         kill = witness.child_kills.take(time.time())
         if kill is not None:
             self._deaths.accept_child(witness, kill)

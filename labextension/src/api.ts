@@ -3,17 +3,26 @@ import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
 import { ShapeError } from './check';
-import { readCrashes, readReport, readStacks, readStatus } from './wire';
-import type { CrashEntry, Report, Status } from './wire';
+import {
+  readCrashes,
+  readExportPreview,
+  readOptions,
+  readReport,
+  readStacks,
+  readStatus
+} from './wire';
+import type { CrashEntry, ExportPreview, Option, Report, Status } from './wire';
 
 /**
  * Why a request brought nothing.
  *
  * `absent`: the server has no such route or report; of `status` that means that the server part of
- * the extension is not loaded. `away`: no answer at all. `refused`: an answer that says no, or one
- * that cannot be read.
+ * the extension is not loaded. `away`: no answer at all. `locked`: this page is not, or no longer,
+ * let in. `refused`: another answer that says no, or one that cannot be read.
  */
-export type Failure = 'absent' | 'away' | 'refused';
+export type Failure = 'absent' | 'away' | 'locked' | 'refused';
+
+const FAILURES: Readonly<Record<number, Failure>> = { 401: 'locked', 403: 'locked', 404: 'absent' };
 
 export class ApiError extends Error {
   constructor(
@@ -37,12 +46,27 @@ export class GuardApi {
     return this._json('crashes', readCrashes);
   }
 
+  /** Options of the guard, as the server has them. */
+  async options(): Promise<Option[]> {
+    return this._json('options', readOptions);
+  }
+
   async report(id: string): Promise<Report> {
     return this._json(`crashes/${encodeURIComponent(id)}`, readReport);
   }
 
   async markdown(id: string): Promise<string> {
     return (await this._request(`crashes/${encodeURIComponent(id)}/markdown`)).text();
+  }
+
+  /** What a redacted bundle of a report would hold. */
+  async preview(id: string): Promise<ExportPreview> {
+    return this._json(`crashes/${encodeURIComponent(id)}/bundle/preview`, readExportPreview);
+  }
+
+  /** The same as a zip. */
+  async bundle(id: string): Promise<Blob> {
+    return (await this._request(`crashes/${encodeURIComponent(id)}/bundle`)).blob();
   }
 
   async markRead(id: string): Promise<void> {
@@ -85,8 +109,7 @@ export class GuardApi {
       throw new ApiError('away', error instanceof Error ? error.message : String(error));
     }
     if (!response.ok) {
-      const failure = response.status === 404 ? 'absent' : 'refused';
-      throw new ApiError(failure, await reason(response));
+      throw new ApiError(FAILURES[response.status] ?? 'refused', await reason(response));
     }
     return response;
   }

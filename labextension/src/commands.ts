@@ -8,7 +8,8 @@ export const CommandIDs = {
   openPanel: 'tfguard:open-panel',
   showReport: 'tfguard:show-report',
   showLastReport: 'tfguard:show-last-report',
-  showStacks: 'tfguard:show-stacks'
+  showStacks: 'tfguard:show-stacks',
+  showOptions: 'tfguard:show-options'
 } as const;
 
 /** What the commands do; they themselves only name it. */
@@ -17,6 +18,7 @@ export interface IActions {
   readonly showReport: (id: string) => void;
   readonly showLastReport: () => Promise<void>;
   readonly showStacks: () => Promise<void>;
+  readonly showOptions: () => Promise<void>;
 }
 
 export function addCommands(commands: CommandRegistry, actions: IActions, trans: Trans): void {
@@ -60,5 +62,12 @@ export function addCommands(commands: CommandRegistry, actions: IActions, trans:
     icon: shieldIcon,
     describedBy: { args: { type: 'object', properties: {} } },
     execute: () => actions.showStacks()
+  });
+  commands.addCommand(CommandIDs.showOptions, {
+    label: trans.__('Show Options of the Guard'),
+    caption: trans.__('What the guard does in kernels and server, and how to change it'),
+    icon: shieldIcon,
+    describedBy: { args: { type: 'object', properties: {} } },
+    execute: () => actions.showOptions()
   });
 }

@@ -1,14 +1,8 @@
 /** Puts the parts together: model, panel, reports and notices around one application. */
 import type { ILabShell, ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
-import {
-  Dialog,
-  MainAreaWidget,
-  Notification,
-  showDialog,
-  showErrorMessage,
-  WidgetTracker
-} from '@jupyterlab/apputils';
+import { Dialog, Notification, showErrorMessage } from '@jupyterlab/apputils';
 import type { ICommandPalette } from '@jupyterlab/apputils';
+import type { IStateDB } from '@jupyterlab/statedb';
 import type { IStatusBar } from '@jupyterlab/statusbar';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
@@ -16,14 +10,18 @@ import { Signal } from '@lumino/signaling';
 import { GuardApi } from './api';
 import { addCommands, CommandIDs } from './commands';
 import { PANEL_ID, PanelWidget } from './live/PanelWidget';
+import { showOptions } from './live/optionsDialog';
 import { showStacks } from './live/stacksDialog';
 import { StatusItem } from './live/StatusItem';
+import { warnNearLimit } from './live/warnNearLimit';
 import { GuardModel } from './model';
 import { systemClipboard } from './parts/copying';
 import { DeathNotice } from './postmortem/DeathNotice';
 import type { INotifier } from './postmortem/DeathNotice';
-import { ReportWidget, reportTabId } from './postmortem/ReportWidget';
+import { markDeadCells } from './postmortem/markDeadCells';
 import { watchRestartDialogs } from './postmortem/RestartDialog';
+import { Reports } from './reports';
+import { hasServerPart } from './serverLink';
 import { CurrentSession, sessionWidgets } from './session';
 import { DEFAULT_SETTINGS } from './settings';
 import type { IGuardSettings } from './settings';
@@ -34,6 +32,7 @@ export interface IHosts {
   readonly labShell: ILabShell | null;
   readonly palette: ICommandPalette | null;
   readonly restorer: ILayoutRestorer | null;
+  readonly state: IStateDB | null;
   readonly statusBar: IStatusBar | null;
 }
 
@@ -55,17 +54,41 @@ export class Guard {
       onDeath: entry => {
         void this._model.refreshCrashes();
         if (this._settings.openReportOnDeath && !entry.kernel_alive) {
-          this._showReport(entry.id);
+          this._reports.open(entry.id);
         }
       },
       onCounted: () => void this._model.refreshCrashes()
+    });
+    this._reports = new Reports({
+      api: this._api,
+      model: this._model,
+      labShell: _hosts.labShell,
+      copy: this._copy,
+      openPanel: () => this._openPanel(),
+      onSettled: id => this._notice.dismiss(id),
+      trans: _trans
     });
     this._panel = new PanelWidget({
       model: this._model,
       copy: this._copy,
       openNotebook: path => void this._openNotebook(path),
-      openReport: id => this._showReport(id),
+      openReport: id => this._reports.open(id),
+      showOptions: () => void _app.commands.execute(CommandIDs.showOptions),
       showStacks: id => void showStacks(id, this._api, this._copy, _trans),
+      state: _hosts.state,
+      trans: _trans
+    });
+    this._setWarning = warnNearLimit({
+      model: this._model,
+      openPanel: () => this._openPanel(),
+      trans: _trans
+    });
+    this._deadCells = markDeadCells({
+      labShell: _hosts.labShell,
+      model: this._model,
+      openReport: id => this._reports.open(id),
+      shell: _app.shell,
+      state: _hosts.state,
       trans: _trans
     });
     this._addCommands();
@@ -77,6 +100,8 @@ export class Guard {
   configure(settings: IGuardSettings): void {
     this._settings = settings;
     this._settingsChanged.emit();
+    this._deadCells.setEnabled(settings.markCells);
+    this._setWarning(settings.warnNearLimit);
     this._updateView();
   }
 
@@ -92,13 +117,19 @@ export class Guard {
       this._app.commands,
       {
         openPanel: () => this._openPanel(),
-        showReport: id => this._showReport(id),
-        showLastReport: () => this._showLastReport(),
-        showStacks: () => this._showStacks()
+        showReport: id => this._reports.open(id),
+        showLastReport: () => this._reports.openLast(),
+        showStacks: () => this._showStacks(),
+        showOptions: () => showOptions(this._api, this._copy, this._trans)
       },
       this._trans
     );
-    const offered = [CommandIDs.openPanel, CommandIDs.showLastReport, CommandIDs.showStacks];
+    const offered = [
+      CommandIDs.openPanel,
+      CommandIDs.showLastReport,
+      CommandIDs.showStacks,
+      CommandIDs.showOptions
+    ];
     for (const command of offered) {
       palette?.addItem({ command, category: this._trans.__('TF Guard') });
     }
@@ -109,11 +140,7 @@ export class Guard {
     this._app.shell.add(this._panel, 'right', { rank: 610, type: 'TF Guard' });
     restorer?.add(this._panel, PANEL_ID);
     if (restorer !== null) {
-      void restorer.restore(this._reports, {
-        command: CommandIDs.showReport,
-        args: widget => ({ id: widget.content.reportId }),
-        name: widget => widget.content.reportId
-      });
+      this._reports.restore(restorer);
     }
     statusBar?.registerStatusItem('jupyter-tfguard:memory', {
       item: new StatusItem({
@@ -154,8 +181,8 @@ export class Guard {
       dialogs: Dialog.tracker,
       notice: this._notice,
       trans: this._trans,
-      isGuarding: () => this._model.server === 'ok',
-      openReport: id => this._showReport(id),
+      isGuarding: () => hasServerPart(this._model.server),
+      openReport: id => this._reports.open(id),
       readCrashes: () => this._model.refreshCrashes(),
       sessions: () =>
         sessionWidgets(this._app.shell).flatMap(({ sessionContext: { session } }) =>
@@ -174,12 +201,13 @@ export class Guard {
   }
 
   private _updateView(): void {
-    const { rateHertz, showStatusItem } = this._settings;
+    const { chartHertz, rateHertz, showStatusItem, warnNearLimit } = this._settings;
     this._model.setView({
       isPageVisible: !document.hidden,
       isPanelVisible: this._panel.isVisible,
-      isStatusItemShown: showStatusItem && this._hosts.statusBar !== null,
-      rateHertz
+      isFollowed: warnNearLimit || (showStatusItem && this._hosts.statusBar !== null),
+      rateHertz,
+      chartHertz
     });
   }
 
@@ -199,70 +227,6 @@ export class Guard {
     }
   }
 
-  /** Open the report in a tab of its own, or bring its tab to the front. */
-  private _showReport(id: string): void {
-    const { shell } = this._app;
-    const tabId = reportTabId(id);
-    let tab = this._reports.find(widget => widget.id === tabId);
-    if (tab === undefined) {
-      const content = new ReportWidget({
-        reportId: id,
-        fetch: async reportId => {
-          const report = await this._api.report(reportId);
-          await this._model.markRead(reportId);
-          return report;
-        },
-        markdown: reportId => this._api.markdown(reportId),
-        forget: reportId => this._forget(reportId),
-        copy: this._copy,
-        trans: this._trans
-      });
-      tab = new MainAreaWidget({ content });
-      tab.id = tabId;
-      tab.title.closable = true;
-      void content.load();
-      void this._reports.add(tab);
-      // Notebook 7 has room for one widget in its main area: there the report goes to the side.
-      if (this._hosts.labShell === null) {
-        shell.add(tab, 'right');
-      } else {
-        shell.add(tab, 'main', { mode: 'split-right', type: 'TF Guard' });
-      }
-    }
-    this._notice.dismiss(id);
-    shell.activateById(tabId);
-  }
-
-  /** Remove a report for good, after asking, and close its tab. */
-  private async _forget(id: string): Promise<void> {
-    const trans = this._trans;
-    const { button } = await showDialog({
-      title: trans.__('Forget this report?'),
-      body: trans.__(
-        'It is removed from the disk, with all that was recorded. This cannot be undone.'
-      ),
-      buttons: [
-        Dialog.cancelButton({ label: trans.__('Cancel') }),
-        Dialog.warnButton({ label: trans.__('Forget') })
-      ]
-    });
-    if (!button.accept) {
-      return;
-    }
-    try {
-      await this._api.forget(id);
-    } catch (error) {
-      await showErrorMessage(
-        trans.__('The report could not be removed'),
-        error instanceof Error ? error.message : String(error)
-      );
-      return;
-    }
-    this._notice.dismiss(id);
-    this._reports.find(widget => widget.id === reportTabId(id))?.dispose();
-    await this._model.refreshCrashes();
-  }
-
   private async _showStacks(): Promise<void> {
     const kernelId = this._model.target?.kernelId ?? null;
     if (kernelId === null) {
@@ -270,16 +234,6 @@ export class Guard {
       Notification.info(text, { autoClose: 4000 });
     } else {
       await showStacks(kernelId, this._api, this._copy, this._trans);
-    }
-  }
-
-  private async _showLastReport(): Promise<void> {
-    const crashes = await this._model.refreshCrashes();
-    const last = crashes[0];
-    if (last === undefined) {
-      Notification.info(this._trans.__('No kernel has died here yet.'), { autoClose: 4000 });
-    } else {
-      this._showReport(last.id);
     }
   }
 
@@ -293,7 +247,7 @@ export class Guard {
               label: this._trans.__('Show why'),
               caption: this._trans.__('Open the report of this death'),
               displayType: 'accent',
-              callback: () => this._showReport(reportId)
+              callback: () => this._reports.open(reportId)
             }
           ]
         });
@@ -307,10 +261,10 @@ export class Guard {
   private readonly _copy: ReturnType<typeof systemClipboard>;
   private readonly _session: CurrentSession;
   private readonly _notice: DeathNotice;
+  private readonly _deadCells: ReturnType<typeof markDeadCells>;
   private readonly _panel: PanelWidget;
-  private readonly _reports = new WidgetTracker<MainAreaWidget<ReportWidget>>({
-    namespace: 'tfguard-reports'
-  });
+  private readonly _setWarning: (isEnabled: boolean) => void;
+  private readonly _reports: Reports;
   private readonly _settingsChanged = new Signal<this, void>(this);
   private _settings: IGuardSettings = DEFAULT_SETTINGS;
 }

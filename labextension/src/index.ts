@@ -2,6 +2,7 @@ import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { IStateDB } from '@jupyterlab/statedb';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
@@ -19,6 +20,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     ILabShell,
     ILayoutRestorer,
     ISettingRegistry,
+    IStateDB,
     IStatusBar,
     ITranslator
   ],
@@ -28,11 +30,12 @@ const plugin: JupyterFrontEndPlugin<void> = {
     labShell: ILabShell | null,
     restorer: ILayoutRestorer | null,
     settingRegistry: ISettingRegistry | null,
+    state: IStateDB | null,
     statusBar: IStatusBar | null,
     translator: ITranslator | null
   ): Promise<void> => {
     const trans = (translator ?? nullTranslator).load('jupyter_tfguard');
-    const guard = new Guard(app, { labShell, palette, restorer, statusBar }, trans);
+    const guard = new Guard(app, { labShell, palette, restorer, state, statusBar }, trans);
     guard.start();
     try {
       const settings = await settingRegistry?.load(PLUGIN_ID);

@@ -6,49 +6,29 @@ import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import { ApiError } from './api';
 import type { GuardApi } from './api';
-import { Series } from './series';
+import { CurrentKernel } from './currentKernel';
+import type { Brief, ITarget } from './currentKernel';
+import { Deaths } from './deaths';
+import type { Series } from './series';
+import { ServerLink } from './serverLink';
+import type { ServerState } from './serverLink';
 import type { GuardStream } from './stream';
+import { Watching } from './watching';
+import type { IView } from './watching';
 import type {
   CrashEntry,
+  Fresh,
   GpuOom,
   Gpus,
   KernelState,
   Mark,
   OtherKernel,
   Problem,
-  Status,
   StreamMessage,
   Tick
 } from './wire';
 
-/**
- * How the page and the server stand.
- *
- * `absent`: Jupyter runs, but without our server part. `away`: no answer, or the stream fell silent;
- * what was last seen stays. `refused`: an answer that says no.
- */
-export type ServerState = 'connecting' | 'ok' | 'absent' | 'away' | 'refused';
-
-/** The notebook or console that the user looks at. Its kernel is null while it has none. */
-export interface ITarget {
-  readonly path: string;
-  readonly kernelId: string | null;
-}
-
-/** What of this page the user can see, and how fast it should move. */
-export interface IView {
-  readonly isPageVisible: boolean;
-  readonly isPanelVisible: boolean;
-  readonly isStatusItemShown: boolean;
-  readonly rateHertz: number;
-}
-
-/** With the panel closed, only the status bar's number moves. */
-const STATUS_ITEM_HERTZ = 0.5;
-
-const SILENT_AFTER_MS = 10_000;
 const HEARTBEAT_MS = 5_000;
 const RETRY_MS = 15_000;
 
@@ -56,10 +36,18 @@ export class GuardModel implements IDisposable {
   constructor(options: { api: GuardModel.IApi; stream: GuardModel.IStream }) {
     this._api = options.api;
     this._stream = options.stream;
+    this._watching = new Watching(this._stream);
+    this._deaths = new Deaths(this._api);
+    this._deaths.changed.connect(() => this._changed.emit());
     this._stream.message.connect(this._onMessage, this);
     this._stream.connectionChanged.connect(this._onConnectionChanged, this);
     this._stream.unreadable.connect(this._onUnreadable, this);
     this._heartbeat = setInterval(() => this._onHeartbeat(), HEARTBEAT_MS);
+  }
+
+  /** Numbers of the kernel moved, and nothing else: between two changes. */
+  get moved(): ISignal<this, void> {
+    return this._moved;
   }
 
   /** Anything below changed. */
@@ -68,39 +56,49 @@ export class GuardModel implements IDisposable {
   }
 
   /** The list of deaths was read anew: at the start, after each reconnection, after a death. */
-  get crashesRead(): ISignal<this, readonly CrashEntry[]> {
-    return this._crashesRead;
+  get crashesRead(): ISignal<unknown, readonly CrashEntry[]> {
+    return this._deaths.listRead;
   }
 
   get server(): ServerState {
-    return this._server;
+    return this._link.state;
   }
 
   /** What the server said when it refused, or what could not be read; for the panel. */
   get trouble(): string | null {
-    return this._trouble ?? this._unreadable;
+    return this._link.trouble ?? this._deaths.trouble;
   }
 
   get target(): ITarget | null {
-    return this._target;
+    return this._current.target;
   }
 
   /** The kernel of the target; null while nothing is known of it. */
   get kernel(): KernelState | null {
-    return this._kernel;
+    return this._current.state;
+  }
+
+  /** The newest numbers of the target's kernel, whether or not the panel is open. */
+  get brief(): Brief | null {
+    return this._current.brief;
   }
 
   /** Whether the stream has answered for the current kernel, if only to say that it knows none. */
   get hasAnswer(): boolean {
-    return this._hasAnswer;
+    return this._current.hasAnswer;
   }
 
   get series(): Series {
-    return this._series;
+    return this._current.curves.series;
+  }
+
+  /** What the kernel held of each card, by the card's UUID. */
+  get gpuSeries(): ReadonlyMap<string, Series> {
+    return this._current.curves.gpuSeries;
   }
 
   get marks(): readonly Mark[] {
-    return this._marks;
+    return this._current.curves.marks;
   }
 
   get others(): readonly OtherKernel[] {
@@ -113,8 +111,7 @@ export class GuardModel implements IDisposable {
 
   /** The last time that a GPU was full and this kernel lived on; null once the user has seen it. */
   get gpuOom(): GpuOom | null {
-    const key = this._gpuOomKey;
-    return key === null || this._dismissed.has(key) ? null : (this._kernel?.gpu_oom ?? null);
+    return this._current.gpuOom;
   }
 
   get problems(): readonly Problem[] {
@@ -123,13 +120,13 @@ export class GuardModel implements IDisposable {
 
   /** Deaths, newest first; null until they were read. */
   get crashes(): readonly CrashEntry[] | null {
-    return this._crashes;
+    return this._deaths.entries;
   }
 
   /** Seconds since the values shown were true, or null while they are fresh. */
   get staleSeconds(): number | null {
-    const isStale = this._server === 'away' && this._lastTick !== null;
-    return isStale ? (Date.now() - (this._lastTick ?? 0)) / 1000 : null;
+    const { lastHeard } = this._watching;
+    return this.server === 'away' && lastHeard !== null ? (Date.now() - lastHeard) / 1000 : null;
   }
 
   get isDisposed(): boolean {
@@ -142,7 +139,7 @@ export class GuardModel implements IDisposable {
     if (this._isDisposed) {
       return;
     }
-    if (this._server === 'ok') {
+    if (this.server === 'ok') {
       this._stream.start();
     } else {
       this._retry = setTimeout(() => void this.start(), RETRY_MS);
@@ -152,69 +149,47 @@ export class GuardModel implements IDisposable {
   /** Read status and deaths anew. */
   async refresh(): Promise<void> {
     try {
-      this._takeStatus(await this._api.status());
-      this._server = 'ok';
-      this._trouble = null;
+      const { gpus, kernels, problems } = await this._api.status();
+      this._current.takeAll(kernels);
+      this._problems = problems;
+      this._gpus ??= gpus;
+      this._link.answer();
     } catch (error) {
-      this._takeFailure(error);
+      this._link.fail(error);
     }
     this._changed.emit();
-    if (this._server === 'ok') {
+    if (this.server === 'ok') {
       await this.refreshCrashes();
     }
   }
 
   /** Read the list of deaths anew. A failure leaves the old list, with a word in `trouble`. */
   async refreshCrashes(): Promise<readonly CrashEntry[]> {
-    try {
-      this._crashes = await this._api.crashes();
-    } catch (error) {
-      this._trouble = error instanceof Error ? error.message : String(error);
-      this._changed.emit();
-      return [];
-    }
-    this._changed.emit();
-    this._crashesRead.emit(this._crashes);
-    return this._crashes;
+    return this._deaths.refresh();
   }
 
   /** The report with this id was opened: it is no longer news, here and on the server. */
   async markRead(id: string): Promise<void> {
-    this._crashes =
-      this._crashes?.map(entry => (entry.id === id ? { ...entry, unread: false } : entry)) ?? null;
-    this._changed.emit();
-    await this._api.markRead(id);
+    await this._deaths.markRead(id);
   }
 
   /** Look at another notebook. */
   setTarget(target: ITarget | null): void {
-    const isSameKernel = target?.kernelId === this._target?.kernelId;
-    if (isSameKernel && target?.path === this._target?.path) {
-      return;
+    if (this._current.setTarget(target)) {
+      this._watching.setKernel(target?.kernelId ?? null);
+      this._changed.emit();
     }
-    this._target = target;
-    if (!isSameKernel) {
-      this._series.clear();
-      this._marks = [];
-      this._hasAnswer = false;
-      this._kernel = this._known.find(kernel => kernel.kernel_id === target?.kernelId) ?? null;
-      this._watch();
-    }
-    this._changed.emit();
   }
 
   /** The user has seen what `gpuOom` tells: it does not come back, the next one does. */
   dismissGpuOom(): void {
-    const key = this._gpuOomKey;
-    if (key !== null) {
-      this._dismissed.add(key);
+    if (this._current.dismissGpuOom()) {
       this._changed.emit();
     }
   }
 
   setView(view: IView): void {
-    this._view = view;
-    this._watch();
+    this._watching.setView(view);
   }
 
   dispose(): void {
@@ -226,145 +201,91 @@ export class GuardModel implements IDisposable {
     if (this._retry !== null) {
       clearTimeout(this._retry);
     }
+    this._deaths.dispose();
     this._stream.dispose();
     Signal.clearData(this);
   }
 
-  private get _gpuOomKey(): string | null {
-    const kernel = this._kernel;
-    return kernel?.gpu_oom ? `${kernel.kernel_id} ${kernel.pid} ${kernel.gpu_oom.time}` : null;
-  }
-
-  private _watch(): void {
-    const view = this._view;
-    if (view === null) {
-      return;
-    }
-    const wasVisible = this._isWatching;
-    this._isWatching = view.isPageVisible && (view.isPanelVisible || view.isStatusItemShown);
-    if (this._isWatching && !wasVisible) {
-      this._watchedSince = Date.now();
-    }
-    this._stream.watch({
-      kernel_id: this._target?.kernelId ?? null,
-      rate_hertz: view.isPanelVisible ? view.rateHertz : STATUS_ITEM_HERTZ,
-      visible: this._isWatching
-    });
-  }
-
   private _onConnectionChanged(_sender: unknown, isOpen: boolean): void {
     if (!isOpen) {
-      this._server = 'away';
+      this._link.lose();
       this._changed.emit();
       return;
     }
-    this._watchedSince = Date.now();
-    if (this._server !== 'ok') {
+    this._watching.expect();
+    if (this._link.isBehind) {
       void this.refresh();
     }
   }
 
   private _onMessage(_sender: unknown, message: StreamMessage): void {
-    if (message.type === 'tick') {
-      this._takeTick(message.tick);
-    } else if (message.type === 'history' && message.history.kernel_id === this._target?.kernelId) {
-      this._series.prepend(message.history.rows);
-      this._marks = message.history.marks;
+    switch (message.type) {
+      case 'number':
+        this._takeNumber(message.fresh);
+        return;
+      case 'deaths':
+        this._deaths.refreshSoon();
+        return;
+      case 'tick':
+        this._takeTick(message.tick);
+        break;
+      case 'history':
+        this._current.takeHistory(message.history);
+        break;
+      case 'other':
+        return;
     }
     this._changed.emit();
   }
 
   private _onUnreadable(_sender: unknown, what: string): void {
-    this._unreadable = what;
+    this._link.misread(what);
     this._changed.emit();
   }
 
   private _onHeartbeat(): void {
-    const last = Math.max(this._lastTick ?? 0, this._watchedSince);
-    if (this._server === 'ok' && this._isWatching && Date.now() - last > SILENT_AFTER_MS) {
-      this._server = 'away';
+    if (!this._watching.reopenIfSilent() && this._link.isBehind && this.server === 'ok') {
+      void this.refresh();
     }
-    if (this._server === 'away') {
+    if (this.server === 'away') {
       this._changed.emit();
     }
   }
 
-  private _takeStatus(status: Status): void {
-    this._known = status.kernels;
-    this._problems = status.problems;
-    this._gpus ??= status.gpus;
-    const id = this._target?.kernelId;
-    this._kernel ??= status.kernels.find(kernel => kernel.kernel_id === id) ?? null;
-  }
-
-  private _takeFailure(error: unknown): void {
-    this._server = error instanceof ApiError ? error.failure : 'refused';
-    this._trouble = error instanceof Error ? error.message : String(error);
+  private _takeNumber(fresh: Fresh): void {
+    this._watching.hear();
+    this._current.takeNumber(fresh);
+    (this._link.hear() ? this._changed : this._moved).emit();
   }
 
   private _takeTick(tick: Tick): void {
-    this._lastTick = Date.now();
-    this._server = 'ok';
-    this._unreadable = null;
+    this._watching.hear();
+    this._link.hear();
+    this._link.misread(null);
     this._others = tick.others;
     this._gpus = tick.gpus;
-    const { kernel } = tick;
-    if (kernel !== null && kernel.kernel_id !== this._target?.kernelId) {
-      return;
-    }
-    const oldPid = this._kernel?.pid ?? null;
-    this._hasAnswer = true;
-    this._kernel = kernel;
-    if (kernel === null) {
-      return;
-    }
-    const time = kernel.host.time ?? tick.time;
-    if (oldPid !== null && kernel.pid !== oldPid && this._series.end !== null) {
-      // Another process under the same kernel id: a restart. The line of the old one ends here.
-      this._series.push((this._series.end + time) / 2, null);
-    }
-    this._series.push(time, kernel.host.rss_bytes);
-    this._marks = mergeMarks(this._marks, kernel.marks);
+    this._current.takeTick(tick);
   }
 
   private readonly _api: GuardModel.IApi;
   private readonly _stream: GuardModel.IStream;
+  private readonly _moved = new Signal<this, void>(this);
   private readonly _changed = new Signal<this, void>(this);
-  private readonly _crashesRead = new Signal<this, readonly CrashEntry[]>(this);
-  private readonly _series = new Series();
-  private readonly _dismissed = new Set<string>();
+  private readonly _current = new CurrentKernel();
+  private readonly _deaths: Deaths;
+  private readonly _link = new ServerLink();
   private readonly _heartbeat: ReturnType<typeof setInterval>;
+  private readonly _watching: Watching;
   private _retry: ReturnType<typeof setTimeout> | null = null;
-  private _server: ServerState = 'connecting';
-  private _trouble: string | null = null;
-  private _unreadable: string | null = null;
-  private _target: ITarget | null = null;
-  private _view: IView | null = null;
-  private _kernel: KernelState | null = null;
-  private _known: readonly KernelState[] = [];
-  private _marks: readonly Mark[] = [];
   private _others: readonly OtherKernel[] = [];
   private _gpus: Gpus | null = null;
   private _problems: readonly Problem[] = [];
-  private _crashes: readonly CrashEntry[] | null = null;
-  private _lastTick: number | null = null;
-  private _watchedSince = 0;
-  private _isWatching = false;
-  private _hasAnswer = false;
   private _isDisposed = false;
 }
 
-/** Marks of both, each once, oldest first. */
-function mergeMarks(old: readonly Mark[], recent: readonly Mark[]): readonly Mark[] {
-  const isKnown = (mark: Mark): boolean =>
-    old.some(known => known.time === mark.time && known.label === mark.label);
-  const fresh = recent.filter(mark => !isKnown(mark));
-  return fresh.length === 0 ? old : [...old, ...fresh].sort((a, b) => a.time - b.time);
-}
-
 export namespace GuardModel {
-  export type IApi = Pick<GuardApi, 'status' | 'crashes' | 'markRead'>;
-  export type IStream = Pick<GuardStream, 'start' | 'watch' | 'dispose'> & {
+  export type IApi = Deaths.IApi & Pick<GuardApi, 'status'>;
+  export type IStream = Pick<GuardStream, 'start' | 'watch' | 'reopen' | 'dispose'> & {
     readonly message: ISignal<unknown, StreamMessage>;
     readonly connectionChanged: ISignal<unknown, boolean>;
     readonly unreadable: ISignal<unknown, string>;

@@ -1,7 +1,8 @@
 /** The samples of one kernel that the page keeps: the last minutes, oldest first. */
 import type { IPoints } from './chart/decimate';
 
-const KEPT_SECONDS = 600;
+/** How far back the lines of the panel go. */
+export const KEPT_SECONDS = 600;
 
 export class Series implements IPoints {
   get times(): readonly number[] {

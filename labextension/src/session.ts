@@ -8,9 +8,10 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 import type { Widget } from '@lumino/widgets';
 
-import type { ITarget } from './model';
+import type { ITarget } from './currentKernel';
 
-type SessionWidget = Widget & { readonly sessionContext: ISessionContext };
+/** A widget with a kernel session: a notebook, a console. */
+export type SessionWidget = Widget & { readonly sessionContext: ISessionContext };
 
 function hasSession(widget: Widget | null): widget is SessionWidget {
   const found = (widget as { sessionContext?: { kernelChanged?: unknown } } | null)?.sessionContext;

@@ -1,6 +1,7 @@
 /**
  * The live socket: one per page. It says whose memory the page wants to see, hands on what comes,
- * and connects anew when the server went away, waiting longer each time.
+ * and connects anew when the server went away, waiting longer each time. Whether an open socket is
+ * silent for too long, its user knows.
  */
 import type { ServerConnection } from '@jupyterlab/services';
 import type { IDisposable } from '@lumino/disposable';
@@ -12,6 +13,9 @@ import type { IWatch, StreamMessage } from './wire';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
+
+/** After a sleep the network may swallow what is sent to open a socket. */
+const OPENING_MS = 10_000;
 
 export class GuardStream implements IDisposable {
   constructor(private readonly _settings: GuardStream.ISettings) {}
@@ -54,15 +58,21 @@ export class GuardStream implements IDisposable {
     }
   }
 
+  /** Give up the socket, whose other end may be gone, and open another at once. */
+  reopen(): void {
+    if (this._isOpen) {
+      this._drop();
+      this._connectionChanged.emit(false);
+      this._open();
+    }
+  }
+
   dispose(): void {
     if (this._isDisposed) {
       return;
     }
     this._isDisposed = true;
-    if (this._timer !== null) {
-      clearTimeout(this._timer);
-      this._timer = null;
-    }
+    this._clearTimer();
     this._drop();
     Signal.clearData(this);
   }
@@ -75,7 +85,9 @@ export class GuardStream implements IDisposable {
     }
     const socket = new Socket(url.href);
     this._socket = socket;
+    this._timer = setTimeout(() => this._lose(), OPENING_MS);
     socket.onopen = () => {
+      this._clearTimer();
       this._isOpen = true;
       this._wait = FIRST_WAIT_MS;
       if (this._wanted !== null) {
@@ -84,24 +96,24 @@ export class GuardStream implements IDisposable {
       this._connectionChanged.emit(true);
     };
     socket.onmessage = event => this._receive(event.data);
-    socket.onclose = () => {
-      const wasOpen = this._isOpen;
-      this._drop();
-      if (wasOpen) {
-        this._connectionChanged.emit(false);
-      }
-      this._openLater();
-    };
+    socket.onclose = () => this._lose();
+  }
+
+  private _lose(): void {
+    const wasOpen = this._isOpen;
+    this._drop();
+    if (wasOpen) {
+      this._connectionChanged.emit(false);
+    }
+    this._openLater();
   }
 
   private _openLater(): void {
     if (this._isDisposed) {
       return;
     }
-    this._timer = setTimeout(() => {
-      this._timer = null;
-      this._open();
-    }, this._wait);
+    this._clearTimer();
+    this._timer = setTimeout(() => this._open(), this._wait);
     this._wait = Math.min(this._wait * 2, LONGEST_WAIT_MS);
   }
 
@@ -114,6 +126,13 @@ export class GuardStream implements IDisposable {
       return;
     }
     this._message.emit(message);
+  }
+
+  private _clearTimer(): void {
+    if (this._timer !== null) {
+      clearTimeout(this._timer);
+      this._timer = null;
+    }
   }
 
   private _drop(): void {

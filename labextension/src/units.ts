@@ -134,3 +134,13 @@ export function humanPercent(fraction: number): string {
 export function fileName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1).replace(/^RTC:/, '');
 }
+
+/** JupyterLab cuts notifications at 140 characters; a name gets this share of them. */
+const NAME_LENGTH = 40;
+
+/** A name that leaves room for what is said of it: its beginning and its end. */
+export function shortName(name: string): string {
+  return name.length <= NAME_LENGTH
+    ? name
+    : `${name.slice(0, NAME_LENGTH - 11)}…${name.slice(-10)}`;
+}

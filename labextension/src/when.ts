@@ -1,4 +1,4 @@
-/** Times and spans in the user's language and time zone. */
+/** Times and spans in the page's language and the user's time zone. */
 import type { Trans } from './words';
 
 import { UNKNOWN } from './units';
@@ -33,7 +33,7 @@ export function dayAndTime(stamp: string, now: number, trans: Trans): string {
     return trans.__('today %1', clock(seconds, true));
   }
   if (now - seconds < 6 * DAY_SECONDS && now > seconds) {
-    const day = then.toLocaleDateString(undefined, { weekday: 'short' });
+    const day = then.toLocaleDateString(language(), { weekday: 'short' });
     return `${day} ${clock(seconds, true)}`;
   }
   return then.toLocaleDateString();
@@ -45,13 +45,26 @@ export function fullTime(stamp: string): string {
   if (seconds === null) {
     return stamp;
   }
-  const day = new Date(seconds * 1000).toLocaleDateString(undefined, {
+  const day = new Date(seconds * 1000).toLocaleDateString(language(), {
     weekday: 'long',
     day: 'numeric',
     month: 'long',
     year: 'numeric'
   });
   return `${day}, ${clock(seconds)}`;
+}
+
+/**
+ * What names of days and months are written in: JupyterLab's language, as its page tells, so that they are in one with
+ * the words beside them. The user's own kind of it (`en-GB`) where there is one; without word of the page, the browser's.
+ */
+function language(): string | undefined {
+  try {
+    const [told] = Intl.getCanonicalLocales(document.documentElement.lang.replace('_', '-'));
+    return navigator.languages.find(own => own.split('-')[0] === told) ?? told;
+  } catch {
+    return undefined; // none, or no name of a language
+  }
 }
 
 /** A span in its two largest units: `41 s`, `9 min`, `2 h 5 min`, `3 d`. */

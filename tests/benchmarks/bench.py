@@ -28,9 +28,18 @@ class Bench:
         name: Of the script.
         title: What it measures.
         repetitions: How often each case is measured; `quick_repetitions` with ``--quick``.
+        add_arguments: Declares options of the script's own.
     """
 
-    def __init__(self, name: str, title: str, *, repetitions: int, quick_repetitions: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        *,
+        repetitions: int,
+        quick_repetitions: int,
+        add_arguments: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
+    ) -> None:
         parser = argparse.ArgumentParser(description=title)
         parser.add_argument(
             "--quick", action="store_true", help="few repetitions: does it run at all"
@@ -40,6 +49,7 @@ class Bench:
         )
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
         parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")
+        add_arguments(parser)
         self.options = parser.parse_args()
         self.name, self.title = name, title
         self._count = quick_repetitions if self.options.quick else repetitions

@@ -31,8 +31,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.watcher import Watcher
-from jupyter_tfguard.watch.witness import Kernel, Witness
+from jupyter_tfguard.watch.witness import Kernel
 
 BUSY, IDLE, HELD, TIMER = "busy", "idle", "GIL held", "bare timer"
 PERIOD_SECONDS = {BUSY: 0.1, IDLE: 1.0, HELD: 0.1}
@@ -80,7 +81,7 @@ class Subject:
 
     kind: str
     pid: int
-    witness: Witness
+    witness: ProcessWitness
     kill_at: float
 
 

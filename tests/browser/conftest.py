@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
+from jupyter_tfguard.places import bundles_folder
+from jupyter_tfguard.record.bundle import READ, BundleStore
 from tests.conftest import private_jupyter
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Playwright
 
     from tests.browser.gpus import Start
 
@@ -54,13 +57,21 @@ class Lab:
         """A notebook file in the server's folder."""
         return self.server.write_notebook(name, cells)
 
-    def open(self, notebook: Path | None = None, *, dark: bool = False) -> Page:
+    def open(
+        self,
+        notebook: Path | None = None,
+        *,
+        dark: bool = False,
+        prepare: Callable[[Page], object] = lambda page: None,
+    ) -> Page:
         """A fresh page, in a window of a person's size; waits until the kernel is idle."""
         page = self.browser.new_page(viewport={"width": 1440, "height": 900})
+        prepare(page)
         tree = f"/tree/{notebook.name}" if notebook else ""
         page.goto(f"{self.server.url}lab{tree}?token={self.server.token}&reset")
         page.wait_for_selector("#jp-main-dock-panel", timeout=60_000)
         page.wait_for_function("window.jupyterapp !== undefined")
+        page.evaluate("window.jupyterapp.restored.then(() => null)")
         if dark:
             theme(page, dark=True)
         if notebook:
@@ -91,15 +102,24 @@ def picture(page: Page, name: str) -> None:
 
 
 @contextlib.contextmanager
-def lab_server(folder: Path, **environment: Path) -> Iterator[DemoServer]:
-    """A JupyterLab server with settings and data of its own below `folder`, and more environment variables."""
+def lab_server(
+    folder: Path,
+    *,
+    python: str = sys.executable,
+    program: str | None = None,
+    options: Sequence[str] = (),
+    **environment: Path,
+) -> Iterator[DemoServer]:
+    """A server of JupyterLab, or of another program, with settings and data of its own below `folder`, and more environment variables."""
     home = folder / "home"
     settings = home / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
     config = home / "config"
     config.mkdir()
-    (config / "jupyter_lab_config.json").write_text('{"LabApp": {"expose_app_in_browser": true}}')
+    for name, application in (("lab", "LabApp"), ("notebook", "JupyterNotebookApp")):
+        exposed = f'{{"{application}": {{"expose_app_in_browser": true}}}}'
+        (config / f"jupyter_{name}_config.json").write_text(exposed)
     # Five minutes would be long for a test.
     (config / "jupyter_tfguard_config.json").write_text('{"TfGuard": {"hang_seconds": 15}}')
     work = folder / "work"
@@ -110,7 +130,7 @@ def lab_server(folder: Path, **environment: Path) -> Iterator[DemoServer]:
         JUPYTERLAB_WORKSPACES_DIR=home / "workspaces",
         **environment,
     ):
-        found = DemoServer(work, lab=True)
+        found = DemoServer(work, lab=True, python=python, program=program, options=options)
         try:
             yield found
         finally:
@@ -124,15 +144,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
         yield found
 
 
+def launch(playwright: Playwright) -> Browser:
+    """Chromium of the system, or Playwright's own. Raises playwright's Error where there is none."""
+    path = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    return playwright.chromium.launch(executable_path=path, args=_FLAGS)
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium of the system, or Playwright's own."""
+    """A browser for all."""
     from playwright.sync_api import Error, sync_playwright
 
-    path = next(filter(None, map(shutil.which, _BROWSERS)), None)
     with sync_playwright() as playwright:
         try:
-            found = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+            found = launch(playwright)
         except Error as missing:
             reason = f"no Chromium on this machine: {str(missing).splitlines()[0]}"
             if os.environ.get("CI"):
@@ -144,7 +169,10 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def lab(server: DemoServer, browser: Browser) -> Iterator[Lab]:
-    """JupyterLab; pages and kernels are closed afterwards."""
+    """JupyterLab, to which deaths of other tests are no news; pages and kernels are closed afterwards."""
+    store = BundleStore(bundles_folder())
+    for entry in store.entries():
+        store.mark(entry["id"], READ)
     made = Lab(server, browser)
     yield made
     for context in list(browser.contexts):

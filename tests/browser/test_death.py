@@ -89,6 +89,29 @@ def test_a_page_opened_after_the_death_tells_of_it(lab: Lab) -> None:
     later.locator(".Toastify__toast", has_text="Show why").first.wait_for(timeout=20_000)
 
 
+def test_a_second_death_of_its_kind_leads_to_the_list_of_all(lab: Lab) -> None:
+    page = lab.open(lab.notebook("twice", KILL))
+    command(page, "notebook:run-all-cells")
+    dialog = page.locator(dialog_of(page))
+    dialog.locator(".jp-TfGuard-Cause", has_text="SIGKILL").wait_for(timeout=15_000)
+    dialog.get_by_role("button", name="Ok").click()
+    page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/", timeout=60_000)
+    page.wait_for_timeout(1500)  # a cell that is run at the first "idle" can get lost
+    command(page, "notebook:run-all-cells")
+    dialog = page.locator(dialog_of(page))
+    dialog.locator(".jp-TfGuard-Cause", has_text="SIGKILL").wait_for(timeout=15_000)
+    dialog.get_by_role("button", name="Show why").click()
+    report = page.locator(".jp-TfGuard-Report")
+    report.get_by_text("One earlier death of this kind in this notebook").wait_for()
+    deaths = page.locator(".jp-TfGuard-Deaths")
+    assert not deaths.is_visible()
+    report.get_by_role("button", name="See all").click()
+    deaths.wait_for()
+    assert deaths.get_by_text("twice.ipynb").count() == 2
+    page.wait_for_timeout(500)
+    picture(page, "report-see-all")
+
+
 def test_hostile_text_makes_no_element_and_runs_nothing(lab: Lab) -> None:
     page = lab.open(lab.notebook("hostile", HOSTILE))
     command(page, "notebook:run-all-cells")

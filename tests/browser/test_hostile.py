@@ -34,8 +34,9 @@ _SKELETON = """root => [...root.querySelectorAll('*')].map(
   e => e.tagName + '[' + e.getAttributeNames().sort().join() + ']')"""
 # What a text could bring about if it were taken for more: things that load, run, ask or lead away.
 _ALIVE = """root => [...root.querySelectorAll('*')].filter(e =>
-    /^(img|script|iframe|object|embed|link|style|base|meta|form|input|textarea|video|audio|source|picture|image|use|math|marquee|details|template|plaintext|frame|applet)$/i
+    /^(img|script|iframe|object|embed|link|style|base|meta|form|input|textarea|video|audio|source|picture|image|use|math|marquee|template|plaintext|frame|applet)$/i
       .test(e.tagName)
+    || e.matches('details:not(.jp-TfGuard-TimelineTable)')
     || e.getAttributeNames().some(n => /^on|^srcdoc$|^formaction$|^xlink/i.test(n))
     || ['href', 'src', 'action', 'data', 'name'].some(n => e.hasAttribute(n))
     || /url\\(/i.test(e.getAttribute('style') ?? '')
@@ -184,6 +185,43 @@ def test_reports_and_list_show_hostile_texts_as_text(lab: Lab, store: BundleStor
         toasts.evaluate("root => root.querySelectorAll('img, script, iframe, a, form').length") == 0
     )
     seen.check()
+
+
+def test_the_page_of_a_report_shows_hostile_texts_as_text(lab: Lab, store: BundleStore) -> None:
+    words = (f"word {n}" for n in itertools.count())
+    texts = itertools.cycle(TEXTS)
+    # Some are nothing once control characters are gone, and what is empty is left out of a page.
+    hostile_id = keep(store, lambda: f"{next(texts)}.", 1)
+    plain_id = keep(store, lambda: next(words), 0)
+    page = lab.browser.new_page()
+    seen = watched(lab, page)
+    found = []
+    for bundle_id in (plain_id, hostile_id):
+        page.goto(f"{lab.server.url}tfguard/report/{bundle_id}?token={lab.server.token}")
+        article = page.locator("article")
+        article.wait_for()
+        found.append(article.evaluate(_SKELETON))
+    assert len(found[0]) > 100
+    # Where events have names on the axis depends on how long these are.
+    shapes = [[e for e in skeleton if not e.startswith("text[")] for skeleton in found]
+    assert shapes[1] == shapes[0]
+    assert page.locator("script, img, iframe, object, form").count() == 0
+    seen.check()
+    page.goto(f"{lab.server.url}tfguard/report")
+    assert page.locator("script, img, iframe, object, form").count() == 0
+    seen.check()
+
+
+def test_no_text_makes_a_page_of_the_server_wider_than_the_window(
+    lab: Lab, store: BundleStore
+) -> None:
+    bundle_id = keep(store, lambda: "x" * 200, 2)
+    page = lab.browser.new_page(viewport={"width": 420, "height": 640})
+    for path in ("report", f"report/{bundle_id}", "report/20200101-000000-1-00000000"):
+        page.goto(f"{lab.server.url}tfguard/{path}?token={lab.server.token}")
+        page.locator("h1").wait_for()
+        page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 420, path
 
 
 def test_dialog_notification_and_live_panel_show_hostile_texts_as_text(lab: Lab) -> None:

@@ -6,134 +6,18 @@ are not installed (a second OpenMP, a GPU's) are written natively, in their own 
 
 from __future__ import annotations
 
-import os
-import platform
-import signal
-import time
-from typing import TYPE_CHECKING
-
-from tests.crash.scene import CannotBePlayed, Scene
-from tests.crash.settings import (
-    MIB,
-    NO_IPYKERNEL,
-    SMALL_ADDRESS_SPACE,
-    SMALL_SHARED_MEMORY,
-    memory_limit,
-    small_shared_memory_works,
-    threads_limited,
+from tests.crash.cells import NEW, XLA_TYPO, by_default, record, says_natively, send
+from tests.crash.memory_plays import eats_up_its_limit, has_a_child_killed
+from tests.crash.plays import (
+    fills_the_shared_memory,
+    illegal_instruction,
+    killed_from_outside,
+    starts_no_more_threads,
 )
-
-if TYPE_CHECKING:
-    from tests.crash.conftest import Kernel
-
-EAT = (
-    "import time\nheld = []\nwhile True:\n"
-    "    held.append(bytearray(b'x' * (16 << 20)))\n    time.sleep(0.05)"
-)
-NEW = (
-    "import ctypes\nlibrary = ctypes.PyDLL('libstdc++.so.6')\n"
-    "library._Znwm.argtypes = [ctypes.c_size_t]\n"
-)
-
-
-def send(name: str) -> str:
-    """A cell in which the kernel sends itself a signal."""
-    return f"import os, signal; os.kill(os.getpid(), signal.{name})"
-
-
-def by_default(name: str) -> str:
-    """The same for a signal that Python ignores."""
-    return (
-        f"import os, signal\nsignal.signal(signal.{name}, signal.SIG_DFL)\n"
-        f"os.kill(os.getpid(), signal.{name})"
-    )
-
-
-def says_natively(line: str, then: str = "import ctypes; ctypes.PyDLL(None).abort()") -> str:
-    """A cell that writes a library's last line to fd 2, then ends."""
-    return f"import os\nos.write(2, {(line + chr(10)).encode()!r})\n{then}"
-
-
-def record(severity: str, text: str) -> str:
-    """A cell that writes a record of TensorFlow's with the time of now, then aborts."""
-    return (
-        "import os, time, ctypes\n"
-        f"line = f'{severity}0000 00:00:{{time.time():.6f}}    4711 {text}' + chr(10)\n"
-        "os.write(2, line.encode())\nctypes.PyDLL(None).abort()"
-    )
-
-
-def killed_from_outside(kernel: Kernel) -> None:
-    """As somebody with a terminal does it."""
-    kernel.start("import time; time.sleep(100)")
-    time.sleep(0.5)
-    os.kill(kernel.pid, signal.SIGKILL)
-
-
-def illegal_instruction(kernel: Kernel) -> None:
-    """An instruction that no processor has, run from memory."""
-    codes = {"x86_64": b"\x0f\x0b", "aarch64": b"\x00\x00\x00\x00"}
-    if platform.machine() not in codes:
-        raise CannotBePlayed(f"no such instruction is known for {platform.machine()}")
-    kernel.start(
-        "import ctypes, mmap\nroom = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)\n"
-        f"room.write({codes[platform.machine()]!r})\n"
-        "ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(room)))()"
-    )
-
-
-def eats_up_its_limit(kernel: Kernel) -> None:
-    """Takes 16 MiB twenty times a second until it is killed."""
-    with memory_limit(400 * MIB) as limit:
-        limit.add(kernel.pid)
-        kernel.run("held = []")
-        kernel.start(EAT)
-        kernel.report(60)
-        kernel.close()
-
-
-def has_a_child_killed(kernel: Kernel) -> None:
-    """The child is the one that the OOM killer must choose."""
-    with memory_limit(500 * MIB) as limit:
-        limit.add(kernel.pid)
-        time.sleep(1.5)
-        kernel.run(
-            "import subprocess, sys, os\n"
-            f"p = subprocess.Popen([sys.executable, '-c', {EAT!r}])\n"
-            "open(f'/proc/{p.pid}/oom_score_adj', 'w').write('500')\nassert p.wait() == -9"
-        )
-        ends = time.monotonic() + 15
-        while not kernel.entries() and time.monotonic() < ends:
-            time.sleep(0.1)
-        assert kernel.run("1 + 1")["status"] == "ok"
-        kernel.close()
-
-
-def fills_the_shared_memory(kernel: Kernel) -> None:
-    """More than /dev/shm holds, by way of Python's own shared memory."""
-    if not small_shared_memory_works():
-        raise CannotBePlayed("no private mount can be made here")
-    kernel.run("import os; assert os.statvfs('/dev/shm').f_blocks * 4096 <= 8 << 20")
-    kernel.start(
-        "from multiprocessing import shared_memory\n"
-        "block = shared_memory.SharedMemory(create=True, size=32 << 20)\n"
-        "block.buf[:] = bytes(32 << 20)"
-    )
-
-
-def starts_no_more_threads(kernel: Kernel) -> None:
-    """TensorFlow wants a pool of threads for its first operation."""
-    kernel.run("import tensorflow as tf", timeout=120)
-    with threads_limited(kernel.pid, more=0):
-        kernel.start("tf.function(lambda x: x + x)(tf.ones(3))")
-        kernel.report(60)
-
+from tests.crash.scene import Scene
+from tests.crash.settings import NO_IPYKERNEL, SMALL_ADDRESS_SPACE, SMALL_SHARED_MEMORY
 
 TERMINATED = ("terminated_by_user_or_manager",)
-XLA_TYPO = (
-    "import os\nos.environ['XLA_FLAGS'] = '--xla_force_host_platform_devices=2'\nimport tensorflow as tf\n"
-    "tf.function(lambda x: x + x, jit_compile=True)(tf.ones(3))"
-)
 
 KINDS = (
     # --- signals -----------------------------------------------------------------------------------------------------

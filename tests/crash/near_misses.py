@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-import time
-from typing import TYPE_CHECKING
 
-from tests.crash.kinds import EAT, TERMINATED, send
-from tests.crash.scene import CannotBePlayed, Play, Scene, cell
-from tests.crash.settings import (
-    MIB,
-    SMALL_SHARED_MEMORY,
-    memory_limit,
-    small_shared_memory_works,
-    threads_limited,
+from tests.crash.cells import (
+    CAUGHT_RECURSION,
+    DEEP,
+    FILL,
+    IN_A_FORK,
+    MY_RECORDING,
+    forged,
+    program,
+    says,
+    send,
+    stamped,
 )
-
-if TYPE_CHECKING:
-    from tests.crash.conftest import Kernel
+from tests.crash.kinds import TERMINATED
+from tests.crash.memory_plays import (
+    child_killed_at_the_limit,
+    child_killed_by_hand,
+    counter_rose_before_it_came,
+    just_below_the_limit,
+    limit_hit_by_files,
+    neighbour_killed,
+)
+from tests.crash.plays import (
+    after_a_pause,
+    no_thread_and_survived,
+    stopped_for_a_while,
+    with_a_small_shm,
+)
+from tests.crash.scene import Scene
+from tests.crash.settings import SMALL_SHARED_MEMORY
 
 KILL = send("SIGKILL")
 KILLED = ("sigkill_unattributed",)
 ENDED_ITSELF = ("sys_exit",)
 UNKNOWN = ("unknown",)
 SEGFAULT = ("segfault_native",)
-# Long enough for the watcher to see a process in another group, and its counters.
-_SETTLE_SECONDS = 2.2
+NO_DEATH = ()
 
 _OOM_LINES = (
     "Memory cgroup out of memory: Killed process {pid} (python3) total-vm:9123456kB, anon-rss:4100000kB, "
@@ -48,213 +59,6 @@ CUDNN = (
     "compiled with: 8.1.0."
 )
 DOUBLE_FREE = "free(): double free detected in tcache 2"
-
-
-def says(*lines: str) -> str:
-    """Code that writes lines natively, ``{pid}`` being the kernel's own."""
-    text = "".join(f"{line}\n" for line in lines)
-    return f"import os\nos.write(2, {text!r}.replace('{{pid}}', str(os.getpid())).encode())\n"
-
-
-def stamped(line: str, seconds_ago: float) -> str:
-    """Code that writes a record of TensorFlow's with a time of day of long ago."""
-    return (
-        "import os, time\n"
-        f"then = time.time() - {seconds_ago}\n"
-        "stamp = time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(then))\n"
-        f"os.write(2, (stamp + '.123456: ' + {line!r} + chr(10)).encode())\n"
-    )
-
-
-def program(code: str) -> str:
-    """Code that runs another Python program whose stderr is the kernel's, and waits for its end."""
-    return f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}])\n"
-
-
-IN_A_FORK = "import os, ctypes\nif (child := os.fork()) == 0:\n    {}\nos.waitpid(child, 0)\n"
-MY_RECORDING = (
-    "import glob, os\n"
-    "folder, = glob.glob(os.environ['TFGUARD_DIR'] + f'/recordings/{os.getpid()}-*')\n"
-)
-
-
-# --- at a memory limit ------------------------------------------------------------------------------------------------
-
-
-def _held(fraction: float) -> str:
-    return f"held = b'x' * int({fraction} * 300 * {MIB})"
-
-
-def just_below_the_limit(then: int = signal.SIGKILL, *, freed: bool = False) -> Play:
-    """Holds 94 % of the limit, or did a moment ago, and is ended by somebody."""
-
-    def play(kernel: Kernel) -> None:
-        with memory_limit(300 * MIB) as limit:
-            limit.add(kernel.pid)
-            kernel.run(_held(0.94))
-            if freed:
-                kernel.run("del held")
-            time.sleep(_SETTLE_SECONDS)
-            kernel.start("import time; time.sleep(100)")
-            os.kill(kernel.pid, then)
-            kernel.report()
-            kernel.close()
-
-    return play
-
-
-def limit_hit_by_files(kernel: Kernel) -> None:
-    """The page cache fills the group again and again, which counts as hits of the limit in version 1."""
-    with memory_limit(200 * MIB) as limit:
-        limit.add(kernel.pid)
-        time.sleep(_SETTLE_SECONDS)
-        kernel.start(
-            "import tempfile, os, signal\nwith tempfile.TemporaryFile(dir='/var/tmp', buffering=0) as file:\n"
-            "    for _ in range(25): file.write(bytes(16 << 20))\n    os.fsync(file.fileno())\n"
-            + KILL
-        )
-        kernel.report()
-        kernel.close()
-
-
-def neighbour_killed(*, same_group: bool, seconds_before: float = 0.0) -> Play:
-    """A process beside the kernel is killed at its memory limit, then somebody ends the kernel."""
-
-    def play(kernel: Kernel) -> None:
-        with memory_limit(300 * MIB) as limit:
-            if same_group:
-                limit.add(kernel.pid)
-            eater = subprocess.Popen([sys.executable, "-c", f"input()\n{EAT}"], stdin=-1)
-            limit.add(eater.pid)
-            time.sleep(_SETTLE_SECONDS)
-            kernel.start("import time; time.sleep(100)")
-            eater.communicate(b"\n")
-            assert eater.returncode == -signal.SIGKILL
-            time.sleep(seconds_before)
-            os.kill(kernel.pid, signal.SIGKILL)
-            kernel.report()
-            kernel.close()
-
-    return play
-
-
-def child_killed_at_the_limit(then: str) -> Play:
-    """The kernel's child is killed at the memory limit; at that very moment the kernel ends in another way."""
-
-    def play(kernel: Kernel) -> None:
-        with memory_limit(300 * MIB) as limit:
-            limit.add(kernel.pid)
-            time.sleep(_SETTLE_SECONDS)
-            kernel.start(
-                "import subprocess, sys\n"
-                f"p = subprocess.Popen([sys.executable, '-c', {EAT!r}])\n"
-                "open(f'/proc/{p.pid}/oom_score_adj', 'w').write('500')\n"
-                f"assert p.wait() == -9\n{then}"
-            )
-            kernel.report()
-            kernel.close()
-
-    return play
-
-
-def child_killed_by_hand(kernel: Kernel) -> None:
-    """A neighbour is killed for memory; in the same moment somebody ends the kernel's child. The kernel lives."""
-    with memory_limit(300 * MIB) as limit:
-        limit.add(kernel.pid)
-        kernel.run("import subprocess; child = subprocess.Popen(['sleep', '100'])")
-        child = int(
-            kernel.run("1", ask={"pid": "child.pid"})["user_expressions"]["pid"]["data"][
-                "text/plain"
-            ]
-        )
-        eater = subprocess.Popen([sys.executable, "-c", f"input()\n{EAT}"], stdin=-1)
-        limit.add(eater.pid)
-        time.sleep(_SETTLE_SECONDS)
-        eater.communicate(b"\n")
-        os.kill(child, signal.SIGKILL)
-        time.sleep(_SETTLE_SECONDS)
-        assert kernel.run("child.wait()")["status"] == "ok"
-        kernel.close()
-
-
-def counter_rose_before_it_came(kernel: Kernel) -> None:
-    """The group has seen a kill; then the kernel moves in."""
-    with memory_limit(200 * MIB) as limit:
-        eater = subprocess.Popen([sys.executable, "-c", f"input()\n{EAT}"], stdin=-1)
-        limit.add(eater.pid)
-        eater.communicate(b"\n")
-        limit.add(kernel.pid)
-        time.sleep(_SETTLE_SECONDS)
-        os.kill(kernel.pid, signal.SIGKILL)
-        kernel.report()
-        kernel.close()
-
-
-# --- others -----------------------------------------------------------------------------------------------------------
-
-
-def after_a_pause(first: str, last: str, seconds: float = 3.0) -> Play:
-    """A cell that says something and lives, and much later one that ends."""
-
-    def play(kernel: Kernel) -> None:
-        assert kernel.run(first)["status"] == "ok"
-        time.sleep(seconds)
-        kernel.start(last)
-
-    return play
-
-
-def no_thread_and_survived(then: str) -> Play:
-    """Python is refused a thread, which is an exception like any other."""
-
-    def play(kernel: Kernel) -> None:
-        with threads_limited(kernel.pid, more=0):
-            kernel.start(
-                "import threading\ntry:\n    threading.Thread(target=print).start()\n    raise SystemError('started')\n"
-                f"except RuntimeError as refused:\n    print(refused)\n{then}"
-            )
-            kernel.report()
-            kernel.close()
-
-    return play
-
-
-def with_a_small_shm(*cells: str) -> Play:
-    """The cells in a kernel whose /dev/shm is small."""
-
-    def play(kernel: Kernel) -> None:
-        if not small_shared_memory_works():
-            raise CannotBePlayed("no private mount can be made here")
-        cell(cells[-1], *cells[:-1])(kernel)
-
-    return play
-
-
-def forged(text: str) -> str:
-    """Code that writes a line into the system's log, as root may."""
-    return (
-        "import os\ntry:\n    log = os.open('/dev/kmsg', os.O_WRONLY)\n"
-        f"    os.write(log, ('<3>' + {text!r} + chr(10)).replace('{{pid}}', str(os.getpid())).encode())\n"
-        "except OSError:\n    pass\n"
-    )
-
-
-def stopped_for_a_while(kernel: Kernel) -> None:
-    """As a machine that slept, or was swapped out, for some seconds."""
-    kernel.start("import time; time.sleep(100)")
-    time.sleep(0.5)
-    os.kill(kernel.pid, signal.SIGSTOP)
-    time.sleep(4)
-    os.kill(kernel.pid, signal.SIGCONT)
-    os.kill(kernel.pid, signal.SIGKILL)
-
-
-NO_DEATH = ()
-FILL = "try:\n    open('/dev/shm/data', 'wb', buffering=0).write(bytes(32 << 20))\n    open('/dev/shm/more', 'wb', buffering=0).write(b'x' * 8192)\nexcept OSError as full:\n    print(full)"
-DEEP = "import ctypes\ndef descend(n):\n    return descend(n - 1) if n else ctypes.string_at(0)\ndescend(600)"
-CAUGHT_RECURSION = (
-    "def down(n): return down(n + 1)\ntry:\n    down(0)\nexcept RecursionError: pass\n"
-)
 
 NEAR_MISSES = (
     # --- memory --------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 from jupyter_core.utils import ensure_event_loop
 
 from jupyter_tfguard.diagnosis.rule import all_rules
+from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.report import text
 from tests.crash.conftest import Kernel, RecordingServer, cannot_be_played
 
@@ -64,7 +65,7 @@ class Played:
         report: None when none was made.
         seconds: From the last cell to the report.
         missing: Why it could not be played here.
-        log: The end of the server's log, where a report was expected and none came.
+        log: Where a report was expected and none came: what became of the process, and the end of the server's log.
     """
 
     scene: Scene
@@ -87,7 +88,7 @@ class Played:
     def printed(self) -> str:
         """The report as people read it."""
         if self.report is None:
-            return f"no report; the server says:\n{self.log}"
+            return f"no report; {self.log}"
         return text.render(self.report)
 
     @property
@@ -125,6 +126,7 @@ def play(server: RecordingServer, scene: Scene) -> Played:
     kernel = _start(server, scene)
     try:
         time.sleep(max(0.0, started + _SETTLE_SECONDS - time.monotonic()))
+        process = ProcessIdentity.of(kernel.pid) if scene.play else None
         began = time.monotonic()
         try:
             if scene.play:
@@ -137,7 +139,11 @@ def play(server: RecordingServer, scene: Scene) -> Played:
         while not (entries := kernel.entries()) and time.monotonic() < ends:
             time.sleep(0.05)
         report = server.get(f"tfguard/api/crashes/{entries[0]['id']}") if entries else None
-        log = server.log_tail() if report is None and scene.causes else ""
+        log = ""
+        if report is None and scene.causes:
+            alive = process is not None and process.is_running()
+            fate = "its process still runs" if alive else "its process has ended"
+            log = f"{fate}; the server says:\n{server.log_tail()}"
         return Played(scene, report, time.monotonic() - began, log=log)
     finally:
         kernel.close()

@@ -81,7 +81,7 @@ def test_an_event_that_stands_in_the_log_too_counts_once() -> None:
         {"time": DIED - 1.0, "xid": 79},
         {"time": DIED - 0.5, "xid": 45},
     ]
-    found = Evidence(bundle).xids
+    found = Evidence(bundle).system_log.xids
     assert [(fault.number, fault.is_event) for fault in found] == [(79, False), (45, True)]
 
 

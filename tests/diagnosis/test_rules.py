@@ -87,3 +87,10 @@ def test_what_could_not_be_looked_at_is_said() -> None:
     assert "Kill counters" in unchecked
     assert "System log" in unchecked
     assert "guard was not loaded" in unchecked
+
+
+def test_a_kernel_killed_while_it_started_is_not_told_to_lack_the_guard() -> None:
+    path = EXAMPLES / "kernel_start_failed/quiet-near-killed-before-it-answered.json"
+    unchecked = " ".join(diagnose(Example("", "", path).bundle).not_checked)
+    assert "it ended while it was starting, before the guard is loaded." in unchecked
+    assert "not loaded in this kernel" not in unchecked

@@ -16,28 +16,10 @@ from jupyter_tfguard.doctor.check import CheckResult, Status
 from jupyter_tfguard.doctor.checks import autoload, kernel_environments, running_kernels
 from jupyter_tfguard.doctor.environment import Environment
 from jupyter_tfguard.kernelspecs.enable import disable, enable
-from tests.conftest import private_jupyter
-from tests.rigs.environments import linked_environment, write_kernel
+from tests.rigs.environments import write_kernel
 from tests.rigs.made_machine import MadeMachine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="virtual environments and /proc")
-
-
-@pytest.fixture(scope="module")
-def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment without tfguard."""
-    return linked_environment(tmp_path_factory.mktemp("linked") / "env")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
-    with private_jupyter(tmp_path):
-        yield tmp_path
-
-
-@pytest.fixture
-def kernels(home: Path) -> Path:
-    return home / "data" / "kernels"
 
 
 def install_tensorflow(python: Path) -> Path:
@@ -209,6 +191,12 @@ def test_the_variable_that_switches_it_off_is_named(running: Start, linked: Path
     running(linked, TFGUARD_DISABLE="1")
     (found,) = running_kernels.check(Environment.here()) or []
     assert "TFGUARD_DISABLE is set" in found.text
+
+
+def test_a_variable_that_says_no_switches_nothing_off(running: Start, linked: Path) -> None:
+    running(linked, TFGUARD_DISABLE="0")
+    (found,) = running_kernels.check(Environment.here()) or []
+    assert "TFGUARD_DISABLE" not in found.text
 
 
 def test_an_earlier_startup_file_that_fails_is_named(

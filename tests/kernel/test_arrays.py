@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,13 @@ def test_many_names_do_not_hold_up_the_cell() -> None:
     found = largest_arrays(names)
     assert time.perf_counter() - began < 0.2  # 2 ms of looking; the ceiling is for a busy machine
     assert len(found) == 5
+
+
+def test_the_time_of_other_programs_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = itertools.count(step=0.005)
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    assert sizes(a=np.ones(1), b=np.ones(2), c=np.ones(3)) == {"c": 24, "b": 16, "a": 8}
+    assert len(sizes(**{f"n{i}": np.ones(1) for i in range(100)})) < 6
 
 
 def test_pandas_frames_are_measured_narrow_and_wide() -> None:

@@ -226,7 +226,7 @@ class TestInAKernel:
         with guarded_kernel(tmp_path_factory.mktemp("fresh")) as fresh:
             fresh.run(
                 "from jupyter_tfguard.kernel.startup import current\n"
-                "current()._process.collect = lambda **_: {}"
+                "current().memory._process.collect = lambda **_: {}"
             )
             found = cell(fresh, "1")
             assert found["rss_start_bytes"] is found["peak_bytes"] is found["rss_bytes"] is None

@@ -5,70 +5,16 @@ No GPU is here: the cells log what TensorFlow's allocator logs, and raise Tensor
 
 from __future__ import annotations
 
-import builtins
 import queue
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.gpu_oom import (
-    Beginning,
-    GpuOomTeller,
-    out_of_memory_text,
-    speaks_of_gpu,
-)
-from jupyter_tfguard.record.native_since import Place
+from tests.kernel.gpu_oom_rig import FRAGMENTED, FULL, GIB, ON_GPU
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
-GIB = 1024**3
-STAMP = "I0000 00:00:1762253213.310854  475186 bfc_allocator.cc:1058] "
-TENSOR = (
-    "OOM when allocating tensor with shape[256,512,64,64] and type float on "
-    "/job:localhost/replica:0/task:0/device:{device} by allocator {allocator}"
-)
-ON_GPU = TENSOR.format(device="GPU:0", allocator="GPU_0_bfc")
-ON_CPU = TENSOR.format(device="CPU:0", allocator="cpu")
-PINNED = TENSOR.format(device="GPU:0", allocator="gpu_host_bfc")
-XLA = "Out of memory while trying to allocate 2147483648 bytes."
-COPY = (
-    "Failed copying input tensor from /job:localhost/replica:0/task:0/device:CPU:0 to /job:localhost/replica:0/task:0/"
-    "device:GPU:0 in order to run _EagerConst: Dst tensor is not initialized."
-)
-
-
-def dump(asked: int, pool: int, used: int, free_blocks: list[int], limit: int) -> str:
-    """What the allocator logs, in the form of TensorFlow 2.21."""
-    lines = [
-        f"W{STAMP[1:]}Allocator (GPU_0_bfc) ran out of memory trying to allocate {asked / GIB:.2f}GiB "
-        f"(rounded to {asked})requested by op Conv2D",
-        "If the cause is memory fragmentation maybe the environment variable 'TF_GPU_ALLOCATOR=cuda_malloc_async' will "
-        "improve the situation.",
-        f"{STAMP}BFCAllocator dump for GPU_0_bfc",
-        f"{STAMP}Next region of size {pool}",
-        f"{STAMP}InUse at 797202000000 of size {used // 4} next 1",
-        *(f"{STAMP}Free  at 797302000000 of size {size} next 2" for size in free_blocks),
-        f"{STAMP}     Summary of in-use Chunks by size: ",
-        f"{STAMP}4 Chunks of size {used // 4} totalling {used / GIB:.2f}GiB",
-        f"{STAMP}Sum Total of in-use chunks: {used / GIB:.2f}GiB",
-        f"{STAMP}Total bytes in pool: {pool} memory_limit_: {limit} available bytes: {limit - pool} "
-        f"curr_region_allocation_bytes_: {2 * limit}",
-        f"{STAMP}Stats: ",
-        f"Limit: {limit:>26}",
-        f"InUse: {used:>26}",
-        f"MaxInUse: {used:>23}",
-        f"LargestFreeBlock: {0:>15}",
-        "",
-        f"W{STAMP[1:]}*****************************xx____xxxx",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-FULL = dump(2 * GIB, 14 * GIB, 13 * GIB, [GIB // 2, GIB // 2], 14 * GIB)
-FRAGMENTED = dump(2 * GIB, 14 * GIB, 8 * GIB, [GIB] * 6, 14 * GIB)
 SETUP = f"""
 import os
 import tensorflow as tf
@@ -267,124 +213,3 @@ def outputs_of(kernel: GuardedKernel, code: str) -> list[tuple[str, str]]:
         elif message["msg_type"] == "error":
             found.append(("error", ""))
         idle |= message["msg_type"] == "status" and content["execution_state"] == "idle"
-
-
-# --- without a kernel
-
-
-def error(message: str, name: str = "ResourceExhaustedError") -> Exception:
-    """An error of a class that looks like TensorFlow's."""
-    module = "tensorflow.python.framework.errors_impl"
-    kind = type(name, (Exception,), {"__module__": module, "message": message})
-    made: Exception = kind(message)
-    return made
-
-
-@pytest.mark.quick
-class TestFinding:
-    def test_the_text_is_taken_from_the_error_and_what_it_came_from(self) -> None:
-        assert out_of_memory_text(error(ON_GPU)) == ON_GPU
-        wrapped = RuntimeError("mine")
-        wrapped.__cause__ = error(ON_GPU)
-        assert out_of_memory_text(wrapped) == ON_GPU
-        hidden = KeyError("mine")
-        hidden.__context__ = error(ON_GPU)
-        assert out_of_memory_text(hidden) == ON_GPU
-        hidden.__suppress_context__ = True  # raise ... from None
-        assert out_of_memory_text(hidden) is None
-
-    @pytest.mark.skipif(sys.version_info < (3, 11), reason="groups came with Python 3.11")
-    def test_a_member_of_a_group_is_found(self) -> None:
-        group = builtins.ExceptionGroup("some", [ValueError("x"), error(ON_GPU)])
-        assert out_of_memory_text(group) == ON_GPU
-
-    def test_errors_that_lead_to_each_other_end(self) -> None:
-        one, other = RuntimeError("a"), RuntimeError("b")
-        one.__cause__, other.__cause__ = other, one
-        assert out_of_memory_text(one) is None
-        for _ in range(100):
-            deeper = RuntimeError("c")
-            deeper.__cause__ = one
-            one = deeper
-        assert out_of_memory_text(one) is None
-
-    def test_a_class_of_the_users_with_that_name_is_not_tensorflows(self) -> None:
-        mine = type("ResourceExhaustedError", (Exception,), {"__module__": "__main__"})
-        assert out_of_memory_text(mine("no disk")) is None
-
-    def test_a_copy_to_the_gpu_that_failed_is_one_too(self) -> None:
-        assert out_of_memory_text(error(COPY, "InternalError")) == COPY
-        assert out_of_memory_text(error("Blas GEMM launch failed", "InternalError")) is None
-
-    @pytest.mark.parametrize(
-        ("message", "native", "made", "gpu"),
-        [
-            (ON_GPU, "", False, True),
-            (TENSOR.format(device="GPU:3", allocator="gpu_async_3"), "", True, True),
-            (ON_CPU, FULL, True, False),
-            (TENSOR.format(device="CPU:0", allocator="mklcpu"), "", True, False),
-            (PINNED, "", True, False),
-            (XLA, "", False, False),
-            (XLA, "", True, True),
-            (XLA, FULL, False, True),
-            (COPY, "", True, True),
-            ("failed to allocate memory [Op:Mul]", "", True, False),
-            ("failed to allocate memory [Op:Mul]", FULL, True, True),
-            ("No space left on device", "", True, False),
-            (
-                "quota of the data service",
-                "Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.25GiB with freed_by_count=0. The caller "
-                "indicates that this is not a failure, but may mean that there could be performance gains.",
-                True,
-                False,
-            ),
-        ],
-    )
-    def test_it_is_the_gpus_memory_only_where_the_text_says_so(
-        self, message: str, native: str, made: bool, gpu: bool
-    ) -> None:
-        assert speaks_of_gpu(message, native, gpu_made=made) is gpu
-
-
-@pytest.mark.quick
-class TestTelling:
-    def teller(
-        self, events: list[dict[str, Any]], native: str, *, prints: bool = True
-    ) -> GpuOomTeller:
-        return GpuOomTeller(
-            lambda kind, **fields: events.append({"kind": kind} | fields),
-            lambda: Place(2, 8192),
-            lambda place: native,
-            lambda seconds: None,
-            lambda: SimpleNamespace(started=10.0, batch_size=64),  # type: ignore[arg-type,return-value]
-            lambda: True,
-            prints=prints,
-        )
-
-    def test_switched_off_it_prints_nothing_and_the_panel_hears_of_it(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        events: list[dict[str, Any]] = []
-        teller = self.teller(events, FULL, prints=False)
-        teller.tell(error(ON_GPU), Beginning(Place(2, 0), 9.0), 7)
-        assert capsys.readouterr() == ("", "")
-        assert [event["kind"] for event in events] == ["gpu_oom"]
-
-    def test_only_the_fit_of_this_cell_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
-        events: list[dict[str, Any]] = []
-        teller = self.teller(events, FULL)
-        teller.tell(error(ON_GPU), Beginning(Place(2, 0), 9.0), 7)
-        assert "batch_size=32 instead of 64" in capsys.readouterr().err
-        teller.tell(error(ON_GPU), Beginning(Place(2, 0), 11.0), 8)
-        assert "batch_size" not in capsys.readouterr().err
-        assert [event["execution_count"] for event in events] == [7, 8]
-
-    def test_text_from_outside_makes_no_line_longer_than_a_line(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        events: list[dict[str, Any]] = []
-        long = FULL.replace("Conv2D", "x" * 5000).replace(" next 1", f" by op {'y' * 5000} next 1")
-        self.teller(events, long).tell(error(ON_GPU), Beginning(Place(2, 0), 9.0), 7)
-        lines = capsys.readouterr().err.splitlines()
-        assert len(lines) == 3
-        assert max(map(len, lines)) <= 401

@@ -20,9 +20,8 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def line(growth: Growth | None) -> str:
-    session: Any = SimpleNamespace(
-        refresh_growth=lambda: None, growth=growth, recording=object(), problems=[]
-    )
+    libraries = SimpleNamespace(refresh_growth=lambda: None, growth=growth)
+    session: Any = SimpleNamespace(libraries=libraries, recording=object(), problems=[])
     return status.state_line(session)
 
 

@@ -77,6 +77,20 @@ def test_another_notebooks_death_is_reported_but_not_told(new_kernel: Make) -> N
     assert "SIGKILL" in other.run("%tfguard why").stdout
 
 
+def test_why_waits_for_the_report_that_is_being_made(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    code = (
+        "import threading, time\n"
+        "from jupyter_tfguard.kernel.startup import current\n"
+        "reported = current().news._reported\n"
+        "reported.clear()\n"
+        "threading.Timer(1.0, reported.set).start()\n"
+        "%tfguard why\n"
+        "print(reported.is_set())"
+    )
+    assert kernel.run(code).stdout.endswith("True\n")
+
+
 def test_a_living_watcher_is_left_to_report(new_kernel: Make) -> None:
     watched = {"TFGUARD_WATCHER_PID": str(os.getpid())}
     first = new_kernel(environment=watched)

@@ -18,13 +18,13 @@ HEAD = """
 import ctypes, os, re, resource, signal, subprocess, sys, threading, time
 from pathlib import Path
 from jupyter_tfguard.record.folders import PrivateFolder
-from jupyter_tfguard.record import spool as spool_module, outlet as outlet_module, textfile as textfile_module
+from jupyter_tfguard.record import spool as spool_module, outlet as outlet_module, native_text, textfile as textfile_module
 from jupyter_tfguard.record.spool import StderrSpool
 problems, dropped = [], []
 folder = Path(sys.argv[1])
 spool = StderrSpool(PrivateFolder(folder), problems.append, dropped.append)
 def sizes():
-    found = [os.fstat(file.descriptor) for file in (spool._current, spool._other)]
+    found = [os.fstat(file.descriptor) for file in (spool._pair.current, spool._pair.other)]
     return max(f.st_size for f in found), max(f.st_blocks * 512 for f in found)
 passed = bytearray()
 class Outlet(outlet_module.Outlet):

@@ -1,14 +1,12 @@
-"""Who lives: the judgement for every combination of facts, and real processes, pid namespaces and forked children."""
+"""Who lives: the judgement for every combination of facts, and the lock of real processes and forked children."""
 
 from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,113 +20,14 @@ from jupyter_tfguard.record.alive import (
     JudgedBy,
     LifeFacts,
     Lock,
-    Looker,
     Place,
     Verdict,
     judge,
     look_at_lock,
 )
-from jupyter_tfguard.record.claims import Claimed, claim
-from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
-
-linux = pytest.mark.skipif(sys.platform != "linux", reason="pid namespaces and procfs are Linux's")
-
-# A kernel's recorder and nothing else. Told on stdin to go on, it says what it did on stdout.
-WRITER = """
-import json, os, sys
-from pathlib import Path
-from jupyter_tfguard.metrics import Metric, Unit
-from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.recording import Recording
-me = ProcessIdentity.of(os.getpid())
-metrics = [Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "statm")]
-recording = Recording(Path(sys.argv[1]), me, json.loads(sys.argv[2]), metrics)
-recording.event("cell_start", execution_count=1, head="x")
-print(me.folder_name, flush=True)
-exec(sys.stdin.readline())
-"""
-WAIT = "sys.stdin.read()"
-
-
-class Writer:
-    """A process that records below `root`; in a pid namespace of its own if asked."""
-
-    def __init__(
-        self, root: Path, then: str = WAIT, *, header: str = "{}", namespace: bool = False
-    ) -> None:
-        front = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"] if namespace else []
-        self.process = subprocess.Popen(
-            [*front, sys.executable, "-c", WRITER, str(root), header],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{then}\n")
-        self.process.stdin.flush()
-        self.path = root / self.read()
-
-    def read(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def identity(self) -> ProcessIdentity:
-        found = ProcessIdentity.from_folder_name(self.path.name)
-        assert found is not None
-        return found
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.kill()
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
-@pytest.fixture
-def writers() -> Iterator[list[Writer]]:
-    made: list[Writer] = []
-    yield made
-    for writer in made:
-        writer.close()
-
-
-@pytest.fixture
-def root(data_folder: Path) -> Path:
-    return data_folder / "recordings"
-
-
-def namespaces_work() -> bool:
-    """True where this user may make a pid namespace."""
-    if shutil.which("unshare") is None:
-        return False
-    made = subprocess.run(
-        ["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True, check=False
-    )
-    return made.returncode == 0
-
-
-def age(folder: Path, seconds: float) -> None:
-    """Make a recording look as if nothing had changed for so long."""
-    long_ago = time.time() - seconds
-    for path in (*folder.iterdir(), folder):
-        os.utime(path, (long_ago, long_ago))
-
-
-def wait_for_lock(path: Path, state: Lock) -> None:
-    ends = time.monotonic() + 10
-    while look_at_lock(path) is not state:
-        assert time.monotonic() < ends, f"the lock of {path} is not {state}"
-        time.sleep(0.02)
-
+from tests.record.alive_rig import Writer, linux
 
 # --- the judgement
 
@@ -258,106 +157,3 @@ def test_without_locks_no_file_is_left_that_would_read_as_a_death(
     assert not (recording.folder.path / alive.LOCK).exists()
     recording.close()
     assert look_at_lock(recording.folder.path) is Lock.UNKNOWN
-
-
-# --- other machines and containers
-
-
-def test_a_kernel_of_another_machine_is_left_alone_until_it_is_silent(
-    root: Path, writers: list[Writer]
-) -> None:
-    """Its lock is not seen from here, as on a network file system that locks for each machine alone."""
-    elsewhere = '{"host": "other/0", "boot_id": "b", "pid_namespace": "pid:[5]", "parent_pid": 1}'
-    writers.append(writer := Writer(root, header=elsewhere))
-    os.unlink(writer.path / alive.LOCK)
-    assert orphans(root) == []
-    age(writer.path, FRESH_SECONDS - 30)
-    assert orphans(root) == []
-    age(writer.path, FRESH_SECONDS + 30)
-    (orphan,) = orphans(root)
-    assert orphan.judged_by is JudgedBy.SILENCE
-    assert not orphan.parent_is_gone  # nobody knows
-    assert not orphan.same_processes
-
-
-def test_an_unheld_lock_means_nothing_on_a_remote_file_system(
-    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    elsewhere = {"host": "other/0", "boot_id": "b", "pid_namespace": "pid:[5]"}
-    recording = Recording(root, ProcessIdentity(7, 7), elsewhere, ())
-    recording.close()
-    mounts = tmp_path / "mountinfo"
-    mounts.write_text(
-        f"22 1 0:21 / / rw - ext4 /dev/sda rw\n23 22 0:22 / {root} rw - nfs4 s:/home rw\n"
-    )
-    monkeypatch.setattr("jupyter_tfguard.mounts.MOUNTINFO", mounts)
-    assert orphans(root) == []
-    mounts.write_text("22 1 0:21 / / rw - ext4 /dev/sda rw\n")
-    (orphan,) = orphans(root)
-    assert orphan.judged_by is JudgedBy.LOCK
-
-
-@linux
-@pytest.mark.skipif(not namespaces_work(), reason="needs the right to make a pid namespace")
-def test_a_living_kernel_in_another_container_is_left_alone_and_a_dead_one_is_found(
-    root: Path, writers: list[Writer]
-) -> None:
-    writers.append(living := Writer(root, namespace=True))
-    writers.append(dying := Writer(root, namespace=True, header='{"kernel_id": "dying"}'))
-    header = read_recording(living.path).header
-    assert header["boot_id"] == Place.here().boot_id
-    assert header["pid_namespace"] != Place.here().pid_namespace
-    dying.kill()
-    wait_for_lock(dying.path, Lock.FREE)  # the namespace is taken down after unshare itself
-    (orphan,) = orphans(root)
-    assert orphan.contents.header["kernel_id"] == "dying"
-    assert orphan.judged_by is JudgedBy.LOCK
-    assert not orphan.parent_is_gone
-    assert living.path.is_dir()
-
-
-@linux
-@pytest.mark.skipif(not namespaces_work(), reason="needs the right to make a pid namespace")
-def test_a_server_in_a_container_leaves_kernels_outside_alone(
-    root: Path, writers: list[Writer]
-) -> None:
-    writers.append(outside := Writer(root))
-    scan = (
-        "import sys; from pathlib import Path; from jupyter_tfguard.postmortem.detect import orphans;"
-        "print(len(orphans(Path(sys.argv[1]))))"
-    )
-    front = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", scan, str(root)]
-
-    def look() -> str:
-        return subprocess.run(front, capture_output=True, text=True, check=True).stdout.strip()
-
-    assert look() == "0"
-    assert outside.path.is_dir()
-    outside.kill()
-    assert look() == "1"
-
-
-@pytest.mark.quick
-def test_a_claim_of_another_machine_is_respected_until_it_is_silent(root: Path) -> None:
-    Recording(root, ProcessIdentity(7, 7), {}, ()).close()
-    mine = claim(root / "7-7")
-    assert mine is not None
-    theirs = mine.rename(mine.with_name(mine.name.replace(Place.here().key, "0badcafe")))
-    claimed = Claimed.from_folder_name(theirs.name)
-    assert claimed is not None
-    assert claimed.original == "7-7"
-    assert not claimed.is_abandoned(theirs, Looker(root))
-    assert orphans(root) == []
-    age(theirs, FRESH_SECONDS + 30)
-    assert claimed.is_abandoned(theirs, Looker(root))
-    assert len(orphans(root)) == 1
-
-
-@pytest.mark.quick
-def test_silence_is_measured_by_the_clock_of_the_file_system(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Recording(root, ProcessIdentity(7, 7), {}, ()).close()
-    monkeypatch.setattr(time, "time", lambda: 4e9)  # our own clock is decades ahead
-    assert 0 <= Looker(root).silent_seconds(root / "7-7") < 60
-    assert sorted(path.name for path in root.iterdir()) == ["7-7"]  # the probe is gone

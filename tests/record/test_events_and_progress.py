@@ -10,7 +10,8 @@ import pytest
 
 from jupyter_tfguard.record import journal, progress
 from jupyter_tfguard.record.journal import EVENT, EVENT_LIMIT_BYTES, EVENT_PART, read_events
-from jupyter_tfguard.record.records import Record, RecordWriter, read_records
+from jupyter_tfguard.record.record_writer import RecordWriter
+from jupyter_tfguard.record.records import Record, read_records
 
 pytestmark = pytest.mark.quick
 

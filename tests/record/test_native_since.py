@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_tfguard.record.folders import PrivateFolder
 from jupyter_tfguard.record.native_since import Place, native_text_since
-from jupyter_tfguard.record.textfile import FILE_BYTES, KEPT_BYTES, LEAD_BYTES, file_name
+from jupyter_tfguard.record.native_text import FILE_BYTES, KEPT_BYTES, LEAD_BYTES, file_name
 from tests.record.spool_rig import run
 
 pytestmark = [

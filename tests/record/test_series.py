@@ -12,7 +12,8 @@ import pytest
 
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.record import series
-from jupyter_tfguard.record.records import RecordFile, RecordWriter, read_records
+from jupyter_tfguard.record.record_writer import RecordWriter
+from jupyter_tfguard.record.records import RecordFile, read_records
 from jupyter_tfguard.record.series import SAMPLE, SUMMARY, Stretch, Stretches
 
 pytestmark = pytest.mark.quick

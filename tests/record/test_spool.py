@@ -11,8 +11,8 @@ import pytest
 
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.record.folders import PrivateFolder
+from jupyter_tfguard.record.native_text import FILE_BYTES, KEPT_BYTES, last_words
 from jupyter_tfguard.record.spool import StderrSpool
-from jupyter_tfguard.record.textfile import FILE_BYTES, KEPT_BYTES, last_words
 from tests.record.spool_rig import kept, run, run_on_a_small_disk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="fd 2 is left alone on Windows")
@@ -114,7 +114,7 @@ def test_the_flags_of_the_old_descriptor_are_not_touched(tmp_path: Path) -> None
         before = fcntl.fcntl(kept_for_us, fcntl.F_GETFL)
         spool.start()
         os.write(2, b"text\\n" * 10_000)
-        settled(lambda: spool._current.taken > 20_000)
+        settled(lambda: spool._pair.current.taken > 20_000)
         print(fcntl.fcntl(kept_for_us, fcntl.F_GETFL) == before)
         spool.stop()
         """,
@@ -197,16 +197,36 @@ def test_a_disk_that_fills_up_later_takes_nothing_away(tmp_path: Path) -> None:
             assert full.errno == errno.ENOSPC
         for number in range(200):  # two hundred turns of the files
             os.write(2, b"%05d" % number + b"a" * 65_530 + b"\\n")
-            settled(lambda: spool._current.number == 2 * number + 6 and spool._is_on_stderr(spool._current))
+            settled(lambda: spool._pair.current.number == 2 * number + 6 and spool._stderr.stands_for(spool._pair.current))
         os.write(2, b"still heard\\n")
-        settled(lambda: spool._current.last.endswith(b"heard\\n"))
-        print(spool.running, len(problems), *sizes(), textfile_module.last_words(spool._folder)[-12:])
+        settled(lambda: spool._pair.current.last.endswith(b"heard\\n"))
+        print(spool.running, len(problems), *sizes(), native_text.last_words(spool._folder)[-12:])
         spool.stop()
         """,
     )
     assert ran.stdout == f"True 0 {FILE_BYTES} {FILE_BYTES} still heard\n\n", ran
     expected = "".join(f"{n:05d}{'a' * 65_530}\n" for n in range(200))
     assert ran.stderr == expected + "still heard\n"
+
+
+def test_where_no_thread_can_start_the_old_descriptor_comes_back(tmp_path: Path) -> None:
+    ran = run(
+        tmp_path,
+        """
+        before = os.fstat(2).st_ino, sorted(os.listdir("/proc/self/fd"))
+        threading.stack_size(1 << 47)  # more than there are addresses
+        try:
+            spool.start()
+        except OSError as bad:
+            print(bad.strerror)
+        os.write(2, b"direct\\n")
+        assert (os.fstat(2).st_ino, sorted(os.listdir("/proc/self/fd"))) == before
+        print(spool.running, spool.place(), sorted(folder.glob("*stderr*")))
+        spool.stop()
+        """,
+    )
+    assert ran.stdout == "can't start new thread\nFalse None []\n", ran
+    assert ran.stderr == "direct\n"
 
 
 def test_no_room_at_the_start_leaves_the_descriptor_alone(tmp_path: Path) -> None:
@@ -232,7 +252,7 @@ def test_a_disk_that_refuses_later_gives_the_old_descriptor_back(tmp_path: Path)
         """
         spool.start()
         os.write(2, b"before\\n")
-        settled(lambda: spool._current.taken > 8192)
+        settled(lambda: spool._pair.current.taken > 8192)
         def refuse(*_):
             raise OSError(5, "Input/output error")
         textfile_module._write_at = refuse

@@ -12,7 +12,8 @@ import pytest
 
 from jupyter_tfguard.record import tail
 from jupyter_tfguard.record.folders import PrivateFolder
-from jupyter_tfguard.record.records import HEADER_BYTES, RecordWriter
+from jupyter_tfguard.record.record_writer import RecordWriter
+from jupyter_tfguard.record.records import HEADER_BYTES
 from jupyter_tfguard.record.tail import RecordTail
 
 pytestmark = pytest.mark.quick

@@ -199,7 +199,7 @@ def test_the_curve_goes_back_to_the_beginning_of_the_cell_and_says_who_saw_what(
     assert [part["source"] for part in memory["sources"]] == ["kernel", "server"]
     assert memory["sources"][0]["since"] == pytest.approx(memory["samples"][0][0])
     assert memory["sources"][0]["until"] < memory["sources"][1]["since"]
-    assert memory["marks"][0]["label"] == "[12]"
+    assert memory["events"][0] == {"time": cell["t"], "kind": "cell", "label": "[12]"}
     printed = text.render(report)
     assert "as the kernel itself recorded it, then as seen by the server" in printed
 
@@ -232,3 +232,50 @@ def test_a_forged_count_of_native_text_does_no_harm(forged: object) -> None:
     bundle = Example("", "", EXAMPLES / "tf_check_failed" / NATIVE_EXAMPLE).bundle
     bundle["kernel"]["header"]["native_text_dropped_bytes"] = forged
     assert "not passed on" not in text.render(to_report(bundle, diagnose(bundle)))
+
+
+def test_a_fact_that_rests_on_a_line_of_a_log_shows_that_line_in_every_form() -> None:
+    report = report_of("cgroup_oom/fires-log-names-kernel-without-counters.json")
+    evidence: Any = report["evidence"]
+    (fact,) = [fact for fact in evidence if fact["raw"]]
+    assert fact["source"] == "system log"
+    assert "was killed for want of memory" in fact["text"]
+    assert "Killed process" in fact["raw"]
+    assert fact["raw"] not in fact["text"]
+    assert fact["raw"] in " ".join(text.render(report).split())
+    assert f"`{fact['raw']}`" in markdown.render(report)
+
+
+def test_a_native_line_is_shown_whole_with_its_time_and_file() -> None:
+    evidence: Any = report_of("tf_check_failed/" + NATIVE_EXAMPLE)["evidence"]
+    (fact,) = [fact for fact in evidence if fact["raw"]]
+    assert fact["text"].startswith("Last native words: ")
+    assert fact["text"].removeprefix("Last native words: ") in fact["raw"]
+
+
+def test_earlier_deaths_of_the_same_kind_in_the_same_notebook_are_counted() -> None:
+    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    died, path = bundle["identity"]["died"], bundle["identity"]["notebook_path"]
+    same = {"cause": "cgroup_oom", "signal": None, "died": died - 60, "kernel_id": "k"}
+    bundle["earlier_deaths"] = [
+        same | {"notebook_path": path},
+        same | {"notebook_path": path, "count": 2},
+        same | {"notebook_path": path, "cause": "sys_exit"},
+        same | {"notebook_path": "another.ipynb"},
+    ]
+    assert to_report(bundle, diagnose(bundle))["same_before_count"] == 3
+
+
+def test_the_way_to_go_on_from_a_checkpoint_stands_in_every_form() -> None:
+    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    died = bundle["identity"]["died"]
+    event = {"n": 9, "t": died - 1, "m": 9.0, "kind": "checkpoint", "path": "/runs/m.keras"}
+    bundle["kernel"]["events"].append(event | {"written": died - 1})
+    report = to_report(bundle, diagnose(bundle))
+    for printed in (text.render(report), markdown.render(report)):
+        assert "model = keras.models.load_model('/runs/m.keras')" in printed
+        assert "may be" not in printed
+    bundle["checkpoint_file"] = {"modified": died - 0.1}
+    report = to_report(bundle, diagnose(bundle))
+    for printed in (text.render(report), markdown.render(report)):
+        assert "may be incomplete: look whether it loads" in printed

@@ -31,8 +31,9 @@ from jupyter_tfguard.record.folders import PrivateFolder
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
 from jupyter_tfguard.record.recording import FORMAT, HEADER
 from jupyter_tfguard.server.reporter import Entry, Reporter
+from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.watcher import Watcher
-from jupyter_tfguard.watch.witness import Kernel, Witness
+from jupyter_tfguard.watch.witness import Kernel
 
 PATIENCE_SECONDS = 60.0
 
@@ -92,7 +93,7 @@ class Host:
         while not self._stopping:
             for key, _ in self._selector.select(0.05):
                 self._selector.unregister(key.fd)
-                witness: Witness = key.data
+                witness: ProcessWitness = key.data
                 self._watcher.ended(witness)
                 self._processes.pop(witness.identity.pid).wait()
 

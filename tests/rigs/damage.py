@@ -24,7 +24,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from jupyter_tfguard.errors import RecordUnreadable
-from jupyter_tfguard.record.records import Record, RecordWriter, read_records
+from jupyter_tfguard.record.record_writer import RecordWriter
+from jupyter_tfguard.record.records import Record, read_records
 from tests.rigs.long_run import Progress, Totals, long_run, options, show
 
 FILE_BYTES = 64 * 1024

@@ -220,7 +220,7 @@ def live(injector: Injector, fault: Fault | None, data: Path, *, unload: bool) -
         if not result.success:
             found.cell_error = f"{code!r}: {result.error_before_exec or result.error_in_exec!r}"
             break
-    session.refresh_growth()
+    session.libraries.refresh_growth()
     if recording is not None:
         recording.set_progress({"what": "fit", "step": 1})
     _wait_for_threads(session)

@@ -118,7 +118,7 @@ def _child(session: Any, folder: Path, way: str, stacks: IO[str]) -> None:
 def _record(session: Any) -> None:
     """Everything that writes, on the parent's own objects."""
     session.emit(MARK)
-    session.refresh_growth()
+    session.libraries.refresh_growth()
     session._sampled(Sample(1, time.monotonic(), time.time(), {}))
     session._write_guard_state()
     shield.note_problem("in a child", "busy child")

@@ -33,9 +33,9 @@ from jupyter_tfguard.kernel.faults import FaultFiles
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.record.native_text import KEPT_BYTES
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.record.spool import StderrSpool
-from jupyter_tfguard.record.textfile import KEPT_BYTES
 from tests.rigs.deaths import Kind, kinds, write_natively
 from tests.rigs.long_run import Progress, Totals, long_run, options, show
 

@@ -228,7 +228,7 @@ class Load:
             return {"memory_bytes": memory_bytes(), "descriptors": _descriptors()}
         for owner, name in (
             (self.service._tracker, "reconcile"),
-            (self.service._tracker, "_read_paths"),
+            (self.service._tracker._paths, "_read"),
             (self.service, "_look_at_gpus"),
         ):
             self.clock.measure(owner, name)

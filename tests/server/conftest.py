@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tornado.httpclient import HTTPClientError, HTTPResponse
 from traitlets.config import Config
 
 EVENT = "https://schema.jupyter-tfguard.org/kernel_death/v1"
@@ -39,6 +40,14 @@ async def until(condition: Callable[[], Any], seconds: float = 20.0, what: str =
         if time.monotonic() > deadline:
             pytest.fail(f"waited {seconds} s in vain for {what or condition}")
         await asyncio.sleep(0.05)
+
+
+async def refused(response: Any) -> HTTPResponse:
+    """The answer of a request that is refused."""
+    with pytest.raises(HTTPClientError) as caught:
+        await response
+    assert caught.value.response is not None
+    return caught.value.response
 
 
 class Server:

@@ -130,6 +130,9 @@ async def refusals(
             response = await answer(server, path, method, headers)
             if path.endswith("stream") and method == "GET" and response.code == 400:
                 continue  # it asked for no websocket; :func:`socket_code` does
+            to_login = response.code == 302 and "/login" in response.headers["Location"]
+            if to_login and path.startswith("tfguard/report"):
+                continue
             if response.code not in (401, 403, 405):
                 open_ones[method, path] = response.code
     store = server.app.web_app.settings["tfguard_service"].store
@@ -236,7 +239,14 @@ async def test_a_hostile_id_is_not_found_and_touches_nothing(
 ) -> None:
     keep(server)
     before = sorted(str(p) for p in data_folder.rglob("*"))
-    tried = (("GET", ""), ("GET", "/markdown"), ("POST", "/read"), ("DELETE", ""))
+    tried = (
+        ("GET", ""),
+        ("GET", "/markdown"),
+        ("GET", "/bundle"),
+        ("GET", "/bundle/preview"),
+        ("POST", "/read"),
+        ("DELETE", ""),
+    )
     for method, what in tried:
         path = f"tfguard/api/crashes/{bundle_id}{what}"
         # As it is, not encoded by the client.
@@ -261,9 +271,16 @@ async def test_no_answer_is_a_page_is_guessed_to_be_one_or_stays_in_a_cache(
                 assert told["X-Content-Type-Options"] == "nosniff"
                 assert told["Cache-Control"] == "no-store"
                 assert "default-src 'none'" in told["Content-Security-Policy"]
-                assert told["Content-Security-Policy"].endswith("sandbox")
                 kind = told.get("Content-Type", "")
-                if path.endswith("markdown") and response.code == 200:
+                if path.startswith("tfguard/report"):
+                    assert told["Content-Security-Policy"].endswith("allow-downloads")
+                    assert kind.startswith("text/html")
+                    continue
+                assert told["Content-Security-Policy"].endswith("sandbox")
+                if path.endswith("bundle") and response.code == 200:
+                    assert kind == "application/zip"
+                    assert told["Content-Disposition"].startswith("attachment;")
+                elif path.endswith("markdown") and response.code == 200:
                     assert kind.startswith("text/markdown")
                     assert told["Content-Disposition"].startswith("attachment;")
                 elif response.code != 204:

@@ -21,15 +21,22 @@ def manager(request: pytest.FixtureRequest) -> object:
     return SimpleNamespace(execution_state="starting", last_activity=None)
 
 
+def at(second: int) -> datetime.datetime:
+    return datetime.datetime(2026, 11, 21, second=second, tzinfo=datetime.timezone.utc)
+
+
 def test_every_change_is_seen(manager: object) -> None:
     activity = Activity(manager)
     manager.execution_state = "busy"
     assert activity.is_busy()
     manager.execution_state = "idle"
     assert not activity.is_busy()
-    before = activity.last()
-    manager.last_activity = datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
-    assert activity.last() != before
+    manager.last_activity = at(0)
+    before = activity.heard_count()
+    manager._activity_stream = "listens"
+    manager.last_activity = at(1)
+    assert before is not None
+    assert activity.heard_count() == before + 1
     manager.execution_state = "dead"
     assert not activity.is_busy()
     activity.close()
@@ -47,7 +54,24 @@ def test_a_kernel_that_nobody_talked_to_does_not_stay_busy_for_ever(
 
 def test_a_manager_that_says_nothing_counts_as_busy() -> None:
     assert Activity(object()).is_busy()
-    assert Activity(object()).last() is None
+    assert Activity(object()).heard_count() is None
+
+
+@pytest.mark.parametrize("stamps_before", [0, 1, 2])
+def test_what_the_server_writes_when_it_starts_a_kernel_is_no_word_of_the_kernel(
+    stamps_before: int,
+) -> None:
+    manager = ServerKernelManager()
+    for stamp in range(stamps_before):
+        manager.last_activity = at(stamp)
+    activity = Activity(manager)
+    before = activity.heard_count() or 0
+    for stamp in range(stamps_before, 2):
+        manager.last_activity = at(stamp)
+    assert activity.heard_count() == before
+    manager._activity_stream = "listens"
+    manager.last_activity = at(2)
+    assert activity.heard_count() == before + 1
 
 
 def test_it_lets_go_of_the_manager() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,13 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.server.gpu_state import GpuWatch
-from jupyter_tfguard.server.state import GpuView, KernelView, kernel_state, other_kernel
+from jupyter_tfguard.server.state import (
+    GpuView,
+    KernelView,
+    history,
+    kernel_state,
+    other_kernel,
+)
 from jupyter_tfguard.watch.gpu_helper import Gpus
 from jupyter_tfguard.watch.gpu_map import GpuMap
 from jupyter_tfguard.watch.live import Live
@@ -100,6 +107,22 @@ def test_rows_are_one_for_a_kernel_with_its_children_and_most_first(panel: Panel
     assert panel.kernel(ours)["gpu"] == {"bytes": 6 * GIB, "tensorflow": []}
     view = KernelView(other.kernel, "busy", "python", other, None)
     assert other_kernel(view, panel.view)["gpu_bytes"] == 5 * GIB
+
+
+def test_a_reloaded_page_gets_what_the_kernel_held_of_each_card(panel: Panel) -> None:
+    machine = panel.machine
+    ours, other = machine.kernel("a"), machine.kernel("b")
+    panel.take(card(0, [process(ours.identity.pid, 2 * GIB)]), card(1, []))
+    view = KernelView(ours.kernel, "busy", "python", ours, None)
+    told_now = history(view, "a", panel.view)
+    wanted = json.loads((SAMPLES / "history.json").read_text())
+    assert set(told_now) == set(wanted)
+    [(uuid, rows)] = told_now["gpu_rows"].items()
+    assert uuid == panel.devices()[0]["gpu_uuid"]
+    assert [row[1] for row in rows] == [2 * GIB]
+    assert rows[0][0] == pytest.approx(time.time(), abs=60)
+    view = KernelView(other.kernel, "idle", "python", other, None)
+    assert history(view, "b", panel.view)["gpu_rows"] == {}
 
 
 def test_what_cannot_be_told_is_null_and_never_0(panel: Panel) -> None:

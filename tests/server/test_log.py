@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_tfguard.server.problems import note_start_failure
 from jupyter_tfguard.server.reporter import plain
-from jupyter_tfguard.server.service import note_start_failure
 from tests.rigs.hostile import hostile_texts
 
 from .conftest import Server, until

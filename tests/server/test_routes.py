@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 from jupyter_server.auth import Authorizer
-from tornado.httpclient import HTTPClientError, HTTPResponse
 from tornado.routing import PathMatches, RuleRouter
 from traitlets.config import Config
 
 from jupyter_tfguard.record.bundle import READ, new_bundle_id
 from jupyter_tfguard.record.counted import Death
 from jupyter_tfguard.report.grouped import render_group
+from jupyter_tfguard.server.handlers import HANDLERS
 
-from .conftest import Server
+from .conftest import Server, refused
 
 ENTRY = {
     "kernel_id": "k",
@@ -42,13 +42,6 @@ def keep(server: Server, died: float = 1.0) -> str:
     return bundle_id
 
 
-async def refused(response: Any) -> HTTPResponse:
-    with pytest.raises(HTTPClientError) as caught:
-        await response
-    assert caught.value.response is not None
-    return caught.value.response
-
-
 async def test_status(server: Server) -> None:
     status = await server.get("status")
     assert status["version"]
@@ -57,6 +50,16 @@ async def test_status(server: Server) -> None:
     assert status["gpus"]["state"] in ("none", "ok", "starting", "unavailable")
     with (server.samples / "status.json").open() as sample:
         assert set(status) == set(json.load(sample))
+
+
+async def test_options_are_those_of_this_server(server: Server) -> None:
+    answer = await server.get("options")
+    by_name = {option["name"]: option for option in answer["options"]}
+    assert by_name["enabled"]["value"] is True
+    assert by_name["enabled"]["origin"] == "default"
+    assert by_name["busy_hertz"]["help"]
+    with (server.samples / "options.json").open() as sample:
+        assert set(by_name["enabled"]) == set(json.load(sample)["options"][0])
 
 
 async def test_the_list_is_newest_first_and_can_be_of_the_unread_only(server: Server) -> None:
@@ -138,13 +141,14 @@ def routes(server: Server) -> list[tuple[str, str]]:
     for rule in rules(server.app.web_app.default_router):
         pattern = rule.matcher.regex.pattern
         if "tfguard/api" not in pattern:
-            continue
+            continue  # pages are walked in test_access.py
         path = re.sub(r"\(\[\^/\][^)]*\)", "20200101-000000-1-abcd", pattern).rstrip("$")
         path = path[path.index("tfguard/api") :]
         for method in ("get", "post", "put", "patch", "delete"):
             if method in vars(rule.target):
                 found.append((method.upper(), path))
-    assert len(found) == 8
+    ours = [path for path, *_ in HANDLERS if "/api/" in path]
+    assert len(found) == len(ours) + 1  # a report is read and deleted
     return found
 
 
@@ -159,16 +163,20 @@ def rules(router: Any) -> Iterator[Any]:
 async def test_the_walk_finds_every_route(server: Server) -> None:
     paths = [path.removeprefix("tfguard/api/") for _, path in routes(server)]
     bundle = "crashes/20200101-000000-1-abcd"
-    stacks = "kernels/20200101-000000-1-abcd/stacks"
+    kernel = "kernels/20200101-000000-1-abcd"
     assert sorted(paths) == sorted(
         [
             "status",
+            "options",
             "crashes",
             bundle,
             bundle,
             f"{bundle}/markdown",
             f"{bundle}/read",
-            stacks,
+            f"{bundle}/bundle",
+            f"{bundle}/bundle/preview",
+            f"{kernel}/stacks",
+            f"{kernel}/control",
             "stream",
         ]
     )

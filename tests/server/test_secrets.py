@@ -12,7 +12,7 @@ import pytest
 
 from jupyter_tfguard.places import user_settings_file
 from jupyter_tfguard.report import text
-from jupyter_tfguard.server.service import note_start_failure
+from jupyter_tfguard.server.problems import note_start_failure
 from tests.rigs.planted_secrets import SECRETS
 
 from .conftest import Server

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,17 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
-from jupyter_tfguard.server.state import KernelView, history, kernel_state, other_kernel
+from jupyter_tfguard.server.state import (
+    KernelView,
+    history,
+    kernel_state,
+    number,
+    other_kernel,
+)
 from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.witness import Kernel, Witness
+from jupyter_tfguard.watch.witness import Kernel
 
 pytestmark = pytest.mark.quick
 
@@ -22,8 +31,8 @@ SAMPLES = Path(__file__).parents[1] / "wire"
 
 
 @pytest.fixture
-def witness() -> Iterator[Witness]:
-    found = Witness(os.getpid(), Kernel("k", "python3"), SharedGroups())
+def witness() -> Iterator[ProcessWitness]:
+    found = ProcessWitness(os.getpid(), Kernel("k", "python3"), SharedGroups())
     host = HostCollector()
     assert found.sample(1, host.collect())
     host.close()
@@ -31,13 +40,13 @@ def witness() -> Iterator[Witness]:
     found.close()
 
 
-def state(witness: Witness | None, **view: Any) -> dict[str, Any]:
+def state(witness: ProcessWitness | None, **view: Any) -> dict[str, Any]:
     given = {"execution_state": "idle", "language": "python", "unwatched_reason": None} | view
     given = {"kernel": Kernel("k")} | given
     return kernel_state(KernelView(witness=witness, **given))
 
 
-def test_it_has_the_shape_of_the_sample(witness: Witness) -> None:
+def test_it_has_the_shape_of_the_sample(witness: ProcessWitness) -> None:
     wanted = json.loads((SAMPLES / "status.json").read_text())["kernels"][0]
     found = state(witness)
     assert set(found) == set(wanted)
@@ -45,25 +54,77 @@ def test_it_has_the_shape_of_the_sample(witness: Witness) -> None:
     assert set(found["guard"]) == set(wanted["guard"])
 
 
-def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: Witness) -> None:
+def test_a_number_has_the_shape_of_the_sample(witness: ProcessWitness) -> None:
+    wanted = json.loads((SAMPLES / "number.json").read_text())
+    found = number(KernelView(Kernel("k"), "busy", "python", witness, None))
+    assert set(found) == set(wanted)
+    assert set(found["host"]) == set(wanted["host"])
+    unwatched = number(KernelView(Kernel("k"), "unknown", None, None, "remote"))
+    assert set(unwatched) == set(wanted)
+    assert unwatched["watched"] is False
+
+
+def test_a_limit_of_the_process_is_told_as_in_the_sample(witness: ProcessWitness) -> None:
+    wanted = json.loads((SAMPLES / "number_ulimit.json").read_text())["host"]["limit"]
+    witness._shared = {"host.total_bytes": 64e9, "host.available_bytes": 50e9}
+    witness._ulimit = {
+        "process.address_space_bytes": wanted["used_bytes"],
+        "process.address_space_limit_bytes": wanted["bytes"],
+    }
+    found = number(KernelView(Kernel("k"), "busy", "python", witness, None))
+    assert found["host"]["limit"] == wanted
+
+
+def test_the_limit_ahead_is_told_while_the_kernel_is_busy(witness: ProcessWitness) -> None:
+    wanted = json.loads((SAMPLES / "tick.json").read_text())["kernel"]["host"]["forecast"]
+    assert state(witness)["host"]["forecast"] is None
+    for second in range(40):
+        held = (40 + second) * 1e9
+        witness._forecaster.add(witness.since + 20 + second, held, held, 100e9)
+    forecast = state(witness)["host"]["forecast"]
+    assert set(forecast) == set(wanted)
+    assert forecast["bytes_per_second"] == pytest.approx(1e9)
+    assert forecast["seconds_left"] == pytest.approx(22)
+    witness.is_busy = False
+    assert state(witness)["host"]["forecast"] is None
+
+
+def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: ProcessWitness) -> None:
     assert state(witness)["guard"]["loaded"] is None
     witness.since -= 11
     guard = state(witness)["guard"]
     assert guard["loaded"] is False
-    assert guard["text"] == "guard not loaded in this kernel"
+    assert guard["text"] == (
+        "The guard is not loaded in this kernel: not enabled there, or switched off."
+    )
     assert guard["fix"] == "%pip install jupyter-tfguard"
     named = state(witness, kernel=Kernel("k", kernel_name="my env"))["guard"]
     assert named["fix"] == "jupyter tfguard enable --kernel 'my env'"
 
 
-def test_a_kernel_of_another_language_is_not_told_to_install_python(witness: Witness) -> None:
-    witness.since -= 11
+def test_a_guard_switched_off_by_the_environment_is_told_at_once_and_by_name() -> None:
+    environment = {**os.environ, "TFGUARD_DISABLE": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], env=environment, stdin=subprocess.PIPE
+    ) as process:
+        witness = ProcessWitness(process.pid, Kernel("k", "python3"), SharedGroups())
+        guard = state(witness)["guard"]
+        witness.close()
+        process.communicate(b"\n")
+    assert (guard["loaded"], guard["fix"]) == (False, None)
+    assert guard["text"] == "The guard is switched off in this kernel by TFGUARD_DISABLE."
+    assert process.returncode == 0
+
+
+def test_a_kernel_of_another_language_is_not_told_to_install_python(
+    witness: ProcessWitness,
+) -> None:
     guard = state(witness, language="R")["guard"]
     assert (guard["loaded"], guard["fix"]) == (False, None)
     assert "Python" in guard["text"]
 
 
-def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: Witness) -> None:
+def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: ProcessWitness) -> None:
     witness.live = Live(header={"guard": {"growth": None, "problems": ["no ring"]}})
     assert state(witness)["guard"] == {
         "loaded": True,
@@ -79,7 +140,7 @@ def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: Witness) 
 @pytest.mark.parametrize(
     "guard", ["no", None, {"growth": {"state": "<b>"}}, {"problems": "x" * 9999}]
 )
-def test_a_forged_header_gives_plain_values(witness: Witness, guard: object) -> None:
+def test_a_forged_header_gives_plain_values(witness: ProcessWitness, guard: object) -> None:
     witness.live = Live(header={"guard": guard, "notebook_path": ["a"]})
     found = state(witness)
     assert found["guard"]["growth"] is None
@@ -87,12 +148,12 @@ def test_a_forged_header_gives_plain_values(witness: Witness, guard: object) -> 
     assert len(json.dumps(found)) < 2000
 
 
-def test_the_path_of_the_header_helps_where_there_is_no_session(witness: Witness) -> None:
+def test_the_path_of_the_header_helps_where_there_is_no_session(witness: ProcessWitness) -> None:
     witness.live = Live(header={"notebook_path": "a/b.ipynb"})
     assert state(witness)["notebook_path"] == "a/b.ipynb"
 
 
-def test_old_numbers_are_unknown_and_not_repeated(witness: Witness) -> None:
+def test_old_numbers_are_unknown_and_not_repeated(witness: ProcessWitness) -> None:
     assert state(witness)["host"]["rss_bytes"] > 10 << 20
     assert witness._last is not None
     sequence, moment, when, rss = witness._last
@@ -100,7 +161,7 @@ def test_old_numbers_are_unknown_and_not_repeated(witness: Witness) -> None:
     assert set(state(witness)["host"].values()) == {None}
 
 
-def test_the_use_of_a_group_leaves_out_the_file_cache(witness: Witness) -> None:
+def test_the_use_of_a_group_leaves_out_the_file_cache(witness: ProcessWitness) -> None:
     values = {
         "cgroup.limit_bytes": 8e9,
         "cgroup.used_bytes": 7e9,

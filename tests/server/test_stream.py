@@ -130,6 +130,97 @@ async def test_the_rate_is_held_within_bounds(
     assert least <= await stream.count(1.9) <= most
 
 
+async def test_numbers_come_between_ticks_while_the_kernel_is_busy(
+    server: Server, connect: Any
+) -> None:
+    kernel_id = await server.start_kernel()
+    await server.execute(kernel_id, "import time\ntime.sleep(60)", wait=False)
+    stream = await connect()
+    await stream.watch(kernel_id=kernel_id, rate_hertz=2, chart_hertz=10)
+    found = [json.loads(await stream.socket.read_message()) for _ in range(26)]
+    assert found[0]["type"] == "history"
+    kinds = [message["type"] for message in found[1:]]
+    assert kinds.count("number") >= 2 * kinds.count("tick") > 0
+    number = next(message for message in found if message["type"] == "number")
+    wanted = sample(server, "number.json")
+    assert set(number) == set(wanted)
+    assert set(number["host"]) == set(wanted["host"])
+    assert number["kernel_id"] == kernel_id
+    assert number["execution_state"] == "busy"
+    times = [m["host"]["time"] for m in found if m["type"] == "number"]
+    assert len(set(times)) == len(times)  # each is new
+
+
+async def test_an_idle_kernel_sends_no_number_twice(server: Server, connect: Any) -> None:
+    kernel_id = await server.start_kernel()
+    await asyncio.sleep(2)
+    stream = await connect()
+    await stream.watch(kernel_id=kernel_id, rate_hertz=0.5, chart_hertz=10)
+    found = [json.loads(await stream.socket.read_message()) for _ in range(6)]
+    times = [m["host"]["time"] for m in found if m["type"] == "number"]
+    assert len(times) >= 2
+    assert len(set(times)) == len(times)
+
+
+async def test_a_kernel_without_samples_sends_no_number(server: Server, connect: Any) -> None:
+    stream = await connect()
+    await stream.watch(kernel_id="no such kernel", rate_hertz=2, chart_hertz=10)
+    assert (await stream.next("history"))["rows"] == []
+    assert 1 <= await stream.count(1.3) <= 3  # ticks alone
+
+
+async def test_a_closed_panel_gets_one_small_number_every_two_seconds(
+    server: Server, connect: Any
+) -> None:
+    kernel_id = await server.start_kernel()
+    await server.execute(kernel_id, "import time\ntime.sleep(60)", wait=False)
+    stream = await connect()
+    await stream.watch(kernel_id=kernel_id, rate_hertz=10, chart_hertz=10, detail="status")
+    first = json.loads(await stream.socket.read_message())
+    assert first["type"] == "number"
+    assert first["host"]["rss_bytes"] > 10 << 20
+    assert len(json.dumps(first)) < 1000
+    assert await stream.count(4.5) == 2
+
+
+async def test_a_closed_panel_without_a_kernel_hears_that_the_server_is_there(connect: Any) -> None:
+    stream = await connect()
+    for kernel_id in (None, "no such kernel"):
+        await stream.watch(kernel_id=kernel_id, detail="status")
+        number = await stream.next("number")
+        assert number["kernel_id"] == kernel_id
+        assert "host" not in number
+
+
+async def test_a_death_is_hinted_to_hidden_pages_too(server: Server, connect: Any) -> None:
+    stream = await connect()
+    await stream.watch(kernel_id=None, visible=False)
+    kernel_id = await server.start_kernel()
+    await server.execute(kernel_id, "import os; os.kill(os.getpid(), 9)")
+    assert await stream.next("deaths", 20) == {"type": "deaths"}
+    assert len((await server.get("crashes"))["crashes"]) == 1
+
+
+async def test_a_report_that_was_read_or_forgotten_is_hinted_to_pages_that_are_seen(
+    server: Server, connect: Any
+) -> None:
+    kernel_id = await server.start_kernel()
+    seen, hidden = await connect(), await connect()
+    await seen.watch(kernel_id=None)
+    await hidden.watch(kernel_id=None, visible=False)
+    await server.execute(kernel_id, "import os; os.kill(os.getpid(), 9)")
+    for stream in (seen, hidden):
+        await stream.next("deaths", 20)
+    (entry,) = (await server.get("crashes"))["crashes"]
+    crash = ("tfguard", "api", "crashes", entry["id"])
+    await server.fetch(*crash, "read", method="POST", body="")
+    await seen.next("deaths", 10)
+    await server.fetch(*crash, method="DELETE")
+    await seen.next("deaths", 10)
+    with pytest.raises(asyncio.TimeoutError):
+        await hidden.next("deaths", 2)
+
+
 BAD = [
     "",
     "{",
@@ -139,6 +230,9 @@ BAD = [
     '{"type": "watch", "kernel_id": 7}',
     '{"type": "watch", "rate_hertz": "fast"}',
     '{"type": "watch", "rate_hertz": NaN}',
+    '{"type": "watch", "chart_hertz": "fast"}',
+    '{"type": "watch", "chart_hertz": true}',
+    '{"type": "watch", "detail": "all"}',
     "[" * 3000,
     "x" * 10_000,
 ]

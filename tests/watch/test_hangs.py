@@ -14,9 +14,10 @@ import pytest
 from jupyter_tfguard.record.stacks import HEADER_KEY
 from jupyter_tfguard.watch.gpu_helper import Gpus
 from jupyter_tfguard.watch.process_handle import ProcessHandle
+from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.stacks import take_stacks
 from jupyter_tfguard.watch.watcher import Watcher
-from jupyter_tfguard.watch.witness import Kernel, Witness
+from jupyter_tfguard.watch.witness import Kernel
 
 from .conftest import Start, until
 
@@ -33,6 +34,7 @@ class Bench:
     def __init__(self, recordings: Path) -> None:
         self.load: float | None = None
         self.runs_cell = self.is_ending = False
+        self.ask_runs_cell = lambda: self.runs_cell
         self.watcher = Watcher(
             recordings,
             lambda death: None,
@@ -46,8 +48,10 @@ class Bench:
             return Gpus("none", "No NVIDIA GPU here")
         return Gpus("ok", devices=({"utilization_fraction": self.load},))
 
-    def watch(self, pid: int) -> Witness:
-        kernel = Kernel("k", runs_cell=lambda: self.runs_cell, is_ending=lambda: self.is_ending)
+    def watch(self, pid: int) -> ProcessWitness:
+        kernel = Kernel(
+            "k", runs_cell=lambda: self.ask_runs_cell(), is_ending=lambda: self.is_ending
+        )
         return self.watcher.watch(pid, kernel)
 
 
@@ -58,7 +62,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     found.watcher.stop()
 
 
-def stays_quiet(witness: Witness) -> bool:
+def stays_quiet(witness: ProcessWitness) -> bool:
     ends = time.monotonic() + 2.5 * HANG_SECONDS
     while time.monotonic() < ends:
         if witness.hang is not None:
@@ -98,6 +102,23 @@ def test_what_its_end_does_is_no_sign_that_it_went_on(bench: Bench, start: Start
     witness = bench.watch(start(STUCK).pid)
     until(lambda: witness.hang is not None)
     bench.is_ending, bench.runs_cell = True, False
+    time.sleep(HANG_SECONDS)
+    assert witness.hang is not None
+
+
+def test_an_end_that_begins_during_a_look_is_no_sign_that_it_went_on(
+    bench: Bench, start: Start
+) -> None:
+    bench.runs_cell = True
+    witness = bench.watch(start(STUCK).pid)
+    until(lambda: witness.hang is not None)
+
+    def restart_begins() -> bool:
+        bench.is_ending = True
+        return False
+
+    bench.ask_runs_cell = restart_begins  # it is asked for after the look has begun
+    until(lambda: bench.is_ending)
     time.sleep(HANG_SECONDS)
     assert witness.hang is not None
 

@@ -35,7 +35,7 @@ def test_the_watcher_gives_the_space_of_a_busy_kernel_back(tmp_path: Path, busy:
     native = recording.folder.path / "stderr.1.txt"
     native.write_bytes(text)
     native.chmod(0o600)
-    kernel = SimpleNamespace(activity=lambda: None)
+    kernel = SimpleNamespace(heard_count=lambda: None)
     witness = _Witness(
         identity=identity, is_busy=busy, live=None, kernel=kernel, latest=None, peak_bytes=None
     )

@@ -59,7 +59,7 @@ def test_an_oom_kill_is_proven_by_the_group_s_counters(
     process = start(GROW)
     enter(group, process.pid)
     witness = watch.begin(process.pid)
-    until(lambda: witness.own_group == group.path)
+    until(lambda: witness.group.path == group.path)
     until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
     assert witness.limit() == (150 * MIB, "cgroup")
     assert process.stdin is not None
@@ -145,7 +145,7 @@ def test_a_neighbour_s_oom_kill_is_not_taken_for_a_child_s(
     for process in (quiet, greedy):
         enter(group, process.pid)
     living, dying = watch.begin(quiet.pid), watch.begin(greedy.pid)
-    until(lambda: bool(living._children))
+    until(lambda: bool(living.children))
     for witness in (living, dying):
         until(lambda w=witness: w.before is not None and w.before.groups[0].path == group.path)
     assert greedy.stdin is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import subprocess
 import threading
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.gpu_helper import GpuHelper
 from jupyter_tfguard.watch.history import COLUMNS
 from jupyter_tfguard.watch.process_handle import is_running
 from jupyter_tfguard.watch.watcher import Watcher
@@ -58,19 +61,36 @@ def test_a_death_is_handed_on_with_everything_seen(watch: Watch, start: Start) -
 
 
 @pytest.mark.parametrize(
-    ("activity", "answered"), [((None, None), None), ((1, 1), False), ((1, 2), True)]
+    ("heard", "answered"),
+    [((None, None), None), ((None, 0), False), ((1, 1), False), ((0, 1), True), ((1, 2), True)],
 )
 def test_whether_the_host_ever_heard_of_it_is_kept(
-    watch: Watch, start: Start, activity: tuple[object, object], answered: bool | None
+    watch: Watch, start: Start, heard: tuple[int | None, int | None], answered: bool | None
 ) -> None:
     process = start(WAIT)
-    now = activity[0]
-    witness = watch.watcher.watch(process.pid, Kernel("k", activity=lambda: now))
-    now = activity[1]
+    now = heard[0]
+    witness = watch.watcher.watch(process.pid, Kernel("k", heard_count=lambda: now))
+    now = heard[1]
     process.kill()
     until(lambda: not witness.handle.is_running())
     watch.watcher.ended(witness)
     assert watch.death().facts.answered is answered
+
+
+def test_a_death_before_the_gpus_were_read_says_so_and_not_what_our_reader_does(
+    tmp_path: Path, start: Start
+) -> None:
+    deaths: queue.Queue[Death] = queue.Queue()
+    reader = GpuHelper()  # nobody has asked it yet: it is still "starting"
+    watcher = Watcher(tmp_path, deaths.put, lambda witness: None, gpus=reader.read)
+    process = start(WAIT)
+    witness = watcher.watch(process.pid, Kernel("k"))
+    process.kill()
+    until(lambda: not witness.handle.is_running())
+    watcher.ended(witness)
+    death = deaths.get(timeout=10)
+    watcher.stop()
+    assert death.facts.unavailable["NVML"] == "not read yet when the kernel ended"
 
 
 def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> None:
@@ -133,8 +153,8 @@ def test_vanished_children_are_named(watch: Watch, start: Start) -> None:
         "kid = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n" + WAIT
     )
     witness = watch.begin(process.pid)
-    until(lambda: bool(witness._children))
-    [child] = witness._children
+    until(lambda: bool(witness.children))
+    [child] = witness.children
     os.kill(child, signal.SIGKILL)
     process.kill()
     until(lambda: not witness.handle.is_running())

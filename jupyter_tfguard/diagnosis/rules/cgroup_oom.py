@@ -7,9 +7,9 @@ documentation of Linux; which counter rises where was measured on Linux 6.1 and 
 
 from __future__ import annotations
 
-from ...limits import CONTAINER_LIMIT
+from ...limits import CONTAINER_LIMIT, Limit
 from ...units import human_bytes
-from ..ending import exit_fact, starter_facts
+from ..ending import exit_fact, oom_fact, starter_facts
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..group import Group
@@ -17,11 +17,11 @@ from ..memory import (
     course_fact,
     growth_fact,
     host_was_short,
-    memory_advice,
     near_limit,
     peak_chips,
     peak_fact,
 )
+from ..memory_advice import memory_advice
 from ..os_log import runs_python
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 from ..told import told
@@ -43,7 +43,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
             title="The program used all of the memory that its job or container may have, and was ended for it.",
             short_title="Memory limit of the job or container",
             advice=(
-                *memory_advice(seen)[:2],
+                *memory_advice(seen, seen.memory_limit())[:2],
                 Advice(
                     "Or ask for more memory.",
                     "The request stands in the job's or the pod's own file; a batch system tells what was used: "
@@ -53,23 +53,23 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
         )
     if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
         return None
-    log = seen.oom_log_of_kernel
+    log = seen.system_log.kill_of_kernel
     own = seen.own_group
     kills = own.rise("oom_kill_count") if own else None
     limited = _limit_that_was_hit(seen)
     by_log = log is not None and log.by_limit is True
-    if (log is not None and log.by_limit is False) or seen.oom_log_of_others is not None:
+    if (log is not None and log.by_limit is False) or seen.system_log.kill_of_others is not None:
         return None
     if not by_log and not (kills and limited):
         return None
     limit = limited.limit_bytes if limited and limited.limit_bytes else None
-    if limit is None and (known := seen.limit()) and known[1] == CONTAINER_LIMIT:
+    if limit is None and (known := seen.memory_limit()) and known[1] == CONTAINER_LIMIT:
         limit = known[0]
     because = [exit_fact(seen)] if seen.exit_signal else []
     if kills:
         because.append(_counter_fact(seen, kills, limited))
     if log is not None:
-        because.append(Fact(Source.SYSTEM_LOG, log.line[:400]))
+        because.append(oom_fact(log))
     alone = (seen.server or {}).get("ended_neighbours")
     victim_known = by_log or (alone == [] and _was_large(seen, limit) and _counted_lately(seen))
     if kills and not by_log and alone == []:
@@ -97,7 +97,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
         short_title="Container memory limit" + (f", {human_bytes(limit)}" if limit else ""),
         because=tuple(because),
         against=against,
-        advice=memory_advice(seen),
+        advice=memory_advice(seen, Limit(limit, CONTAINER_LIMIT) if limit else seen.memory_limit()),
         chips=("SIGKILL by the out-of-memory killer", *peak_chips(seen)),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...units import human_bytes
+from ..ending import oom_fact
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
@@ -14,7 +15,7 @@ def child_oom_killed(seen: Evidence) -> Finding | None:
         return None
     told = (seen.server or {}).get("ended_children")
     ended = [pid for pid in told if type(pid) is int] if isinstance(told, (list, tuple)) else []
-    named = [kill for kill in seen.oom_log if kill.pid in ended]
+    named = [kill for kill in seen.system_log.oom_kills if kill.pid in ended]
     own = seen.own_group
     kills = own.rise("oom_kill_count") if own else None
     if not named and not (kills and ended):
@@ -27,12 +28,12 @@ def child_oom_killed(seen: Evidence) -> Finding | None:
                 f"The kernel's memory cgroup counted {kills} OOM kill{'s' if kills > 1 else ''}",
             )
         )
-    because += [Fact(Source.SYSTEM_LOG, kill.line[:400]) for kill in named[:3]]
+    because += [oom_fact(kill) for kill in named[:3]]
     pids = ", ".join(str(pid) for pid in ended[:5])
     because.append(
         Fact(Source.SERVER, f"The kernel's child process {pids} was gone; the kernel itself lives")
     )
-    limit = seen.limit()
+    limit = seen.memory_limit()
     worker = next((kill.anonymous_bytes for kill in named if kill.anonymous_bytes), None)
     size = f" ({human_bytes(limit[0])}, {limit[1]})" if limit else ""
     text = "Each worker process holds memory of its own; fewer of them, or fewer items at a time, need less."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..evidence import Evidence
 from ..finding import Finding
-from ..memory import memory_advice, peak_chips, peak_fact
+from ..memory import peak_chips, peak_fact
+from ..memory_advice import memory_advice
 from ..rule import rule
 from ..told import told
 
@@ -20,6 +21,6 @@ def cpu_alloc_failure(seen: Evidence) -> Finding | None:
         title="Native code was refused memory and gave up.",
         short_title="Memory request refused",
         because=(*text.facts, *((peak,) if peak else ())),
-        advice=memory_advice(seen),
+        advice=memory_advice(seen, seen.limit()),
         chips=(*text.chips, *peak_chips(seen)),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 
 from ...units import human_seconds
-from ..earlier import EarlierDeath
+from ..earlier import same_notebook
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
@@ -57,14 +57,6 @@ def crash_loop(seen: Evidence) -> Finding | None:
         chips=(f"{_ordinal(count)} time",),
         beside=True,
     )
-
-
-def same_notebook(seen: Evidence, death: EarlierDeath) -> bool:
-    """True for a death of the same notebook; without one, of the same kernel."""
-    path, kernel_id = seen.identity.get("notebook_path"), seen.identity.get("kernel_id")
-    if path and death.notebook_path:
-        return bool(path == death.notebook_path)
-    return bool(kernel_id and kernel_id == death.kernel_id)
 
 
 def _ordinal(number: int) -> str:

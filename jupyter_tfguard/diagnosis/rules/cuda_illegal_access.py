@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..catalog.cuda_errors import error_in
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..finding import Advice, Confidence, Finding
 from ..rule import rule
 from ..told import told
-from ..xid import SOFTWARE, first_xid
+from ..xid import SOFTWARE, first_xid, xid_fact
 
 
 @rule(
@@ -21,7 +21,7 @@ def cuda_illegal_access(seen: Evidence) -> Finding | None:
         return None
     because = list(text.facts) if text is not None else []
     if fault is not None:
-        because.append(Fact(Source.SYSTEM_LOG, fault.line.strip()[:400]))
+        because.append(xid_fact(fault))
     error = error_in(text.message) if text is not None else None
     restart: tuple[Advice, ...] = ()
     if error is not None and error.sticky:

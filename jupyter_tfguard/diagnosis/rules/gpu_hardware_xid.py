@@ -12,7 +12,7 @@ from ..gpus import Gpu
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 from ..told import told
 from ..verdict import gave_up
-from ..xid import HARDWARE, card_of, first_xid, xid_row
+from ..xid import HARDWARE, card_of, first_xid, xid_fact, xid_row
 
 _HOT_SECONDS = 60.0
 _ORDER = "Reset the card, or restart the machine; if it happens again, have the card looked at."
@@ -35,7 +35,7 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
     if fault is not None:
         card, row = card_of(seen, fault), xid_row(fault.number) or {}
         source = Source.SERVER if fault.is_event else Source.SYSTEM_LOG
-        because.insert(0, Fact(source, fault.line.strip()[:400]))
+        because.insert(0, xid_fact(fault))
         if meaning := row.get("meaning"):
             because.append(Fact(source, f"Xid {fault.number}: {meaning}"))
         # In a recording the fault must also be this kernel's: by its pid, or of the whole card.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..ending import ending_chips, exit_fact
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..finding import Advice, Confidence, Fact, Finding, Source, quoted
 from ..os_log import CORRECTED, KILLS, MEMORY, OsFault, runs_python
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 from ..verdict import gave_up
@@ -25,7 +25,7 @@ from ..verdict import gave_up
     ),
 )
 def hardware_error(seen: Evidence) -> Finding | None:
-    faults = [f for f in seen.os_faults if f.about == MEMORY and f.weight != CORRECTED]
+    faults = [f for f in seen.system_log.faults if f.about == MEMORY and f.weight != CORRECTED]
     named = [fault for fault in faults if fault.weight == KILLS]
     ours = next((fault for fault in named if _is_ours(seen, fault)), None)
     if ours is not None and not seen.kernel_alive:
@@ -52,7 +52,7 @@ def _finding(seen: Evidence, fault: OsFault, confidence: Confidence) -> Finding:
                 "The line names no process: it may have harmed another one, or none",
             )
         )
-    because = [Fact(Source.SYSTEM_LOG, f"{fault.line.strip()[:400]} ({fault.says})")]
+    because = [quoted(f"The system log says that {fault.says}", fault.line)]
     if seen.pasted is None:
         because.append(exit_fact(seen))
     return Finding(

@@ -38,7 +38,7 @@ def host_leak(seen: Evidence) -> Finding | None:
 
 
 def _outlook(seen: Evidence, found: Growth) -> str:
-    limit = seen.limit()
+    limit = seen.memory_limit()
     if limit is None:
         return ""
     room = room_bytes(seen, limit)

@@ -7,7 +7,7 @@ this process, or a kill counted in the kernel's own group while no limit was hit
 from __future__ import annotations
 
 from ...units import human_bytes
-from ..ending import exit_fact
+from ..ending import exit_fact, oom_fact
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
@@ -15,10 +15,11 @@ from ..memory import (
     growth_fact,
     host_was_short,
     lowest_available,
-    memory_advice,
+    machine_limit,
     peak_chips,
     peak_fact,
 )
+from ..memory_advice import memory_advice
 from ..os_log import runs_python
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 
@@ -31,8 +32,8 @@ from ..rule import CONSEQUENCES_OF_A_KILL, rule
 def host_oom(seen: Evidence) -> Finding | None:
     if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
         return None
-    log = seen.oom_log_of_kernel
-    if (log is not None and log.by_limit) or seen.oom_log_of_others is not None:
+    log = seen.system_log.kill_of_kernel
+    if (log is not None and log.by_limit) or seen.system_log.kill_of_others is not None:
         return None
     total, available = seen.host("host_total_bytes"), lowest_available(seen)
     short = host_was_short(seen)
@@ -45,7 +46,7 @@ def host_oom(seen: Evidence) -> Finding | None:
             return None
     because = [exit_fact(seen)] if seen.exit_signal else []
     if log is not None:
-        because.append(Fact(Source.SYSTEM_LOG, log.line[:400]))
+        because.append(oom_fact(log))
     if own_kills:
         because.append(
             Fact(
@@ -80,6 +81,6 @@ def host_oom(seen: Evidence) -> Finding | None:
         short_title="Machine out of memory",
         because=tuple(because),
         against=against,
-        advice=(*memory_advice(seen)[:2], close),
+        advice=(*memory_advice(seen, machine_limit(seen))[:2], close),
         chips=("SIGKILL by the out-of-memory killer", *peak_chips(seen)),
     )

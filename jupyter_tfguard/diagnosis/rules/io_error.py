@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..ending import ending_chips, exit_fact, stack_facts
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..finding import Advice, Confidence, Fact, Finding, quoted
 from ..os_log import STORAGE, OsFault
 from ..rule import rule
 from ..told import told
@@ -21,7 +21,7 @@ from ..told import told
 )
 def io_error(seen: Evidence) -> Finding | None:
     text = told(seen, "io_error")
-    fault = next((fault for fault in seen.os_faults if fault.about == STORAGE), None)
+    fault = next((fault for fault in seen.system_log.faults if fault.about == STORAGE), None)
     if text is not None:
         facts = (*text.facts, *((_log_fact(fault),) if fault else ()))
         return _finding(text.confidence, fault, facts, text.chips, text.message)
@@ -37,7 +37,7 @@ def io_error(seen: Evidence) -> Finding | None:
 
 
 def _log_fact(fault: OsFault) -> Fact:
-    return Fact(Source.SYSTEM_LOG, f"{fault.line.strip()[:400]} ({fault.says})")
+    return quoted(f"The system log says that {fault.says}", fault.line)
 
 
 def _finding(

@@ -8,11 +8,11 @@ may have a fault each, so the kinds must differ within one notebook.
 from __future__ import annotations
 
 from ...units import human_seconds
+from ..earlier import same_notebook
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..finding import Advice, Confidence, Fact, Finding, Source, quoted
 from ..os_log import CORRECTED, MEMORY
 from ..rule import rule
-from .crash_loop import same_notebook
 
 _FEWEST_KINDS = 3
 _WITHIN_SECONDS = 86400.0
@@ -47,11 +47,9 @@ def mixed_deaths(seen: Evidence) -> Finding | None:
             kinds.setdefault(kind, death.died)
     if len(kinds) < _FEWEST_KINDS:
         return None
-    corrected = [f for f in seen.os_faults if f.about == MEMORY and f.weight == CORRECTED]
+    corrected = [f for f in seen.system_log.faults if f.about == MEMORY and f.weight == CORRECTED]
     span = human_seconds(max(1.0, seen.died - min(kinds.values())))
-    logged = tuple(
-        Fact(Source.SYSTEM_LOG, f"{f.line.strip()[:300]} ({f.says})") for f in corrected[:2]
-    )
+    logged = tuple(quoted(f"The system log says that {f.says}", f.line) for f in corrected[:2])
     one_library = "One native library that overwrites memory of others dies in several ways too"
     return Finding(
         Confidence.LIKELY if corrected else Confidence.POSSIBLE,

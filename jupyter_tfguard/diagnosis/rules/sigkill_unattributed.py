@@ -28,8 +28,8 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
         because.append(Fact(Source.SERVER, counted))
     elif seen.host_oom_kill_rise == 0:
         because.append(Fact(Source.SERVER, "The operating system counted no kill for memory"))
-    other = seen.oom_log_of_others
-    if other is not None or (seen.system_log_readable and seen.oom_log_of_kernel is None):
+    other = seen.system_log.kill_of_others
+    if other is not None or (seen.system_log.readable and seen.system_log.kill_of_kernel is None):
         names = "It names no kill of this process"
         names += f", but one of process {other.pid}" if other is not None else ""
         because.append(Fact(Source.SYSTEM_LOG, names))
@@ -41,7 +41,7 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
         "A person or script (kill -9), a batch system, a container platform, or a user-space "
         "memory watcher such as systemd-oomd or earlyoom can send it."
     )
-    near, limit = near_limit(seen), seen.limit()
+    near, limit = near_limit(seen), seen.memory_limit()
     if near is not None and limit is not None:
         high = "High memory use would fit a memory watcher" if near else "Memory use was low"
         senders += f" {high}: {human_bytes(reached_bytes(seen))} of {limit_text(limit)}."

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...units import human_bytes, human_seconds
-from ..activity import epoch_ends
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import memory_source
+from ..moments import epoch_ends
 from ..rule import rule
 
 _PRESSURE_FRACTION = 0.3

@@ -10,7 +10,7 @@ from ...errors import KernelSpecUnusable, SettingsUnreadable
 from ...kernelspecs.argument import config_file_of
 from ...kernelspecs.found import kernel_spec
 from ...kernelspecs.interpreter import STARTUP_FILE
-from ...places import DISABLE_VARIABLE
+from ...places import DISABLE_VARIABLE, disabled_by_environment
 from ..check import CheckResult, Status
 from ..environment import Environment
 from ..running import RunningKernel, running_kernels
@@ -54,7 +54,7 @@ def _result(machine: Environment, kernel: RunningKernel) -> CheckResult:
 
 def _why(machine: Environment, kernel: RunningKernel) -> tuple[str, str | None]:
     """Why a kernel has no recording, as far as files tell, and what to do."""
-    if kernel.environ.get(DISABLE_VARIABLE):
+    if disabled_by_environment(kernel.environ):
         return f"{DISABLE_VARIABLE} is set in its environment", f"unset {DISABLE_VARIABLE}"
     name = kernel.kernel_name
     enable = f"jupyter tfguard enable --kernel {name}" if name else None

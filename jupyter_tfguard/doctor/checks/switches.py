@@ -1,9 +1,12 @@
-"""Is the guard switched on, and if not, by what."""
+"""Is the guard switched on, and if not, by what; and which options are not at their defaults."""
 
 from __future__ import annotations
 
+import json
+
 from ...config import load_settings
 from ...errors import SettingsUnreadable
+from ...options import options
 from ...places import DISABLE_VARIABLE, disabled_by_environment, user_settings_file
 from ..check import CheckResult, Status
 from ..environment import Environment
@@ -23,6 +26,8 @@ def check(machine: Environment) -> CheckResult:
     if not settings.enabled:
         text = f"TfGuard.enabled is false in {user_settings_file()}."
         return CheckResult(NAME, Status.WARNING, text, f"rm {user_settings_file()}")
-    return CheckResult(
-        NAME, Status.OK, "neither the environment nor the per-user file switches it off"
-    )
+    text = "neither the environment nor the per-user file switches it off"
+    changed = [f"{o.name} = {json.dumps(o.value)}" for o in options(settings) if o.is_changed]
+    if changed:
+        text = f"{text}, which says {', '.join(changed)}"
+    return CheckResult(NAME, Status.OK, text)

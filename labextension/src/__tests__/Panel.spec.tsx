@@ -1,6 +1,6 @@
-import * as React from 'react';
 import { describe, expect, it, vi } from 'vitest';
 
+import { h } from '../parts/h';
 import { Panel } from '../live/Panel';
 import { statusText } from '../live/statusText';
 import { Series } from '../series';
@@ -50,6 +50,7 @@ function draw(
   const model: Panel.IState = {
     crashes: [],
     gpuOom: null,
+    gpuSeries: new Map(),
     gpus: { state: 'none', reason: 'No NVIDIA GPU here', devices: [] },
     hasAnswer: true,
     marks: [],
@@ -71,6 +72,7 @@ function draw(
       onDismissGpuOom={onDismissGpuOom}
       onOpenNotebook={vi.fn()}
       onOpenReport={onOpenReport}
+      onShowOptions={vi.fn()}
       onShowStacks={onShowStacks}
       trans={trans}
     />
@@ -128,7 +130,7 @@ describe('Panel', () => {
 
   it('says how to get the guard into a kernel that lacks it', () => {
     const { text } = draw({ kernel: kernel(1) });
-    expect(text).toContain('guard not loaded in this kernel');
+    expect(text).toContain('The guard is not loaded in this kernel');
     expect(text).toContain('jupyter tfguard enable --kernel conda-env-r');
     expect(text).toContain('limit not known');
   });
@@ -145,12 +147,14 @@ describe('Panel', () => {
     expect(draw({ kernel: unknown }).node.querySelector('.jp-TfGuard-big')?.textContent).toBe('–');
   });
 
-  it('raises an alarm near the limit', () => {
+  it('says so near the limit, calmly', () => {
     const full = kernel(0);
-    full.host.rss_bytes = 7.9 * 2 ** 30;
-    const alert = draw({ kernel: full }).node.querySelector('[role="alert"]');
-    expect(alert?.textContent).toContain('More than 90 %');
-    expect(draw().node.querySelector('[role="alert"]')).toBeNull();
+    const used = 7.9 * 2 ** 30;
+    full.host.rss_bytes = used;
+    full.host.limit = full.host.limit && { ...full.host.limit, used_bytes: used };
+    const notice = draw({ kernel: full }).node.querySelector('.jp-TfGuard-LimitNotice');
+    expect(notice?.textContent).toContain('More than 90 %');
+    expect(draw().node.querySelector('.jp-TfGuard-LimitNotice')).toBeNull();
   });
 
   it.each([
@@ -160,7 +164,11 @@ describe('Panel', () => {
     [{ kernel: null }, 'This server does not know the kernel'],
     [{ server: 'absent' as const }, 'Restart Jupyter, then reload this page.'],
     [{ server: 'away' as const, staleSeconds: 47 }, 'Values are 45 s old.'],
-    [{ server: 'refused' as const, trouble: '403 Forbidden' }, '403 Forbidden'],
+    [{ server: 'refused' as const, trouble: '500 Broken' }, 'The server refused.500 Broken'],
+    [
+      { server: 'locked' as const, trouble: 'Forbidden' },
+      'The server does not let this page in.Log in again, then reload this page.'
+    ],
     [{ problems: [{ what: 'Disk full.', fix: 'Free some.' }] }, 'Disk full.Free some.']
   ])('explains the state %j', (state, words) => {
     expect(draw(state).text).toContain(words);
@@ -173,7 +181,9 @@ describe('Panel', () => {
   });
 
   it('greys old values while the server is away', () => {
-    const { node } = draw({ server: 'away', staleSeconds: 12 });
+    const { node, text } = draw({ server: 'away', staleSeconds: 12 });
+    expect(text).toContain('The server does not answer. Values are 10 s old.');
+    expect(draw({ server: 'away', staleSeconds: 2 }).text).not.toContain('old');
     expect(node.querySelector('.jp-mod-stale .jp-TfGuard-HostMemory')).not.toBeNull();
   });
 
@@ -246,6 +256,29 @@ describe('Panel', () => {
     expect(many).toMatch(/950 kernels · since /);
   });
 
+  it('folds the reports of a kernel that died again and again', async () => {
+    const [first] = readCrashes(sample('crashes'));
+    const crashes = ['c', 'b', 'a'].map(id => ({ ...first, id }));
+    const drawn = draw({ crashes });
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(1);
+    expect(drawn.text).toContain('3 deaths, the last: Container memory limit');
+    await drawn.click('.jp-TfGuard-SameDeaths > .jp-TfGuard-link');
+    expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(3);
+    expect(drawn.node.querySelector('[aria-expanded="true"]')?.textContent).toBe('Show fewer');
+  });
+
+  it('gives no part of a section the class of another section', () => {
+    const [first] = readCrashes(sample('crashes'));
+    const crashes = ['c', 'b', 'a'].map(id => ({ ...first, id }));
+    const { node } = draw({ crashes, others: readTick().others });
+    const sections = [...node.querySelectorAll('.jp-TfGuard-Section')].map(
+      section => section.classList[1]
+    );
+    for (const name of sections) {
+      expect(node.querySelectorAll(`.${name}`), name).toHaveLength(1);
+    }
+  });
+
   it('says so where kernels could not all be told apart', () => {
     const crashes = readCrashes(sample('crashes'));
     crashes[5].group!.kernels_count_is_exact = false;
@@ -254,7 +287,11 @@ describe('Panel', () => {
 
   it('keeps a long list short until asked', async () => {
     const [first] = readCrashes(sample('crashes'));
-    const crashes = Array.from({ length: 30 }, (_, index) => ({ ...first, id: `id-${index}` }));
+    const crashes = Array.from({ length: 30 }, (_, index) => ({
+      ...first,
+      id: `id-${index}`,
+      kernel_id: `kernel-${index}`
+    }));
     const drawn = draw({ crashes });
     expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(8);
     await drawn.click('.jp-TfGuard-Deaths > .jp-TfGuard-link');

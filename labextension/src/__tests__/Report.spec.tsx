@@ -1,6 +1,6 @@
-import * as React from 'react';
 import { describe, expect, it, vi } from 'vitest';
 
+import { h } from '../parts/h';
 import { Report } from '../postmortem/Report';
 import { readReport } from '../wire';
 
@@ -21,6 +21,9 @@ const write = vi.fn<(text: string) => Promise<void>>().mockResolvedValue(undefin
 const copy = { label: 'Copy', done: 'Copied', failed: 'Not copied', write };
 
 const onForget = vi.fn();
+const onExport = vi.fn();
+const onSeeAll = vi.fn();
+const api = { markdown: async () => '# Kernel report' };
 
 function draw(change: (report: ReturnType<typeof sample>) => void = () => undefined): IRendered {
   const raw = sample('report');
@@ -29,8 +32,10 @@ function draw(change: (report: ReturnType<typeof sample>) => void = () => undefi
     <Report
       report={readReport(raw)}
       copy={copy}
-      markdown={async () => '# Kernel report'}
+      api={api}
+      onExport={onExport}
       onForget={onForget}
+      onSeeAll={onSeeAll}
       trans={trans}
     />
   );
@@ -43,7 +48,7 @@ function headings(drawn: IRendered): string[] {
 describe('Report', () => {
   it('begins with the sentence, then says how sure it is', () => {
     const { node } = draw();
-    expect(node.querySelector('h1')?.textContent).toContain('all of its container');
+    expect(node.querySelector('h2')?.textContent).toContain('all of its container');
     expect([...node.querySelectorAll('.jp-TfGuard-chip')].map(chip => chip.textContent)).toEqual([
       'certain',
       'SIGKILL by the out-of-memory killer',
@@ -113,10 +118,97 @@ describe('Report', () => {
     draw();
     expect(charts.drawn[0]).toMatchObject({
       limit: { value: 8589934592, label: 'container limit 8.0 GiB' },
-      marks: [{ label: '[7] load' }, { label: '[12] fit' }],
+      marks: [
+        { kind: 'cell', label: '[7]' },
+        { kind: 'fit', label: '[12] fit' },
+        { kind: 'epoch', label: 'epoch 2' },
+        { kind: 'checkpoint', label: 'checkpoint' },
+        { kind: 'warning', label: '90 % of the limit' }
+      ],
       end: { time: 1795227247.123 },
       description: 'Memory of the kernel before its end: highest 8.0 GiB; container limit 8.0 GiB'
     });
+  });
+
+  it('draws the marks of a report that an older version wrote', () => {
+    charts.drawn.length = 0;
+    draw(report => {
+      report.memory.marks = [{ time: 1795227147, label: '[7] load' }];
+      delete report.memory.events;
+      delete report.memory.curves;
+    });
+    expect(charts.drawn[0]).toMatchObject({
+      marks: [{ kind: 'cell', label: '[7] load' }],
+      lines: []
+    });
+    expect(charts.drawn.length).toBe(1);
+  });
+
+  it('draws a GPU in a chart of its own, with its own limit', () => {
+    charts.drawn.length = 0;
+    draw();
+    expect(charts.drawn[1]).toMatchObject({
+      limit: { value: 25769803776, label: 'GPU 0 memory 24.0 GiB' },
+      marks: []
+    });
+  });
+
+  it('hides and shows a line by its name', async () => {
+    const drawn = draw();
+    const button = drawn.node.querySelector('button.jp-TfGuard-line');
+    expect(button?.textContent).toBe('In use in the container');
+    expect(button?.getAttribute('aria-pressed')).toBe('true');
+    charts.drawn.length = 0;
+    await drawn.click('button.jp-TfGuard-line');
+    expect(button?.getAttribute('aria-pressed')).toBe('false');
+    expect(charts.drawn[0]).toMatchObject({ lines: [{ times: [], values: [] }] });
+  });
+
+  it('has the numbers of the charts as a table, with every event', () => {
+    const table = draw().node.querySelector('.jp-TfGuard-TimelineTable');
+    const heads = [...(table?.querySelectorAll('thead th') ?? [])].map(cell => cell.textContent);
+    expect(heads).toEqual([
+      'Time',
+      'This kernel',
+      'In use in the container',
+      'GPU 0: this kernel',
+      'Event'
+    ]);
+    expect(table?.textContent).toContain('90 % of the limit');
+    expect(table?.querySelector('caption')?.textContent).toBe('Memory and events up to the end');
+    const rows = table?.querySelectorAll('tbody tr').length ?? 0;
+    expect(rows).toBeGreaterThan(16);
+    expect(rows).toBeLessThan(30);
+  });
+
+  it('shows the raw line of a log below what it says', () => {
+    const raw = draw().node.querySelector('.jp-TfGuard-Evidence .jp-TfGuard-raw');
+    expect(raw?.textContent).toContain('Memory cgroup out of memory: Killed process 4711');
+  });
+
+  it('tells how to go on from the last checkpoint, where that is known', () => {
+    const left = draw().node.querySelector('.jp-TfGuard-Left');
+    expect(left?.textContent).toContain(
+      "keras.models.load_model('course/checkpoints/model-02.keras')"
+    );
+    expect(left?.querySelector('[role=alert]')?.textContent).toContain('may be incomplete');
+    const without = draw(report => {
+      report.left.checkpoint.resume_code = null;
+      report.left.checkpoint.doubt = null;
+    });
+    expect(without.text).not.toContain('To go on from it');
+    expect(without.node.querySelector('.jp-TfGuard-Left [role=alert]')).toBeNull();
+  });
+
+  it('tells of earlier deaths of the same kind, and leads to them', async () => {
+    const drawn = draw();
+    expect(drawn.text).toContain('2 earlier deaths of this kind in this notebook');
+    await drawn.click('.jp-TfGuard-link');
+    expect(onSeeAll).toHaveBeenCalledOnce();
+    const first = draw(report => {
+      report.same_before_count = 0;
+    });
+    expect(first.text).not.toContain('earlier death');
   });
 
   it('copies the code of an advice, and says so', async () => {
@@ -160,12 +252,12 @@ describe('Report', () => {
       report.python_stack = [evil];
       report.left = {
         metrics: { columns: [evil], rows: [[evil]] },
-        checkpoint: { path: evil, written_at: evil }
+        checkpoint: { path: evil, written_at: evil, doubt: evil }
       };
       report.versions = { [evil]: evil };
     });
     expect(node.querySelector('img, script')).toBeNull();
-    expect(text.split(evil)).toHaveLength(21);
+    expect(text.split(evil)).toHaveLength(22);
   });
 
   it('reads a group of deaths like any report, and can be forgotten', async () => {

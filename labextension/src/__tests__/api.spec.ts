@@ -70,9 +70,15 @@ describe('GuardApi', () => {
   });
 
   it('tells a refusal, also one without words', async () => {
-    answer('<html>', 403);
+    answer('<html>', 500);
     const error = await failureOf(api.status());
-    expect([error.failure, error.message]).toEqual(['refused', '403 So so']);
+    expect([error.failure, error.message]).toEqual(['refused', '500 So so']);
+  });
+
+  it.each([401, 403])('tells a page that is not let in, by %s', async status => {
+    answer({ message: 'Forbidden' }, status);
+    const error = await failureOf(api.status());
+    expect([error.failure, error.message]).toEqual(['locked', 'Forbidden']);
   });
 
   it('tells a server that is away', async () => {

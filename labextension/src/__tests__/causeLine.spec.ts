@@ -45,9 +45,13 @@ describe('addCauseLine', () => {
     expect(onShowWhy).toHaveBeenCalledWith(entry);
   });
 
-  it('admits that there is no report', () => {
-    addCauseLine(dialog, { onShowWhy: vi.fn(), trans })?.giveUp();
-    expect(dialog.textContent).toContain('TF Guard has no report of this death.');
+  it('admits that there is no report, until there is one', () => {
+    const line = addCauseLine(dialog, { onShowWhy: vi.fn(), trans });
+    line?.giveUp();
+    expect(dialog.textContent).toContain('TF Guard has no report of this death yet.');
+    line?.fill(entry);
+    expect(dialog.textContent).not.toContain('has no report');
+    expect(dialog.textContent).toContain(`Cause: ${entry.title}`);
   });
 
   it('keeps hostile titles text', () => {

@@ -50,20 +50,27 @@ describe('decimate', () => {
 
 describe('valueAxis', () => {
   it('reaches above the limit, with ticks round in binary units', () => {
-    const axis = valueAxis([GIB, 5.9 * GIB], 8 * GIB);
+    const axis = valueAxis([GIB, 5.9 * GIB], 8 * GIB, 104);
     expect(axis.showsLimit).toBe(true);
     expect(axis.top).toBeGreaterThan(8 * GIB);
     expect(axis.ticks).toEqual([0, 2 * GIB, 4 * GIB, 6 * GIB, 8 * GIB]);
   });
 
+  it('keeps room for the name of the limit above its line, in a low chart as in a high one', () => {
+    for (const pixels of [60, 186]) {
+      const { top } = valueAxis([GIB], 8 * GIB, pixels);
+      expect(((top - 8 * GIB) / top) * pixels).toBeCloseTo(16);
+    }
+  });
+
   it('leaves a far limit outside, so that a small kernel still shows its curve', () => {
-    const axis = valueAxis([0.4 * GIB], 64 * GIB);
+    const axis = valueAxis([0.4 * GIB], 64 * GIB, 104);
     expect(axis.showsLimit).toBe(false);
     expect(axis.top).toBeLessThan(GIB);
   });
 
   it('stands without any value', () => {
-    const axis = valueAxis([null], null);
+    const axis = valueAxis([null], null, 104);
     expect(axis.top).toBeGreaterThan(0);
     expect(axis.ticks[0]).toBe(0);
   });

@@ -14,8 +14,9 @@ const KERNEL = '6f2b8a52-0f5e-4c5e-9d0b-3b7c1d4e9a10';
 const VIEW = {
   isPageVisible: true,
   isPanelVisible: true,
-  isStatusItemShown: true,
-  rateHertz: 2
+  isFollowed: true,
+  rateHertz: 2,
+  chartHertz: 10
 };
 
 class FakeStream {
@@ -24,6 +25,7 @@ class FakeStream {
   readonly unreadable = new Signal<this, string>(this);
   readonly wishes: IWatch[] = [];
   isStarted = false;
+  reopened = 0;
 
   start(): void {
     this.isStarted = true;
@@ -31,6 +33,10 @@ class FakeStream {
 
   watch(wanted: IWatch): void {
     this.wishes.push(wanted);
+  }
+
+  reopen(): void {
+    this.reopened += 1;
   }
 
   dispose(): void {
@@ -86,17 +92,23 @@ describe('GuardModel', () => {
   });
 
   it('asks for the current kernel at the rate of the open panel', () => {
-    expect(stream.lastWish).toEqual({ kernel_id: KERNEL, rate_hertz: 2, visible: true });
+    expect(stream.lastWish).toEqual({
+      kernel_id: KERNEL,
+      rate_hertz: 2,
+      chart_hertz: 10,
+      detail: 'panel',
+      visible: true
+    });
   });
 
   it('asks for one number every two seconds while the panel is closed', () => {
     model.setView({ ...VIEW, isPanelVisible: false });
-    expect(stream.lastWish).toMatchObject({ rate_hertz: 0.5, visible: true });
+    expect(stream.lastWish).toMatchObject({ detail: 'status', visible: true });
   });
 
   it.each([
     ['the page is hidden', { ...VIEW, isPageVisible: false }],
-    ['nothing of it is seen', { ...VIEW, isPanelVisible: false, isStatusItemShown: false }]
+    ['nothing of it is seen', { ...VIEW, isPanelVisible: false, isFollowed: false }]
   ])('asks for nothing while %s', (_name, view) => {
     model.setView(view);
     expect(stream.lastWish?.visible).toBe(false);
@@ -131,6 +143,25 @@ describe('GuardModel', () => {
     expect(model.kernel?.training?.epoch).toBe(3);
     expect(model.others).toHaveLength(2);
     expect(model.marks.map(mark => mark.label)).toEqual(['[7] load', '[12] fit']);
+  });
+
+  it('keeps what the kernel held of each card, from history and ticks', () => {
+    const tick = sample('tick');
+    const { gpus } = sample('status');
+    const [device] = gpus.devices;
+    tick.gpus = gpus;
+    device.gpu_uuid = 'GPU-4f1b2c9a-7d3e-4a51-9c80-1e5d2f6b8a07';
+    device.holders = [{ ...device.holders[0], is_this: true, used_bytes: 7 }];
+    stream.say(sample('history'));
+    stream.say(tick);
+    expect([...model.gpuSeries.keys()]).toEqual([device.gpu_uuid]);
+    expect(model.gpuSeries.get(device.gpu_uuid)?.values).toEqual([19541000192, null, 7]);
+    device.holders = [];
+    tick.time += 1;
+    stream.say(tick);
+    expect(model.gpuSeries.get(device.gpu_uuid)?.values.at(-1)).toBe(0);
+    model.setTarget({ path: 'eda.ipynb', kernelId: 'other' });
+    expect(model.gpuSeries.size).toBe(0);
   });
 
   it('forgets the old kernel when the user goes to another, and ignores its late ticks', () => {
@@ -174,10 +205,70 @@ describe('GuardModel', () => {
   it('notices a stream that is open but silent', async () => {
     await model.start();
     stream.say(sample('tick'));
-    vi.advanceTimersByTime(20_000);
-    expect(model.server).toBe('away');
+    vi.advanceTimersByTime(9_000);
+    expect(stream.reopened).toBe(0);
+    vi.advanceTimersByTime(6_000);
+    expect(stream.reopened).toBe(1);
+  });
+
+  it('expects nothing while it asks for nothing', async () => {
+    await model.start();
+    model.setView({ ...VIEW, isPageVisible: false });
+    vi.advanceTimersByTime(60_000);
+    expect(stream.reopened).toBe(0);
+  });
+
+  it('takes a number between ticks: a point in the line, and new values of the kernel', () => {
+    const changed = vi.fn();
+    const moved = vi.fn();
     stream.say(sample('tick'));
-    expect(model.server).toBe('ok');
+    model.changed.connect(changed);
+    model.moved.connect(moved);
+    stream.say(sample('number'));
+    expect(changed).not.toHaveBeenCalled();
+    expect(moved).toHaveBeenCalledTimes(1);
+    expect(model.series.times).toHaveLength(2);
+    expect(model.kernel?.host.rss_bytes).toBe(6336000000);
+    expect(model.kernel?.training?.epoch).toBe(3);
+    expect(model.brief?.host.forecast?.seconds_left).toBe(214.6);
+  });
+
+  it('follows a kernel by numbers alone while the panel is closed', () => {
+    stream.say(sample('number'));
+    expect(model.kernel).toBeNull();
+    expect(model.brief?.execution_state).toBe('busy');
+    stream.say({ type: 'number', time: 1, kernel_id: KERNEL });
+    expect(model.brief).toBeNull();
+    model.setTarget({ path: 'eda.ipynb', kernelId: 'other' });
+    stream.say(sample('number'));
+    expect(model.brief).toBeNull();
+  });
+
+  it('reads deaths again some seconds after a hint, once for many', async () => {
+    await model.start();
+    const heard = vi.fn();
+    model.crashesRead.connect(heard);
+    stream.say({ type: 'deaths' });
+    stream.say({ type: 'deaths' });
+    await vi.advanceTimersByTimeAsync(2_900);
+    expect(heard).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(heard).toHaveBeenCalledTimes(1);
+  });
+
+  it('asks again for what it missed when the first answer after a reconnection fails', async () => {
+    await model.start();
+    const heard = vi.fn();
+    model.crashesRead.connect(heard);
+    stream.connectionChanged.emit(false);
+    api.failure = new ApiError('away', 'not up yet');
+    stream.connectionChanged.emit(true);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(heard).not.toHaveBeenCalled();
+    api.failure = null;
+    stream.say(sample('tick'));
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(heard).toHaveBeenCalledTimes(1);
   });
 
   it('reads deaths anew after a reconnection', async () => {

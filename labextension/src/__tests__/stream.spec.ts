@@ -44,7 +44,13 @@ function newStream(settings: Partial<GuardStream.ISettings> = {}): GuardStream {
   });
 }
 
-const WATCH = { kernel_id: 'k1', rate_hertz: 2, visible: true };
+const WATCH = {
+  kernel_id: 'k1',
+  rate_hertz: 2,
+  chart_hertz: 10,
+  detail: 'panel',
+  visible: true
+} as const;
 
 describe('GuardStream', () => {
   let stream: GuardStream;
@@ -108,6 +114,31 @@ describe('GuardStream', () => {
     made(2).onclose?.();
     vi.advanceTimersByTime(1_000);
     expect(FakeSocket.made).toHaveLength(4);
+  });
+
+  it('gives up a socket whose other end is silent, and opens another at once', () => {
+    const states: boolean[] = [];
+    stream.connectionChanged.connect((_, isOpen) => states.push(isOpen));
+    stream.watch(WATCH);
+    stream.start();
+    stream.reopen(); // not open yet: it is at work already
+    expect(FakeSocket.made).toHaveLength(1);
+    made(0).onopen?.();
+    stream.reopen();
+    expect(made(0).isClosed).toBe(true);
+    made(1).onopen?.();
+    expect(made(1).sent).toEqual(made(0).sent);
+    expect(states).toEqual([true, false, true]);
+  });
+
+  it('does not wait for ever for a socket to open', () => {
+    stream.start();
+    vi.advanceTimersByTime(10_000);
+    expect(made(0).isClosed).toBe(true);
+    vi.advanceTimersByTime(1_000);
+    made(1).onopen?.();
+    vi.advanceTimersByTime(60_000);
+    expect(FakeSocket.made).toHaveLength(2);
   });
 
   it('never waits longer than half a minute', () => {

@@ -1,10 +1,15 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 
-import { clock, dayAndTime, humanSpan } from '../when';
+import { clock, dayAndTime, fullTime, humanSpan } from '../when';
 
 import { trans } from './samples';
 
 describe('when', () => {
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    document.documentElement.lang = '';
+  });
+
   it.each([
     [41, '41 s'],
     [545, '9 min'],
@@ -22,6 +27,23 @@ describe('when', () => {
     expect(dayAndTime(at(19), now, trans)).toMatch(/^\S+ 02:14$/);
     expect(dayAndTime(at(1), now, trans)).toContain('2026');
     expect(dayAndTime('yesterday', now, trans)).toBe('–');
+  });
+
+  it('names days and months in the language of the page', () => {
+    const at = new Date(2026, 10, 22, 2, 14, 7).toISOString();
+    const now = new Date(2026, 10, 24, 2, 0).getTime() / 1000;
+    document.documentElement.lang = 'de';
+    expect(fullTime(at)).toBe('Sonntag, 22. November 2026, 02:14:07');
+    expect(dayAndTime(at, now, trans)).toBe('So 02:14');
+    document.documentElement.lang = 'fr_FR';
+    expect(fullTime(at)).toContain('dimanche 22 novembre 2026');
+    document.documentElement.lang = 'en';
+    vi.stubGlobal('navigator', { languages: ['de', 'en-GB', 'en-US'] });
+    expect(fullTime(at)).toMatch(/^Sunday,? 22 November 2026/);
+    for (const none of ['', '!']) {
+      document.documentElement.lang = none;
+      expect(fullTime(at)).toContain('2026, 02:14:07');
+    }
   });
 
   it('prints the time of day with and without seconds', () => {

@@ -37,6 +37,14 @@ describe('wire', () => {
     expect(history.type === 'history' && history.history.rows).toHaveLength(60);
   });
 
+  it('reads numbers, of a kernel that is not known too, and the hint of a death', () => {
+    const number = readStreamMessage(sampleText('number'));
+    expect(number.type === 'number' && number.fresh.host?.forecast?.seconds_left).toBe(214.6);
+    const unknown = readStreamMessage('{"type": "number", "time": 1, "kernel_id": null}');
+    expect(unknown.type === 'number' && unknown.fresh.host).toBeNull();
+    expect(readStreamMessage('{"type": "deaths"}')).toEqual({ type: 'deaths' });
+  });
+
   it('passes over a kind of message that it does not know', () => {
     expect(readStreamMessage('{"type": "weather", "rain": true}')).toEqual({ type: 'other' });
   });

@@ -8,15 +8,19 @@ export interface IValueAxis {
 }
 
 /** Room above the highest line, for its label. */
-const HEADROOM = 1.14;
+const HEADROOM_PIXELS = 16;
 
 /** Below this part of the limit the curve would lie flat on the floor: then the limit stays outside. */
 const SMALLEST_SHARE = 1 / 8;
 
 const MEBIBYTE = 2 ** 20;
 
-/** An axis for bytes; ticks are powers of two, so that they are round in binary units. */
-export function valueAxis(values: readonly (number | null)[], limit: number | null): IValueAxis {
+/** An axis for bytes, `pixels` long; ticks are powers of two, so that they are round in binary units. */
+export function valueAxis(
+  values: readonly (number | null)[],
+  limit: number | null,
+  pixels: number
+): IValueAxis {
   let peak = 0;
   for (const value of values) {
     if (value !== null && value > peak) {
@@ -25,7 +29,7 @@ export function valueAxis(values: readonly (number | null)[], limit: number | nu
   }
   const showsLimit = limit !== null && (peak >= limit * SMALLEST_SHARE || peak === 0);
   const highest = showsLimit ? Math.max(peak, limit) : Math.max(peak, MEBIBYTE);
-  const top = highest * HEADROOM;
+  const top = (highest * pixels) / (pixels - HEADROOM_PIXELS);
   const step = 2 ** Math.ceil(Math.log2(highest / 4));
   const ticks: number[] = [];
   for (let tick = 0; tick <= highest * 1.001; tick += step) {

@@ -1,12 +1,16 @@
 /** What stands in a chart beside its line: the limit, marks of cells, the moment of death. */
 import uPlot from 'uplot';
 
+import { clearHeight } from './clearing';
+import type { Path } from './clearing';
+import { eventKind } from './eventKinds';
 import type { IPalette } from './theme';
 
-/** A moment with a name. */
+/** A moment with a name; `kind` as in `eventKinds.ts`, none for a bare tick. */
 export interface IMoment {
   readonly time: number;
   readonly label: string;
+  readonly kind?: string;
 }
 
 /** A height with a name. */
@@ -25,6 +29,9 @@ export interface IOverlay {
 
 const TEXT_PIXELS = 11;
 const MARK_PIXELS = 7;
+const HIGH_MARK_PIXELS = 22;
+/** How far down the chart the name of the end may stand, the best first: below are the marks. */
+const END_FRACTIONS = [0.3, 0.45, 0.6, 0.15, 0.72] as const;
 
 /** Paint the overlay on a chart whose line is done. Lengths are CSS pixels times the device's ratio. */
 export function drawOverlay(chart: uPlot, overlay: IOverlay, palette: IPalette): void {
@@ -34,12 +41,13 @@ export function drawOverlay(chart: uPlot, overlay: IOverlay, palette: IPalette):
   ctx.font = `${TEXT_PIXELS * unit}px ${palette.font}`;
   ctx.textBaseline = 'alphabetic';
   ctx.lineJoin = 'round';
+  ctx.setLineDash([]); // the last line of the chart may have been dashed
   drawMarks(chart, overlay.marks, palette, unit);
   if (overlay.limit !== null) {
     drawLimit(chart, overlay.limit, overlay.showsLimit, palette, unit);
   }
   if (overlay.end !== null) {
-    drawEnd(chart, overlay.end, palette, unit);
+    drawEnd(chart, overlay.end, overlay.showsLimit ? overlay.limit : null, palette, unit);
   }
   ctx.restore();
 }
@@ -68,35 +76,97 @@ function drawLimit(
   write(chart, limit.label, left + 3 * unit, y - 4 * unit, palette.limit, palette);
 }
 
-/** A name is left out where it would touch the one before it. */
+/**
+ * All ticks first, so that none crosses a name. A name stands right of its tick, else left of it; else its sign stands
+ * alone, as the tick does.
+ */
 function drawMarks(chart: uPlot, marks: readonly IMoment[], palette: IPalette, unit: number): void {
   const { left, top, width, height } = chart.bbox;
   const floor = top + height;
-  let free = left;
-  for (const mark of marks) {
-    const x = chart.valToPos(mark.time, 'x', true);
-    if (x < left || x > left + width) {
-      continue;
-    }
-    stroke(chart, x, floor - MARK_PIXELS * unit, x, floor, palette.mark, unit);
-    const textStart = x + 3 * unit;
-    const textEnd = textStart + chart.ctx.measureText(mark.label).width;
-    if (textStart >= free && textEnd <= left + width) {
-      write(chart, mark.label, textStart, floor - (MARK_PIXELS + 3) * unit, palette.text, palette);
-      free = textEnd + 6 * unit;
+  const seen = marks
+    .map(({ time, label, kind }) => ({
+      ...eventKind(kind),
+      label,
+      x: chart.valToPos(time, 'x', true)
+    }))
+    .filter(({ x }) => x >= left && x <= left + width)
+    .map(mark => ({
+      ...mark,
+      tip: floor - (mark.isHigh ? HIGH_MARK_PIXELS : MARK_PIXELS) * unit,
+      colour: mark.isBad ? palette.limit : palette.text
+    }));
+  for (const { colour, isBad, tip, x } of seen) {
+    stroke(chart, x, tip, x, floor, isBad ? colour : palette.mark, unit);
+  }
+  const taken: { tip: number; start: number; end: number }[] = [];
+  for (const { colour, label, sign, tip, x } of seen.sort((one, other) => other.rank - one.rank)) {
+    const gap = (sign === '' ? 3 : -3) * unit;
+    for (const [text, isLeft] of [
+      [`${sign} ${label}`.trim(), false],
+      [`${label} ${sign}`.trim(), true],
+      [sign, false]
+    ] as const) {
+      const size = chart.ctx.measureText(text).width;
+      const start = isLeft ? x - gap - size : x + gap;
+      const end = start + size + 6 * unit;
+      if (
+        text !== '' &&
+        start >= left &&
+        end <= left + width + 10 * unit &&
+        !taken.some(other => other.tip === tip && other.start < end && start < other.end)
+      ) {
+        write(chart, text, start, tip - 3 * unit, colour, palette);
+        taken.push({ tip, start, end });
+        break;
+      }
     }
   }
 }
 
-function drawEnd(chart: uPlot, end: IMoment, palette: IPalette, unit: number): void {
+/** The name stands left of the line, at the height where no curve is. */
+function drawEnd(
+  chart: uPlot,
+  end: IMoment,
+  limit: ILevel | null,
+  palette: IPalette,
+  unit: number
+): void {
   const { left, top, width, height } = chart.bbox;
   const x = chart.valToPos(end.time, 'x', true);
   if (x < left || x > left + width + unit) {
     return;
   }
   stroke(chart, x, top, x, top + height, palette.limit, 1.5 * unit);
-  const start = x - 5 * unit - chart.ctx.measureText(end.label).width;
-  write(chart, end.label, Math.max(left, start), top + height * 0.3, palette.limit, palette);
+  if (end.label === '') {
+    return;
+  }
+  const start = Math.max(left, x - 5 * unit - chart.ctx.measureText(end.label).width);
+  const box = { left: start, right: x, above: (TEXT_PIXELS + 1) * unit, below: 4 * unit };
+  const at = (fraction: number): number => top + height * fraction;
+  const [first, ...others] = END_FRACTIONS;
+  const y = clearHeight(pathsOf(chart, limit), box, [at(first), ...others.map(at)]);
+  write(chart, end.label, start, y, palette.limit, palette);
+}
+
+/** The lines as they are drawn, that of the limit among them: a value that is left out breaks none, one that is unknown does. */
+function pathsOf(chart: uPlot, limit: ILevel | null): Path[] {
+  const [times, ...lines] = chart.data;
+  if (limit !== null) {
+    lines.push([...times].fill(limit.value));
+  }
+  return lines.map(values =>
+    [...times].flatMap((time, index) => {
+      const value = values[index];
+      if (value === undefined) {
+        return [];
+      }
+      return [
+        value === null
+          ? null
+          : ([chart.valToPos(time, 'x', true), chart.valToPos(value, 'y', true)] as const)
+      ];
+    })
+  );
 }
 
 function stroke(

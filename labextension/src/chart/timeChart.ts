@@ -1,16 +1,22 @@
 /**
- * A line over time with a limit, marks and an end: uPlot, plus what it lacks here, which is colours
+ * A line over time, others beside it, with a limit, marks and an end: uPlot, plus what it lacks here, which is colours
  * from CSS variables, a text for screen readers, a cursor for the keyboard, and drawing only what
  * is seen. Imports nothing from JupyterLab, so that a notebook widget can use it as well.
  */
 import uPlot from 'uplot';
 
-import { timeTicks, valueAxis } from './axis';
+import { valueAxis } from './axis';
 import type { IValueAxis } from './axis';
 import { decimate } from './decimate';
 import type { IPoints } from './decimate';
+import { drawForecast } from './forecast';
+import type { ISegment } from './forecast';
 import { drawOverlay } from './overlay';
 import type { ILevel, IMoment } from './overlay';
+import { makePlot, plotPixels } from './plot';
+import type { IChartOptions } from './plot';
+import { known, nearest, shifted, zoomed } from './span';
+import type { Span } from './span';
 import { onThemeChange, readPalette } from './theme';
 import type { IPalette } from './theme';
 
@@ -18,31 +24,26 @@ import type { IPalette } from './theme';
 export interface IChartData {
   readonly points: IPoints;
   /** First and last moment of the axis. */
-  readonly range: readonly [number, number];
+  readonly range: Span;
+  /** The part of it that is looked at; all of it when left out. */
+  readonly zoom?: Span | null;
+  /** Lines beside the first one, dashed; always as many as at the first time. */
+  readonly lines?: readonly IPoints[];
   readonly limit: ILevel | null;
   readonly marks: readonly IMoment[];
   readonly end: IMoment | null;
+  /** How the line is expected to go on. */
+  readonly forecast?: ISegment | null;
+  /** Where the second of the end labels stands, if not at the end. */
+  readonly now?: number;
   /** The whole picture in one sentence, for those who do not see it. */
   readonly description: string;
 }
 
-/** How to draw; stays the same while the chart lives. */
-export interface IChartOptions {
-  readonly height: number;
-  /** Whether dragging zooms into a span of time; a double click shows all again. */
-  readonly canZoom: boolean;
-  readonly formatValue: (value: number) => string;
-  /** A value beside the axis: as short as it can be. */
-  readonly formatTick: (value: number) => string;
-  readonly formatTime: (seconds: number) => string;
-  /** Labels at the two ends of the axis instead of the time of day. */
-  readonly endLabels: readonly [string, string] | null;
-}
-
 const DESCRIPTION_EVERY_MS = 2_000;
-const VALUE_AXIS_PIXELS = 52;
-const TIME_AXIS_PIXELS = 20;
-const LABEL_PIXELS = 110;
+const SMALLEST_DRAG_PIXELS = 4;
+/** An event so near to the cursor is named beside the value. */
+const EVENT_PIXELS = 8;
 
 export class TimeChart {
   constructor(
@@ -57,6 +58,7 @@ export class TimeChart {
     _host.appendChild(this._readout);
     _host.addEventListener('keydown', this._onKey);
     _host.addEventListener('blur', this._hideCursor);
+    _host.addEventListener('pointermove', this._leaveToMouse);
     this._seen = new IntersectionObserver(entries => {
       this._isSeen = entries.some(entry => entry.isIntersecting);
       this._schedule();
@@ -87,6 +89,7 @@ export class TimeChart {
     document.removeEventListener('visibilitychange', this._schedule);
     this._host.removeEventListener('keydown', this._onKey);
     this._host.removeEventListener('blur', this._hideCursor);
+    this._host.removeEventListener('pointermove', this._leaveToMouse);
     this._chart?.destroy();
     this._chart = null;
     this._data = null;
@@ -110,89 +113,47 @@ export class TimeChart {
       return;
     }
     this._palette ??= readPalette(this._host);
-    this._axis = valueAxis(data.points.values, data.limit?.value ?? null);
-    const points = decimate(data.points, width);
-    const columns: uPlot.AlignedData = [[...points.times], [...points.values]];
+    const all = [data.points, ...(data.lines ?? [])];
+    const values = all.flatMap(line => line.values);
+    this._axis = valueAxis(values, data.limit?.value ?? null, plotPixels(this._options.height));
+    const tables = all.map((line): uPlot.AlignedData => {
+      const { times, values } = decimate(line, width);
+      return [[...times], [...values]];
+    });
+    const columns = tables.length === 1 ? tables[0] : uPlot.join(tables);
     const chart = (this._chart ??= this._create(width, this._palette));
     if (chart.width !== width) {
       chart.setSize({ width, height: this._options.height });
     }
-    // A new size or theme keeps the span that the user zoomed into; new data shows all of itself.
-    const { min, max } = this._drawn === data ? chart.scales.x : { min: null, max: null };
-    this._drawn = data;
+    const [min, max] = data.zoom ?? data.range;
     chart.batch(() => {
       chart.setData(columns, false);
-      chart.setScale('x', { min: min ?? data.range[0], max: max ?? data.range[1] });
+      chart.setScale('x', { min, max });
       chart.setScale('y', { min: 0, max: this._axis.top });
     });
+    this._placeCursor(chart);
   }
 
   private _create(width: number, palette: IPalette): uPlot {
-    const { canZoom, endLabels, formatTick, formatTime, height } = this._options;
-    const font = `11px ${palette.font}`;
-    const text = (): string => this._palette?.text ?? palette.text;
-    const grid = (): string => this._palette?.grid ?? palette.grid;
-    return new uPlot(
-      {
-        width,
-        height,
-        padding: [4, endLabels === null ? 28 : 14, 0, 0],
-        legend: { show: false },
-        cursor: {
-          y: false,
-          points: { size: 7, fill: () => this._palette?.line ?? palette.line },
-          drag: { x: canZoom, y: false, setScale: canZoom }
-        },
-        scales: { x: { time: false }, y: { range: () => [0, this._axis.top] } },
-        series: [
-          {},
-          {
-            width: 1.6,
-            points: { show: false },
-            stroke: () => this._palette?.line ?? palette.line,
-            fill: () => this._palette?.fill ?? palette.fill
-          }
-        ],
-        axes: [
-          {
-            font,
-            size: TIME_AXIS_PIXELS,
-            gap: 4,
-            stroke: text,
-            grid: { show: false },
-            ticks: { show: false },
-            splits: (chart, _axis, min, max) =>
-              endLabels === null
-                ? timeTicks(min, max, Math.max(3, Math.floor(chart.width / LABEL_PIXELS)))
-                : [min, max],
-            values: (_chart, splits) =>
-              endLabels === null ? splits.map(formatTime) : [...endLabels]
-          },
-          {
-            font,
-            size: VALUE_AXIS_PIXELS,
-            gap: 4,
-            stroke: text,
-            grid: { stroke: grid, width: 1 },
-            ticks: { show: false },
-            splits: () => [...this._axis.ticks],
-            values: (_chart, splits) => splits.map(formatTick)
-          }
-        ],
-        hooks: {
-          draw: [chart => this._drawOverlay(chart)],
-          setCursor: [chart => this._showReadout(chart)]
-        }
-      },
-      [[], []],
-      this._host
-    );
+    return makePlot(this._host, width, this._options, {
+      axis: () => this._axis,
+      draw: chart => this._drawOverlay(chart),
+      linesCount: this._data?.lines?.length ?? 0,
+      now: () => this._data?.now,
+      palette: () => this._palette ?? palette,
+      select: chart => this._select(chart),
+      showAll: () => this._zoom(null),
+      showCursor: chart => this._showReadout(chart)
+    });
   }
 
   private _drawOverlay(chart: uPlot): void {
     const data = this._data;
     if (data !== null && this._palette !== null) {
       const { limit, marks, end } = data;
+      if (data.forecast) {
+        drawForecast(chart, data.forecast, this._palette.forecast);
+      }
       drawOverlay(chart, { limit, showsLimit: this._axis.showsLimit, marks, end }, this._palette);
     }
   }
@@ -200,11 +161,36 @@ export class TimeChart {
   private _showReadout(chart: uPlot): void {
     const index = chart.cursor.idx ?? null;
     const time = index === null ? undefined : chart.data[0][index];
-    const value = index === null ? undefined : chart.data[1]?.[index];
-    this._readout.textContent =
-      typeof time === 'number' && typeof value === 'number'
-        ? `${this._options.formatTime(time)} · ${this._options.formatValue(value)}`
-        : '';
+    if (index === null || time === undefined) {
+      this._readout.textContent = '';
+      return;
+    }
+    const { formatTime, formatValue } = this._options;
+    const values = chart.data.slice(1).map(column => known(column, index));
+    const event = nearest(
+      this._data?.marks ?? [],
+      time,
+      chart.posToVal(EVENT_PIXELS, 'x') - chart.posToVal(0, 'x')
+    );
+    this._readout.textContent = [
+      formatTime(time),
+      ...values.flatMap(value => (value === null ? [] : [formatValue(value)])),
+      ...(event === null ? [] : [event.label])
+    ].join(' · ');
+  }
+
+  private _select(chart: uPlot): void {
+    const { left, width } = chart.select;
+    if (width > SMALLEST_DRAG_PIXELS) {
+      this._zoom([chart.posToVal(left, 'x'), chart.posToVal(left + width, 'x')]);
+    }
+    if (width > 0) {
+      chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    }
+  }
+
+  private _zoom(span: Span | null): void {
+    this._options.onZoom?.(span);
   }
 
   /** Renewed every two seconds at most: a screen reader that follows must be able to finish. */
@@ -217,25 +203,58 @@ export class TimeChart {
   }
 
   private readonly _onKey = (event: KeyboardEvent): void => {
-    const chart = this._chart;
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (chart === null || (step === undefined && event.key !== 'Escape')) {
+    const { _chart: chart, _data: data } = this;
+    if (chart === null || data === null || event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
-    if (step === undefined) {
+    const span = data.zoom ?? data.range;
+    const canZoom = this._options.onZoom !== undefined;
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const factor = { '+': 0.5, '=': 0.5, '-': 2 }[event.key];
+    if (step !== undefined) {
+      this._moveCursor(chart, step, span);
+    } else if (canZoom && factor !== undefined) {
+      const time = this._cursorTime ?? chart.data[0][chart.cursor.idx ?? -1];
+      this._zoom(zoomed(span, data.range, factor, time));
+    } else if (event.key === 'Escape' || (canZoom && event.key === '0')) {
       this._hideCursor();
+      this._zoom(null);
+    } else {
       return;
     }
     event.preventDefault();
-    const last = chart.data[0].length - 1;
-    const index = Math.min(last, Math.max(0, (chart.cursor.idx ?? last) + step));
-    const time = chart.data[0][index];
-    if (time !== undefined) {
-      chart.setCursor({ left: chart.valToPos(time, 'x'), top: 0 });
+  };
+
+  /** The next moment; one outside of what is looked at is brought into view. */
+  private _moveCursor(chart: uPlot, step: number, span: Span): void {
+    const times = chart.data[0];
+    const last = times.length - 1;
+    const now = this._cursorTime === null ? null : chart.valToIdx(this._cursorTime);
+    const time = times[Math.min(last, Math.max(0, (now ?? chart.cursor.idx ?? last) + step))];
+    if (time === undefined) {
+      return;
     }
+    this._cursorTime = time;
+    if (time < span[0] || time > span[1]) {
+      this._zoom(shifted(span, time));
+    } else {
+      this._placeCursor(chart);
+    }
+  }
+
+  /** Put the cursor where the keyboard has it, also after the axis has changed. */
+  private _placeCursor(chart: uPlot): void {
+    if (this._cursorTime !== null) {
+      chart.setCursor({ left: chart.valToPos(this._cursorTime, 'x'), top: 0 });
+    }
+  }
+
+  private readonly _leaveToMouse = (): void => {
+    this._cursorTime = null;
   };
 
   private readonly _hideCursor = (): void => {
+    this._cursorTime = null;
     this._chart?.setCursor({ left: -10, top: -10 });
   };
 
@@ -243,10 +262,11 @@ export class TimeChart {
   private readonly _seen: IntersectionObserver;
   private readonly _sized: ResizeObserver;
   private readonly _endTheme: () => void;
-  private _axis: IValueAxis = valueAxis([], null);
+  private _axis: IValueAxis = { top: 1, ticks: [], showsLimit: false };
   private _chart: uPlot | null = null;
+  /** Where the keyboard has put the cursor; null while the mouse has it. */
+  private _cursorTime: number | null = null;
   private _data: IChartData | null = null;
-  private _drawn: IChartData | null = null;
   private _described = -Infinity;
   private _frame = 0;
   private _isSeen = false;

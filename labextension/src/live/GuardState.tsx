@@ -1,5 +1,6 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { h } from '../parts/h';
 import type { GuardModel } from '../model';
 import { CommandNotice, Notice } from '../parts/Notice';
 import type { CodeBlock } from '../parts/CodeBlock';
@@ -8,6 +9,9 @@ import type { Growth, Guard, KernelState } from '../wire';
 import type { Trans } from '../words';
 
 import { GrowthLine } from './gpu/GrowthLine';
+
+/** The age of old values is said in such steps. */
+const STALE_STEP_SECONDS = 5;
 
 type Mood = 'good' | 'warning' | 'error' | 'quiet';
 
@@ -39,6 +43,7 @@ function stateOf({ server, kernel, trans }: GuardState.IProps): [Mood, string] {
       return ['error', trans.__('not loaded')];
     case 'away':
       return ['error', trans.__('server away')];
+    case 'locked':
     case 'refused':
       return ['error', trans.__('not working')];
     case 'ok':
@@ -77,14 +82,22 @@ export function ServerNotice(props: ServerNotice.IProps): React.JSX.Element | nu
         <Notice
           kind="error"
           text={
-            staleSeconds === null
+            staleSeconds === null || staleSeconds < STALE_STEP_SECONDS
               ? trans.__('The server does not answer.')
               : trans.__(
                   'The server does not answer. Values are %1 old.',
-                  humanSpan(staleSeconds - (staleSeconds % 5), trans)
+                  humanSpan(staleSeconds - (staleSeconds % STALE_STEP_SECONDS), trans)
                 )
           }
           fix={trouble ?? trans.__('TF Guard tries again by itself.')}
+        />
+      );
+    case 'locked':
+      return (
+        <Notice
+          kind="error"
+          text={trans.__('The server does not let this page in.')}
+          fix={trans.__('Log in again, then reload this page.')}
         />
       );
     case 'refused':

@@ -1,66 +1,76 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { h } from '../parts/h';
 import type { GuardModel } from '../model';
-import { Notice } from '../parts/Notice';
 import { Section } from '../parts/Section';
+import { useRead } from '../parts/useRead';
 import { humanBytes, UNKNOWN } from '../units';
-import type { Host, KernelState } from '../wire';
+import type { Host } from '../wire';
 import type { Trans } from '../words';
 
-import { isNearLimit } from './memory';
+import { limitText, memoryDetails } from './hostText';
+import { LimitNotice } from './LimitNotice';
 import { MemoryChart } from './MemoryChart';
 
-/** What the current kernel holds of the host's memory, against the limit that will end it. */
-export function HostMemory(props: HostMemory.IProps): React.JSX.Element {
-  const { kernel, series, marks, trans } = props;
+/** What the current kernel holds of the host's memory, against the limit. */
+export function HostMemory(props: HostMemory.IProps): React.JSX.Element | null {
+  const { model, trans } = props;
+  const { kernel } = model;
+  if (kernel === null) {
+    return null;
+  }
   const { host } = kernel;
   return (
     <Section name="HostMemory" title={trans.__('Host memory, this kernel')}>
       <div className="jp-TfGuard-row jp-mod-wrap">
-        <span className="jp-TfGuard-big">{humanBytes(host.rss_bytes)}</span>
-        <span className="jp-TfGuard-quiet">{limitText(host, trans)}</span>
-      </div>
-      <MemoryChart series={series} marks={marks} limit={host.limit} trans={trans} />
-      <MemoryDetails host={host} trans={trans} />
-      {isNearLimit(host) && (
-        <Notice
-          kind="warning"
-          text={trans.__('More than 90 % of the limit is used. At the limit the kernel is killed.')}
+        <Moving
+          model={model}
+          className="jp-TfGuard-big"
+          write={host => humanBytes(host.rss_bytes)}
         />
-      )}
+        <Moving model={model} className={QUIET} write={host => limitText(host, trans)} />
+      </div>
+      <MemoryChart
+        read={() => ({
+          series: model.series,
+          marks: model.marks,
+          limit: model.kernel?.host.limit ?? null,
+          forecast: model.kernel?.host.forecast ?? null
+        })}
+        moved={model.moved}
+        title={trans.__('Memory of this kernel')}
+        trans={trans}
+      />
+      <div>
+        <Moving model={model} className={QUIET} write={host => memoryDetails(host, trans)} />
+      </div>
+      <LimitNotice host={host} trans={trans} />
     </Section>
   );
 }
 
-export namespace HostMemory {
-  export interface IProps {
-    readonly kernel: KernelState;
-    readonly series: GuardModel['series'];
-    readonly marks: GuardModel['marks'];
-    readonly trans: Trans;
+const QUIET = 'jp-TfGuard-quiet jp-TfGuard-small';
+
+/** Moves with the numbers, and nothing around it: all of them are of one moment. */
+function Moving(props: Moving.IProps): React.JSX.Element {
+  const { className, model, write } = props;
+  const text = useRead(model.moved, () =>
+    model.kernel === null ? UNKNOWN : write(model.kernel.host)
+  );
+  return <span className={className}>{text}</span>;
+}
+
+namespace Moving {
+  export interface IProps extends Pick<HostMemory.IProps, 'model'> {
+    readonly className: string;
+    readonly write: (host: Host) => string;
   }
 }
 
-function limitText({ limit }: Host, trans: Trans): string {
-  return limit === null
-    ? trans.__('limit not known')
-    : trans.__('of %1 · %2', humanBytes(limit.bytes), limit.name);
-}
-
-/** Peak and rest in one grey line; children and swap only where there are any. */
-function MemoryDetails({ host, trans }: { host: Host; trans: Trans }): React.JSX.Element {
-  const parts = [
-    trans.__('peak %1', humanBytes(host.peak_bytes)),
-    ...((host.children_rss_bytes ?? 0) > 0
-      ? [trans.__('children %1', humanBytes(host.children_rss_bytes))]
-      : []),
-    ...((host.swap_bytes ?? 0) > 0
-      ? [trans.__('swapped out %1', humanBytes(host.swap_bytes))]
-      : []),
-    ...(host.available_bytes === null
-      ? []
-      : [trans.__('%1 still free', humanBytes(host.available_bytes))])
-  ];
-  const known = parts.filter(part => !part.includes(UNKNOWN));
-  return <div className="jp-TfGuard-quiet jp-TfGuard-small">{known.join(' · ')}</div>;
+export namespace HostMemory {
+  export interface IProps {
+    readonly model: Pick<GuardModel, 'kernel' | 'marks' | 'series'> &
+      Partial<Pick<GuardModel, 'moved'>>;
+    readonly trans: Trans;
+  }
 }

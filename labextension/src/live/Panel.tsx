@@ -1,8 +1,10 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { Fragment, h } from '../parts/h';
 import type { GuardModel } from '../model';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { Notice } from '../parts/Notice';
+import { hasServerPart } from '../serverLink';
 import { fileName } from '../units';
 import type { Trans } from '../words';
 
@@ -18,13 +20,13 @@ import { TrainingCard } from './TrainingCard';
 
 /** The sidebar: each part stands there only if it has something to say. */
 export function Panel(props: Panel.IProps): React.JSX.Element {
-  const { model, now, onOpenNotebook, onOpenReport, trans } = props;
+  const { model, now, onOpenNotebook, onOpenReport, onShowOptions, trans } = props;
   const { crashes, gpus, kernel, others, problems, server, staleSeconds, target, trouble } = model;
   const shown = kernel?.watched ? kernel : null;
-  const hasServer = server === 'ok' || server === 'away';
+  const hasServer = hasServerPart(server);
   return (
     <div className={`jp-TfGuard-body${server === 'away' ? ' jp-mod-stale' : ''}`}>
-      <header className="jp-TfGuard-header">
+      <div className="jp-TfGuard-header">
         <h2>
           {trans.__('TF Guard')}
           {target !== null && (
@@ -35,7 +37,7 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
           )}
         </h2>
         <GuardState server={server} kernel={kernel} trans={trans} />
-      </header>
+      </div>
       <ServerNotice server={server} staleSeconds={staleSeconds} trouble={trouble} trans={trans} />
       {problems.map(problem => (
         <Notice key={problem.what} kind="warning" text={problem.what} fix={problem.fix} />
@@ -47,6 +49,7 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
             <GpuSection
               gpus={gpus}
               kernelId={target?.kernelId ?? null}
+              series={model.gpuSeries}
               inside={shown?.gpu?.tensorflow ?? []}
               growth={shown?.guard.growth ?? null}
               now={now}
@@ -61,6 +64,11 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
       {crashes !== null && (
         <PastDeaths crashes={crashes} now={now} onOpen={onOpenReport} trans={trans} />
       )}
+      {hasServer && (
+        <button type="button" className="jp-TfGuard-link jp-TfGuard-last" onClick={onShowOptions}>
+          {trans.__('Options of the guard')}
+        </button>
+      )}
     </div>
   );
 }
@@ -71,6 +79,7 @@ export namespace Panel {
     GuardModel,
     | 'crashes'
     | 'gpuOom'
+    | 'gpuSeries'
     | 'gpus'
     | 'hasAnswer'
     | 'kernel'
@@ -82,7 +91,8 @@ export namespace Panel {
     | 'staleSeconds'
     | 'target'
     | 'trouble'
-  >;
+  > &
+    Partial<Pick<GuardModel, 'moved'>>;
 
   export interface IProps {
     readonly model: IState;
@@ -92,6 +102,7 @@ export namespace Panel {
     readonly onDismissGpuOom: () => void;
     readonly onOpenNotebook: (path: string) => void;
     readonly onOpenReport: (id: string) => void;
+    readonly onShowOptions: () => void;
     readonly onShowStacks: (kernelId: string) => void;
     readonly trans: Trans;
   }
@@ -136,7 +147,7 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
       {gpuOom !== null && (
         <GpuOomNotice oom={gpuOom} now={now} onDismiss={onDismissGpuOom} trans={trans} />
       )}
-      <HostMemory kernel={kernel} series={model.series} marks={model.marks} trans={trans} />
+      <HostMemory model={model} trans={trans} />
       <GuardNotices
         guard={kernel.guard}
         growth={gpus === null || gpus.devices.length === 0 ? kernel.guard.growth : null}

@@ -1,12 +1,15 @@
+import type { IStateDB } from '@jupyterlab/statedb';
 import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
-import * as React from 'react';
+import type * as React from 'react';
 
+import { h } from '../parts/h';
 import { shieldIcon } from '../icons';
 import type { GuardModel } from '../model';
 import type { CodeBlock } from '../parts/CodeBlock';
+import { Folding, FoldingContext } from '../parts/folding';
 import type { Trans } from '../words';
 
 import { Panel } from './Panel';
@@ -17,7 +20,8 @@ export const PANEL_ID = 'jp-tfguard-panel';
 export class PanelWidget extends ReactWidget {
   constructor(private readonly _options: PanelWidget.IOptions) {
     super();
-    const { trans } = _options;
+    const { state, trans } = _options;
+    this._folding = new Folding(state, () => this.update());
     this.id = PANEL_ID;
     this.title.icon = shieldIcon;
     this.title.caption = trans.__('TF Guard: memory of the kernel, past deaths');
@@ -32,20 +36,23 @@ export class PanelWidget extends ReactWidget {
   }
 
   protected override render(): React.JSX.Element {
-    const { model, copy, openNotebook, openReport, showStacks, trans } = this._options;
+    const { model, copy, openNotebook, openReport, showOptions, showStacks, trans } = this._options;
     return (
       <UseSignal signal={model.changed}>
         {() => (
-          <Panel
-            model={model}
-            copy={copy}
-            now={Date.now() / 1000}
-            onDismissGpuOom={() => model.dismissGpuOom()}
-            onOpenNotebook={openNotebook}
-            onOpenReport={openReport}
-            onShowStacks={showStacks}
-            trans={trans}
-          />
+          <FoldingContext.Provider value={this._folding}>
+            <Panel
+              model={model}
+              copy={copy}
+              now={Date.now() / 1000}
+              onDismissGpuOom={() => model.dismissGpuOom()}
+              onOpenNotebook={openNotebook}
+              onOpenReport={openReport}
+              onShowOptions={showOptions}
+              onShowStacks={showStacks}
+              trans={trans}
+            />
+          </FoldingContext.Provider>
         )}
       </UseSignal>
     );
@@ -61,6 +68,7 @@ export class PanelWidget extends ReactWidget {
     this._visibilityChanged.emit(false);
   }
 
+  private readonly _folding: Folding;
   private readonly _visibilityChanged = new Signal<this, boolean>(this);
 }
 
@@ -70,7 +78,9 @@ export namespace PanelWidget {
     readonly copy: CodeBlock.ICopy;
     readonly openNotebook: (path: string) => void;
     readonly openReport: (id: string) => void;
+    readonly showOptions: () => void;
     readonly showStacks: (kernelId: string) => void;
+    readonly state: IStateDB | null;
     readonly trans: Trans;
   }
 }

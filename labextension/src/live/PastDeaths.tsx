@@ -1,52 +1,34 @@
 import * as React from 'react';
 
+import { h } from '../parts/h';
 import { Section } from '../parts/Section';
 import { fileName } from '../units';
 import { dayAndTime } from '../when';
 import type { CrashEntry, Group } from '../wire';
 import type { Trans } from '../words';
 
+import { deathRows } from './crashLoops';
+import type { IDeathRow } from './crashLoops';
+
 const SHOWN_AT_FIRST = 8;
 
 /** Kernels that died, newest first; those whose report nobody opened stand out. */
 export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
-  const { crashes, now, onOpen, trans } = props;
+  const { crashes, trans } = props;
   const [isLong, setLong] = React.useState(false);
-  const shown = isLong ? crashes : crashes.slice(0, SHOWN_AT_FIRST);
-  const hidden = crashes.length - shown.length;
+  const rows = deathRows(crashes);
+  const shown = isLong ? rows : rows.slice(0, SHOWN_AT_FIRST);
+  const hidden = rows.length - shown.length;
   return (
     <Section name="Deaths" title={trans.__('Past deaths')}>
       {crashes.length === 0 && (
         <div className="jp-TfGuard-quiet">{trans.__('Guarding. Nothing has died yet.')}</div>
       )}
       <ul className="jp-TfGuard-list">
-        {shown.map(entry => (
-          <li key={entry.id}>
-            <button
-              type="button"
-              className={`jp-TfGuard-Death${entry.unread ? ' jp-mod-unread' : ''}`}
-              data-report-id={entry.id}
-              title={entry.title}
-              onClick={() => onOpen(entry.id)}
-            >
-              <span className="jp-TfGuard-row">
-                <span className="jp-TfGuard-Death-title">
-                  {entry.short_title}
-                  {entry.group !== null && (
-                    <span className="jp-TfGuard-hidden">{trans.__(', counted together')}</span>
-                  )}
-                  {entry.unread && (
-                    <span className="jp-TfGuard-hidden">{trans.__(', not read yet')}</span>
-                  )}
-                </span>
-                <span className="jp-TfGuard-quiet jp-TfGuard-small">
-                  {dayAndTime(entry.died_at, now, trans)}
-                </span>
-              </span>
-              <span className="jp-TfGuard-quiet jp-TfGuard-small jp-TfGuard-name">
-                {placeOf(entry, now, trans)}
-              </span>
-            </button>
+        {shown.map(row => (
+          <li key={row.entry.id}>
+            <Death {...props} entry={row.entry} title={titleOf(row, trans)} />
+            {row.others.length > 0 && <Others {...props} row={row} />}
           </li>
         ))}
       </ul>
@@ -59,6 +41,65 @@ export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
   );
 }
 
+/** The other reports of a crash loop, folded at first. */
+function Others(props: PastDeaths.IProps & { row: IDeathRow }): React.JSX.Element {
+  const { row, trans } = props;
+  const [isOpen, setOpen] = React.useState(false);
+  const { length } = row.others;
+  return (
+    <div className="jp-TfGuard-SameDeaths">
+      <button
+        type="button"
+        className="jp-TfGuard-link"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {isOpen
+          ? trans.__('Show fewer')
+          : trans._n('Show %1 more report of it', 'Show %1 more reports of it', length)}
+      </button>
+      {isOpen && (
+        <ul className="jp-TfGuard-list">
+          {row.others.map(entry => (
+            <li key={entry.id}>
+              <Death {...props} entry={entry} title={entry.short_title} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function Death(props: PastDeaths.IProps & { entry: CrashEntry; title: string }): React.JSX.Element {
+  const { entry, now, onOpen, title, trans } = props;
+  return (
+    <button
+      type="button"
+      className={`jp-TfGuard-Death${entry.unread ? ' jp-mod-unread' : ''}`}
+      data-report-id={entry.id}
+      title={entry.title}
+      onClick={() => onOpen(entry.id)}
+    >
+      <span className="jp-TfGuard-row">
+        <span className="jp-TfGuard-Death-title">
+          {title}
+          {entry.group !== null && (
+            <span className="jp-TfGuard-hidden">{trans.__(', counted together')}</span>
+          )}
+          {entry.unread && <span className="jp-TfGuard-hidden">{trans.__(', not read yet')}</span>}
+        </span>
+        <span className="jp-TfGuard-quiet jp-TfGuard-small">
+          {dayAndTime(entry.died_at, now, trans)}
+        </span>
+      </span>
+      <span className="jp-TfGuard-quiet jp-TfGuard-small jp-TfGuard-name">
+        {placeOf(entry, now, trans)}
+      </span>
+    </button>
+  );
+}
+
 export namespace PastDeaths {
   export interface IProps {
     readonly crashes: readonly CrashEntry[];
@@ -67,6 +108,13 @@ export namespace PastDeaths {
     readonly onOpen: (id: string) => void;
     readonly trans: Trans;
   }
+}
+
+/** A counted group says its number itself. */
+function titleOf({ entry, others }: IDeathRow, trans: Trans): string {
+  return entry.group !== null || others.length === 0
+    ? entry.short_title
+    : trans.__('%1 deaths, the last: %2', others.length + 1, entry.short_title);
 }
 
 function placeOf(entry: CrashEntry, now: number, trans: Trans): string {

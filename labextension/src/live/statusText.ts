@@ -1,11 +1,13 @@
+import type { Brief } from '../currentKernel';
 import { bytesOfLimit, humanBytes } from '../units';
-import type { Host, KernelState } from '../wire';
+import type { Host } from '../wire';
 import type { Trans } from '../words';
 
-import { isNearLimit } from './memory';
+import { shortSpan } from './forecastText';
+import { amountOfLimit, isLimitSoon, isNearLimit } from './memory';
 
 /** `5.9 of 8.0 GiB`, with ▲ near the limit or while it stands still; empty while nothing is known. */
-export function statusText(kernel: KernelState | null, trans: Trans): string {
+export function statusText(kernel: Brief | null, trans: Trans): string {
   if (kernel === null || !kernel.watched || kernel.host.rss_bytes === null) {
     return '';
   }
@@ -14,11 +16,16 @@ export function statusText(kernel: KernelState | null, trans: Trans): string {
   if (hang !== null) {
     return `▲ ${trans.__('no progress')} · ${text}`;
   }
+  if (host.forecast !== null && isLimitSoon(host)) {
+    const span = shortSpan(host.forecast.seconds_left, trans);
+    return `▲ ${text} · ${trans.__('limit in %1', span)}`;
+  }
   return isNearLimit(host) ? `▲ ${text}` : text;
 }
 
-function amount({ rss_bytes, limit }: Host, trans: Trans): string {
+function amount(host: Host, trans: Trans): string {
+  const { limit, rss_bytes } = host;
   return limit === null
     ? humanBytes(rss_bytes)
-    : trans.__('%1 of %2', ...bytesOfLimit(rss_bytes, limit.bytes));
+    : trans.__('%1 of %2', ...bytesOfLimit(amountOfLimit(host), limit.bytes));
 }

@@ -1,7 +1,9 @@
 import * as React from 'react';
 
+import { h } from './h';
 import { TimeChart } from '../chart/timeChart';
-import type { IChartData, IChartOptions } from '../chart/timeChart';
+import type { IChartOptions } from '../chart/plot';
+import type { IChartData } from '../chart/timeChart';
 
 /** A chart inside React: made once with the first options, fed with each new data. */
 export function ChartView(props: ChartView.IProps): React.JSX.Element {

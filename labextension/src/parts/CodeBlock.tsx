@@ -1,5 +1,7 @@
 import * as React from 'react';
 
+import { h } from './h';
+
 const THANKS_MS = 2_000;
 
 /** Code, and a button that copies it. */
@@ -7,7 +9,7 @@ export function CodeBlock(props: CodeBlock.IProps): React.JSX.Element {
   const { code, copy } = props;
   return (
     <div className="jp-TfGuard-CodeBlock">
-      <pre>
+      <pre tabIndex={0}>
         <code>{code}</code>
       </pre>
       <CopyButton copy={copy} label={copy.label} text={() => Promise.resolve(code)} />

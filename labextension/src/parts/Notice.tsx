@@ -1,5 +1,6 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { h } from './h';
 import { CodeBlock } from './CodeBlock';
 
 /** A sentence that asks for attention, with a sign as well as a colour; and what to do about it. */

@@ -1,22 +1,43 @@
 import * as React from 'react';
 
+import { h } from './h';
+import { FoldingContext } from './folding';
+
 /** A titled part of the panel or of a report. `aside` stands beside the title, in plain letters. */
 export function Section(props: Section.IProps): React.JSX.Element {
   const { title, aside, hint, name, children } = props;
   const id = React.useId();
+  const folding = React.useContext(FoldingContext);
+  const isFolded = folding?.has(title) === true;
+  const words = [
+    title,
+    aside !== undefined && <span className="jp-TfGuard-aside"> · {aside}</span>
+  ];
   return (
     <section className={`jp-TfGuard-Section jp-TfGuard-${name}`} aria-labelledby={id}>
       <h3 className="jp-TfGuard-heading" id={id} title={hint}>
-        {title}
-        {aside !== undefined && <span className="jp-TfGuard-aside"> · {aside}</span>}
+        {folding === null ? (
+          h('span', null, ...words)
+        ) : (
+          <button
+            type="button"
+            className="jp-TfGuard-fold"
+            aria-expanded={!isFolded}
+            onClick={() => folding.toggle(title)}
+          >
+            {h('span', null, ...words)}
+            <span aria-hidden="true">{isFolded ? '▸' : '▾'}</span>
+          </button>
+        )}
       </h3>
-      {children}
+      {!isFolded && children}
     </section>
   );
 }
 
 export namespace Section {
   export interface IProps {
+    /** Of all parts that stand together, each has its own. */
     readonly title: string;
     readonly aside?: string | undefined;
     /** Shown over the title, where it may be cut short. */

@@ -1,5 +1,6 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { h } from '../parts/h';
 import { CodeBlock } from '../parts/CodeBlock';
 import { Section } from '../parts/Section';
 import type { Advice } from '../wire';

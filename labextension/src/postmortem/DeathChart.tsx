@@ -1,33 +1,87 @@
 import * as React from 'react';
 
+import type { IChartOptions } from '../chart/plot';
 import type { IChartData } from '../chart/timeChart';
+import type { IPoints } from '../chart/decimate';
+import type { Span } from '../chart/span';
 import { ChartView } from '../parts/ChartView';
+import { h } from '../parts/h';
 import { humanBytes, tickBytes } from '../units';
 import { clock } from '../when';
-import type { Report } from '../wire';
+import type { Curve, Report, TimelineEvent } from '../wire';
 import type { Trans } from '../words';
+
+import { TimelineTable } from './TimelineTable';
 
 type Memory = NonNullable<Report['memory']>;
 
-/** The kernel's memory up to its end. Drag to look closer, double click to see all. */
+/** More cards than these have no chart of their own; the table has them all. */
+const CARDS_LIMIT = 4;
+
+/** As the chart draws the lines beside the first one. */
+const DASH_NAMES = ['dashed', 'dotted', 'mixed'];
+
+/** The kernel's memory up to its end, with what lay beside it; each GPU below, on the same axis of time. */
 export function DeathChart(props: DeathChart.IProps): React.JSX.Element | null {
   const { memory, isAlive, trans } = props;
-  const data = React.useMemo(() => chartData(memory, isAlive, trans), [memory, isAlive, trans]);
-  if (data === null) {
+  const [zoom, setZoom] = React.useState<Span | null>(null);
+  const [hidden, setHidden] = React.useState<readonly string[]>([]);
+  const syncName = React.useId();
+  const pictures = React.useMemo(() => picturesOf(memory, isAlive, trans), [memory]);
+  if (pictures === null) {
     return null;
   }
+  const toggle = (name: string): void =>
+    setHidden(hidden.includes(name) ? hidden.filter(other => other !== name) : [...hidden, name]);
   return (
-    <ChartView
-      data={data}
-      options={{
-        height: 210,
-        canZoom: true,
-        formatValue: humanBytes,
-        formatTick: tickBytes,
-        formatTime: seconds => clock(seconds),
-        endLabels: null
-      }}
-    />
+    <div className="jp-TfGuard-Timeline">
+      {pictures.map(({ data, name, others, height }) => (
+        <React.Fragment key={name}>
+          <Picture
+            data={data}
+            others={others}
+            hidden={hidden}
+            zoom={zoom}
+            options={{
+              height,
+              formatValue: humanBytes,
+              formatTick: tickBytes,
+              formatTime: seconds => clock(seconds),
+              endLabels: null,
+              onZoom: setZoom,
+              syncName
+            }}
+          />
+          {(others.length > 0 || pictures.length > 1) && (
+            <div className="jp-TfGuard-legend">
+              <span className="jp-TfGuard-line">{name}</span>
+              {others.map((curve, index) => (
+                <button
+                  key={curve.name}
+                  type="button"
+                  className={`jp-TfGuard-line jp-mod-${DASH_NAMES[index % 3]}`}
+                  aria-pressed={!hidden.includes(curve.name)}
+                  onClick={() => toggle(curve.name)}
+                >
+                  {curve.title}
+                </button>
+              ))}
+            </div>
+          )}
+        </React.Fragment>
+      ))}
+      <div className="jp-TfGuard-row jp-TfGuard-quiet jp-TfGuard-small">
+        <span>
+          {trans.__('To look closer: drag, or the keys + and −. Arrow keys go along, 0 shows all.')}
+        </span>
+        {zoom !== null && (
+          <button type="button" className="jp-TfGuard-button" onClick={() => setZoom(null)}>
+            {trans.__('Show all')}
+          </button>
+        )}
+      </div>
+      <TimelineTable memory={memory} events={eventsOf(memory)} trans={trans} />
+    </div>
   );
 }
 
@@ -40,37 +94,101 @@ export namespace DeathChart {
   }
 }
 
-function chartData(memory: Memory, isAlive: boolean, trans: Trans): IChartData | null {
-  const { samples, limit_bytes, limit_name, died, marks } = memory;
+function Picture(props: {
+  data: IChartData;
+  others: readonly Curve[];
+  hidden: readonly string[];
+  zoom: Span | null;
+  options: IChartOptions;
+}): React.JSX.Element {
+  const { data, others, hidden, zoom, options } = props;
+  const shown = React.useMemo(() => {
+    const lines = others.map(curve => pointsOf(hidden.includes(curve.name) ? [] : curve.samples));
+    return { ...data, lines, zoom };
+  }, [data, others, hidden, zoom]);
+  return <ChartView data={shown} options={options} />;
+}
+
+interface IPicture {
+  /** What the first line is. */
+  readonly name: string;
+  readonly data: IChartData;
+  readonly others: readonly Curve[];
+  readonly height: number;
+}
+
+function picturesOf(memory: Memory, isAlive: boolean, trans: Trans): IPicture[] | null {
+  const { samples, limit_bytes, limit_name, died } = memory;
   const first = samples[0];
   const last = samples[samples.length - 1];
   if (first === undefined || last === undefined) {
     return null;
   }
-  const values = samples.map(([, value]) => value);
-  const peak = values.reduce<number | null>(
-    (highest, value) => (value !== null && value > (highest ?? -1) ? value : highest),
-    null
-  );
+  const until = Math.max(last[0], died ?? 0);
+  const range: Span = [first[0], until > first[0] ? until : first[0] + 1];
+  const end =
+    died === null
+      ? null
+      : {
+          time: died,
+          label: isAlive
+            ? trans.__('child ended %1', clock(died))
+            : trans.__('ended %1', clock(died))
+        };
   const limitLabel = [limit_name ?? trans.__('limit'), humanBytes(limit_bytes)].join(' ');
-  const end = Math.max(last[0], died ?? 0);
-  return {
-    points: { times: samples.map(([time]) => time), values },
-    range: [first[0], end > first[0] ? end : first[0] + 1],
-    limit: limit_bytes === null ? null : { value: limit_bytes, label: limitLabel },
-    marks,
-    end: died === null ? null : { time: died, label: endLabel(died, isAlive, trans) },
-    description:
-      limit_bytes === null
-        ? trans.__('Memory of the kernel before its end: highest %1', humanBytes(peak))
-        : trans.__(
-            'Memory of the kernel before its end: highest %1; %2',
-            humanBytes(peak),
-            limitLabel
-          )
-  };
+  const peak = humanBytes(peakOf(samples));
+  const curves = memory.curves ?? [];
+  const cards = curves.filter(({ name }) => name.endsWith('.own_bytes')).slice(0, CARDS_LIMIT);
+  return [
+    {
+      name: trans.__('This kernel'),
+      height: 210,
+      others: curves.filter(({ name }) => !name.startsWith('gpu')),
+      data: {
+        points: pointsOf(samples),
+        range,
+        limit: limit_bytes === null ? null : { value: limit_bytes, label: limitLabel },
+        marks: eventsOf(memory).filter(({ kind }) => kind !== 'death'),
+        end,
+        description:
+          limit_bytes === null
+            ? trans.__('Memory of the kernel before its end: highest %1', peak)
+            : trans.__('Memory of the kernel before its end: highest %1; %2', peak, limitLabel)
+      }
+    },
+    ...cards.map(card => {
+      const prefix = card.name.slice(0, card.name.indexOf('.') + 1);
+      const limit = card.limit_bytes;
+      const label = `${card.limit_name ?? ''} ${humanBytes(limit)}`;
+      return {
+        name: card.title,
+        height: 120,
+        others: curves.filter(curve => curve !== card && curve.name.startsWith(prefix)),
+        data: {
+          points: pointsOf(card.samples),
+          range,
+          limit: limit === null ? null : { value: limit, label },
+          marks: [],
+          end: end && { ...end, label: '' },
+          description: trans.__('%1: highest %2', card.title, humanBytes(peakOf(card.samples)))
+        }
+      };
+    })
+  ];
 }
 
-function endLabel(died: number, isAlive: boolean, trans: Trans): string {
-  return isAlive ? trans.__('child ended %1', clock(died)) : trans.__('ended %1', clock(died));
+/** Of a report of an older version, its cells and fits. */
+function eventsOf({ events, marks }: Memory): TimelineEvent[] {
+  return events ?? (marks ?? []).map(mark => ({ ...mark, kind: 'cell' }));
+}
+
+function pointsOf(samples: Curve['samples']): IPoints {
+  return { times: samples.map(([time]) => time), values: samples.map(([, value]) => value) };
+}
+
+function peakOf(samples: Curve['samples']): number | null {
+  return samples.reduce<number | null>(
+    (highest, [, value]) => (value !== null && value > (highest ?? -1) ? value : highest),
+    null
+  );
 }

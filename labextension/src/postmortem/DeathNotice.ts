@@ -5,16 +5,16 @@
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import { fileName } from '../units';
+import { fileName, shortName } from '../units';
 import { DEATH_SCHEMA_ID, readDeath } from '../wire';
 import type { CrashEntry, Death } from '../wire';
 import type { Trans } from '../words';
 
 /** Pauses before asking again for a report that is not there yet. */
-const RETRY_MS = [300, 1_000, 2_000, 4_000];
+const RETRY_MS = [0, 300, 1_000, 2_000, 4_000];
 
-/** JupyterLab cuts notifications at 140 characters; a name gets this share of them. */
-const NAME_LENGTH = 40;
+/** The same after the user was told that it cannot be read yet: a server that is busy, or gone for a moment. */
+const LATE_RETRY_MS = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
 
 /** JupyterLab's dialog follows a death within the restarter's pause, three seconds by default. */
 const JUST_NOW_MS = 15_000;
@@ -63,8 +63,13 @@ export class DeathNotice {
     }
   }
 
-  /** Tell of deaths that nobody has looked at: the newest in full, the others as a number. */
+  /** Tell of deaths that nobody has looked at: the newest in full, the others as a number. What was read is told no more. */
   onCrashesRead(crashes: readonly CrashEntry[]): void {
+    for (const entry of crashes) {
+      if (!entry.unread) {
+        this.dismiss(entry.id); // in another page, perhaps
+      }
+    }
     const fresh = crashes.filter(entry => entry.unread && !this._told.has(entry.id));
     const newest = fresh[0];
     if (newest === undefined) {
@@ -96,15 +101,25 @@ export class DeathNotice {
   }
 
   private async _tell(death: Death): Promise<void> {
-    const entry = await this._entryOf(death);
-    if (entry === null) {
-      const { trans } = this._options;
-      this._notify('error', trans.__('A kernel died. Its report cannot be read yet.'), death.id);
-      return;
+    const entry = (await this._entryOf(death)) ?? (await this._lateEntryOf(death));
+    if (entry !== null) {
+      this._announce(entry, 0);
+      this._hear(entry);
+      this._options.onDeath(entry);
     }
-    this._announce(entry, 0);
-    this._hear(entry);
-    this._options.onDeath(entry);
+  }
+
+  /** Says what is known meanwhile. Null also if the list of deaths was read first, and told of it. */
+  private async _lateEntryOf(death: Death): Promise<CrashEntry | null> {
+    const { trans } = this._options;
+    this._notify('error', trans.__('A kernel died. Its report cannot be read yet.'), death.id);
+    this._told.delete(death.id);
+    const entry = await this._entryOf(death, LATE_RETRY_MS);
+    if (entry === null || this._told.has(death.id)) {
+      return null;
+    }
+    this._told.add(death.id);
+    return entry;
   }
 
   /** A death without a report of its own: one notice a minute tells of its group. */
@@ -139,8 +154,8 @@ export class DeathNotice {
     this._found.emit(entry);
   }
 
-  private async _entryOf(death: Death): Promise<CrashEntry | null> {
-    for (const pause of [0, ...RETRY_MS]) {
+  private async _entryOf(death: Death, pauses = RETRY_MS): Promise<CrashEntry | null> {
+    for (const pause of pauses) {
       await new Promise(resolve => setTimeout(resolve, pause));
       try {
         return await this._options.fetch(death.id);
@@ -201,6 +216,7 @@ export class DeathNotice {
   }
 
   private _notify(kind: 'error' | 'warning', message: string, reportId: string): void {
+    this.dismiss(reportId); // what was said before the report could be read
     this._shown.set(reportId, this._options.notifier.show(kind, message, reportId));
   }
 
@@ -232,7 +248,7 @@ export namespace DeathNotice {
 
 /** `The kernel of train.ipynb died: Container memory limit.` */
 function sentenceOf(entry: CrashEntry, trans: Trans): string {
-  const name = shorten(
+  const name = shortName(
     entry.notebook_path === null ? (entry.kernel_name ?? '') : fileName(entry.notebook_path)
   );
   if (entry.kernel_alive) {
@@ -253,10 +269,4 @@ function sentenceOf(entry: CrashEntry, trans: Trans): string {
   return name === ''
     ? trans.__('A kernel died: %1.', entry.short_title)
     : trans.__('The kernel of %1 died: %2.', name, entry.short_title);
-}
-
-function shorten(name: string): string {
-  return name.length <= NAME_LENGTH
-    ? name
-    : `${name.slice(0, NAME_LENGTH - 11)}…${name.slice(-10)}`;
 }

@@ -1,5 +1,6 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { h } from '../parts/h';
 import type { Evidence } from '../wire';
 
 /** Facts, each with who says it. */
@@ -10,10 +11,13 @@ export function EvidenceList(props: EvidenceList.IProps): React.JSX.Element {
   }
   return (
     <ul className="jp-TfGuard-list">
-      {facts.map(({ source, text }, index) => (
+      {facts.map(({ source, text, raw }, index) => (
         <li key={index} className="jp-TfGuard-fact">
           <span className="jp-TfGuard-source">{source}</span>
-          <span>{text}</span>
+          <span>
+            {text}
+            {raw !== null && <code className="jp-TfGuard-raw">{raw}</code>}
+          </span>
         </li>
       ))}
     </ul>

@@ -1,5 +1,8 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { CodeBlock } from '../parts/CodeBlock';
+import { Fragment, h } from '../parts/h';
+import { Notice } from '../parts/Notice';
 import { Section } from '../parts/Section';
 import { humanBytes, humanMetric } from '../units';
 import { fullTime } from '../when';
@@ -9,7 +12,7 @@ import type { Trans } from '../words';
 /** What the run leaves behind: metrics by epoch and the last checkpoint. Nothing if it left nothing. */
 export function WhatIsLeft(props: WhatIsLeft.IProps): React.JSX.Element | null {
   const { metrics, checkpoint } = props.left;
-  const { trans } = props;
+  const { copy, trans } = props;
   if (metrics === null && checkpoint === null) {
     return null;
   }
@@ -20,6 +23,13 @@ export function WhatIsLeft(props: WhatIsLeft.IProps): React.JSX.Element | null {
           {trans.__('Last checkpoint:')} <code>{checkpoint.path}</code>
           {checkpoint.written_at !== null && (
             <span className="jp-TfGuard-quiet"> · {fullTime(checkpoint.written_at)}</span>
+          )}
+          {checkpoint.doubt !== null && <Notice kind="warning" text={checkpoint.doubt} />}
+          {checkpoint.resume_code !== null && (
+            <Fragment>
+              <div>{trans.__('To go on from it:')}</div>
+              <CodeBlock code={checkpoint.resume_code} copy={copy} />
+            </Fragment>
           )}
         </div>
       )}
@@ -52,6 +62,7 @@ export function WhatIsLeft(props: WhatIsLeft.IProps): React.JSX.Element | null {
 export namespace WhatIsLeft {
   export interface IProps {
     readonly left: Report['left'];
+    readonly copy: CodeBlock.ICopy;
     readonly trans: Trans;
   }
 }

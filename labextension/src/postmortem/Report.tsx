@@ -1,5 +1,7 @@
 import * as React from 'react';
 
+import type { GuardApi } from '../api';
+import { h } from '../parts/h';
 import { CopyButton } from '../parts/CodeBlock';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { Section } from '../parts/Section';
@@ -16,11 +18,11 @@ import { Arrays, LastWords, WhatIsLeft } from './Remains';
 
 /** Why a kernel died. The sentence first, then what to do, then how we know. */
 export function Report(props: Report.IProps): React.JSX.Element {
-  const { report, copy, markdown, onForget, trans } = props;
+  const { report, api, copy, onExport, onForget, onSeeAll, trans } = props;
   return (
     <article className="jp-TfGuard-Report" data-report-id={report.id}>
       <div className="jp-TfGuard-quiet jp-TfGuard-small">{origin(report, trans)}</div>
-      <h1>{report.title}</h1>
+      <h2>{report.title}</h2>
       <Chips report={report} trans={trans} />
       {report.memory !== null && (
         <DeathChart memory={report.memory} isAlive={report.kernel_alive} trans={trans} />
@@ -39,14 +41,33 @@ export function Report(props: Report.IProps): React.JSX.Element {
         <NotChecked texts={report.not_checked} trans={trans} />
       </div>
       <OtherFindings findings={report.other_findings} trans={trans} />
-      <WhatIsLeft left={report.left} trans={trans} />
+      <WhatIsLeft left={report.left} copy={copy} trans={trans} />
       <Arrays arrays={report.arrays} trans={trans} />
       <LastWords name="Native" title={trans.__('Last native words')} lines={report.native_tail} />
       <LastWords name="Stack" title={trans.__('Python stack')} lines={report.python_stack} />
+      {report.same_before_count !== null && report.same_before_count > 0 && (
+        <div className="jp-TfGuard-quiet">
+          {trans._n(
+            'One earlier death of this kind in this notebook, within a day.',
+            '%1 earlier deaths of this kind in this notebook, within a day.',
+            report.same_before_count
+          )}{' '}
+          <button type="button" className="jp-TfGuard-link" onClick={onSeeAll}>
+            {trans.__('See all')}
+          </button>
+        </div>
+      )}
       <footer className="jp-TfGuard-row">
         <span className="jp-TfGuard-quiet jp-TfGuard-small">{versionsText(report)}</span>
         <span className="jp-TfGuard-buttons">
-          <CopyButton copy={copy} label={trans.__('Copy as Markdown')} text={markdown} />
+          <CopyButton
+            copy={copy}
+            label={trans.__('Copy as Markdown')}
+            text={() => api.markdown(report.id)}
+          />
+          <button type="button" className="jp-TfGuard-button" onClick={onExport}>
+            {trans.__('Export…')}
+          </button>
           <button type="button" className="jp-TfGuard-button" onClick={onForget}>
             {trans.__('Forget…')}
           </button>
@@ -60,12 +81,18 @@ export namespace Report {
   export interface IProps {
     readonly report: ReportData;
     readonly copy: CodeBlock.ICopy;
-    /** Fetches the report as Markdown. */
-    readonly markdown: () => Promise<string>;
+    readonly api: IApi;
+    /** The user wants a file to hand on. */
+    readonly onExport: () => void;
     /** The user wants the report gone; asks before. */
     readonly onForget: () => void;
+    /** The user wants to see the list of all deaths. */
+    readonly onSeeAll: () => void;
     readonly trans: Trans;
   }
+
+  /** What a report asks the server for. */
+  export type IApi = Pick<GuardApi, 'markdown'>;
 }
 
 function origin(report: ReportData, trans: Trans): string {

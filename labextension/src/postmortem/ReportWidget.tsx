@@ -1,6 +1,9 @@
 import { ReactWidget } from '@jupyterlab/ui-components';
-import * as React from 'react';
+import type { Message } from '@lumino/messaging';
+import type * as React from 'react';
 
+import type { GuardApi } from '../api';
+import { h } from '../parts/h';
 import { shieldIcon } from '../icons';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { Notice } from '../parts/Notice';
@@ -24,9 +27,6 @@ export class ReportWidget extends ReactWidget {
     this.addClass('jp-TfGuard-ReportView');
     this.title.icon = shieldIcon;
     this.title.label = trans.__('Kernel report');
-    this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', trans.__('Kernel report'));
-    this.node.tabIndex = 0;
   }
 
   get reportId(): string {
@@ -35,9 +35,10 @@ export class ReportWidget extends ReactWidget {
 
   /** Fetch the report and show it. */
   async load(): Promise<void> {
-    const { fetch, reportId, trans } = this._options;
+    const { api, onRead, reportId, trans } = this._options;
     try {
-      this._report = await fetch(reportId);
+      this._report = await api.report(reportId);
+      await onRead();
     } catch (error) {
       this._failure = error instanceof Error ? error.message : String(error);
     }
@@ -48,21 +49,29 @@ export class ReportWidget extends ReactWidget {
       const { died_at, notebook_path, title } = this._report;
       const name = notebook_path === null ? trans.__('Kernel report') : fileName(notebook_path);
       const died = parseStamp(died_at);
-      this.title.label = died === null ? name : `${name} ${clock(died, true)}`;
+      this.title.label = died === null ? name : `${name} ${clock(died)}`;
       this.title.caption = title;
     }
     this.update();
   }
 
+  protected override onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    // The tab has made it a region, called "main area content" as all others.
+    this.node.setAttribute('aria-label', this._options.trans.__('Kernel report'));
+  }
+
   protected override render(): React.JSX.Element {
-    const { copy, forget, markdown, reportId, trans } = this._options;
+    const { api, copy, exportIt, forget, openPanel, reportId, trans } = this._options;
     if (this._report !== null) {
       return (
         <Report
           report={this._report}
           copy={copy}
-          markdown={() => markdown(reportId)}
-          onForget={() => void forget(reportId)}
+          api={api}
+          onExport={exportIt}
+          onForget={forget}
+          onSeeAll={openPanel}
           trans={trans}
         />
       );
@@ -85,9 +94,15 @@ export class ReportWidget extends ReactWidget {
 export namespace ReportWidget {
   export interface IOptions {
     readonly reportId: string;
-    readonly fetch: (id: string) => Promise<ReportData>;
-    readonly markdown: (id: string) => Promise<string>;
-    readonly forget: (id: string) => Promise<void>;
+    readonly api: Pick<GuardApi, 'report'> & Report.IApi;
+    /** The report was fetched, and will be seen. */
+    readonly onRead: () => Promise<void>;
+    /** Shows what a bundle of it holds, and saves that. */
+    readonly exportIt: () => void;
+    /** Asks, and removes the report. */
+    readonly forget: () => void;
+    /** Shows the list of all deaths. */
+    readonly openPanel: () => void;
     readonly copy: CodeBlock.ICopy;
     readonly trans: Trans;
   }

@@ -78,7 +78,11 @@ export function watchRestartDialogs(options: IRestartDialogOptions): void {
       return;
     }
     waiting.set(kernelId, line);
-    dialog.disposed.connect(() => waiting.delete(kernelId), options);
+    dialog.disposed.connect(() => {
+      if (waiting.get(kernelId) === line) {
+        waiting.delete(kernelId);
+      }
+    }, options);
     void ask(kernelId);
   };
 

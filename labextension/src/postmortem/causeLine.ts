@@ -7,7 +7,7 @@ import type { Trans } from '../words';
 export interface ICauseLine {
   /** The cause is known: say it, and offer the report. */
   fill(entry: CrashEntry): void;
-  /** It will not be known. */
+  /** Nobody knows it so far; it may still be filled in. */
   giveUp(): void;
 }
 
@@ -48,7 +48,7 @@ export function addCauseLine(
       buttons.prepend(showWhyButton(() => onShowWhy(entry), trans));
     },
     giveUp: () => {
-      cause.textContent = trans.__('TF Guard has no report of this death.');
+      cause.textContent = trans.__('TF Guard has no report of this death yet.');
     }
   };
 }

@@ -14,8 +14,8 @@ from typing import Any
 from unittest import mock
 
 from jupyter_tfguard.metrics import Metric, Sample, Unit
+from jupyter_tfguard.record import record_writer
 from jupyter_tfguard.record import recording as module
-from jupyter_tfguard.record import records
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
@@ -68,7 +68,7 @@ def write(root: Path) -> Path:
     with (
         mock.patch.multiple(module, **CAPACITIES),
         mock.patch.object(module.time, "time", clock.time),
-        mock.patch.object(records.time, "monotonic", clock.monotonic),
+        mock.patch.object(record_writer.time, "monotonic", clock.monotonic),
     ):
         recording = Recording(root, ProcessIdentity(4711, 1234567), HEADER, METRICS)
         _fill(recording, clock)

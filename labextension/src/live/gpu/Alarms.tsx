@@ -1,5 +1,6 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { Fragment, h } from '../../parts/h';
 import { Notice } from '../../parts/Notice';
 import { dayAndTime } from '../../when';
 import type { GpuDevice } from '../../wire';

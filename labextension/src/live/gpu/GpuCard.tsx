@@ -1,5 +1,6 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { Fragment, h } from '../../parts/h';
 import type { TensorFlowMemory } from '../../wire';
 import type { Trans } from '../../words';
 

@@ -1,6 +1,8 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { Fragment, h } from '../../parts/h';
 import { Section } from '../../parts/Section';
+import type { Series } from '../../series';
 import type { GpuDevice, Gpus, Growth, TensorFlowMemory } from '../../wire';
 import type { Trans } from '../../words';
 
@@ -8,13 +10,14 @@ import { arrange, seenFrom } from './cards';
 import type { ICard } from './cards';
 import { FoldedCards } from './FoldedCards';
 import { GpuCard } from './GpuCard';
+import { GpuChart } from './GpuChart';
 import { GrowthLine } from './GrowthLine';
 import { tensorsOn } from './holders';
 import { modelOf, titleOf } from './texts';
 
 /** A part for each card that matters here, one line for each other; a single line without a GPU. */
 export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
-  const { gpus, growth, inside, kernelId, now, onOpenNotebook, trans } = props;
+  const { gpus, growth, inside, kernelId, now, onOpenNotebook, series, trans } = props;
   if (gpus.devices.length === 0) {
     return (
       <Section name="Gpu" title={trans.__('GPU')}>
@@ -49,6 +52,13 @@ export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
           hint={card.device.name}
         >
           {draw(card)}
+          {isOwn(card) && (
+            <GpuChart
+              device={card.device}
+              series={series.get(card.device.gpu_uuid)}
+              trans={trans}
+            />
+          )}
           {card === withGrowth && growthLine}
         </Section>
       ))}
@@ -74,6 +84,8 @@ export namespace GpuSection {
     /** What TensorFlow in this kernel says of the cards. */
     readonly inside: readonly TensorFlowMemory[];
     readonly growth: Growth | null;
+    /** What it held of each card, by the card's UUID. */
+    readonly series: ReadonlyMap<string, Series>;
     /** Unix seconds. */
     readonly now: number;
     readonly onOpenNotebook: (path: string) => void;

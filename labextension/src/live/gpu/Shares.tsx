@@ -1,5 +1,6 @@
-import * as React from 'react';
+import type * as React from 'react';
 
+import { h } from '../../parts/h';
 import { bytesOfLimit, humanBytes } from '../../units';
 import type { GpuDevice, TensorFlowMemory } from '../../wire';
 import type { Trans } from '../../words';

@@ -1,0 +1,138 @@
+"""The last checkpoint that a callback wrote, and how to go on from it: only what the journal tells, no guess."""
+
+from __future__ import annotations
+
+import os.path
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..redact import REDACTED
+from .journal import journal
+from .typed import dict_of, float_of, number_of, text_of, whole_of
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
+
+_BACKUP = "BackupAndRestore"
+_PATH_LIMIT = 4096
+# File systems take their times from a clock that ticks each millisecond at most.
+_SAME_SECONDS = 0.0005
+_LATER_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint. Unknown is None.
+
+    Attributes:
+        path: Of the file, or of the folder of a saved model.
+        written: Unix seconds.
+        by: The callback that wrote it, ``ModelCheckpoint`` or ``BackupAndRestore``.
+        weights_only: True when it holds the weights, and the model must be made by code.
+        epoch: The epochs that were finished when it was seen.
+        epochs: How many the fit was to make.
+    """
+
+    path: str
+    written: float | None
+    by: str | None
+    weights_only: bool | None
+    epoch: int | None
+    epochs: int | None
+
+
+def last_checkpoint(seen: Evidence) -> Checkpoint | None:
+    """The newest; None when the journal tells of none."""
+    found: Checkpoint | None = None
+    epoch: int | None = None
+    epochs: int | None = None
+    for event in journal(seen):
+        kind = event.get("kind")
+        if kind == "fit_start":
+            epoch, epochs = None, None
+        if kind in ("fit_start", "fit_ready"):
+            epochs = whole_of(event.get("epochs")) or epochs
+        elif kind == "epoch_end":
+            epoch = whole_of(event.get("epoch"))
+        elif kind == "checkpoint" and (path := text_of(event.get("path"))):
+            found = Checkpoint(
+                path[:_PATH_LIMIT],
+                number_of(event.get("written")),
+                text_of(event.get("by")),
+                _weights_only(event, path),
+                epoch,
+                epochs,
+            )
+    return found
+
+
+def doubt(seen: Evidence, checkpoint: Checkpoint) -> str | None:
+    """Why the file may not be what it was when it was seen whole; None where nothing speaks against it."""
+    told = seen.bundle.get("checkpoint_file")
+    if not isinstance(told, dict) or checkpoint.written is None:
+        return None
+    if told.get("modified") is None:
+        return "It was not found there after the end."
+    modified = float_of(told["modified"])
+    if modified is None or modified <= checkpoint.written + _SAME_SECONDS:
+        return None
+    if modified > seen.died + _LATER_SECONDS:
+        return "It was written to again after the end: it may be of another run."
+    return "It was being written again just before the end, and may be incomplete: look whether it loads."
+
+
+def _weights_only(event: dict[str, Any], path: str) -> bool | None:
+    """What the file's name tells wins: Keras 3 writes both kinds under names of their own."""
+    if path.endswith(".weights.h5"):
+        return True
+    if path.endswith(".keras"):
+        return False
+    told = event.get("weights_only")
+    return told if isinstance(told, bool) else None
+
+
+def resume_code(seen: Evidence, checkpoint: Checkpoint) -> str | None:
+    """A few lines of Python that go on from it; None where what the file holds is not known.
+
+    ``...`` stands for the arguments of the fit as they were.
+    """
+    if REDACTED in checkpoint.path:
+        return None
+    keras, first = _keras(seen)
+    if checkpoint.by == _BACKUP:
+        folder = os.path.dirname(checkpoint.path)
+        fit = _fit(None, checkpoint.epochs, f"callbacks=[{keras}.callbacks.{_BACKUP}({folder!r})]")
+        lines = [
+            first,
+            "# make and compile the model as before; this callback finds the epoch to go on with",
+            fit,
+        ]
+    elif checkpoint.weights_only is None:
+        return None
+    else:
+        fit = _fit(checkpoint.epoch, checkpoint.epochs)
+        if checkpoint.weights_only:
+            lines = [
+                "# make and compile the model as before",
+                f"model.load_weights({checkpoint.path!r})",
+                fit,
+            ]
+        else:
+            lines = [first, f"model = {keras}.models.load_model({checkpoint.path!r})", fit]
+    return "\n".join(lines)
+
+
+def _fit(epoch: int | None, epochs: int | None, more: str | None = None) -> str:
+    known = (
+        f"initial_epoch={epoch}" if epoch else None,
+        f"epochs={epochs}" if epochs else None,
+        more,
+    )
+    return f"model.fit({', '.join(['...', *filter(None, known)])})"
+
+
+def _keras(seen: Evidence) -> tuple[str, str]:
+    """What Keras is called in code, and the line that imports it; ``tf.keras`` where that is the older one beside Keras 3."""
+    if "tf_keras" in dict_of(seen.header.get("versions")):
+        return "tf.keras", "import tensorflow as tf"
+    return "keras", "import keras"

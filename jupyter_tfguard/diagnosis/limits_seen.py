@@ -1,0 +1,44 @@
+"""The limits that bound a kernel: of its container, of the machine, of the process itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..limits import ULIMITS, Limit, binding_limit
+from .curves import use_of
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
+
+
+def memory_limit_of(seen: Evidence) -> Limit | None:
+    """The limit of resident memory that binds the kernel: its container's or the machine's."""
+    limits = [group.limit_bytes for group in seen.groups if group.limit_bytes]
+    if not limits and (known := seen.last("cgroup.limit_bytes")):
+        limits = [int(known)]
+    total = seen.host("host_total_bytes") or seen.last("host.total_bytes")
+    return binding_limit(min(limits, default=None), total)
+
+
+def tightest_limit_of(seen: Evidence) -> Limit | None:
+    """The limit of memory, or of the process where that was fuller at its fullest."""
+    memory, ulimits = seen.memory_limit(), _ulimits_of(seen)
+    best, fullness = memory, 0.0
+    if memory is not None and ulimits:
+        used = [value for _, value in use_of(seen, memory)]
+        fullness = max(used, default=0.0) / memory.size_bytes
+    for limit, used_bytes in ulimits:
+        if used_bytes / limit.size_bytes > fullness:
+            best, fullness = limit, used_bytes / limit.size_bytes
+    return best
+
+
+def _ulimits_of(seen: Evidence) -> list[tuple[Limit, float]]:
+    """Limits of the process, each with the most that it was seen to use of it."""
+    found = []
+    for name, (used_metric, limit_metric) in ULIMITS.items():
+        used = [value for _, value in seen.series(used_metric)]
+        limit = seen.last(limit_metric)
+        if used and limit and limit > 0:
+            found.append((Limit(int(limit), name), max(used)))
+    return found

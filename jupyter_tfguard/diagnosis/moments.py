@@ -1,0 +1,98 @@
+"""What came again and again until the death, from the journal: epochs, fits, runs of a cell, and the arrays that grew with them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .journal import journal
+from .typed import float_of, text_of, whole_of
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment that comes again and again: the end of an epoch, the beginning of a fit or of a cell's run.
+
+    Attributes:
+        number: Of the epoch or fit; of a cell's runs, counted here.
+        time: Unix seconds.
+        seconds: How long the epoch took; None for other moments.
+        rss_bytes: Resident memory then; None when not noted.
+        name: Of the model or the cell.
+    """
+
+    number: int
+    time: float
+    seconds: float | None = None
+    rss_bytes: int | None = None
+    name: str | None = None
+
+
+def epoch_ends(seen: Evidence) -> list[Moment]:
+    """The epochs that the newest fit finished."""
+    found: list[Moment] = []
+    newest: object = None
+    for event in journal(seen):
+        number, when = whole_of(event.get("epoch")), float_of(event.get("t"))
+        if event.get("kind") != "epoch_end" or number is None or when is None:
+            continue
+        if event.get("fit_id") != newest:
+            newest, found = event.get("fit_id"), []
+        if not found or number > found[-1].number:
+            found.append(Moment(number, when, float_of(event.get("seconds"))))
+    return found
+
+
+def fit_starts(seen: Evidence) -> list[Moment]:
+    """The fits that the running cell began, or else the last one; of quick ones in a long row some are left out."""
+    found: list[Moment] = []
+    for event in journal(seen):
+        if event.get("kind") == "cell_start":
+            found = []
+        number, when = whole_of(event.get("fit_id")), float_of(event.get("t"))
+        if event.get("kind") != "fit_start" or event.get("what") != "fit":
+            continue
+        if number is not None and when is not None and (not found or number > found[-1].number):
+            name, size = text_of(event.get("model_name")), whole_of(event.get("rss_bytes"))
+            found.append(Moment(number, when, rss_bytes=size, name=name))
+    return found
+
+
+def cell_runs(seen: Evidence) -> list[Moment]:
+    """The runs of the cell that ran last, each at its beginning."""
+    starts = [event for event in journal(seen) if event.get("kind") == "cell_start"]
+    cell_id = text_of(starts[-1].get("cell_id")) if starts else None
+    same = [event for event in starts if cell_id and event.get("cell_id") == cell_id]
+    found = []
+    for number, event in enumerate(same, 1):
+        count, when = whole_of(event.get("execution_count")), float_of(event.get("t"))
+        if when is not None:
+            name = f"cell [{count}]" if count else "the cell"
+            size = whole_of(event.get("rss_bytes"))
+            found.append(Moment(number, when, rss_bytes=size, name=name))
+    return found
+
+
+def grown_arrays(seen: Evidence) -> list[tuple[str, int, int]]:
+    """(name, bytes first, bytes last) of top-level arrays that were larger at each end of a cell than before."""
+    sizes: dict[str, list[int]] = {}
+    for event in journal(seen):
+        arrays = event.get("arrays") if event.get("kind") == "cell_end" else None
+        for array in arrays if isinstance(arrays, list) else ():
+            name, size = (
+                (array.get("name"), whole_of(array.get("bytes")))
+                if isinstance(array, dict)
+                else (None, None)
+            )
+            if isinstance(name, str) and size is not None:
+                sizes.setdefault(name[:80], []).append(size)
+    rising = {
+        n: s
+        for n, s in sizes.items()
+        if len(s) > 2 and all(a < b for a, b in itertools.pairwise(s))
+    }
+    return sorted(((n, s[0], s[-1]) for n, s in rising.items()), key=lambda g: g[1] - g[2])

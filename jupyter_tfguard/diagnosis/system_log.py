@@ -1,0 +1,103 @@
+"""The operating system's log near a death, as rules see it: who was killed for memory, and what failed in the machine."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..units import human_seconds
+from .haystack import Haystack
+from .log_lines import log_lines
+from .os_log import OTHER_NAMES, OomKill, OsFault, Xid, oom_kills, os_faults, runs_python, xids
+from .typed import dict_of, number_of, text_of
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
+
+
+class DeathLog:
+    """What the log tells of one death.
+
+    Args:
+        seen: The bundle, or the pasted log, that it belongs to.
+    """
+
+    def __init__(self, seen: Evidence) -> None:
+        self._seen = seen
+        self._told = dict_of(seen.bundle.get("system_log"))
+
+    @property
+    def reason(self) -> str | None:
+        """Why it could not be read; None when that was not noted."""
+        return text_of(self._told.get("reason"))
+
+    @property
+    def readable(self) -> bool:
+        """True when it could be read."""
+        return bool(self._told.get("readable"))
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        """Lines near the death; of a pasted log all of both texts."""
+        if self._seen.pasted is not None:
+            kernel_log = log_lines(self._seen.pasted.kernel_log)
+            return [line.text for line in (*self._seen.story.lines, *kernel_log)]
+        lines = self._told.get("lines")
+        found = []
+        for line in lines if isinstance(lines, list) else ():
+            when, text = number_of(dict_of(line).get("time")), text_of(dict_of(line).get("text"))
+            if text is not None and (when is None or abs(when - self._seen.died) < 60):
+                found.append(text)
+        return found
+
+    @cached_property
+    def oom_kills(self) -> list[OomKill]:
+        """OOM kills that the system log tells of, near the death, oldest first."""
+        return oom_kills(self._lines)
+
+    @cached_property
+    def xids(self) -> list[Xid]:
+        """Faults of a GPU that the driver reported, near the death: those of the system log, then events without a line."""
+        found = xids(self._lines)
+        for gpu in self._seen.gpus:
+            for when, number in gpu.faults:
+                if not any(old.number == number and gpu.is_at(old.place) for old in found):
+                    text = f"The driver reported Xid {number} on {gpu.title}, {_apart(when, self._seen.died)}"
+                    found.append(
+                        Xid(number, gpu.bus_id or gpu.title, None, "", text, is_event=True)
+                    )
+        return found
+
+    @cached_property
+    def faults(self) -> list[OsFault]:
+        """Failing memory and storage that the system log tells of, near the death, oldest first."""
+        lines = self._lines
+        # A pasted log without a second one is searched already.
+        same = self._seen.pasted is not None and len(lines) == len(self._seen.story.lines)
+        return os_faults(lines, self._seen.story.haystack if same else Haystack(lines))
+
+    @property
+    def kill_of_kernel(self) -> OomKill | None:
+        """The OOM kill of this very process, if the system log tells of one.
+
+        A pasted log does not say which process it is about: there a victim that runs Python counts, else a single one
+        whose name is not that of another well-known program.
+        """
+        if self._seen.pasted is not None:
+            kills = self.oom_kills
+            ours = [kill for kill in kills if runs_python(kill.name)]
+            if not ours and len(kills) == 1 and not OTHER_NAMES.match(kills[0].name):
+                ours = kills
+            return ours[-1] if ours else None
+        return next((kill for kill in reversed(self.oom_kills) if kill.pid == self._seen.pid), None)
+
+    @property
+    def kill_of_others(self) -> OomKill | None:
+        """The newest OOM kill in the log when that tells of none of this process: what was counted was another's."""
+        return self.oom_kills[-1] if self.oom_kills and self.kill_of_kernel is None else None
+
+
+def _apart(when: float, died: float) -> str:
+    if abs(when - died) < 0.05:
+        return "at the end"
+    return f"{human_seconds(abs(when - died))} {'after' if when > died else 'before'} the end"

@@ -1,0 +1,139 @@
+"""What the guard does with the user's TensorFlow and Keras, once he has imported them: memory growth, and fits recorded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ..config import TfGuard
+from ..training.growth import GrowthSetting, environment_at_start
+from ..training.growth_state import Growth
+from .header_keeper import HeaderKeeper
+from .import_hook import ImportHook
+
+if TYPE_CHECKING:
+    from ..training.attach import TrainingRecorder
+    from ..training.progress import FitProgress
+
+
+class UserLibraries:
+    """Listens to the imports of this kernel; imports none of these libraries itself.
+
+    Args:
+        settings: The options.
+        emit: Called with the kind of an event and its fields.
+        header: Keeps the versions.
+        rss_bytes: Resident memory of this kernel now.
+        on_progress: Given the record of a fit that has come further.
+        on_growth: Called when memory growth is another than before.
+        on_problem: Told what could not be done.
+
+    Attributes:
+        growth: Memory growth as it was last looked at; None until TensorFlow is imported.
+    """
+
+    def __init__(
+        self,
+        settings: TfGuard,
+        emit: Callable[..., None],
+        header: HeaderKeeper,
+        *,
+        rss_bytes: Callable[[], int | None],
+        on_progress: Callable[[dict[str, Any]], None],
+        on_growth: Callable[[], None],
+        on_problem: Callable[[str], None],
+    ) -> None:
+        self._emit = emit
+        self._header = header
+        self._rss_bytes = rss_bytes
+        self._on_progress = on_progress
+        self._on_growth = on_growth
+        self._on_problem = on_problem
+        self.growth: Growth | None = None
+        self._growth_setting = GrowthSetting(
+            os.environ,
+            wanted=settings.set_memory_growth,
+            limit_mib=settings.gpu_memory_limit_mib,
+            at_start=environment_at_start,
+        )
+        self._training: TrainingRecorder | None = None  # None until Keras is imported
+        self._hook = ImportHook(
+            {
+                "tensorflow": self._tensorflow_imported,
+                "keras": self._keras_imported,
+                "tf_keras": self._keras_imported,
+            }
+        )
+
+    def set_growth(self) -> None:
+        """Set memory growth in the environment, for a TensorFlow that is imported later."""
+        self._growth_setting.set()
+
+    def undo_growth(self) -> None:
+        """Leave the environment as it was."""
+        self._growth_setting.undo()
+
+    def refresh_growth(self) -> None:
+        """Look at memory growth again: the user's own calls may have come since. Tells only of a change."""
+        if "tensorflow" not in sys.modules:
+            return
+        found = self._growth_setting.state()
+        if found == self.growth:
+            return
+        self.growth = found
+        self._emit("growth", state=found.state, text=found.text)
+        self._on_growth()
+
+    @property
+    def progress(self) -> FitProgress | None:
+        """The newest fit, running or ended; None when there was none."""
+        return None if self._training is None else self._training.board.current
+
+    def start(self) -> None:
+        """Begin to listen; what is imported already counts as imported now."""
+        self._hook.install()
+
+    def tick(self) -> None:
+        """Called with every sample: write what the steps have counted."""
+        if self._training is not None:
+            self._training.tick()
+
+    def stop_listening(self) -> None:
+        """Leave later imports alone."""
+        self._hook.uninstall()
+
+    def detach(self) -> None:
+        """Leave Keras as it was."""
+        if self._training is not None:
+            self._training.detach()
+
+    def leave_child(self) -> None:
+        """In a forked child: its fits and imports are not this kernel's."""
+        if self._training is not None:
+            self._training.silence()
+        self._hook.uninstall()
+
+    def _tensorflow_imported(self, module: ModuleType) -> None:
+        self._imported("tensorflow")
+        try:
+            self._growth_setting.cap(module)
+        except Exception as error:
+            self._on_problem(f"cap of GPU memory: {error}")
+        self.refresh_growth()
+
+    def _keras_imported(self, module: ModuleType) -> None:
+        self._imported(module.__name__)
+        if self._training is None:
+            from ..training.attach import TrainingRecorder
+            from ..training.progress import ProgressBoard
+
+            board = ProgressBoard(self._on_progress)
+            self._training = TrainingRecorder(self._emit, board, self._rss_bytes)
+        self._training.attach(module)
+
+    def _imported(self, name: str) -> None:
+        self._header.versions(name)
+        self._emit("import", module=name, version=self._header.version(name))

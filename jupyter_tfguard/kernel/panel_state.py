@@ -1,0 +1,166 @@
+"""What ``%tfguard panel`` shows of this kernel, put together from what is sampled and recorded already.
+
+The kernel's own samples are blind while native code holds the GIL; a server that watches from outside sees more. Cards are
+seen by the server only: here stands what TensorFlow's allocators say.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TfGuardError
+from ..limits import Limit, fullest_limit
+from ..metrics import Sample
+from ..record.contents import read_recording
+from ..watch.forecast import Forecaster
+from ..watch.live import Live, LiveReader
+
+if TYPE_CHECKING:
+    from .session import GuardSession
+
+HISTORY_SECONDS = 300.0
+_FRESH_SECONDS = 5.0
+_TEXT_LIMIT = 300
+_PROBLEM_LIMIT = 10
+
+
+class PanelState:
+    """Reads the newest state of a kernel from within. Threads may ask at the same time.
+
+    Args:
+        session: The guard of the kernel.
+    """
+
+    def __init__(self, session: GuardSession) -> None:
+        self._session = session
+        self._reader: LiveReader | None = None
+        self._limit_name: str | None = None
+        self._forecaster = Forecaster(time.monotonic())
+        self._lock = threading.Lock()
+
+    def sampled(self, sample: Sample) -> None:
+        """Take one of the kernel's own samples: from those of busy times it is foreseen when the limit comes."""
+        if self._session.cells.is_running and "process.rss_bytes" in sample.values:
+            values = {**sample.values, **self._session.memory.ulimits()}
+            self._forecaster.take(sample.monotonic, values, self._limit(values))
+
+    def now(self) -> dict[str, Any]:
+        """``PanelState`` of the widget; what is not known is None."""
+        session = self._session
+        live = self._live()
+        header = live.header or {}
+        return {
+            "time": time.time(),
+            "kernel_id": _text(header.get("kernel_id")),
+            "notebook": _name(header.get("notebook_path")),
+            "busy": session.cells.is_running,
+            "host": self._host(),
+            "training": live.training,
+            "marks": list(live.marks),
+            "gpu": [
+                {
+                    key: one.get(key)
+                    for key in ("device", "in_use_bytes", "peak_bytes", "limit_bytes")
+                }
+                for one in live.gpu_memory
+            ],
+            "guard": _guard(session),
+        }
+
+    def history(self) -> list[list[float | int | None]]:
+        """``[time, resident bytes]`` of the last 5 minutes, oldest first: the highest of each second."""
+        recording = self._session.recording
+        if recording is None:
+            return []
+        try:
+            found = read_recording(recording.folder.path)
+        except TfGuardError:
+            return []
+        oldest = time.time() - HISTORY_SECONDS
+        rows: list[list[float | int | None]] = [
+            [round(one.time, 3), _whole(one.maximum.get("process.rss_bytes"))]
+            for one in found.seconds
+            if one.time >= oldest
+        ]
+        last = rows[-1][0] if rows else None
+        rows += [
+            [round(one.time, 3), _whole(one.values.get("process.rss_bytes"))]
+            for one in found.samples
+            if one.time >= (oldest if last is None else last + 0.001)
+        ]
+        return rows
+
+    def close(self) -> None:
+        """Give the descriptor of the recording's folder back."""
+        with self._lock:
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
+
+    def _live(self) -> Live:
+        """What the recording says; nothing where there is none."""
+        recording = self._session.recording
+        if recording is None:
+            return Live()
+        with self._lock:
+            if self._reader is None:
+                self._reader = LiveReader(recording.folder.path)
+            return self._reader.read()
+
+    def _host(self) -> dict[str, Any]:
+        """``Host`` of the wire, from the kernel's newest sample; of an old one nothing is told."""
+        pulse = self._session.pulse
+        sample = pulse.latest if pulse is not None else None
+        if sample is None or time.monotonic() - sample.monotonic > _FRESH_SECONDS:
+            sample = None
+        values = {**sample.values, **self._session.memory.ulimits()} if sample is not None else {}
+        limit = self._limit(values)
+        return {
+            "rss_bytes": _whole(values.get("process.rss_bytes")),
+            "peak_bytes": _whole(values.get("process.peak_bytes")),
+            "children_rss_bytes": _whole(values.get("process.children_rss_bytes")),
+            "swap_bytes": _whole(values.get("process.swap_bytes")),
+            "limit": None if limit is None else limit.state(values),
+            "available_bytes": _whole(values.get("host.available_bytes")),
+            "time": None if sample is None else sample.time,
+            "forecast": None if sample is None else self._forecast(),
+        }
+
+    def _forecast(self) -> dict[str, float] | None:
+        found = self._forecaster.now() if self._session.cells.is_running else None
+        return None if found is None else asdict(found)
+
+    def _limit(self, values: dict[str, float]) -> Limit | None:
+        found = fullest_limit(values, self._limit_name)
+        self._limit_name = None if found is None else found.name
+        return found
+
+
+def _guard(session: GuardSession) -> dict[str, Any]:
+    growth = session.libraries.growth
+    return {
+        "loaded": True,
+        "text": "guarding",
+        "fix": None,
+        "problems": [text[:_TEXT_LIMIT] for text in session.problems[:_PROBLEM_LIMIT]],
+        "growth": None
+        if growth is None
+        else {"state": growth.state, "text": growth.text[:_TEXT_LIMIT]},
+    }
+
+
+def _name(path: object) -> str | None:
+    """The last part of a notebook's path, as its tab shows it; None where a front end named a folder or a session's id."""
+    name = (_text(path) or "").replace("\\", "/").rpartition("/")[2]
+    return name if "." in name[1:] else None
+
+
+def _text(value: object) -> str | None:
+    return value[:_TEXT_LIMIT] if isinstance(value, str) and value else None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)

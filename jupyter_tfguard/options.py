@@ -1,0 +1,174 @@
+"""Every option with its value, where that comes from, and how to change it: what the panel and ``doctor`` show.
+
+The values are those of one process. A kernel reads the same file, and its own IPython configuration, at its start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+from traitlets.config import Config
+
+from .config import TfGuard, read_user_file
+from .errors import SettingsUnreadable
+from .places import (
+    DISABLE_VARIABLE,
+    GROWTH_MARKER_VARIABLE,
+    GROWTH_VARIABLE,
+    disabled_by_environment,
+    user_settings_file,
+)
+
+_SECTION = TfGuard.__name__
+_EXAMPLE_GPU_LIMIT_MIB = 8192
+
+
+class Origin(Enum):
+    """Who decides a value."""
+
+    DEFAULT = "default"
+    USER_FILE = "user_file"
+    SERVER = "server"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option as it stands.
+
+    Attributes:
+        value, default: Plain JSON values, in the unit that the name ends in.
+        help: What it is for.
+        origin: Who decides the value.
+        where: The file or the variable that decides; None for a default.
+        note: What else is to be known: a variable that wins, a file that says something else by now. None for nothing.
+        change: What to write where, and what to start anew, in a sentence.
+        code: The text to be written there.
+    """
+
+    name: str
+    value: bool | int | float | None
+    default: bool | int | float | None
+    help: str
+    origin: Origin
+    where: str | None
+    note: str | None
+    change: str
+    code: str
+
+    @property
+    def is_changed(self) -> bool:
+        """True where the value is not the default."""
+        return self.value != self.default
+
+
+def options(settings: TfGuard, server_config: Config | None = None) -> list[Option]:
+    """All options, in the order of ``config.py``.
+
+    Args:
+        settings: As this process read them, at its start.
+        server_config: The configuration that was merged over the user's file; None where there was none.
+    """
+    try:
+        in_file = read_user_file()
+        unreadable = None
+    except SettingsUnreadable as bad:
+        in_file, unreadable = {}, str(bad)
+    by_server = {} if server_config is None else server_config.get(_SECTION, {})
+    traits = TfGuard.class_own_traits(config=True)
+    return [
+        _option(name, traits[name], getattr(settings, name), name in by_server, in_file, unreadable)
+        for name in vars(TfGuard)
+        if name in traits
+    ]
+
+
+def options_json(settings: TfGuard, server_config: Config | None = None) -> list[dict[str, Any]]:
+    """The same, as JSON values."""
+    return [asdict(o) | {"origin": o.origin.value} for o in options(settings, server_config)]
+
+
+def _option(
+    name: str,
+    trait: Any,
+    value: Any,
+    by_server: bool,
+    in_file: dict[str, Any],
+    unreadable: str | None,
+) -> Option:
+    default = trait.default_value
+    filed = in_file.get(_SECTION, {})
+    variable = _variable_that_wins(name)
+    note = unreadable
+    if variable is not None:
+        origin = Origin.ENVIRONMENT
+        note = f"{variable}={os.environ[variable]} is set, and wins over this option."
+    elif by_server:
+        origin = Origin.SERVER
+    else:
+        origin = Origin.DEFAULT if value == default and name not in filed else Origin.USER_FILE
+        now = filed.get(name, default)
+        if now != value and unreadable is None:
+            note = f"{user_settings_file()} says {json.dumps(now)} by now, which counts after a restart."
+    return Option(
+        name=name,
+        value=value,
+        default=default,
+        help=str(trait.help),
+        origin=origin,
+        where=_where(origin, variable),
+        note=note,
+        change=_change(origin, variable, str(trait.metadata["read_by"])),
+        code=_code(name, value, origin, variable, in_file),
+    )
+
+
+def _variable_that_wins(name: str) -> str | None:
+    if name == "enabled" and disabled_by_environment():
+        return DISABLE_VARIABLE
+    # A value that the guard has set itself is no choice of the user's.
+    is_users = GROWTH_VARIABLE in os.environ and GROWTH_MARKER_VARIABLE not in os.environ
+    return GROWTH_VARIABLE if name == "set_memory_growth" and is_users else None
+
+
+def _where(origin: Origin, variable: str | None) -> str | None:
+    if origin is Origin.USER_FILE:
+        return str(user_settings_file())
+    if origin is Origin.SERVER:
+        return "the configuration of the Jupyter server, or its command line"
+    return variable
+
+
+_RESTARTS = {
+    "server": "Then restart Jupyter.",
+    "kernel": "Then restart the kernel.",
+    "both": "Then restart Jupyter and its kernels.",
+}
+
+
+def _change(origin: Origin, variable: str | None, read_by: str) -> str:
+    if variable is not None:
+        return f"Take {variable} out of the environment that Jupyter is started in. {_RESTARTS['both']}"
+    if origin is Origin.SERVER:
+        return f"In the configuration of the Jupyter server (jupyter_server_config.py). {_RESTARTS[read_by]}"
+    return f"In {user_settings_file()}. {_RESTARTS[read_by]}"
+
+
+def _code(
+    name: str, value: Any, origin: Origin, variable: str | None, in_file: dict[str, Any]
+) -> str:
+    """What is written there; the whole file with this option in it, as a file of JSON has no lines to add."""
+    if variable is not None:
+        return f"unset {variable}"
+    if isinstance(value, bool):
+        value = not value
+    elif value is None:
+        value = _EXAMPLE_GPU_LIMIT_MIB
+    if origin is Origin.SERVER:
+        return f"c.{_SECTION}.{name} = {value!r}"
+    merged = in_file | {_SECTION: in_file.get(_SECTION, {}) | {name: value}}
+    return json.dumps(merged, indent=2)

@@ -1,0 +1,3 @@
+"""What the kernel of a replayed notebook is called."""
+
+KERNEL_NAME = "tfguard-replay"

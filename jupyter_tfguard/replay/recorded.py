@@ -1,0 +1,95 @@
+"""A recorded death as it is handed over: the id of a report, the folder of a bundle, or an exported zip.
+
+A zip may come from a stranger: nothing of it is unpacked, one file of it is read, and no more of that than a bundle may have.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
+from ..record.bundle import BUNDLE, BundleStore, check_format
+from ..record.folders import PrivateFolder
+from ..record.groups import is_group_id
+
+LIMIT_BYTES = 8 * 1024 * 1024
+_ZIP_LIMIT_BYTES = 64 * 1024 * 1024
+_ZIP_FILES_LIMIT = 1000
+
+Bundle = dict[str, Any]
+
+
+def read_recorded(told: str, store: BundleStore) -> Bundle:
+    """The bundle that is meant.
+
+    Args:
+        told: Id of a report of `store`, folder of a bundle, or an exported zip.
+        store: Where the reports are kept.
+
+    Raises:
+        BundleNotFound: There is nothing of this name.
+        RecordUnreadable: It cannot be read, or nothing was recorded of it. RecordTooNew: it is from a newer version.
+    """
+    if is_group_id(told):
+        raise RecordUnreadable(
+            f"{told} tells of deaths that were only counted: there is no recording of them to replay."
+        )
+    path = Path(told)
+    if path.is_dir():
+        return _bundle(_from_folder(path), told)
+    if path.is_file():
+        return _bundle(_from_zip(path), told)
+    try:
+        return store.bundle(told)
+    except BundleNotFound as missing:
+        if path.suffix or len(path.parts) > 1:  # it was meant as a file
+            raise RecordUnreadable(f"There is no file or folder {told}.") from missing
+        raise
+
+
+def _from_folder(path: Path) -> bytes:
+    try:
+        with PrivateFolder(path, make=False) as folder:
+            content = folder.read(BUNDLE, LIMIT_BYTES + 1)
+    except FolderUnusable as bad:
+        raise RecordUnreadable(str(bad)) from bad
+    if not content:
+        raise RecordUnreadable(f"There is no {BUNDLE} in {path}.")
+    return content
+
+
+def _from_zip(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _ZIP_LIMIT_BYTES:
+            raise RecordUnreadable(f"{path} is larger than any exported report.")
+        with zipfile.ZipFile(path) as archive:
+            named = archive.infolist()
+            if len(named) > _ZIP_FILES_LIMIT:
+                raise RecordUnreadable(f"{path} holds more files than any exported report.")
+            found = [info for info in named if info.filename.rpartition("/")[2] == BUNDLE]
+            if len(found) != 1:
+                raise RecordUnreadable(
+                    f"{path} holds no recording ({BUNDLE}); reports of counted deaths have none."
+                )
+            with archive.open(found[0]) as file:
+                return file.read(LIMIT_BYTES + 1)
+    # Encrypted (RuntimeError), compressed in a way that is not known here, cut short, or no zip at all.
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as bad:
+        raise RecordUnreadable(f"{path} cannot be read as an exported report: {bad}.") from bad
+
+
+def _bundle(content: bytes, told: str) -> Bundle:
+    if len(content) > LIMIT_BYTES:
+        raise RecordUnreadable(f"{BUNDLE} of {told} is larger than any bundle.")
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as bad:
+        raise RecordUnreadable(f"{BUNDLE} of {told} is damaged.") from bad
+    if not isinstance(value, dict):
+        raise RecordUnreadable(f"{BUNDLE} of {told} is not what it should be.")
+    check_format(value)
+    return value

@@ -1,0 +1,129 @@
+"""A report, and the list of them, as pages of their own: no script, nothing from elsewhere, every text only a text."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import importlib.resources
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from ..errors import RecordUnreadable
+from ..redact import printable
+from ..units import UNKNOWN_TEXT, human_bytes
+from .memory import memory_sentence
+from .svg import pictures
+from .wire import utc_text
+
+_CONFIDENCES = ("certain", "likely", "possible")
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where a page of a server leads; an exported one leads nowhere."""
+
+    list: str
+    markdown: str
+    bundle: str
+
+
+def render(report: Json, links: Links | None = None) -> str:
+    """The report as a page.
+
+    Raises:
+        RecordUnreadable: What is kept as a report has another shape.
+    """
+    told = _printable(report)
+    confidence = told.get("confidence")
+    try:
+        return _template("report.html").render(
+            report=told,
+            confidence=confidence if confidence in _CONFIDENCES else UNKNOWN_TEXT,
+            died=_stamp(told.get("died_at")),
+            pictures=pictures(told.get("memory")),
+            memory_sentence=memory_sentence(told),
+            links=links,
+        )
+    except (jinja2.TemplateError, TypeError, AttributeError, LookupError) as bad:
+        raise RecordUnreadable(f"The report has another shape than it should: {bad}") from bad
+
+
+def render_list(entries: Iterable[tuple[Json, str]]) -> str:
+    """All deaths as a page. `entries`: each line of the list with the address of its report."""
+    deaths = [_printable(entry) | {"link": link} for entry, link in entries]
+    return _template("list.html").render(deaths=deaths)
+
+
+def render_message(title: str, sentence: str, list_link: str) -> str:
+    """A page that says one thing, such as that there is no such report."""
+    return _template("message.html").render(
+        title=title, sentence=printable(sentence), list_link=list_link
+    )
+
+
+@functools.cache
+def style_hash() -> str:
+    """The pages' only style sheet, as a content security policy names it: ``sha256-…``."""
+    digest = hashlib.sha256(_style().encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+@functools.cache
+def _style() -> str:
+    folder = importlib.resources.files(__package__ or "") / "templates"
+    return (folder / "page.css").read_text(encoding="utf-8")
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__ or "", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(bytes=_bytes, clock=_clock, metric=_metric, stamp=_stamp)
+    made.globals["style"] = Markup(_style())  # ours, and no closing tag in it
+    return made
+
+
+def _template(name: str) -> jinja2.Template:
+    return _environment().get_template(name)
+
+
+def _printable(value: Any) -> Any:
+    """What lies in the store may be written by anybody who is this user."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable(str(key)): _printable(item) for key, item in value.items()}
+    return [_printable(item) for item in value] if isinstance(value, list) else value
+
+
+def _bytes(value: object) -> str:
+    return human_bytes(value if isinstance(value, (int, float)) else None)
+
+
+def _clock(value: object) -> str:
+    return utc_text(value)[11:19] if isinstance(value, (int, float)) else UNKNOWN_TEXT
+
+
+def _stamp(value: object) -> str:
+    """``2026-11-21 02:14:07 UTC``; the text itself when it is no stamp of ours."""
+    text = str(value)
+    if len(text) == 24 and text[10] == "T" and text.endswith("Z"):
+        return f"{text[:10]} {text[11:19]} UTC"
+    return text
+
+
+def _metric(value: object) -> str:
+    if value is None:
+        return UNKNOWN_TEXT
+    return format(value, ".5g") if isinstance(value, float) else str(value)

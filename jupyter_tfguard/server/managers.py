@@ -1,0 +1,51 @@
+"""What a kernel manager of any kind tells: process, return code, state, language. Nothing here waits or reads a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jupyter_client.provisioning import LocalProvisioner
+
+from .state import REMOTE, STARTING
+
+_PROVISIONER_WAIT_SECONDS = 3.0
+
+
+def process_of(manager: Any, known_seconds: float) -> tuple[int | None, str | None]:
+    """Process id of the kernel; without one, why it cannot be watched here.
+
+    Args:
+        manager: Of the kernel.
+        known_seconds: For how long this manager is known.
+    """
+    provisioner = getattr(manager, "provisioner", None)
+    pid = getattr(provisioner, "pid", None)
+    process = getattr(provisioner, "process", None)
+    if isinstance(pid, int) and pid > 0:
+        # A provisioner of another kind may give the id of a process on another machine.
+        if isinstance(provisioner, LocalProvisioner) or getattr(process, "pid", None) == pid:
+            return pid, None
+        return None, REMOTE
+    return None, STARTING if known_seconds < _PROVISIONER_WAIT_SECONDS else REMOTE
+
+
+def returncode(manager: Any, pid: int) -> int | None:
+    """What the kernel's starter knows of its end. Popen keeps it, so nobody who asks later misses it."""
+    process = getattr(getattr(manager, "provisioner", None), "process", None)
+    if process is None or getattr(process, "pid", None) != pid:
+        return None
+    found = process.poll()
+    return found if isinstance(found, int) else None
+
+
+def execution_state(manager: Any) -> str:
+    """As the manager tells it; "unknown" where it does not."""
+    state = getattr(manager, "execution_state", None)
+    return state if isinstance(state, str) and state else "unknown"
+
+
+def language(manager: Any) -> str | None:
+    """Of the kernel's code; None where it is not known."""
+    # The specification as it was loaded to start the kernel; asking for `kernel_spec` could read files.
+    found = getattr(getattr(manager, "_kernel_spec", None), "language", None)
+    return found if isinstance(found, str) and found else None

@@ -1,0 +1,130 @@
+"""To which notebook each kernel of this server belongs, also a moment after it was renamed.
+
+The server's sessions are asked every few seconds, sooner for a new kernel; a rename is heard at once. Where sessions are
+slow to be told, or never, nothing waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from jupyter_core.utils import ensure_async
+
+from ..shield import note_problem, shielded
+from ..watch.witness import Kernel
+
+_SECONDS = 5.0
+_FRACTION = 0.002  # of a core, for asking for the sessions
+_LATEST_SECONDS = 60.0
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_CONTENTS = "https://events.jupyter.org/jupyter_server/contents_service/v1"
+
+
+class Named(Protocol):
+    """A kernel that may have a notebook, and since when it is known (monotonic seconds)."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """Its ``notebook_path`` is filled."""
+
+    @property
+    def since(self) -> float:
+        """A young one is asked about more often."""
+
+
+class NotebookPaths:
+    """Fills :attr:`Kernel.notebook_path`.
+
+    Args:
+        serverapp: The Jupyter server.
+        kernels: The kernels of now, by their ids.
+    """
+
+    def __init__(self, serverapp: Any, kernels: Callable[[], Mapping[str, Named]]) -> None:
+        self._app = serverapp
+        self._kernels = kernels
+        self._task: asyncio.Task[None] | None = None
+        self._next = self._soonest = 0.0
+
+    def start(self) -> None:
+        """Begin; to be called on the running event loop."""
+        with contextlib.suppress(Exception):  # a server without this schema: the sessions will do
+            self._app.event_logger.add_listener(
+                schema_id=_CONTENTS, listener=self._on_contents_action
+            )
+
+    async def stop(self) -> None:
+        """End."""
+        with contextlib.suppress(Exception):
+            self._app.event_logger.remove_listener(listener=self._on_contents_action)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def look(self) -> None:
+        """Ask for the sessions, if it is time to; does not wait for them."""
+        kernels, now = self._kernels(), time.monotonic()
+        young = any(
+            k.kernel.notebook_path is None and now - k.since < 2 * _SECONDS
+            for k in kernels.values()
+        )
+        if not kernels or now < (self._soonest if young else self._next):
+            return
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._read())
+
+    async def _read(self) -> None:
+        began, used = time.monotonic(), time.thread_time()
+        try:
+            sessions = await ensure_async(self._app.session_manager.list_sessions())
+            self._take(sessions)
+        except Exception as bad:  # another session manager, or a kernel that left in between
+            note_problem("reading the server's sessions", bad)
+        # The server reads a data base and makes a description of every kernel.
+        cost = (time.thread_time() - used) / _FRACTION
+        self._soonest = began + min(cost, _LATEST_SECONDS)
+        self._next = max(began + _SECONDS, self._soonest)
+
+    def _take(self, sessions: Any) -> None:
+        kernels = self._kernels()
+        for session in sessions:
+            named = kernels.get(str((session.get("kernel") or {}).get("id")))
+            path = session.get("path")
+            # JupyterLab makes a session under a random id, and gives it the notebook's path a moment later.
+            if (
+                named is not None
+                and session.get("type") != "console"
+                and not _UUID.fullmatch(path or "")
+            ):
+                named.kernel.notebook_path = path or None
+
+    async def _on_contents_action(self, logger: Any, schema_id: str, data: dict[str, Any]) -> None:
+        if data.get("action") == "rename":
+            with shielded("a notebook's new name"):
+                self._renamed(data["source_path"].strip("/"), data["path"].strip("/"))
+
+    def _renamed(self, old: str, new: str) -> None:
+        """A notebook, or a folder above some."""
+        for named in self._kernels().values():
+            path = named.kernel.notebook_path
+            if path == old or (path or "").startswith(f"{old}/"):
+                named.kernel.notebook_path = new + (path or "")[len(old) :]
+
+    def claimed(self, header: dict[str, Any] | None) -> str | None:
+        """The notebook's path as its kernel tells it, relative to the server's folder as people see it."""
+        claimed = (header or {}).get("notebook_path")
+        if (
+            not isinstance(claimed, str)
+            or not claimed
+            or _UUID.fullmatch(os.path.basename(claimed))
+        ):
+            return None
+        root = os.path.abspath(getattr(self._app, "root_dir", "") or "/")
+        inside = os.path.relpath(os.path.abspath(claimed), root)
+        return claimed[:1000] if inside.startswith("..") else inside[:1000]

@@ -1,0 +1,79 @@
+"""Reports as pages of the server, for hosts without our panel: Notebook 7, VS Code, a plain browser tab.
+
+Who may read the API may read these. A page has no script at all, and a browser runs none in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from ..errors import BundleNotFound, RecordUnreadable
+from ..report import html
+from .api import ApiHandler
+
+
+class Page(ApiHandler):
+    """A page: as strict as the API about who asks, and a browser that is not logged in is led to the login."""
+
+    @property
+    def content_security_policy(self) -> str:
+        """Nothing is loaded and nothing runs; the one style sheet is known by its hash."""
+        strict = super(ApiHandler, self).content_security_policy
+        rights = "sandbox allow-same-origin allow-downloads"
+        return f"{strict}; style-src '{html.style_hash()}'; base-uri 'none'; form-action 'none'; {rights}"
+
+    def get_login_url(self) -> str:
+        """Where to log in; an API would refuse."""
+        return str(JupyterHandler.get_login_url(self))
+
+    def address(self, *parts: str) -> str:
+        """Path of another route of ours."""
+        return str(url_path_join(self.base_url, "tfguard", *parts))
+
+    def show(self, page: str) -> None:
+        """Answer with a page."""
+        self.finish(page, set_content_type="text/html; charset=utf-8")
+
+
+class ListPage(Page):
+    """``GET tfguard/report``: all deaths, each with a link. What one bookmarks."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        entries = await asyncio.to_thread(self.service.store.entries)
+        linked = [(entry, self.address("report", str(entry["id"]))) for entry in entries]
+        self.show(html.render_list(linked))
+
+
+class ReportPage(Page):
+    """``GET tfguard/report/{id}``: one report."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, bundle_id: str) -> None:
+        try:
+            page = await asyncio.to_thread(self._page, bundle_id)
+        except BundleNotFound:
+            sentence = "It was forgotten, or made room for newer ones."
+            self._message(404, "There is no such report", sentence)
+        except RecordUnreadable as bad:
+            self._message(500, "This report cannot be shown", str(bad))
+        else:
+            self.show(page)
+
+    def _page(self, bundle_id: str) -> str:
+        report: dict[str, Any] = self.service.store.report(bundle_id)
+        crash = self.address("api", "crashes", bundle_id)
+        links = html.Links(self.address("report"), f"{crash}/markdown", f"{crash}/bundle")
+        return html.render(report, links)
+
+    def _message(self, status: int, title: str, sentence: str) -> None:
+        self.set_status(status)
+        self.show(html.render_message(title, sentence, self.address("report")))

@@ -1,0 +1,46 @@
+import { Signal } from '@lumino/signaling';
+import { act } from 'react';
+import { describe, expect, it, vi } from 'vitest';
+
+import { HostMemory } from '../live/HostMemory';
+import type { GuardModel } from '../model';
+import { h } from '../parts/h';
+import { readStatus } from '../wire';
+
+import { render } from './render';
+import { sample, trans } from './samples';
+
+vi.mock('@jupyterlab/services', () => ({ ServerConnection: {} }));
+vi.mock('../parts/ChartView', () => ({ ChartView: () => null }));
+
+const MIB = 2 ** 20;
+
+describe('the memory of the kernel', () => {
+  it('tells numbers of one moment: what is held, of which limit, and the peak move together', () => {
+    const kernel = readStatus(sample('status')).kernels[0];
+    if (!kernel?.host.limit) {
+      throw new Error('a kernel with a limit was wanted');
+    }
+    const { host } = kernel;
+    const limit = { ...kernel.host.limit, bytes: 1024 * MIB };
+    const moved = new Signal<GuardModel, void>({} as GuardModel);
+    const at = (mebibytes: number): typeof kernel => ({
+      ...kernel,
+      host: {
+        ...host,
+        rss_bytes: mebibytes * MIB,
+        peak_bytes: mebibytes * MIB,
+        limit: { ...limit, used_bytes: (mebibytes + 1) * MIB }
+      }
+    });
+    const model = { kernel: at(500), marks: [], series: { times: [], values: [] }, moved };
+    const drawn = render(<HostMemory model={model as never} trans={trans} />);
+    for (const mebibytes of [500, 700]) {
+      model.kernel = at(mebibytes);
+      act(() => moved.emit());
+      expect(drawn.text).toContain(`${mebibytes} MiB`);
+      expect(drawn.text).toContain(`${mebibytes + 1} MiB of 1.0 GiB`);
+      expect(drawn.text).toContain(`peak ${mebibytes} MiB · ${1023 - mebibytes} MiB still free`);
+    }
+  });
+});

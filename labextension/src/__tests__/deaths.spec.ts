@@ -1,0 +1,81 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { Deaths } from '../deaths';
+import { readCrashes } from '../wire';
+import type { CrashEntry } from '../wire';
+
+import { sample } from './samples';
+
+/** A list that comes when the test lets it come. */
+class SlowApi {
+  readonly lists: ((entries: readonly CrashEntry[]) => void)[] = [];
+  readonly marks: (() => void)[] = [];
+
+  crashes(): Promise<CrashEntry[]> {
+    return new Promise(resolve => this.lists.push(entries => resolve([...entries])));
+  }
+
+  markRead(): Promise<void> {
+    return new Promise(resolve => this.marks.push(resolve));
+  }
+}
+
+describe('Deaths', () => {
+  const entries = readCrashes(sample('crashes')).map(entry => ({ ...entry, unread: true }));
+  const id = entries[0].id;
+  let api: SlowApi;
+  let deaths: Deaths;
+
+  beforeEach(() => {
+    api = new SlowApi();
+    deaths = new Deaths(api);
+  });
+
+  function isUnread(): boolean | undefined {
+    return deaths.entries?.find(entry => entry.id === id)?.unread;
+  }
+
+  async function refresh(found = entries): Promise<void> {
+    const read = deaths.refresh();
+    api.lists.pop()?.(found);
+    await read;
+  }
+
+  it('keeps a report as read that a list, asked for before, still calls unread', async () => {
+    await refresh();
+    const before = deaths.refresh();
+    const marked = deaths.markRead(id);
+    const meanwhile = deaths.refresh();
+    expect(isUnread()).toBe(false);
+    api.marks[0]();
+    await marked;
+    const told = vi.fn();
+    deaths.listRead.connect((_, list) => told(list.find(entry => entry.id === id)?.unread));
+    api.lists[0](entries);
+    await before;
+    expect(isUnread()).toBe(false);
+    api.lists[1](entries);
+    await meanwhile;
+    expect(isUnread()).toBe(false);
+    expect(told.mock.calls).toEqual([[false], [false]]);
+  });
+
+  it('calls a crash loop unread again when more of it died', async () => {
+    await refresh();
+    const marked = deaths.markRead(id);
+    api.marks[0]();
+    await marked;
+    await refresh();
+    expect(isUnread()).toBe(true);
+  });
+
+  it('passes over a list that was asked for before the one that is shown', async () => {
+    const early = deaths.refresh();
+    const late = deaths.refresh();
+    api.lists[1](entries);
+    await late;
+    api.lists[0]([]);
+    await early;
+    expect(deaths.entries).toHaveLength(entries.length);
+  });
+});

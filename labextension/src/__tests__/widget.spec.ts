@@ -1,0 +1,169 @@
+import { describe, expect, it, vi } from 'vitest';
+
+import type { IChartData } from '../chart/timeChart';
+import { PanelModel } from '../widget/model';
+import { readAnswer, readNews, readRows, readState } from '../widget/state';
+import {
+  button,
+  charts,
+  draw,
+  el,
+  FakeModel,
+  inNotebook,
+  leave,
+  NOW,
+  settled,
+  told
+} from './widgetRig';
+
+inNotebook();
+
+describe('the panel in a notebook', () => {
+  it('shows memory with its limit, training, tensors and guard', () => {
+    draw();
+    const text = el.textContent;
+    for (const part of [
+      'TF Guard · train.ipynb',
+      'guarding, a cell runs',
+      '5.9 GiB',
+      'of 8.0 GiB · container limit',
+      'epoch 3 of 10 · step 219 of 313',
+      '14.9 of 38.0 GiB',
+      'memory growth on'
+    ]) {
+      expect(text).toContain(part);
+    }
+    const chart = charts.drawn[0] as IChartData;
+    expect(chart.limit).toEqual({ value: 8 * 2 ** 30, label: 'container limit 8.0 GiB' });
+    expect(chart.description).toContain('5.9 GiB of 8.0 GiB at the end, container limit');
+  });
+
+  it('moves with each message, and keeps the line', () => {
+    const model = draw();
+    const host = { ...told.state.host, rss_bytes: 7 * 2 ** 30, time: told.state.time + 1 };
+    model.tell({ type: 'state', state: { ...told.state, host, busy: false, training: null } });
+    expect(el.textContent).toContain('7.0 GiB');
+    expect(el.textContent).toContain('guarding, idle');
+    expect(el.querySelector<HTMLElement>('.jp-TfGuard-Training')?.hidden).toBe(true);
+    expect(model.sent).toEqual([{ type: 'opened', view: expect.any(String) }]);
+  });
+
+  it('tells when the limit comes, as the panel does, and draws the line that leads there', () => {
+    const model = draw();
+    const notice = el.querySelector<HTMLElement>('.jp-TfGuard-Notice')!;
+    expect(notice.hidden).toBe(true);
+    expect((charts.drawn.at(-1) as IChartData).forecast).toBeNull();
+    const forecast = { seconds_left: 214.6, bytes_per_second: 12.04 * 2 ** 20, low: 1, high: 2e9 };
+    const host = { ...told.state.host, forecast };
+    model.tell({ type: 'state', state: { ...told.state, host } });
+    expect(notice.hidden).toBe(false);
+    expect(notice.textContent).toBe(
+      '▲ Limit in about 4 minutes at 12 MiB/s. At the limit the kernel is killed.'
+    );
+    const { forecast: line, range } = charts.drawn.at(-1) as IChartData;
+    const end = host.time;
+    expect(line?.from).toEqual([end, host.rss_bytes]);
+    expect(line?.to[0]).toBeGreaterThan(end);
+    expect(line?.to[0]).toBeLessThanOrEqual(range[1]);
+    expect(line?.to[1]).toBeGreaterThan(host.rss_bytes);
+    model.tell({ type: 'state', state: told.state });
+    expect(notice.hidden).toBe(true);
+  });
+
+  it('draws hostile texts as texts', () => {
+    const evil = '<img src=x onerror=alert(1)>';
+    const model = draw();
+    const guard = { ...told.state.guard, problems: [evil], text: evil };
+    const training = { ...told.state.training, model_name: evil, logs: { [evil]: evil } };
+    model.tell({ type: 'state', state: { ...told.state, notebook: evil, guard, training } });
+    expect(el.querySelector('img')).toBeNull();
+    expect(el.textContent).toContain(evil);
+  });
+
+  it('takes the colours of the page it is on', async () => {
+    draw();
+    const root = el.firstElementChild!;
+    expect(root.classList.contains('jp-mod-foreign')).toBe(true);
+    document.body.dataset.jpThemeLight = 'true';
+    await settled();
+    expect(root.classList.contains('jp-mod-foreign')).toBe(false);
+    delete document.body.dataset.jpThemeLight;
+    document.documentElement.setAttribute('theme', 'dark');
+    await settled();
+    expect(root.classList.contains('jp-mod-foreign')).toBe(true);
+    expect(root.classList.contains('jp-mod-dark')).toBe(true);
+    document.documentElement.removeAttribute('theme');
+  });
+
+  it('leaves nothing behind', () => {
+    const model = draw();
+    leave();
+    expect(el.childElementCount).toBe(0);
+    expect(model.listeners.size).toBe(0);
+    expect(charts.disposed).toBe(1);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(model.sent.map(message => message.type)).toEqual(['opened', 'closed']);
+  });
+
+  it('says what it cannot read, instead of nothing', () => {
+    draw(new FakeModel({ state: { time: 'now' }, history: [] }));
+    expect(el.textContent).toContain('of different versions: state.time: expected a number');
+    leave();
+    const model = draw();
+    model.tell({ type: 'state', state: {} });
+    expect(el.textContent).toContain('of different versions');
+    model.tell({ type: 'something new' });
+    expect(el.textContent).toContain('5.9 GiB');
+  });
+
+  it('tells that the kernel is silent while a cell runs, and asks the server', async () => {
+    const fetched = vi.fn(async () => new Response('{}', { status: 404 }));
+    vi.stubGlobal('fetch', fetched);
+    document.body.dataset.baseUrl = '/user/ann/';
+    const model = draw();
+    expect(fetched).toHaveBeenCalledTimes(1); // that it is there
+    await vi.advanceTimersByTimeAsync(8_000);
+    expect(el.textContent).toContain('No word from the kernel for 8 s');
+    expect(fetched).toHaveBeenCalledTimes(2);
+    model.tell({ type: 'state', state: told.state });
+    expect(el.textContent).not.toContain('No word');
+  });
+
+  it('asks at once where the notebook was saved long ago', async () => {
+    const answer = { status: 'ok', state: { ...told.state, busy: false } };
+    vi.stubGlobal('fetch', async () => new Response(JSON.stringify(answer)));
+    document.body.dataset.baseUrl = '/';
+    vi.setSystemTime(NOW + 3_600_000);
+    draw();
+    expect(el.textContent).toContain('No word from the kernel for 60 min');
+    await settled();
+    expect(el.textContent).toContain('guarding, idle');
+    expect(el.textContent).not.toContain('No word');
+  });
+
+  it('says when the guard was unloaded', () => {
+    draw().tell({ type: 'ended' });
+    expect(el.textContent).toContain('The guard was unloaded at');
+    expect(button().hidden).toBe(true);
+  });
+});
+
+describe('what the kernel tells', () => {
+  it('is read as the sample has it', () => {
+    const state = readState(told.state);
+    expect(state.gpu[0]?.device).toBe('GPU:0');
+    expect(readRows(told.history)).toHaveLength(5);
+    expect(readNews({ type: 'rate', hertz: 0 })).toEqual({ type: 'rate', hertz: 0 });
+    expect(readAnswer({ status: 'ok', state: told.state })).toMatchObject({ isDone: true });
+    const { hertz, ...news } = told.state;
+    expect(hertz).toBe(4);
+    expect(readState(news).hertz).toBeNull();
+  });
+
+  it('is old where a notebook was saved with it', () => {
+    const model = new PanelModel(readState(told.state), readRows(told.history));
+    expect(model.silentSeconds(NOW + 60_000)).toBe(60);
+    model.take({ type: 'other' }, NOW + 60_000);
+    expect(model.silentSeconds(NOW + 60_000)).toBe(0);
+  });
+});

@@ -1,0 +1,95 @@
+/** A page of a notebook with the widget in it, and the kernel at its other end; the chart only remembers. */
+import { afterEach, beforeEach, vi } from 'vitest';
+
+import type { IKernel } from '../widget/host';
+import widget from '../widget';
+import { sample } from './samples';
+
+export const charts = { drawn: [] as unknown[], disposed: 0 };
+
+vi.mock('../chart/timeChart', () => ({
+  TimeChart: class {
+    update(data: unknown): void {
+      charts.drawn.push(data);
+    }
+    dispose(): void {
+      charts.disposed += 1;
+    }
+  }
+}));
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Json = any;
+
+export const told = sample('widget');
+export const NOW = told.state.time * 1000;
+
+/** What anywidget gives, and the kernel at the other end. */
+export class FakeModel {
+  sent: Json[] = [];
+  listeners = new Set<(content: unknown) => void>();
+  widget_manager: { kernel: IKernel } | undefined;
+  constructor(private readonly _values: Json = told) {}
+
+  get(name: string): unknown {
+    return this._values[name];
+  }
+
+  send(content: unknown): void {
+    this.sent.push(content);
+  }
+
+  on(_event: string, listener: (content: unknown) => void): void {
+    this.listeners.add(listener);
+  }
+
+  off(_event: string, listener: (content: unknown) => void): void {
+    this.listeners.delete(listener);
+  }
+
+  tell(content: unknown): void {
+    this.listeners.forEach(listener => listener(content));
+  }
+}
+
+export let el: HTMLElement;
+let undraw: () => void;
+
+export function draw(model = new FakeModel()): FakeModel {
+  undraw = widget.render({ model: model as never, el });
+  return model;
+}
+
+/** The view is closed; nothing happens where that was done before. */
+export function leave(): void {
+  undraw();
+  undraw = () => undefined;
+}
+
+export const button = (): HTMLButtonElement => el.querySelector('button')!;
+export const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
+
+/** Each test has a page of its own, and leaves none. */
+export function inNotebook(): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ now: NOW });
+    vi.stubGlobal('matchMedia', () => ({
+      matches: false,
+      addEventListener: vi.fn(),
+      removeEventListener: vi.fn()
+    }));
+    charts.drawn.length = 0;
+    charts.disposed = 0;
+    el = document.createElement('div');
+    document.body.append(el);
+    undraw = () => undefined;
+  });
+
+  afterEach(() => {
+    leave();
+    el.remove();
+    document.body.removeAttribute('data-base-url');
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  });
+}

@@ -1,0 +1,123 @@
+/**
+ * One warning per run that memory is about to end: a notification, for a user who looks elsewhere.
+ * A run is one busy time of one kernel process. The warning goes when the run ends or memory falls.
+ */
+import type { Brief } from '../currentKernel';
+import { bytesOfLimit, fileName, humanBytes, shortName } from '../units';
+import type { Trans } from '../words';
+
+import { aboutSpan } from './forecastText';
+import { isLimitSoon, isNearLimit, limitFraction } from './memory';
+
+/** Between two cells a kernel is idle for a moment; the run goes on. */
+const IDLE_MS = 3_000;
+
+/** Parts of the limit: what counts as a rise since the run began, and as a fall from its height. */
+const RISE_FRACTION = 0.01;
+const FALL_FRACTION = 0.05;
+
+interface IRun {
+  readonly pid: number | null;
+  lowest: number;
+  highest: number;
+  idleSince: number | null;
+  isWarned: boolean;
+  dismiss: (() => void) | null;
+}
+
+export class LimitWarning {
+  constructor(private readonly _options: LimitWarning.IOptions) {}
+
+  /** Take the newest numbers of the kernel that the user looks at. */
+  update(brief: Brief | null, path: string | null): void {
+    if (brief === null) {
+      return;
+    }
+    const run = this._runOf(brief);
+    const fraction = limitFraction(brief.host);
+    if (run === null || fraction === null) {
+      return;
+    }
+    run.lowest = Math.min(run.lowest, fraction);
+    run.highest = Math.max(run.highest, fraction);
+    const isRising = fraction >= run.lowest + RISE_FRACTION;
+    if (isLimitSoon(brief.host) || (isNearLimit(brief.host) && isRising)) {
+      if (!run.isWarned) {
+        run.isWarned = true;
+        run.dismiss = this._options.show(this._sentence(brief, path));
+      }
+    } else if (fraction <= run.highest - FALL_FRACTION) {
+      dismiss(run);
+    }
+  }
+
+  /** Take away what is shown, as when the user switches the warnings off. */
+  clear(): void {
+    for (const run of this._runs.values()) {
+      dismiss(run);
+    }
+    this._runs.clear();
+  }
+
+  /** The run that goes on now; null while the kernel is idle. */
+  private _runOf({ kernel_id, pid, execution_state }: Brief): IRun | null {
+    const known = this._runs.get(kernel_id);
+    const isBusy = execution_state === 'busy';
+    if (known?.pid === pid) {
+      known.idleSince = isBusy ? null : (known.idleSince ?? Date.now());
+      if (known.idleSince === null || Date.now() - known.idleSince < IDLE_MS) {
+        return isBusy ? known : null;
+      }
+    }
+    if (known !== undefined) {
+      dismiss(known);
+      this._runs.delete(kernel_id);
+    }
+    if (!isBusy) {
+      return null;
+    }
+    const run = {
+      pid,
+      lowest: Infinity,
+      highest: 0,
+      idleSince: null,
+      isWarned: false,
+      dismiss: null
+    };
+    this._runs.set(kernel_id, run);
+    return run;
+  }
+
+  private _sentence({ host }: Brief, path: string | null): string {
+    const { trans } = this._options;
+    const { forecast, limit, rss_bytes } = host;
+    const name = path === null ? trans.__('This kernel') : shortName(fileName(path));
+    const limitName = limit?.name ?? '';
+    if (forecast !== null) {
+      return trans.__(
+        '%1: memory reaches the %2 of %3 in %4.',
+        name,
+        limitName,
+        humanBytes(limit?.bytes ?? null),
+        aboutSpan(forecast.seconds_left, trans)
+      );
+    }
+    const [used, all] = bytesOfLimit(limit?.used_bytes ?? rss_bytes, limit?.bytes ?? 0);
+    return trans.__('%1: %2 of %3 are used (%4), and memory rises.', name, used, all, limitName);
+  }
+
+  private readonly _runs = new Map<string, IRun>();
+}
+
+export namespace LimitWarning {
+  export interface IOptions {
+    /** Show a notification; returns what takes it away. */
+    readonly show: (message: string) => () => void;
+    readonly trans: Trans;
+  }
+}
+
+function dismiss(run: IRun): void {
+  run.dismiss?.();
+  run.dismiss = null;
+}

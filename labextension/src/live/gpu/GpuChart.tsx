@@ -1,0 +1,33 @@
+import type * as React from 'react';
+
+import { h } from '../../parts/h';
+import type { Series } from '../../series';
+import type { GpuDevice } from '../../wire';
+import type { Trans } from '../../words';
+
+import { MemoryChart } from '../MemoryChart';
+
+import { titleOf } from './texts';
+
+/** What this kernel held of a card in the last minutes, against all that the card has. */
+export function GpuChart(props: GpuChart.IProps): React.JSX.Element | null {
+  const { device, series, trans } = props;
+  const bytes = device.memory_total_bytes;
+  const name = titleOf(device, trans);
+  return series === undefined ? null : (
+    <MemoryChart
+      read={() => ({ series, limit: bytes === null ? null : { bytes, name } })}
+      title={trans.__('Memory of this kernel on %1', name)}
+      height={84}
+      trans={trans}
+    />
+  );
+}
+
+export namespace GpuChart {
+  export interface IProps {
+    readonly device: GpuDevice;
+    readonly series: Series | undefined;
+    readonly trans: Trans;
+  }
+}

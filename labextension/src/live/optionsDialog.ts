@@ -1,0 +1,33 @@
+import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
+import { ReactWidget } from '@jupyterlab/ui-components';
+
+import type { GuardApi } from '../api';
+import type { CodeBlock } from '../parts/CodeBlock';
+import { h } from '../parts/h';
+import type { Option } from '../wire';
+import type { Trans } from '../words';
+
+import { Options } from './Options';
+
+/** Show the options of the guard as the server has them; those of the display are JupyterLab's settings. */
+export async function showOptions(
+  api: Pick<GuardApi, 'options'>,
+  copy: CodeBlock.ICopy,
+  trans: Trans
+): Promise<void> {
+  let options: Option[];
+  try {
+    options = await api.options();
+  } catch (error) {
+    await showErrorMessage(
+      trans.__('The options could not be read'),
+      error instanceof Error ? error.message : String(error)
+    );
+    return;
+  }
+  await showDialog({
+    title: trans.__('Options of the guard, as the server has them'),
+    body: ReactWidget.create(h(Options, { options, copy, trans })),
+    buttons: [Dialog.cancelButton({ label: trans.__('Close') })]
+  });
+}

@@ -1,0 +1,45 @@
+import { Notification } from '@jupyterlab/apputils';
+
+import type { GuardModel } from '../model';
+import type { Trans } from '../words';
+
+import { LimitWarning } from './LimitWarning';
+
+/** Warn of a limit that comes near, as JupyterLab's notifications; returns what switches it. */
+export function warnNearLimit(options: {
+  readonly model: GuardModel;
+  readonly openPanel: () => void;
+  readonly trans: Trans;
+}): (isEnabled: boolean) => void {
+  const { model, openPanel, trans } = options;
+  const warning = new LimitWarning({
+    show: message => {
+      const id = Notification.warning(message, {
+        autoClose: false,
+        actions: [
+          {
+            label: trans.__('Show memory'),
+            caption: trans.__('Open the TF Guard panel'),
+            callback: openPanel
+          }
+        ]
+      });
+      return () => Notification.dismiss(id);
+    },
+    trans
+  });
+  let isOn = true;
+  const update = (): void => {
+    if (isOn && model.server === 'ok') {
+      warning.update(model.brief, model.target?.path ?? null);
+    }
+  };
+  model.changed.connect(update);
+  model.moved.connect(update);
+  return isEnabled => {
+    isOn = isEnabled;
+    if (!isOn) {
+      warning.clear();
+    }
+  };
+}

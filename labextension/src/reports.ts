@@ -1,0 +1,157 @@
+/** Reports in tabs of their own: opened, restored after a reload, and forgotten. */
+import type { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
+import {
+  Dialog,
+  MainAreaWidget,
+  Notification,
+  showDialog,
+  showErrorMessage,
+  WidgetTracker
+} from '@jupyterlab/apputils';
+import { URLExt } from '@jupyterlab/coreutils';
+
+import type { GuardApi } from './api';
+import { CommandIDs } from './commands';
+import type { GuardModel } from './model';
+import type { CodeBlock } from './parts/CodeBlock';
+import { exportReport } from './postmortem/exportDialog';
+import { ReportWidget, reportTabId } from './postmortem/ReportWidget';
+import type { Trans } from './words';
+
+/** What is less wide is not split: half of it shows no chart. */
+const SPLIT_PIXELS = 640;
+
+export class Reports {
+  constructor(private readonly _options: Reports.IOptions) {}
+
+  /** Open tabs again that were open when the page was left. */
+  restore(restorer: ILayoutRestorer): void {
+    void restorer.restore(this._tabs, {
+      command: CommandIDs.showReport,
+      args: widget => ({ id: widget.content.reportId }),
+      name: widget => widget.content.reportId
+    });
+  }
+
+  /** Show a report where this application has room for it. */
+  open(id: string): void {
+    const { labShell, model, onSettled } = this._options;
+    if (labShell !== null) {
+      this._openTab(id, labShell);
+    } else if (this._openPage(id)) {
+      void model.markRead(id);
+    } else {
+      return; // the browser keeps pages from opening by themselves; the notice stays
+    }
+    onSettled(id);
+  }
+
+  async openLast(): Promise<void> {
+    const crashes = await this._options.model.refreshCrashes();
+    const last = crashes[0];
+    if (last === undefined) {
+      const text = this._options.trans.__('No kernel has died here yet.');
+      Notification.info(text, { autoClose: 4000 });
+    } else {
+      this.open(last.id);
+    }
+  }
+
+  /** Open the report in a tab of its own, or bring its tab to the front. */
+  private _openTab(id: string, shell: ILabShell): void {
+    const tabId = reportTabId(id);
+    if (this._find(id) === undefined) {
+      const content = this._content(id);
+      // A split for each report, or of little room, would leave too little for any of them.
+      const beside = this._tabs.currentWidget;
+      const room = document.getElementById('jp-main-dock-panel')?.clientWidth ?? 0;
+      const tab = new MainAreaWidget({ content });
+      tab.id = tabId;
+      tab.title.closable = true;
+      void content.load();
+      void this._tabs.add(tab);
+      shell.add(tab, 'main', {
+        type: 'TF Guard',
+        ...(beside !== null
+          ? { mode: 'tab-after', ref: beside.id }
+          : { mode: room < SPLIT_PIXELS ? 'tab-after' : 'split-right' })
+      });
+    }
+    shell.activateById(tabId);
+  }
+
+  /** Notebook 7 has room for one widget in its main area: there the server makes a page of the report. */
+  private _openPage(id: string): boolean {
+    const base = this._options.api.settings.baseUrl;
+    const url = URLExt.join(base, 'tfguard', 'report', encodeURIComponent(id));
+    return window.open(url, reportTabId(id)) !== null;
+  }
+
+  private _content(id: string): ReportWidget {
+    const { api, copy, model, openPanel, trans } = this._options;
+    return new ReportWidget({
+      reportId: id,
+      api,
+      onRead: () => model.markRead(id),
+      openPanel,
+      forget: () => void this._forget(id),
+      exportIt: () => void exportReport(id, api, trans),
+      copy,
+      trans
+    });
+  }
+
+  private _find(id: string): MainAreaWidget<ReportWidget> | undefined {
+    return this._tabs.find(widget => widget.id === reportTabId(id));
+  }
+
+  /** Remove a report for good, after asking, and close its tab. */
+  private async _forget(id: string): Promise<void> {
+    const { api, model, onSettled, trans } = this._options;
+    const { button } = await showDialog({
+      title: trans.__('Forget this report?'),
+      body: trans.__(
+        'It is removed from the disk, with all that was recorded. This cannot be undone.'
+      ),
+      buttons: [
+        Dialog.cancelButton({ label: trans.__('Cancel') }),
+        Dialog.warnButton({ label: trans.__('Forget') })
+      ],
+      defaultButton: 0 // what opened the dialog by Enter must not answer it too
+    });
+    if (!button.accept) {
+      return;
+    }
+    try {
+      await api.forget(id);
+    } catch (error) {
+      await showErrorMessage(
+        trans.__('The report could not be removed'),
+        error instanceof Error ? error.message : String(error)
+      );
+      return;
+    }
+    onSettled(id);
+    this._find(id)?.dispose();
+    await model.refreshCrashes();
+  }
+
+  private readonly _tabs = new WidgetTracker<MainAreaWidget<ReportWidget>>({
+    namespace: 'tfguard-reports'
+  });
+}
+
+export namespace Reports {
+  export interface IOptions {
+    readonly api: GuardApi;
+    readonly model: GuardModel;
+    /** Null in Notebook 7. */
+    readonly labShell: ILabShell | null;
+    readonly copy: CodeBlock.ICopy;
+    /** Shows the list of all deaths. */
+    readonly openPanel: () => void;
+    /** A report was opened, or is gone: no notice needs to point to it any more. */
+    readonly onSettled: (id: string) => void;
+    readonly trans: Trans;
+  }
+}

@@ -1,0 +1,135 @@
+/** The parts of the panel below the chart: each is there only if it has something to say. */
+import { bytesOfLimit, humanBytes, humanCount } from '../units';
+import { GROWTH_SIGNS } from '../live/gpu/growthSigns';
+import { detailsText, doneFraction, paceText, positionText } from '../live/trainingText';
+import type { Guard, Training } from '../wire';
+
+import { element, write } from './dom';
+import type { Allocator } from './state';
+import { trans } from './words';
+
+/** A part that is drawn again and again into the same elements. */
+export interface ISection<T> {
+  readonly node: HTMLElement;
+  draw(value: T): void;
+}
+
+function section(name: string, title: string): HTMLElement {
+  const made = element(
+    'section',
+    `jp-TfGuard-Section jp-TfGuard-${name}`,
+    element('div', 'jp-TfGuard-heading', title)
+  );
+  made.setAttribute('aria-label', title);
+  return made;
+}
+
+function row(...cells: readonly HTMLElement[]): HTMLElement {
+  return element('div', 'jp-TfGuard-row jp-mod-wrap', ...cells);
+}
+
+/** A bar that is filled from the left; the words beside it say the same. */
+class Bar {
+  readonly node = element('div', 'jp-TfGuard-bar', this._fill());
+
+  draw(fraction: number | null): void {
+    this.node.hidden = fraction === null;
+    this._filled.style.width = `${Math.min(1, Math.max(0, fraction ?? 0)) * 100}%`;
+  }
+
+  private _fill(): HTMLElement {
+    return (this._filled = element('i', ''));
+  }
+
+  private _filled!: HTMLElement;
+}
+
+/** A `fit`, `evaluate` or `predict`: how far it is, how fast, how long yet. */
+export function trainingSection(): ISection<Training | null> {
+  const node = section('Training', trans.__('Training'));
+  const name = element('b', '');
+  const size = element('span', 'jp-TfGuard-quiet jp-TfGuard-small');
+  const bar = new Bar();
+  const position = element('span', '');
+  const pace = element('span', '');
+  const details = element('div', 'jp-TfGuard-quiet jp-TfGuard-small');
+  const counts = row(position, pace);
+  counts.classList.add('jp-TfGuard-small');
+  node.append(row(name, size), bar.node, counts, details);
+  return {
+    node,
+    draw: training => {
+      node.hidden = training === null;
+      if (training === null) {
+        return;
+      }
+      const { kind, model_name, parameter_count } = training;
+      write(name, model_name === null ? kind : `${kind} · ${model_name}`);
+      write(
+        size,
+        parameter_count === null ? '' : trans.__('%1 parameters', humanCount(parameter_count))
+      );
+      bar.draw(doneFraction(training));
+      bar.node.classList.toggle('jp-mod-ended', !training.active);
+      write(position, positionText(training, trans));
+      write(pace, paceText(training, trans));
+      write(details, detailsText(training, trans));
+    }
+  };
+}
+
+/** What TensorFlow's tensors hold on each GPU, of what its allocator may take. */
+export function gpuSection(): ISection<readonly Allocator[]> {
+  const node = section('Gpu', trans.__("GPU memory, TensorFlow's tensors"));
+  const rows = element('div', '');
+  node.append(rows);
+  return {
+    node,
+    draw: allocators => {
+      node.hidden = allocators.length === 0;
+      rows.replaceChildren(...allocators.flatMap(allocatorRows));
+    }
+  };
+}
+
+function allocatorRows(allocator: Allocator): HTMLElement[] {
+  const { device, in_use_bytes: used, limit_bytes: limit, peak_bytes: peak } = allocator;
+  const bar = new Bar();
+  bar.draw(used === null || limit === null || limit <= 0 ? null : used / limit);
+  const held =
+    limit === null ? humanBytes(used) : trans.__('%1 of %2', ...bytesOfLimit(used, limit));
+  return [
+    row(element('span', '', device), element('span', '', held)),
+    bar.node,
+    ...(peak === null
+      ? []
+      : [
+          element('div', 'jp-TfGuard-quiet jp-TfGuard-small', trans.__('peak %1', humanBytes(peak)))
+        ])
+  ];
+}
+
+/** Memory growth, and what the guard could not do. */
+export function guardSection(): ISection<Guard> {
+  const node = element('section', 'jp-TfGuard-Section jp-TfGuard-Guard');
+  node.setAttribute('aria-label', trans.__('Guard'));
+  return {
+    node,
+    draw: ({ growth, problems }) => {
+      node.hidden = growth === null && problems.length === 0;
+      node.replaceChildren(
+        ...problems.map(problem => line('▲', problem, true)),
+        ...(growth === null
+          ? []
+          : [line(GROWTH_SIGNS[growth.state], growth.text, GROWTH_SIGNS[growth.state] === '▲')])
+      );
+    }
+  };
+}
+
+function line(sign: string, said: string, isWarning: boolean): HTMLElement {
+  const drawn = element('span', '', sign);
+  drawn.setAttribute('aria-hidden', 'true');
+  const mood = isWarning ? 'jp-mod-warning' : 'jp-TfGuard-quiet';
+  return element('div', `jp-TfGuard-Growth jp-TfGuard-small ${mood}`, drawn, ` ${said}`);
+}

@@ -1,0 +1,175 @@
+/** One panel in a cell's output: what it shows, and its one button. */
+import { onThemeChange } from '../chart/theme';
+import { TimeChart } from '../chart/timeChart';
+import { limitNotice } from '../live/forecastText';
+import { limitText, memoryDetails } from '../live/hostText';
+import { humanBytes } from '../units';
+import { clock, humanSpan } from '../when';
+
+import { CHART_OPTIONS, chartData } from './chart';
+import { element, write } from './dom';
+import type { PanelModel } from './model';
+import { gpuSection, guardSection, trainingSection } from './sections';
+import { followHost } from './theme';
+import { trans } from './words';
+
+/** While a cell runs the kernel tells something several times a second; this long without a word is told. */
+const SILENT_SECONDS = 3;
+const ASK_EVERY_MS = 10_000;
+
+export interface IPanelCallbacks {
+  readonly onPause: () => void;
+  /** The kernel should have said something: called now and then until it does. */
+  readonly onSilent: () => void;
+}
+
+export class PanelView {
+  constructor(
+    host: HTMLElement,
+    private readonly _model: PanelModel,
+    private readonly _callbacks: IPanelCallbacks
+  ) {
+    const { _root: root } = this;
+    root.setAttribute('role', 'region');
+    root.setAttribute('aria-label', trans.__('TF Guard'));
+    this._pause.type = 'button';
+    this._pause.addEventListener('click', _callbacks.onPause);
+    this._sign.setAttribute('aria-hidden', 'true');
+    const chart = element('div', '');
+    const memory = element(
+      'section',
+      'jp-TfGuard-Section jp-TfGuard-HostMemory',
+      element('div', 'jp-TfGuard-heading', trans.__('Host memory, this kernel')),
+      element('div', 'jp-TfGuard-row jp-mod-wrap', this._held, this._limit),
+      chart,
+      this._details,
+      this._near
+    );
+    root.append(
+      element(
+        'header',
+        'jp-TfGuard-header',
+        this._title,
+        element('span', 'jp-TfGuard-buttons', this._state, this._pause)
+      ),
+      memory,
+      this._training.node,
+      this._gpu.node,
+      this._guard.node,
+      this._note
+    );
+    followHost(root);
+    host.append(root);
+    this._chart = new TimeChart(chart, CHART_OPTIONS);
+    this._endTheme = onThemeChange(() => followHost(root));
+    this._timer = setInterval(() => this._tell(), 1000);
+    this.draw();
+  }
+
+  /** While the kernel is asked to pause or to go on, with a word on what it waits for. */
+  setAsking(isAsking: boolean, note: string): void {
+    this._pause.disabled = isAsking;
+    this._asked = note;
+    this._tell();
+  }
+
+  /** Show the model as it is now. */
+  draw(): void {
+    const { state } = this._model;
+    const { guard, host } = state;
+    const isWell = guard.problems.length === 0;
+    write(this._title, state.notebook === null ? 'TF Guard' : `TF Guard · ${state.notebook}`);
+    this._title.title = state.notebook ?? '';
+    this._state.className = `jp-TfGuard-State jp-mod-${isWell ? 'good' : 'warning'}`;
+    write(this._sign, isWell ? '●' : '▲');
+    write(this._stateText, this._guardText());
+    write(this._held, humanBytes(host.rss_bytes));
+    write(this._limit, limitText(host, trans));
+    write(this._details, memoryDetails(host, trans));
+    const notice = limitNotice(host, trans);
+    this._near.hidden = notice === null;
+    write(this._near, notice === null ? '' : `▲ ${notice.head} ${notice.rest}`);
+    this._training.draw(state.training);
+    this._gpu.draw(state.gpu);
+    this._guard.draw(guard);
+    const data = chartData(this._model);
+    if (data !== null) {
+      this._chart.update(data);
+    }
+    this._tell();
+  }
+
+  dispose(): void {
+    clearInterval(this._timer);
+    this._endTheme();
+    this._chart.dispose();
+    this._root.remove();
+  }
+
+  /** The line below: why nothing moves, if so. */
+  private _tell(): void {
+    const { isEnded, isPaused, state } = this._model;
+    const silent = this._model.silentSeconds(Date.now());
+    const isSilent = state.busy && !isPaused && !isEnded && silent > SILENT_SECONDS;
+    if (isSilent && Date.now() - this._lookedAgain > ASK_EVERY_MS) {
+      this._lookedAgain = Date.now();
+      this._callbacks.onSilent();
+    }
+    this._pause.hidden = isEnded;
+    write(this._pause, isPaused ? trans.__('Go on') : trans.__('Pause'));
+    this._root.classList.toggle('jp-mod-stale', isSilent || isPaused || isEnded);
+    write(this._note, this._noteText(isSilent ? silent : null));
+    this._note.hidden = this._note.textContent === '';
+  }
+
+  /** Nothing of the cell where its end would not be told. */
+  private _guardText(): string {
+    const { isEnded, isPaused, state } = this._model;
+    const { busy, guard } = state;
+    if (isEnded || isPaused) {
+      return guard.text;
+    }
+    return busy ? trans.__('%1, a cell runs', guard.text) : trans.__('%1, idle', guard.text);
+  }
+
+  private _noteText(silent: number | null): string {
+    const { isEnded, isPaused, state } = this._model;
+    if (isEnded) {
+      return trans.__('The guard was unloaded at %1.', clock(state.time));
+    }
+    if (this._asked !== '') {
+      return this._asked;
+    }
+    if (isPaused) {
+      return trans.__('Paused. Values of %1.', clock(state.time));
+    }
+    if (silent === null) {
+      return '';
+    }
+    const seconds = silent < 10 ? silent : silent - (silent % 5);
+    return trans.__(
+      'No word from the kernel for %1: native code holds the interpreter, or the kernel has ended.',
+      humanSpan(seconds, trans)
+    );
+  }
+
+  private readonly _root = element('div', 'jp-TfGuard-Panel jp-TfGuard-Widget');
+  private readonly _title = element('span', 'jp-TfGuard-Widget-title');
+  private readonly _sign = element('span', '');
+  private readonly _stateText = element('span', 'jp-TfGuard-Widget-state');
+  private readonly _state = element('span', 'jp-TfGuard-State', this._sign, ' ', this._stateText);
+  private readonly _pause = element('button', 'jp-TfGuard-button');
+  private readonly _held = element('span', 'jp-TfGuard-big');
+  private readonly _limit = element('span', 'jp-TfGuard-quiet jp-TfGuard-small');
+  private readonly _details = element('div', 'jp-TfGuard-quiet jp-TfGuard-small');
+  private readonly _near = element('div', 'jp-TfGuard-Notice jp-mod-warning');
+  private readonly _note = element('div', 'jp-TfGuard-Widget-note');
+  private readonly _training = trainingSection();
+  private readonly _gpu = gpuSection();
+  private readonly _guard = guardSection();
+  private readonly _chart: TimeChart;
+  private readonly _endTheme: () => void;
+  private readonly _timer: ReturnType<typeof setInterval>;
+  private _asked = '';
+  private _lookedAgain = -Infinity;
+}

@@ -1,0 +1,16 @@
+/** The English of the widget: outside JupyterLab nobody translates. */
+import type { Trans } from '../words';
+
+type Value = string | number;
+
+function fill(sentence: string, values: readonly Value[]): string {
+  return sentence.replace(/%(\d)/g, (sign, place: string) =>
+    String(values[Number(place) - 1] ?? sign)
+  );
+}
+
+export const trans: Trans = {
+  __: (sentence: string, ...values: Value[]) => fill(sentence, values),
+  _n: (one: string, many: string, count: number, ...values: Value[]) =>
+    fill(count === 1 ? one : many, [count, ...values])
+};

@@ -1,0 +1,68 @@
+"""A page whose server tells of a kernel and of deaths as the samples of the wire format do."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route, WebSocketRoute
+
+WIRE = Path(__file__).parents[1] / "wire"
+
+
+def sample(name: str) -> Any:
+    return json.loads((WIRE / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def near_limit(kernel_id: str) -> tuple[Any, Any]:
+    """History and tick of a kernel in a fit, with GPUs, near its memory limit."""
+    tick, history = sample("tick"), sample("history")
+    now = time.time()
+    kernel = tick["kernel"]
+    tick["gpus"] = sample("status")["gpus"]
+    kernel["kernel_id"] = history["kernel_id"] = kernel_id
+    limit = kernel["host"]["limit"]
+    kernel["host"]["rss_bytes"] = limit["used_bytes"] = int(0.96 * limit["bytes"])
+    kernel["host"]["time"] = tick["time"] = now
+    shift = now - history["rows"][-1][0] - 0.5
+    history["rows"] = [[when + shift, *rest] for when, *rest in history["rows"]]
+    for mark in history["marks"]:
+        mark["time"] += shift
+    return history, tick
+
+
+def fake(page: Page, notebook_path: str, cell_id: str) -> None:
+    """From now on, the panel's routes answer with samples; the newest death is of this notebook's cell."""
+    crashes, report = sample("crashes"), sample("report")
+    for known in (crashes["crashes"][0], report):
+        known["notebook_path"] = notebook_path
+        known["cell"] = {"cell_id": cell_id, "execution_count": 1}
+
+    def answer(route: Route) -> None:
+        path = route.request.url.split("?")[0]
+        if path.endswith("/crashes"):
+            route.fulfill(json=crashes)
+        elif path.endswith("/read"):
+            route.fulfill(status=204)
+        else:
+            route.fulfill(json=report)
+
+    def stream(socket: WebSocketRoute) -> None:
+        def on_message(message: str | bytes) -> None:
+            kernel_id = json.loads(message).get("kernel_id")
+            if kernel_id is not None:
+                history, tick = near_limit(kernel_id)
+                for told in ({"type": "history"} | history, {"type": "tick"} | tick):
+                    socket.send(json.dumps(told))
+
+        socket.on_message(on_message)
+
+    page.route(re.compile(r"/tfguard/api/crashes"), answer)
+    page.route(
+        re.compile(r"/tfguard/api/options"), lambda route: route.fulfill(json=sample("options"))
+    )
+    page.route_web_socket(re.compile(r"/tfguard/api/stream"), stream)

@@ -1,0 +1,151 @@
+"""The panel moves while native code holds the kernel, follows the notebook in front, and rests while nobody sees it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tests.browser.conftest import command, picture
+from tests.browser.gpus import run_beside
+from tests.browser.network import Network
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.browser.conftest import Lab
+
+HELD = "held = bytearray(200 << 20); 'held'"
+# PyDLL keeps the GIL: no thread of the kernel runs, and its memory rises by 100 MiB in the middle.
+NATIVE = """\
+import ctypes
+libc = ctypes.PyDLL(None)
+libc.calloc.restype = ctypes.c_void_p
+libc.memset.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t)
+libc.usleep(4_000_000); x = libc.calloc(1, 100 << 20); libc.memset(x, 1, 100 << 20); libc.usleep(6_000_000)
+"""
+BIG = ".jp-TfGuard-HostMemory .jp-TfGuard-big"
+
+
+def _mebibytes(page: Page) -> float:
+    number, unit = page.locator(BIG).inner_text().split()
+    return float(number) * {"MiB": 1, "GiB": 1024}[unit]
+
+
+def _open_panel(page: Page) -> None:
+    command(page, "tfguard:open-panel")
+    page.locator(BIG).wait_for(timeout=20_000)
+
+
+def test_numbers_go_on_while_native_code_holds_the_kernel(lab: Lab) -> None:
+    found: list[Network] = []
+    notebook = lab.notebook("native", HELD, NATIVE)
+    page = lab.open(notebook, prepare=lambda page: found.append(Network(page)))
+    _open_panel(page)
+    command(page, "notebook:run-all-cells")
+    page.wait_for_function(
+        f"parseInt(document.querySelector('{BIG}')?.innerText) >= 250", timeout=30_000
+    )
+    before = _mebibytes(page)
+    below = page.locator(".jp-TfGuard-Gpu").bounding_box()
+    seen = len(found[0].received)
+    page.wait_for_function(
+        f"parseInt(document.querySelector('{BIG}')?.innerText) >= {before + 95}", timeout=9_000
+    )
+    assert page.locator(".jp-TfGuard-Gpu").bounding_box() == below  # nothing jumps
+    # The cell still runs: what was seen, was seen from outside.
+    assert page.locator(".jp-Notebook .jp-Cell").nth(1).inner_text().startswith("[*]")
+    news = found[0].received[seen:]
+    times = [m["host"]["time"] for m in news if m["type"] == "number"]
+    assert len(times) >= 10
+    assert len(set(times)) == len(times)
+
+
+def test_the_panel_follows_the_notebook_in_front_and_tells_of_the_others(lab: Lab) -> None:
+    page = lab.open(lab.notebook("small", "1 + 1"))
+    run_beside(lab.server, "large_name_" + "of_an_experiment_" * 6 + "v2", HELD)
+    _open_panel(page)
+    others = page.locator(".jp-TfGuard-Others li")
+    others.filter(has_text="large_name_").filter(has_text=re.compile(r"2\d\d MiB")).wait_for(
+        timeout=30_000
+    )
+    assert _mebibytes(page) < 200
+    panel = page.locator(".jp-TfGuard-Panel")
+    sizes = "panel => [panel.scrollWidth, panel.clientWidth]"
+    scroll, client = panel.evaluate(sizes)
+    assert scroll == client  # a long name is cut, it widens nothing
+    command(page, "docmanager:open", {"path": others.first.locator("span").first.inner_text()})
+    page.wait_for_function(
+        f"parseInt(document.querySelector('{BIG}')?.innerText) >= 200", timeout=60_000
+    )
+    others.filter(has_text="small.ipynb").wait_for(timeout=20_000)
+    picture(page, "panel-two-notebooks")
+    scroll, client = panel.evaluate(sizes)
+    assert scroll == client
+
+
+def test_a_page_that_is_not_seen_gets_nothing_and_a_closed_panel_little(lab: Lab) -> None:
+    found: list[Network] = []
+    page = lab.open(
+        lab.notebook("quiet", "1 + 1"), prepare=lambda page: found.append(Network(page))
+    )
+    network = found[0]
+    page.wait_for_timeout(3000)
+    assert 1 <= network.count(4) <= 3
+    assert {message["type"] for message in network.received[-2:]} == {"number"}
+    _open_panel(page)
+    assert network.count(3) >= 5
+    assert "tick" in {message["type"] for message in network.received[-6:]}
+    _hide(page, hidden=True)
+    network.count(0.5)  # what was on its way
+    assert network.count(5) == 0
+    _hide(page, hidden=False)
+    assert network.count(3) >= 5
+
+
+def _hide(page: Page, *, hidden: bool) -> None:
+    """As the browser does for a tab behind another: headless Chromium shows all tabs at once."""
+    page.evaluate(
+        """hidden => {
+            const state = hidden ? 'hidden' : 'visible';
+            Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+            Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
+            document.dispatchEvent(new Event('visibilitychange'));
+        }""",
+        hidden,
+    )
+
+
+def test_a_reload_brings_the_line_back(lab: Lab) -> None:
+    page = lab.open(lab.notebook("again", "1 + 1"))
+    _open_panel(page)
+    page.wait_for_timeout(12_000)
+    found: list[Network] = []
+    found.append(Network(page))
+    page.reload()
+    page.locator(BIG).wait_for(timeout=60_000)  # the panel is open again, by JupyterLab's layout
+    page.wait_for_function("document.querySelector('.jp-TfGuard-HostMemory canvas') !== null")
+    for _ in range(40):
+        histories = [m for m in found[0].received if m["type"] == "history" and m["rows"]]
+        if histories:
+            break
+        page.wait_for_timeout(250)
+    rows = histories[-1]["rows"]
+    assert rows[-1][0] - rows[0][0] > 8
+    picture(page, "panel-idle-light")
+
+
+def test_a_part_of_the_panel_folds_and_stays_folded(lab: Lab) -> None:
+    page = lab.open(lab.notebook("fold", "1 + 1"))
+    _open_panel(page)
+    title = page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold")
+    assert title.get_attribute("aria-expanded") == "true"
+    title.focus()
+    page.keyboard.press("Enter")
+    page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold[aria-expanded=false]").wait_for()
+    page.wait_for_timeout(2500)  # the state is saved a moment later
+    page.reload()
+    page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold[aria-expanded=false]").wait_for(
+        timeout=60_000
+    )
+    page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold").click()
+    page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold[aria-expanded=true]").wait_for()

@@ -1,0 +1,75 @@
+"""Memory that rises toward a real limit: panel, status bar and one notification say when it comes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
+from tests.browser.conftest import command, picture, theme
+from tests.browser.gpus import pid_behind
+
+if TYPE_CHECKING:
+    from tests.browser.conftest import Lab
+
+LIMIT_BYTES = 1536 << 20
+HOLD = "held = [bytearray(600 << 20)]"
+RISE = """\
+import time
+for step in range(400):
+    held.append(bytearray(5 << 20)); time.sleep(0.5)
+"""
+FREE = "held.clear()"
+
+
+@pytest.fixture
+def limit() -> Iterator[LimitedGroup | SystemdScope]:
+    try:
+        found = make_limit(LIMIT_BYTES)
+    except NoLimitPossible as no:
+        if os.environ.get("CI"):
+            pytest.fail(str(no))
+        pytest.skip(f"no memory limit can be set here: {no}")
+    yield found
+    found.remove()
+
+
+def test_the_limit_ahead_is_told_once_and_taken_back(
+    lab: Lab, limit: LimitedGroup | SystemdScope
+) -> None:
+    page = lab.open(lab.notebook("leak", HOLD, RISE, FREE))
+    limit.add(pid_behind(lab.server, "leak"))
+    command(page, "notebook:run-all-cells")
+    status = page.locator(".jp-TfGuard-StatusItem")
+    toast = page.locator(".Toastify__toast", has_text="leak.ipynb: memory reaches the container")
+    toast.wait_for(timeout=60_000)  # with the panel closed
+    assert re.search(r"limit of 1\.5 GiB in about (1 minute|\d0 seconds)", toast.inner_text())
+    assert page.locator(".jp-TfGuard-Panel:visible").count() == 0
+    page.wait_for_timeout(1000)  # it slides in
+    picture(page, "near-limit-notification")
+    assert re.search(r"▲ .* of 1\.5 GiB · limit in \d+ (s|min)", status.inner_text())
+    toast.get_by_role("button", name="Show memory").click()
+    notice = page.locator(".jp-TfGuard-Panel .jp-TfGuard-LimitNotice")
+    notice.wait_for(timeout=10_000)
+    text = notice.inner_text()
+    assert re.search(r"Limit in about (1 minute|\d0 seconds) at (9|1\d) MiB/s\.", text), text
+    assert "of 1.5 GiB · container limit" in page.locator(".jp-TfGuard-HostMemory").inner_text()
+    page.wait_for_timeout(1500)
+    picture(page, "panel-near-limit-light")
+    theme(page, dark=True)
+    page.wait_for_timeout(1500)
+    picture(page, "panel-near-limit-dark")
+    theme(page, dark=False)
+    command(page, "notebook:interrupt-kernel")
+    page.wait_for_timeout(1000)
+    page.locator(".jp-Notebook .jp-Cell").nth(2).click()
+    command(page, "notebook:run-cell")
+    notice.wait_for(state="detached", timeout=20_000)
+    toast.wait_for(state="detached", timeout=20_000)
+    page.wait_for_function(
+        "!document.querySelector('.jp-TfGuard-StatusItem').innerText.includes('▲')"
+    )

@@ -1,0 +1,115 @@
+"""The page after the server went away: it connects anew by itself, and tells what it missed, once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jupyter_tfguard.demo.server import DemoServer
+from tests.browser.conftest import Lab, command, lab_server, picture
+from tests.browser.gpus import pid_behind
+from tests.browser.network import Network
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+STALE = ".jp-TfGuard-body.jp-mod-stale"
+
+
+def _toasts(page: Page, text: str) -> int:
+    return page.locator(".Toastify__toast", has_text=text).count()
+
+
+def test_a_server_that_was_started_again_is_found_and_its_news_are_told_once(
+    tmp_path: Path, browser: Browser
+) -> None:
+    with lab_server(tmp_path) as first:
+        lab = Lab(first, browser)
+        page = lab.open(lab.notebook("cut", "1 + 1"))
+        command(page, "tfguard:open-panel")
+        panel = page.locator(".jp-TfGuard-Panel")
+        panel.locator(".jp-TfGuard-big").wait_for(timeout=20_000)
+        first.process.kill()
+        first.process.wait()
+        page.wait_for_selector(STALE, timeout=20_000)
+        panel.get_by_text("The server does not answer. Values are").wait_for(timeout=20_000)
+        picture(page, "panel-server-away")
+        second = DemoServer(first.work, lab=True, before=first)
+        try:
+            page.wait_for_selector(STALE, state="detached", timeout=60_000)
+            assert "The server does not answer" not in panel.inner_text()
+            # A kernel of the new server dies: this page hears of it.
+            session = second.start_session(second.write_notebook("other"))
+            pid = _pid(second, session["kernel"]["id"])
+            os.kill(pid, signal.SIGKILL)
+            toast = page.locator(".Toastify__toast", has_text="The kernel of other.ipynb died")
+            toast.wait_for(timeout=60_000)
+            page.wait_for_timeout(6000)  # the hint, and JupyterLab's events, tell the same
+            assert _toasts(page, "The kernel of other.ipynb died") == 1
+        finally:
+            for context in list(browser.contexts):
+                context.close()
+            second.stop()
+
+
+def _pid(server: DemoServer, kernel_id: str) -> int:
+    client = server.connect(kernel_id)
+    client.stop_channels()
+    pid = server.kernel_pid(kernel_id)
+    assert pid is not None
+    return pid
+
+
+def _networked(lab: Lab, name: str) -> tuple[Page, Network]:
+    found: list[Network] = []
+    page = lab.open(lab.notebook(name, "1 + 1"), prepare=lambda page: found.append(Network(page)))
+    command(page, "tfguard:open-panel")
+    page.locator(".jp-TfGuard-Panel .jp-TfGuard-big").wait_for(timeout=20_000)
+    return page, found[0]
+
+
+def test_a_death_while_the_page_was_cut_off_is_told_once_when_it_is_back(lab: Lab) -> None:
+    page, network = _networked(lab, "away")
+    pid = pid_behind(lab.server, "away")
+    network.cut()
+    page.wait_for_selector(STALE, timeout=20_000)
+    os.kill(pid, signal.SIGKILL)
+    page.wait_for_timeout(4000)
+    assert _toasts(page, "The kernel of away.ipynb died") == 0
+    network.mend()
+    toast = page.locator(".Toastify__toast", has_text="The kernel of away.ipynb died")
+    toast.wait_for(timeout=60_000)
+    page.wait_for_selector(STALE, state="detached", timeout=30_000)
+    page.wait_for_timeout(6000)
+    assert _toasts(page, "The kernel of away.ipynb died") == 1
+
+
+def test_a_connection_that_falls_silent_is_opened_anew(lab: Lab) -> None:
+    page, network = _networked(lab, "asleep")
+    assert network.count(2) > 0
+    network.silence()  # as after a sleep: open, and nobody at the other end
+    opened = network.opened
+    assert network.count(5) == 0
+    for _ in range(60):
+        if network.opened > opened:
+            break
+        page.wait_for_timeout(500)
+    assert network.opened == opened + 1
+    assert network.count(3) > 0
+    assert page.locator(STALE).count() == 0
+    # Jupyter's own stream of events is silent still: a death is heard of all the same.
+    os.kill(pid_behind(lab.server, "asleep"), signal.SIGKILL)
+    toast = page.locator(".Toastify__toast", has_text="The kernel of asleep.ipynb died")
+    toast.wait_for(timeout=60_000)
+
+
+def test_the_dialog_says_why_also_while_our_stream_is_not_back(lab: Lab) -> None:
+    page, network = _networked(lab, "woken")
+    pid = pid_behind(lab.server, "woken")
+    network.cut_streams()  # as after a sleep: the kernel's own socket can be back before ours
+    page.wait_for_selector(STALE, timeout=20_000)
+    os.kill(pid, signal.SIGKILL)
+    dialog = page.locator(".jp-Dialog", has_text="appears to have died")
+    dialog.get_by_text("Cause: The kernel was killed").wait_for(timeout=30_000)

@@ -1,0 +1,314 @@
+"""``%tfguard panel``: in a page without Jupyter, and in a JupyterLab whose own panel is switched off."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from jupyter_tfguard.kernel.widget import STATIC
+from tests.browser.conftest import Lab, command, lab_server, picture, theme
+from tests.browser.test_panel import FIT
+
+if TYPE_CHECKING:
+    from jupyter_client.blocking import BlockingKernelClient
+    from playwright.sync_api import Browser, Page, Route
+
+SAMPLE = json.loads((Path(__file__).parents[1] / "wire" / "widget.json").read_text())
+WIDGET = ".jp-TfGuard-Widget"
+_ADDRESS = "http://panel.test/"
+_TYPES = {".js": "text/javascript", ".css": "text/css"}
+# What anywidget gives: a model with its values and messages, and an element to draw in.
+_RENDER = """async ([state, history]) => {
+  const { default: panel } = await import('/widget.js');
+  const listeners = new Set();
+  window.sent = [];
+  const model = {
+    get: name => ({ state, history })[name],
+    send: content => window.sent.push(content),
+    on: (_, listener) => listeners.add(listener),
+    off: (_, listener) => listeners.delete(listener),
+  };
+  window.tell = content => listeners.forEach(listener => listener(content));
+  window.leave = panel.render({ model, el: document.getElementById('output') });
+  window.listeners = listeners;
+}"""
+VSCODE = {
+    "--vscode-editor-background": "#1f1f1f",
+    "--vscode-editor-foreground": "#cccccc",
+    "--vscode-descriptionForeground": "#9d9d9d",
+    "--vscode-toolbar-hoverBackground": "#5a5d5e50",
+    "--vscode-editorWidget-border": "#454545",
+    "--vscode-charts-blue": "#3794ff",
+}
+
+
+@pytest.fixture
+def bare(browser: Browser) -> Iterator[Any]:
+    """Opens the panel in a page that has nothing of Jupyter's."""
+    if not (STATIC / "widget.js").is_file():
+        pytest.fail("the widget is not built: jlpm build:static in labextension/")
+
+    def answer(route: Route) -> None:
+        name = route.request.url.removeprefix(_ADDRESS)
+        if name in ("widget.js", "widget.css"):
+            found = STATIC / name
+            route.fulfill(body=found.read_text(), content_type=_TYPES[found.suffix])
+        elif name:
+            route.fulfill(status=404)
+        else:
+            link = "<link rel=stylesheet href=/widget.css>"
+            body = f"<!doctype html>{link}<body style='margin: 20px'><div id=output></div>"
+            route.fulfill(body=body, content_type="text/html")
+
+    contexts = []
+
+    def begin(scheme: str = "light", style: dict[str, str] | None = None) -> Page:
+        context = browser.new_context(
+            viewport={"width": 520, "height": 640}, color_scheme=scheme, timezone_id="UTC"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.route(f"{_ADDRESS}**", answer)
+        page.goto(_ADDRESS)
+        for name, value in (style or {}).items():
+            page.evaluate(
+                "([name, value]) => document.body.style.setProperty(name, value)", [name, value]
+            )
+        page.evaluate(_RENDER, [SAMPLE["state"], SAMPLE["history"]])
+        page.wait_for_function("document.querySelector('.jp-TfGuard-Chart canvas') !== null")
+        return page
+
+    yield begin
+    for context in contexts:
+        context.close()
+
+
+def colour_of(page: Page, selector: str, name: str) -> str:
+    return str(
+        page.eval_on_selector(
+            selector, "(e, name) => getComputedStyle(e).getPropertyValue(name)", name
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheme", "style", "back"),
+    [
+        ("light", {}, "rgb(255, 255, 255)"),
+        ("dark", {}, "rgb(30, 30, 30)"),
+        ("light", VSCODE | {"background": "#1f1f1f"}, "rgb(31, 31, 31)"),
+    ],
+    ids=["light", "dark", "vscode"],
+)
+def test_a_page_without_jupyter_shows_it_in_its_own_colours(
+    bare: Any, scheme: str, style: dict[str, str], back: str, request: pytest.FixtureRequest
+) -> None:
+    page = bare(scheme, style)
+    text = page.inner_text(WIDGET)
+    for part in ("5.9 GiB", "of 8.0 GiB · container limit", "epoch 3 of 10", "14.9 of 38.0 GiB"):
+        assert part in text
+    assert "memory growth on" in text
+    assert colour_of(page, WIDGET, "background-color") == back
+    page.evaluate(
+        "state => tell({ type: 'state', state: { ...state, time: Date.now() / 1000 } })",
+        SAMPLE["state"],
+    )
+    page.wait_for_timeout(300)
+    picture(page, f"widget-bare-{request.node.callspec.id}")
+
+
+def test_nothing_of_vscodes_white_frame_is_left_around_it(bare: Any) -> None:
+    page = bare("light", VSCODE)
+    page.add_style_tag(
+        content=".cell-output-ipywidget-background { background: white !important; }"
+    )
+    page.evaluate("output.className = 'cell-output-ipywidget-background'")
+    assert colour_of(page, "#output", "background-color") == "rgba(0, 0, 0, 0)"
+    bar = colour_of(page, f"{WIDGET} .jp-TfGuard-bar", "background-color")
+    assert bar.startswith("rgba(90, 93, 94")  # its editor and its widgets are of nearly one colour
+
+
+def test_it_follows_the_systems_theme(bare: Any) -> None:
+    page = bare()
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        f"getComputedStyle(document.querySelector('{WIDGET}')).backgroundColor === 'rgb(30, 30, 30)'"
+    )
+
+
+def test_a_hostile_text_is_a_text_and_nothing_is_left_behind(bare: Any) -> None:
+    page = bare()
+    evil = "<img src=x onerror=window.hit=1><script>window.hit=1</script>"
+    state = SAMPLE["state"] | {
+        "notebook": evil,
+        "training": SAMPLE["state"]["training"] | {"model_name": evil, "logs": {evil: evil}},
+        "guard": SAMPLE["state"]["guard"] | {"problems": [evil] * 3, "text": evil},
+        "gpu": [SAMPLE["state"]["gpu"][0] | {"device": evil}],
+        "marks": [{"time": SAMPLE["state"]["time"], "label": evil}],
+    }
+    page.evaluate("state => tell({ type: 'state', state })", state)
+    assert evil in page.inner_text(WIDGET)
+    assert page.evaluate(f"document.querySelectorAll('{WIDGET} :is(img, script)').length") == 0
+    assert page.evaluate("window.hit") is None
+    page.evaluate("leave()")
+    assert page.evaluate("document.getElementById('output').childElementCount") == 0
+    assert page.evaluate("listeners.size") == 0
+    kinds = page.evaluate("sent.map(message => message.type)")
+    assert kinds == ["opened", "closed"]
+
+
+def test_without_a_server_the_pause_waits_for_the_kernel_and_says_so(bare: Any) -> None:
+    page = bare()
+    button = page.get_by_role("button", name="Pause")
+    button.click()
+    page.get_by_text("The kernel answers once no cell runs.").wait_for()
+    assert page.evaluate("sent.at(-1)") == {"type": "control", "request": "rate", "hertz": 0}
+    page.evaluate("tell({ type: 'answer', status: 'ok', hertz: 0 })")
+    page.get_by_text("Paused. Values of 02:14:07.").wait_for()
+    page.get_by_role("button", name="Go on").click()
+    page.wait_for_function("sent.at(-1).hertz === 4")
+
+
+@pytest.fixture(scope="module")
+def without_panel(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Lab]:
+    """A JupyterLab in which our labextension is switched off."""
+    folder = tmp_path_factory.mktemp("without-panel")
+    settings = folder / "more" / "labconfig"
+    settings.mkdir(parents=True)
+    off = {"disabledExtensions": {"jupyter-tfguard": True}}
+    (settings / "page_config.json").write_text(json.dumps(off))
+    with lab_server(folder, JUPYTER_CONFIG_PATH=folder / "more") as server:
+        yield Lab(server, browser)
+        for context in list(browser.contexts):
+            context.close()
+
+
+@pytest.fixture(autouse=True)
+def kernels_are_closed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fits of an earlier test take no processor from the next."""
+    yield
+    if "without_panel" in request.fixturenames:
+        server = request.getfixturevalue("without_panel").server
+        for session in server.get("api/sessions"):
+            server.end_session(session)
+
+
+def run_fit(page: Page) -> None:
+    """Run all cells, and wait until the panel below has shown the third epoch."""
+    command(page, "notebook:run-all-cells")
+    training = page.locator(f"{WIDGET} .jp-TfGuard-Training")
+    training.wait_for(timeout=90_000)
+    epochs = set()
+    for _ in range(60):
+        if found := re.search(r"epoch (\d+) of 400", training.inner_text()):
+            epochs.add(found[1])
+        if len(epochs) >= 3:
+            return
+        page.wait_for_timeout(500)
+    pytest.fail(f"the panel stood still: {epochs} {page.inner_text(WIDGET)}")
+
+
+def pause_and_go_on(page: Page) -> None:
+    """Press the button twice while the cell runs; the panel rests in between."""
+    widget = page.locator(WIDGET)
+    training = widget.locator(".jp-TfGuard-Training")
+    widget.get_by_role("button", name="Pause").click()
+    widget.get_by_text("Paused.").wait_for(timeout=8_000)
+    before = training.inner_text()
+    page.wait_for_timeout(2500)
+    assert training.inner_text() == before
+    widget.get_by_role("button", name="Go on").click()
+    page.wait_for_function(
+        "([selector, text]) => document.querySelector(selector).innerText !== text",
+        arg=[f"{WIDGET} .jp-TfGuard-Training", before],
+        timeout=10_000,
+    )
+    assert page.locator(".jp-InputPrompt", has_text="[*]").count() == 1
+
+
+def test_it_moves_while_a_fit_runs_and_its_button_is_answered(without_panel: Lab) -> None:
+    page = without_panel.open(without_panel.notebook("train", f"%tfguard panel\n{FIT}"))
+    assert "tfguard:open-panel" not in page.evaluate("window.jupyterapp.commands.listCommands()")
+    run_fit(page)
+    page.wait_for_timeout(2000)
+    picture(page, "widget-lab-light")
+    theme(page, dark=True)
+    page.wait_for_timeout(1500)
+    picture(page, "widget-lab-dark")
+    pause_and_go_on(page)
+    is_called_busy(page)
+
+
+def is_called_busy(page: Page) -> None:
+    """The kernel's answer on its control channel is no reason to call it idle."""
+    page.locator(".jp-StatusBar-Widget >> text=/\\| Busy/").wait_for(timeout=10_000)
+
+
+# Counts the requests on the control channel; with `true` they do not reach the server, as with its `allowed_message_types`.
+_REQUESTS = """window.requests = 0;
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (data) {
+  const text = typeof data === 'string' ? data : new TextDecoder().decode(data);
+  const isOurs = text.includes('tfguard_request');
+  window.requests += Number(isOurs);
+  if (!isOurs || !DROPPED) {
+    send.call(this, data);
+  }
+};"""
+
+
+@pytest.mark.parametrize("dropped", [False, True], ids=["control channel", "subshell"])
+def test_without_our_server_part_the_kernel_answers_the_page(
+    without_panel: Lab, dropped: bool
+) -> None:
+    def prepare(page: Page) -> None:
+        page.route("**/tfguard/api/kernels/**", lambda route: route.fulfill(status=404))
+        page.add_init_script(_REQUESTS.replace("DROPPED", json.dumps(dropped)))
+
+    notebook = without_panel.notebook(f"alone-{dropped}", f"%tfguard panel\n{FIT}")
+    page = without_panel.open(notebook, prepare=prepare)
+    run_fit(page)
+    pause_and_go_on(page)
+    assert page.evaluate("requests") >= 3  # that it is looked at, pause, go on
+    is_called_busy(page)
+
+
+def test_a_page_that_is_gone_is_fed_no_more_while_the_cell_runs(without_panel: Lab) -> None:
+    code = (
+        "import jupyter_tfguard.kernel.widget_views as views\n"
+        "views.SILENT_SECONDS = 20.0  # the page says every 15 s that it is there\n"
+        "%tfguard panel\n"
+        "import time; time.sleep(240)"
+    )
+    page = without_panel.open(without_panel.notebook("left", code))
+    server = without_panel.server
+    (session,) = server.get("api/sessions")
+    client = server.connect(str(session["kernel"]["id"]))
+    try:
+        command(page, "notebook:run-all-cells")
+        page.locator(f"{WIDGET} canvas").wait_for(timeout=60_000)
+        assert fed(client, 45.0) > 45  # also after more than 20 s: it is looked at, and says so
+        assert fed(client, 2.0) > 0
+        page.close()
+        ends = time.monotonic() + 60
+        while fed(client, 3.0):
+            assert time.monotonic() < ends, "it is fed for ever"
+    finally:
+        client.stop_channels()
+
+
+def fed(client: BlockingKernelClient, seconds: float) -> int:
+    """How often a kernel tells its panels something in so many seconds."""
+    found, end = 0, time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(queue.Empty):
+            found += client.get_iopub_msg(timeout=left)["msg_type"] == "comm_msg"
+    return found

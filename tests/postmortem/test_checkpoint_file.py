@@ -1,0 +1,68 @@
+"""The checkpoint's file after the death: told as it lies there, and never waited for."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.postmortem import checkpoint_file as checkpoint_file_module
+from jupyter_tfguard.postmortem.checkpoint_file import checkpoint_file
+
+
+def event(path: object) -> dict[str, Any]:
+    return {"kind": "checkpoint", "path": path}
+
+
+def test_the_newest_one_is_looked_at(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"{number}.keras").write_text("x")
+        os.utime(tmp_path / f"{number}.keras", (number, number))
+    events = [event(str(tmp_path / f"{number}.keras")) for number in (1, 2)]
+    assert checkpoint_file([*events, {"kind": "epoch_end"}]) == {"modified": 2.0}
+
+
+def test_the_format_of_several_files_is_known_by_its_last(tmp_path: Path) -> None:
+    (tmp_path / "model.index").write_text("x")
+    os.utime(tmp_path / "model.index", (3, 3))
+    assert checkpoint_file([event(str(tmp_path / "model"))]) == {"modified": 3.0}
+
+
+@pytest.mark.parametrize("path", ["relative.keras", "", None, 3, ["/tmp"], {}], ids=repr)
+def test_what_names_no_place_is_not_looked_for(path: object) -> None:
+    assert checkpoint_file([event(path)]) is None
+    assert checkpoint_file([]) is None
+
+
+@pytest.mark.parametrize("path", ["/nowhere/model.keras", "/a\0b", "/" + "x" * 5000], ids=repr)
+def test_a_file_that_is_gone_is_told(path: str) -> None:
+    assert checkpoint_file([event(path)]) == {"modified": None}
+
+
+def test_a_disk_that_does_not_answer_is_waited_for_once_and_not_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, asked = threading.Event(), []
+
+    def never(path: str) -> None:
+        asked.append(path)
+        answers.wait()
+
+    monkeypatch.setattr(checkpoint_file_module, "_modified", never)
+    path = str(tmp_path / "model.keras")
+    try:
+        for _ in range(100):
+            assert checkpoint_file([event(path)]) is None
+        assert asked == [path]
+    finally:
+        answers.set()
+    monkeypatch.undo()
+    ends = time.monotonic() + 20
+    while (found := checkpoint_file([event(path)])) is None:
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    assert found == {"modified": None}

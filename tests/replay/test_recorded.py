@@ -1,0 +1,137 @@
+"""What is taken for a recording, and what is refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.errors import BundleNotFound, RecordTooNew, RecordUnreadable, TfGuardError
+from jupyter_tfguard.record.bundle import BundleStore
+from jupyter_tfguard.replay.recorded import LIMIT_BYTES, read_recorded
+from jupyter_tfguard.replay.tape import tape_of
+from jupyter_tfguard.report.anonymous import Identity
+from jupyter_tfguard.report.export import export
+from jupyter_tfguard.report.wire import to_entry_and_report
+from tests.replay.made import bundle
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> BundleStore:
+    return BundleStore(tmp_path / "bundles")
+
+
+def zipped(path: Path, **files: Any) -> str:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            text = content if isinstance(content, (str, bytes)) else json.dumps(content)
+            archive.writestr(name, text)
+    return str(path)
+
+
+def test_a_report_is_taken_by_its_id_by_its_folder_and_as_a_zip(
+    store: BundleStore, tmp_path: Path
+) -> None:
+    made = bundle()
+    store.save(made, {}, {})
+    assert read_recorded(made["id"], store) == made
+    assert read_recorded(str(store.root / made["id"]), store) == made
+    for place in ("bundle.json", f"{made['id']}/bundle.json"):
+        path = zipped(tmp_path / "exported.zip", **{place: made, "report.json": {}})
+        assert read_recorded(path, store) == made
+
+
+def test_a_zip_writes_nothing_wherever_its_names_point(store: BundleStore, tmp_path: Path) -> None:
+    names = {"../../bundle.json": bundle(), "/etc/away.txt": "x", "../up.txt": "x"}
+    path = zipped(tmp_path / "hostile.zip", **names)
+    before = sorted(tmp_path.parent.rglob("*"))
+    assert read_recorded(path, store)["id"] == bundle()["id"]
+    assert sorted(tmp_path.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"report.json": {}}, "holds no recording"),
+        ({"bundle.json": "{", "report.json": {}}, "damaged"),
+        ({"bundle.json": "[" * 100_000}, "damaged"),
+        ({"bundle.json": "[]"}, "not what it should be"),
+        ({"bundle.json": {"id": "x"}}, "names no format"),
+        ({"bundle.json": b" " * (LIMIT_BYTES + 1)}, "larger than any bundle"),
+        ({"a/bundle.json": bundle(), "b/bundle.json": bundle()}, "holds no recording"),
+        ({f"{n}.txt": "" for n in range(1001)}, "more files"),
+    ],
+    ids=["none", "cut", "deep", "list", "no format", "bomb", "two", "many"],
+)
+def test_a_zip_that_is_no_report_is_refused_in_a_sentence(
+    store: BundleStore, tmp_path: Path, files: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(RecordUnreadable, match=said):
+        read_recorded(zipped(tmp_path / "bad.zip", **files), store)
+
+
+def test_what_is_no_zip_at_all_is_refused(store: BundleStore, tmp_path: Path) -> None:
+    plain, cut = tmp_path / "plain.zip", tmp_path / "cut.zip"
+    plain.write_bytes(b"not a zip")
+    whole = Path(zipped(tmp_path / "whole.zip", **{"bundle.json": bundle()})).read_bytes()
+    cut.write_bytes(whole[: len(whole) // 2])
+    for path in (plain, cut):
+        with pytest.raises(RecordUnreadable, match="cannot be read as an exported report"):
+            read_recorded(str(path), store)
+
+
+def test_damaged_content_of_a_zip_is_refused(store: BundleStore, tmp_path: Path) -> None:
+    path = Path(zipped(tmp_path / "bit.zip", **{"bundle.json": bundle()}))
+    content = bytearray(path.read_bytes())
+    content[200] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(RecordUnreadable):
+        read_recorded(str(path), store)
+
+
+@pytest.mark.parametrize(
+    ("told", "error", "said"),
+    [
+        ("20260921-141320-4711-ffff", BundleNotFound, "no report with the id"),
+        ("nowhere/exported.zip", RecordUnreadable, "no file or folder"),
+        ("exported.zip", RecordUnreadable, "no file or folder"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    store: BundleStore, told: str, error: type[TfGuardError], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        read_recorded(told, store)
+
+
+def test_a_newer_format_asks_for_an_update(store: BundleStore, tmp_path: Path) -> None:
+    path = zipped(tmp_path / "new.zip", **{"bundle.json": bundle(format=[99, 0])})
+    with pytest.raises(RecordTooNew, match="update jupyter-tfguard"):
+        read_recorded(path, store)
+
+
+def test_a_folder_without_a_bundle_says_so(store: BundleStore, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir(mode=0o700)
+    with pytest.raises(RecordUnreadable, match=r"no bundle\.json"):
+        read_recorded(str(empty), store)
+
+
+def test_a_report_that_was_exported_can_be_played(store: BundleStore, tmp_path: Path) -> None:
+    made = bundle()
+    _, report = to_entry_and_report(made, diagnose(made))
+    exported = tmp_path / "exported.zip"
+    exported.write_bytes(export(made, report, Identity.of_here()).zipped())
+    tape, original = tape_of(read_recorded(str(exported), store)), tape_of(made)
+    assert [values["process.rss_bytes"] for _, values in tape.samples] == [
+        values["process.rss_bytes"] for _, values in original.samples
+    ]
+    assert [event["kind"] for event in tape.events] == [event["kind"] for event in original.events]
+    assert tape.limit == original.limit
+    assert diagnose(tape.bundle).best.cause == report["cause"]

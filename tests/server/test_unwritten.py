@@ -1,0 +1,44 @@
+"""A report that could not be written is written once it can be: a full disk at the death loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from .conftest import Server, until
+
+
+async def test_a_report_that_cannot_be_written_is_made_when_it_can(
+    server: Server, caplog: pytest.LogCaptureFixture, data_folder: Path
+) -> None:
+    caplog.set_level(logging.WARNING)
+    reporter = server.app.web_app.settings["tfguard_service"]._reporter
+    kernel_id = await server.start_kernel()
+    pid = await server.pid(kernel_id)
+    in_the_way = data_folder / "bundles"
+    assert not in_the_way.exists()
+    in_the_way.write_text("")
+    os.kill(pid, signal.SIGKILL)
+
+    def lines() -> list[str]:
+        return [m for r in caplog.records if (m := r.getMessage()).startswith("tfguard: kernel")]
+
+    [line] = await until(lines, 20, "a line in the log")
+    assert "could not be written" in line
+    assert line.endswith("It is tried again every 5 min.")
+    await asyncio.to_thread(reporter.report_orphans)
+    assert len(lines()) == 1
+    in_the_way.unlink()
+    await asyncio.to_thread(reporter.report_orphans)
+    [crash] = await server.crashes(1)
+    assert (crash["kernel_id"], crash["pid"]) == (kernel_id, pid)
+    # What the server saw of the end, and the kernel's recording, are both in it.
+    assert (crash["cause"], crash["confidence"]) == ("sigkill_unattributed", "certain")
+    assert not [name for name in os.listdir(data_folder / "recordings") if f"{pid}-" in name]
+    await asyncio.to_thread(reporter.report_orphans)
+    assert len(await server.crashes(1)) == 1

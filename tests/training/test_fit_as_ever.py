@@ -1,0 +1,170 @@
+"""A fit that is followed works as ever: callbacks, errors, signatures, memory; and no failure of ours is the user's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kernel.rig import GuardedKernel
+from tests.training.fit_rig import SETUP, Fitted
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "batches"),
+    [
+        ("None", 0),
+        ("[mine]", 12),
+        ("(mine,)", 12),
+        ("mine", 12),
+        ("[]", 0),
+        (
+            "keras.callbacks.CallbackList([mine], add_history=True, model=model, epochs=2, steps=6)",
+            12,
+        ),
+    ],
+)
+def test_callbacks_in_every_form_work_as_ever(
+    keras_kernel: GuardedKernel, callbacks: str, batches: int
+) -> None:
+    fit = Fitted(
+        keras_kernel,
+        f"mine = Counts(); given = {callbacks}\n"
+        "h = model.fit(x, y, batch_size=16, epochs=2, verbose=0, callbacks=given)\n"
+        "inner = getattr(given, 'callbacks', given)\n"
+        "names = [type(c).__name__ for c in inner] if isinstance(inner, (list, tuple)) else []\n"
+        "print(mine.batches, type(h).__name__, [n for n in names if 'TfGuard' in n])",
+    )
+    assert fit.ran.stdout == f"{batches} History []\n"
+    assert len(fit.all("epoch_end")) == 2
+    assert (fit.progress["epoch"], fit.progress["step"]) == (2, 6)
+
+
+def test_callbacks_given_by_position(keras_kernel: GuardedKernel) -> None:
+    fit = Fitted(
+        keras_kernel,
+        "mine = Counts(); model.fit(x, y, 16, 2, 0, [mine], validation_split=0.5); print(mine.epochs, mine.batches)",
+    )
+    assert fit.ran.stdout == "2 6\n"
+    assert [e["epoch"] for e in fit.all("epoch_end")] == [1, 2]
+    assert fit.one("fit_start")["batch_size"] == 16
+
+
+def test_an_exception_of_the_users_passes_unchanged(keras_kernel: GuardedKernel) -> None:
+    code = """
+class Mine(Exception): pass
+class Fails(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 2: raise error
+error = Mine("my own")
+try:
+    model.fit(x, y, batch_size=16, verbose=0, callbacks=[Fails()])
+except Exception as caught:
+    print(caught is error, caught.args, caught.__cause__, caught.__context__)
+"""
+    fit = Fitted(keras_kernel, code)
+    assert fit.ran.stdout == "True ('my own',) None None\n"
+    end = fit.one("fit_end")
+    assert (end["ok"], end["error"]) == (False, "Mine")
+    assert fit.progress["step"] == 3
+    # The next one is recorded again.
+    assert len(Fitted(keras_kernel, "model.fit(x, y, verbose=0);").all("fit_start")) == 1
+
+
+def test_an_interrupt_passes(keras_kernel: GuardedKernel) -> None:
+    code = """
+class Interrupts(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None): raise KeyboardInterrupt
+model.fit(x, y, verbose=0, callbacks=[Interrupts()])
+"""
+    fit = Fitted(keras_kernel, code)
+    assert fit.ran.error == "KeyboardInterrupt"
+    assert fit.one("fit_end")["error"] == "KeyboardInterrupt"
+
+
+def test_wrong_arguments_are_answered_by_keras(keras_kernel: GuardedKernel) -> None:
+    fit = Fitted(keras_kernel, "model.fit(x, y, epoch=3)")
+    assert fit.ran.error == "TypeError"
+    assert "unexpected keyword argument 'epoch'" in fit.ran.traceback
+    assert fit.all("fit_start") == []
+    fit = Fitted(keras_kernel, "model.fit(x, y[:3], verbose=0)")
+    assert fit.ran.error == "ValueError"
+    assert fit.one("fit_end")["error"] == "ValueError"
+
+
+def test_our_frames_are_hidden_in_tracebacks(keras_kernel: GuardedKernel) -> None:
+    ran = keras_kernel.run("model.fit(x, y[:3], verbose=0)")
+    assert "ValueError" in ran.traceback
+    assert "attach.py" not in ran.traceback
+
+
+def test_methods_keep_their_names_signatures_and_words(keras_kernel: GuardedKernel) -> None:
+    ran = keras_kernel.run(
+        "import inspect\n"
+        "for name in ('fit', 'evaluate', 'predict'):\n"
+        "    ours = getattr(keras.Model, name); theirs = ours.__wrapped__\n"
+        "    print(ours.__name__, 'tfguard' in theirs.__code__.co_filename, ours.__doc__ == theirs.__doc__,\n"
+        "          inspect.signature(ours) == inspect.signature(theirs), 'callbacks' in inspect.signature(ours).parameters)"
+    )
+    assert ran.stdout.splitlines() == [
+        f"{name} False True True True" for name in ("fit", "evaluate", "predict")
+    ]
+
+
+def test_data_is_not_kept_alive_after_the_fit(keras_kernel: GuardedKernel) -> None:
+    ran = keras_kernel.run(
+        "import gc, sys, weakref\n"
+        "short = make(); data = np.ones((64, 10), 'float32'); targets = np.ones((64, 1))\n"
+        "short.fit(data, targets, verbose=0)\n"
+        "gone = weakref.ref(short); del short; keras.utils.clear_session(); gc.collect()\n"
+        "print(sys.getrefcount(data), gone() is None)"
+    )
+    assert ran.stdout == "2 True\n"
+
+
+def test_a_failure_of_ours_leaves_the_fit_alone(keras_kernel: GuardedKernel) -> None:
+    broken = """
+from jupyter_tfguard.training.watch import FitWatch
+def fail(*_): raise RuntimeError("ours, not yours")
+kept = {name: getattr(FitWatch, name) for name in ("begins", "look", "epoch_ends", "ends")}
+for name in kept: setattr(FitWatch, name, fail)
+h = model.fit(x, y, epochs=2, verbose=0); print(len(h.history["loss"]))
+FitWatch.__init__ = (lambda old: (lambda self, *a: fail()))(FitWatch.__init__)
+h = model.fit(x, y, epochs=3, verbose=0); print(len(h.history["loss"]))
+"""
+    ran = keras_kernel.run(broken, timeout=120)
+    assert ran.text == "2\n3\n"
+    problems = keras_kernel.problems()
+    assert "ours, not yours" in problems
+    assert len(problems.splitlines()) < 6  # each once, not at each step
+
+
+def test_a_fit_is_followed_also_where_a_callback_cannot_be_read(tmp_path: Path) -> None:
+    kernel = GuardedKernel(tmp_path).start()
+    try:
+        ran = kernel.run(
+            SETUP + "class Odd(keras.callbacks.ModelCheckpoint):\n"
+            "    def on_epoch_end(self, epoch, logs=None): pass\n"
+            "odd = Odd('a.keras'); odd.filepath = None\n"
+            "h = model.fit(x, y, epochs=2, verbose=0, callbacks=[odd])\n"
+            "print(len(h.history['loss']))",
+            timeout=180,
+        )
+        assert (ran.stdout, ran.error) == ("2\n", None)
+        kinds = [event["kind"] for event in kernel.recording().events]
+        assert kinds.count("epoch_end") == 2
+        assert "fit_end" in kinds
+        assert "looking for checkpoints" in kernel.problems()
+        assert "UnboundLocalError" not in kernel.problems()
+    finally:
+        kernel.close()
+
+
+def test_unloading_gives_the_methods_back(keras_kernel: GuardedKernel) -> None:
+    ran = keras_kernel.run(
+        "%unload_ext tfguard\n"
+        "print(['jupyter_tfguard' in getattr(keras.Model, n).__code__.co_filename for n in ('fit', 'evaluate', 'predict')])\n"
+        "print([n for n in ('fit', 'evaluate', 'predict') if n in vars(keras.Model)])\n"
+        "h = model.fit(x, y, verbose=0); print(len(h.history['loss']))"
+    )
+    assert ran.stdout == "[False, False, False]\n[]\n1\n"
