@@ -7,13 +7,12 @@ A Jupyter server asks on ipykernel's control channel, which has a thread of its 
 
 from __future__ import annotations
 
-import asyncio
 import math
-import threading
 from typing import TYPE_CHECKING, Any
 
 from ..control_words import HERE, RATE, REPLY, REQUEST, STATE
 from ..shield import shield
+from .busy_again import BusyAgain
 
 if TYPE_CHECKING:
     from ..metrics import Sample
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     from .widget_feed import WidgetFeed
 
 COMM_TARGET = "jupyter_tfguard.control"
-_IDLE_SAID_SECONDS = 0.05
-# Taking a comm's subshell away is a request on the control channel too, and followed by "idle" when the page gets to it.
-_SUBSHELL_GONE_SECONDS = (_IDLE_SAID_SECONDS, 1.0, 4.0)
 
 
 class Controls:
@@ -39,6 +35,7 @@ class Controls:
         self._kernel: Any = getattr(session.shell, "kernel", None)
         self._state: PanelState | None = None
         self._feed: WidgetFeed | None = None
+        self._busy_again = BusyAgain(self._kernel, lambda: session.cells.is_running)
 
     @property
     def state(self) -> PanelState:
@@ -79,6 +76,7 @@ class Controls:
         manager = getattr(self._kernel, "comm_manager", None)
         if manager is not None and manager.targets.get(COMM_TARGET) == self._on_comm:
             manager.unregister_target(COMM_TARGET, self._on_comm)
+        self._busy_again.stop()
         if self._feed is not None:
             self._feed.stop()
         if self._state is not None:
@@ -86,6 +84,7 @@ class Controls:
 
     def leave_child(self) -> None:
         """In a forked child: the panels are the parent's."""
+        self._busy_again.leave_child()
         if self._feed is not None:
             self._feed.leave_child()
 
@@ -136,33 +135,12 @@ class Controls:
     def _on_request(self, stream: Any, ident: Any, parent: dict[str, Any]) -> None:
         answer = self.answer(parent.get("content"))
         self._kernel.session.send(stream, REPLY, answer, parent, ident)
-        # ipykernel says "idle" after each request on this channel, also while a cell runs; pages believe it.
-        asyncio.get_running_loop().call_later(_IDLE_SAID_SECONDS, self._say_busy)
-
-    @shield("a request on the control channel")
-    def _say_busy(self) -> None:
-        if self._session.cells.is_running:
-            self._say("busy")
-            if not self._session.cells.is_running:
-                self._say("idle")  # the cell's own "idle" may have come before
-
-    def _say(self, state: str) -> None:
-        kernel = self._kernel
-        content = {"execution_state": state}
-        kernel.session.send(kernel.iopub_socket, "status", content, ident=kernel._topic("status"))
+        self._busy_again.soon()
 
     @shield("a request by a comm")
     def _on_comm(self, comm: Any, message: dict[str, Any]) -> None:
         comm.on_msg(shield("a request by a comm")(lambda asked: comm.send(self._answer_to(asked))))
-        comm.on_close(lambda _: self._say_busy_later())
-
-    @shield("a request by a comm")
-    def _say_busy_later(self) -> None:
-        """A subshell has no loop that lives long enough."""
-        for seconds in _SUBSHELL_GONE_SECONDS:
-            timer = threading.Timer(seconds, self._say_busy)
-            timer.daemon = True
-            timer.start()
+        self._busy_again.for_a_while()
 
     def _answer_to(self, message: dict[str, Any]) -> dict[str, Any]:
         return self.answer((message.get("content") or {}).get("data"))

@@ -68,3 +68,34 @@ def test_its_own_message_and_a_comm_are_answered_too(
     found = [m for m in messages(kernel, 1.0) if m["msg_type"] == "comm_msg"]
     answers = [m["content"]["data"] for m in found if m["content"]["comm_id"] == "ours"]
     assert answers == [{"status": "ok", "hertz": 3.0}]
+
+
+def test_a_subshell_that_is_taken_away_late_leaves_the_kernel_busy(
+    kernel: GuardedKernel, panel: Callable[..., Any]
+) -> None:
+    panel("pass")
+    session, client = kernel.client.session, kernel.client
+    client.control_channel.send(session.msg("create_subshell_request", {}))
+    subshell = client.get_control_msg(timeout=20)["content"]["subshell_id"]
+    request = kernel.send("import time; time.sleep(12)")
+    target = {"comm_id": "late", "target_name": "jupyter_tfguard.control", "data": {}}
+    asked = {"comm_id": "late", "data": {"request": "state"}}
+    for kind, content in (
+        ("comm_open", target),
+        ("comm_msg", asked),
+        ("comm_close", {"comm_id": "late", "data": {}}),
+    ):
+        message = session.msg(kind, content)
+        message["header"]["subshell_id"] = subshell
+        client.shell_channel.send(message)
+    found = messages(kernel, 7.0)  # the page is busy with something else
+    assert any(m["msg_type"] == "comm_msg" and m["content"]["comm_id"] == "late" for m in found)
+    client.control_channel.send(session.msg("delete_subshell_request", {"subshell_id": subshell}))
+    found = messages(kernel, 2.5)
+    states = [m["content"]["execution_state"] for m in found if m["msg_type"] == "status"]
+    assert ("idle" in states, states[-1]) == (True, "busy")
+    until_idle(kernel, request)
+    states = [
+        m["content"]["execution_state"] for m in messages(kernel, 2.5) if m["msg_type"] == "status"
+    ]
+    assert "busy" not in states
