@@ -14,7 +14,7 @@ from typing import Any
 
 from ..config import TfGuard
 from ..diagnosis.diagnose import diagnose
-from ..errors import BundleNotFound, RecordUnreadable
+from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
 from ..postmortem.capture import add_aftermath, capture_recording
 from ..postmortem.detect import Orphan, each_orphan
 from ..record.bundle import STAMP_LENGTH, BundleStore, died_of, stamp
@@ -88,7 +88,7 @@ class Publisher:
                     self._recent[entry["id"]] = (death.kernel_key, death.died)
             if not saved:
                 return entry | _as_counted(self._count([death], one_kernel=True))
-            made_room = self._make_room(death, entry["id"])
+            made_room = self._room_made(death, entry["id"])
         return entry | {"unread": True} | (_as_counted(made_room) if made_room else {})
 
     def count(self, bundle: Json) -> Json:
@@ -104,6 +104,16 @@ class Publisher:
         return self._store.groups.count(
             deaths, render_group, one_kernel=one_kernel, limit_count=self._limit_count
         )
+
+    def _room_made(self, death: Death, bundle_id: str) -> Group | None:
+        """As :meth:`_make_room`; where others that made room cannot be counted, this report stands all the same."""
+        try:
+            return self._make_room(death, bundle_id)
+        except (FolderUnusable, OSError) as bad:
+            if bundle_id not in self._store.ids():
+                raise
+            note_problem("counting deaths whose reports made room", bad)
+            return None
 
     def _make_room(self, death: Death, bundle_id: str) -> Group | None:
         """Keep within the limits. Returns the group that `bundle_id` itself went into, if it had to go at once."""

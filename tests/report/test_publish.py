@@ -12,6 +12,7 @@ import pytest
 
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.errors import FolderUnusable
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.record.bundle import ANNOUNCED, BundleStore
@@ -22,6 +23,7 @@ from jupyter_tfguard.report import markdown, text
 from jupyter_tfguard.report.announce import announcement
 from jupyter_tfguard.report.publish import Publisher, report_orphans
 from jupyter_tfguard.report.wire import to_report
+from jupyter_tfguard.shield import read_problems
 
 pytestmark = pytest.mark.quick
 
@@ -124,6 +126,24 @@ def test_a_report_that_has_to_make_room_at_once_is_counted(store: BundleStore) -
     assert entry["group"]["kernels_count"] == 150
     kept = {store.entry(i)["kernel_id"] for i in store.ids()}
     assert kept == {f"k{number}" for number in range(150, 200)}
+
+
+def test_a_report_stands_though_those_that_made_room_cannot_be_counted(store: BundleStore) -> None:
+    publisher = Publisher(store, TfGuard(bundle_limit_count=2))
+    for number in range(2):
+        publisher.publish(death(f"k{number}"))
+    store.groups.root.write_text("in the way")
+    told = publisher.publish(death("k2"))
+    assert told["group"] is None
+    assert {store.entry(i)["kernel_id"] for i in store.ids()} == {"k1", "k2"}
+    (noted,) = read_problems()
+    assert noted["place"] == "counting deaths whose reports made room"
+    # One that is itself among them fails: it may be told another time.
+    long_ago = death("k3", died=time.time() - 3000)
+    with pytest.raises(FolderUnusable):
+        publisher.publish(long_ago)
+    store.groups.root.unlink()
+    assert publisher.publish(long_ago)["group"]["deaths_count"] == 1
 
 
 def test_a_report_that_had_its_days_goes_without_a_word(store: BundleStore) -> None:
