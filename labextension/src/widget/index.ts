@@ -4,14 +4,13 @@
  */
 import { ShapeError } from '../check';
 
-import { askControlChannel, askServer, askSubshell } from './control';
-import type { ControlRequest } from './control';
 import type { IWidgetModel } from './host';
 import { PanelModel } from './model';
 import { Presence } from './presence';
 import { readNews, readRows, readState } from './state';
-import type { Answer, News } from './state';
+import type { News } from './state';
 import { PanelView } from './view';
+import { waysToAsk } from './ways';
 import { trans } from './words';
 
 function render({ model, el }: { model: IWidgetModel; el: HTMLElement }): () => void {
@@ -45,10 +44,10 @@ function render({ model, el }: { model: IWidgetModel; el: HTMLElement }): () => 
       view.setAsking(false, unreadable(error));
     }
   };
-  const ask = async (request: ControlRequest): Promise<Answer | null> =>
-    (await askServer(panel.state.kernel_id, request)) ??
-    (await askControlChannel(model.widget_manager?.kernel, request)) ??
-    (await askSubshell(model.widget_manager?.kernel, request));
+  const ask = waysToAsk(
+    () => panel.state.kernel_id,
+    () => model.widget_manager?.kernel
+  );
   const togglePause = async (): Promise<void> => {
     const request = { request: 'rate', hertz: panel.isPaused ? panel.hertz : 0 } as const;
     view.setAsking(true, '');
