@@ -15,7 +15,7 @@ _LIMIT = 20
 def problems(
     noted: list[dict[str, Any]], *, active: bool, slow: str | None
 ) -> list[dict[str, Any]]:
-    """What does not work, newest first, as ``{"what", "fix"}``.
+    """What does not work, newest first, as ``{"what", "fix", "noted_at"}``: Unix seconds; None where it holds now.
 
     Args:
         noted: As :func:`~..shield.read_problems` gives them.
@@ -23,18 +23,22 @@ def problems(
         slow: What is said of a disk that recordings cannot be copied to in time; None where they can.
     """
     found: list[dict[str, Any]] = []
+    told: set[tuple[str, str]] = set()
     if not active:
         fix = "c.TfGuard.enabled = True in the configuration, or remove the option."
         if disabled_by_environment():
             fix = f"Start Jupyter without {DISABLE_VARIABLE}."
-        found.append({"what": DISABLED, "fix": fix})
+        found.append({"what": DISABLED, "fix": fix, "noted_at": None})
     if slow:
-        found.append({"what": slow, "fix": "Set TFGUARD_DIR to a folder on a local disk."})
+        fix = "Set TFGUARD_DIR to a folder on a local disk."
+        found.append({"what": slow, "fix": fix, "noted_at": None})
     for entry in reversed(noted[-_LIMIT:]):
         what = f"{entry.get('place')}: {entry.get('what')}"
-        told = {"what": what, "fix": str(entry.get("fix") or "")}
-        if told not in found:  # each process writes it down once
-            found.append(told)
+        what = what[:1].upper() + what[1:]
+        fix = str(entry.get("fix") or "")
+        if (what, fix) not in told:  # each process writes it down once
+            told.add((what, fix))
+            found.append({"what": what, "fix": fix, "noted_at": entry["time"]})
     return found
 
 

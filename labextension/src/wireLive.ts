@@ -185,7 +185,7 @@ export const status = shape({
   server_time: number,
   gpus,
   kernels: listOf(kernel),
-  problems: listOf(shape({ what: text, fix: text }))
+  problems: listOf(shape({ what: text, fix: text, noted_at: orNull(number) }))
 });
 
 /** What moves fastest, between ticks or alone; `host` is null for a kernel that is not known. */

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from jupyter_tfguard.places import data_folder
+from jupyter_tfguard.shield import PROBLEMS_FILE, note_problem
 from tests.browser.conftest import command, picture, theme
 
 if TYPE_CHECKING:
@@ -76,3 +78,27 @@ def test_no_notebook_open_is_a_calm_sentence(lab: Lab) -> None:
     assert panel.inner_text().strip()
     assert page.locator(".jp-TfGuard-Panel [role=alert]").count() == 0
     picture(page, "panel-empty")
+
+
+def test_a_problem_that_is_over_is_told_with_its_time_until_it_is_dismissed(lab: Lab) -> None:
+    what = "Copying a recording: OSError: [Errno 28] No space left on device"
+    note_problem("copying a recording", OSError(28, "No space left on device"), fix="Free some.")
+    page = lab.open()
+    command(page, "tfguard:open-panel")
+    notice = page.locator(".jp-TfGuard-Panel .jp-TfGuard-Notice", has_text=what)
+    notice.get_by_text(re.compile("Noted (today|[A-Z])")).wait_for()
+    picture(page, "panel-problem-light")
+    theme(page, dark=True)
+    page.wait_for_timeout(1000)
+    picture(page, "panel-problem-dark")
+    theme(page, dark=False)
+    notice.get_by_role("button", name="Dismiss").click()
+    notice.wait_for(state="detached")
+    page.wait_for_timeout(2000)  # JupyterLab keeps its state a moment later
+    page.reload()
+    panel = page.locator(".jp-TfGuard-Panel")
+    panel.wait_for()
+    panel.get_by_text("Past deaths").wait_for()
+    page.wait_for_timeout(500)
+    assert what not in panel.inner_text()
+    (data_folder() / PROBLEMS_FILE).unlink()

@@ -169,7 +169,10 @@ describe('Panel', () => {
       { server: 'locked' as const, trouble: 'Forbidden' },
       'The server does not let this page in.Log in again, then reload this page.'
     ],
-    [{ problems: [{ what: 'Disk full.', fix: 'Free some.' }] }, 'Disk full.Free some.']
+    [
+      { problems: [{ what: 'Disk full.', fix: 'Free some.', noted_at: null }] },
+      'Disk full.Free some.'
+    ]
   ])('explains the state %j', (state, words) => {
     expect(draw(state).text).toContain(words);
   });

@@ -3,7 +3,6 @@ import type * as React from 'react';
 import { Fragment, h } from '../parts/h';
 import type { GuardModel } from '../model';
 import type { CodeBlock } from '../parts/CodeBlock';
-import { Notice } from '../parts/Notice';
 import { hasServerPart } from '../serverLink';
 import { fileName } from '../units';
 import type { Trans } from '../words';
@@ -16,6 +15,7 @@ import { HangNotice } from './HangNotice';
 import { HostMemory } from './HostMemory';
 import { OtherKernels } from './OtherKernels';
 import { PastDeaths } from './PastDeaths';
+import { ProblemNotices } from './ProblemNotices';
 import { TrainingCard } from './TrainingCard';
 
 /** The sidebar: each part stands there only if it has something to say. */
@@ -39,9 +39,7 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
         <GuardState server={server} kernel={kernel} trans={trans} />
       </div>
       <ServerNotice server={server} staleSeconds={staleSeconds} trouble={trouble} trans={trans} />
-      {problems.map(problem => (
-        <Notice key={problem.what} kind="warning" text={problem.what} fix={problem.fix} />
-      ))}
+      <ProblemNotices problems={problems} now={now} trans={trans} />
       {hasServer && (
         <>
           <Kernel {...props} />

@@ -12,6 +12,7 @@ import type { CodeBlock } from '../parts/CodeBlock';
 import { Folding, FoldingContext } from '../parts/folding';
 import type { Trans } from '../words';
 
+import { DismissedContext, DismissedProblems } from './dismissedProblems';
 import { Panel } from './Panel';
 
 export const PANEL_ID = 'jp-tfguard-panel';
@@ -22,6 +23,7 @@ export class PanelWidget extends ReactWidget {
     super();
     const { state, trans } = _options;
     this._folding = new Folding(state, () => this.update());
+    this._dismissed = new DismissedProblems(state, () => this.update());
     this.id = PANEL_ID;
     this.title.icon = shieldIcon;
     this.title.caption = trans.__('TF Guard: memory of the kernel, past deaths');
@@ -41,17 +43,19 @@ export class PanelWidget extends ReactWidget {
       <UseSignal signal={model.changed}>
         {() => (
           <FoldingContext.Provider value={this._folding}>
-            <Panel
-              model={model}
-              copy={copy}
-              now={Date.now() / 1000}
-              onDismissGpuOom={() => model.dismissGpuOom()}
-              onOpenNotebook={openNotebook}
-              onOpenReport={openReport}
-              onShowOptions={showOptions}
-              onShowStacks={showStacks}
-              trans={trans}
-            />
+            <DismissedContext.Provider value={this._dismissed}>
+              <Panel
+                model={model}
+                copy={copy}
+                now={Date.now() / 1000}
+                onDismissGpuOom={() => model.dismissGpuOom()}
+                onOpenNotebook={openNotebook}
+                onOpenReport={openReport}
+                onShowOptions={showOptions}
+                onShowStacks={showStacks}
+                trans={trans}
+              />
+            </DismissedContext.Provider>
           </FoldingContext.Provider>
         )}
       </UseSignal>
@@ -69,6 +73,7 @@ export class PanelWidget extends ReactWidget {
   }
 
   private readonly _folding: Folding;
+  private readonly _dismissed: DismissedProblems;
   private readonly _visibilityChanged = new Signal<this, boolean>(this);
 }
 
