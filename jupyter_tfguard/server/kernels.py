@@ -17,30 +17,15 @@ from ..record.identity import ProcessIdentity
 from ..shield import shielded
 from ..watch.process_witness import ProcessWitness
 from ..watch.watcher import Watcher
-from ..watch.witness import Kernel
-from .activity import Activity
-from .managers import execution_state, language, process_of, returncode
+from .managers import process_of, returncode
 from .notebook_paths import NotebookPaths
 from .state import STARTING, KernelView
+from .tracked import Tracked, track, view_of
 
 _RECONCILE_SECONDS = 1.0
 _REMEMBERED_ENDS = 4000
 _EVENTS_FRACTION = 0.05  # of a core, for comparing the list at each event
 _KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
-
-
-class _Tracked:
-    """A kernel id, the process behind it now, and what was hung onto both."""
-
-    def __init__(self, kernel: Kernel, manager: Any, activity: Activity) -> None:
-        self.kernel = kernel
-        self.manager = manager
-        self.activity = activity
-        self.since = time.monotonic()
-        self.witness: ProcessWitness | None = None
-        self.reader: int | None = None
-        self.reason: str | None = STARTING
-        self.callbacks: list[tuple[Callable[[], None], str]] = []
 
 
 class KernelTracker:
@@ -50,6 +35,7 @@ class KernelTracker:
         serverapp: The Jupyter server.
         watcher: Does the watching.
         on_asked_end: Called with a process that ended because it was asked to.
+        on_missed_end: Called when a process ended before it was watched: its recording tells of it.
     """
 
     def __init__(
@@ -57,11 +43,13 @@ class KernelTracker:
         serverapp: Any,
         watcher: Watcher,
         on_asked_end: Callable[[ProcessIdentity], None],
+        on_missed_end: Callable[[], None],
     ) -> None:
         self._app = serverapp
         self._watcher = watcher
         self._on_asked_end = on_asked_end
-        self._tracked: dict[str, _Tracked] = {}
+        self._on_missed_end = on_missed_end
+        self._tracked: dict[str, Tracked] = {}
         self._ended: dict[ProcessIdentity, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -133,21 +121,15 @@ class KernelTracker:
                 tracked = self._tracked[kernel_id] = self._new(kernel_id, manager)
             self._follow(tracked)
 
-    def _new(self, kernel_id: str, manager: Any) -> _Tracked:
-        activity = Activity(manager)
-        kernel = Kernel(
-            kernel_id,
-            kernel_name=getattr(manager, "kernel_name", None) or None,
-            is_busy=activity.is_busy,
-            runs_cell=activity.runs_cell,
-            is_ending=lambda: bool(getattr(manager, "shutting_down", False)),
-            heard_count=activity.heard_count,
-        )
-        tracked = _Tracked(kernel, manager, activity)
+    def _new(self, kernel_id: str, manager: Any) -> Tracked:
+        tracked = track(kernel_id, manager)
 
         def died() -> None:
             with shielded("a kernel that its restarter found dead"):
-                self._report_end(tracked)
+                if tracked.witness is None:
+                    self._ended_unwatched(tracked)
+                else:
+                    self._report_end(tracked)
 
         # Where there is no pidfd this is the first to know, and it knows the return code.
         for event in ("restart", "dead"):
@@ -156,7 +138,7 @@ class KernelTracker:
                 tracked.callbacks.append((died, event))
         return tracked
 
-    def _follow(self, tracked: _Tracked) -> None:
+    def _follow(self, tracked: Tracked) -> None:
         pid, reason = process_of(tracked.manager, time.monotonic() - tracked.since)
         if pid is None:
             tracked.reason = reason
@@ -187,7 +169,7 @@ class KernelTracker:
 
     # --- ends ----------------------------------------------------------------------------------------------------
 
-    def _on_pidfd(self, tracked: _Tracked) -> None:
+    def _on_pidfd(self, tracked: Tracked) -> None:
         with shielded("the end of a kernel"):
             self._ended_now(tracked)
 
@@ -204,7 +186,7 @@ class KernelTracker:
             with contextlib.suppress(RuntimeError):  # the loop was closed
                 self._loop.call_soon_threadsafe(check)
 
-    def _ended_now(self, tracked: _Tracked) -> None:
+    def _ended_now(self, tracked: Tracked) -> None:
         witness = tracked.witness
         if witness is None:
             return
@@ -217,7 +199,7 @@ class KernelTracker:
         else:
             self._report_end(tracked, asked=asked)
 
-    def _report_end(self, tracked: _Tracked, *, asked: bool = False) -> None:
+    def _report_end(self, tracked: Tracked, *, asked: bool = False) -> None:
         witness = tracked.witness
         if witness is None:
             return
@@ -228,12 +210,18 @@ class KernelTracker:
         pid = witness.identity.pid
         self._watcher.ended(witness, lambda: returncode(tracked.manager, pid), asked=asked)
 
+    def _ended_unwatched(self, tracked: Tracked) -> None:
+        """Its restarter found it dead: mostly one whose end is known, or one that died while the loop was blocked."""
+        pid, _ = process_of(tracked.manager, 0.0)
+        if pid is not None and all(ended.pid != pid for ended in self._ended):
+            self._on_missed_end()
+
     def _remember_end(self, identity: ProcessIdentity) -> None:
         self._ended[identity] = None
         while len(self._ended) > _REMEMBERED_ENDS:
             del self._ended[next(iter(self._ended))]
 
-    def _detach(self, tracked: _Tracked) -> None:
+    def _detach(self, tracked: Tracked) -> None:
         if tracked.reader is not None and self._loop is not None:
             self._loop.remove_reader(tracked.reader)
         tracked.reader = None
@@ -264,19 +252,9 @@ class KernelTracker:
 
     def views(self) -> list[KernelView]:
         """All kernels of the server."""
-        return [_view(tracked) for tracked in self._tracked.values()]
+        return [view_of(tracked) for tracked in self._tracked.values()]
 
     def view(self, kernel_id: str) -> KernelView | None:
         """One kernel; None when the server has none of this id."""
         tracked = self._tracked.get(kernel_id)
-        return _view(tracked) if tracked else None
-
-
-def _view(tracked: _Tracked) -> KernelView:
-    return KernelView(
-        kernel=tracked.kernel,
-        execution_state=execution_state(tracked.manager),
-        language=language(tracked.manager),
-        witness=tracked.witness,
-        unwatched_reason=tracked.reason,
-    )
+        return view_of(tracked) if tracked else None

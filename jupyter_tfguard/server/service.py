@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from dataclasses import replace
 from typing import Any, Protocol
 
 from ..config import TfGuard
 from ..options import options_json
 from ..places import bundles_folder, copies_folder, recordings_folder
-from ..record.alive import FRESH_SECONDS
 from ..record.bundle import BundleStore
 from ..record.identity import ProcessIdentity
 from ..shield import shielded
@@ -22,6 +20,7 @@ from ..watch.process_witness import ProcessWitness
 from ..watch.watcher import Watcher
 from .gpu_state import GpuWatch
 from .kernels import KernelTracker
+from .orphans import OrphanLooks
 from .problems import DISABLED, problems
 from .reporter import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, Reporter, event_data
 from .state import GpuView, KernelView, history, kernel_state, number, other_kernel
@@ -78,8 +77,7 @@ class Service:
         self._tracker: Kernels | None = None
         self._reporter: Reporter | None = None
         self._copies: Copies | None = None
-        self._orphans_timer: asyncio.TimerHandle | None = None
-        self._orphans_thread: threading.Thread | None = None
+        self._orphans: OrphanLooks | None = None
         self._asked_ends = Worker("tfguard-files")
         self._gpu_watch: GpuWatch | None = None
         self._helper = GpuHelper(on_read=self._on_gpus)
@@ -108,10 +106,13 @@ class Service:
             hang_seconds=self._settings.hang_seconds,
         )
         self._gpu_watch = GpuWatch(self._watcher.gpu_map)
-        self._tracker = tracker = KernelTracker(self._app, self._watcher, self._on_asked_end)
+        self._orphans = OrphanLooks(self._reporter.report_orphans)
+        self._tracker = tracker = KernelTracker(
+            self._app, self._watcher, self._on_asked_end, self._orphans.soon
+        )
         tracker.start()
         self._start_copies(self._watcher)
-        self._look_for_orphans()
+        self._orphans.begin()
         self._look_at_gpus()
 
     def _start_copies(self, watcher: Watcher) -> None:
@@ -122,19 +123,6 @@ class Service:
                 recordings_folder(), target, lambda: [w.identity for w in watcher.witnesses]
             )
             self._copies.start()
-
-    def _in_thread(self, work: Any, *args: Any) -> threading.Thread:
-        thread = threading.Thread(target=work, args=args, name="tfguard-files", daemon=True)
-        thread.start()
-        return thread
-
-    def _look_for_orphans(self) -> None:
-        """At the start, and again and again: a kernel of another machine is known to be dead by its silence only."""
-        assert self._loop is not None
-        assert self._reporter is not None
-        if self._orphans_thread is None or not self._orphans_thread.is_alive():
-            self._orphans_thread = self._in_thread(self._reporter.report_orphans)
-        self._orphans_timer = self._loop.call_later(FRESH_SECONDS, self._look_for_orphans)
 
     def _on_death(self, death: Death) -> None:
         assert self._reporter is not None
@@ -191,9 +179,11 @@ class Service:
 
     async def stop(self) -> None:
         """End everything: threads, helper, connections. Kernels that end from here on make no report."""
-        for timer in (self._gpu_timer, self._orphans_timer, self._hint_timer):
+        for timer in (self._gpu_timer, self._hint_timer):
             if timer is not None:
                 timer.cancel()
+        if self._orphans is not None:
+            self._orphans.stop()
         for client in list(self._clients):
             with contextlib.suppress(Exception):
                 client.leave()

@@ -143,7 +143,7 @@ async def run(kernels: int, deaths: int, seed: int, folder: Path) -> Storm:
 
     before = usage()
     watcher = Watcher(folder, take, lambda witness: tracker.gone(witness))
-    tracker = KernelTracker(app, watcher, lambda identity: None)
+    tracker = KernelTracker(app, watcher, lambda identity: None, lambda: None)
     tracker.start()
     began = time.monotonic()
     try:

@@ -21,7 +21,7 @@ async def test_an_event_in_the_moment_of_the_end_does_not_keep_the_server() -> N
         session_manager=_Sessions(),
     )
     watcher: Any = None
-    tracker = KernelTracker(app, watcher, lambda identity: None)
+    tracker = KernelTracker(app, watcher, lambda identity: None, lambda: None)
     tracker.start()
     await asyncio.sleep(0.2)  # it waits for an event
     await tracker._on_kernel_action(None, "", {})

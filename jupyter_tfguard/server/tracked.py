@@ -1,0 +1,52 @@
+"""A kernel of this server, and what belongs to it while it is watched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..watch.process_witness import ProcessWitness
+from ..watch.witness import Kernel
+from .activity import Activity
+from .managers import execution_state, language
+from .state import STARTING, KernelView
+
+
+class Tracked:
+    """A kernel id, the process behind it now, and what was hung onto both."""
+
+    def __init__(self, kernel: Kernel, manager: Any, activity: Activity) -> None:
+        self.kernel = kernel
+        self.manager = manager
+        self.activity = activity
+        self.since = time.monotonic()
+        self.witness: ProcessWitness | None = None
+        self.reader: int | None = None
+        self.reason: str | None = STARTING
+        self.callbacks: list[tuple[Callable[[], None], str]] = []
+
+
+def track(kernel_id: str, manager: Any) -> Tracked:
+    """A kernel as its manager tells of it; no process is looked at yet."""
+    activity = Activity(manager)
+    kernel = Kernel(
+        kernel_id,
+        kernel_name=getattr(manager, "kernel_name", None) or None,
+        is_busy=activity.is_busy,
+        runs_cell=activity.runs_cell,
+        is_ending=lambda: bool(getattr(manager, "shutting_down", False)),
+        heard_count=activity.heard_count,
+    )
+    return Tracked(kernel, manager, activity)
+
+
+def view_of(tracked: Tracked) -> KernelView:
+    """For the panel."""
+    return KernelView(
+        kernel=tracked.kernel,
+        execution_state=execution_state(tracked.manager),
+        language=language(tracked.manager),
+        witness=tracked.witness,
+        unwatched_reason=tracked.reason,
+    )
