@@ -113,6 +113,14 @@ def private_jupyter(home: Path, **more: Path) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def never_the_users_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a test without a folder of its own writes down, or a thread after its test, does not land in the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TFGUARD_DIR", str(tmp_path_factory.mktemp("nobodys") / "tfguard"))
+        yield
+
+
 @pytest.fixture
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A private folder for everything tfguard keeps."""
