@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from ..record.recording import remove_recording
 # A watcher needs about a tenth of a second for its own report; after this long it is not coming.
 WATCHER_GRACE_SECONDS = 10.0
 _ABANDONED_SECONDS = 86400.0
+
+InHand = Callable[[ProcessIdentity], bool]
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,19 @@ class Orphan:
                 os.rename(path, path.with_name(self.identity.folder_name))
 
 
+def nobodys(identity: ProcessIdentity) -> bool:
+    """Of a process that watches no kernels: none is in its hands."""
+    return False
+
+
 def orphans(root: Path, copies: Path | None = None) -> list[Orphan]:
     """All of :func:`each_orphan`, claimed at once."""
     return list(each_orphan(root, copies))
 
 
-def each_orphan(root: Path, copies: Path | None = None) -> Iterator[Orphan]:
+def each_orphan(
+    root: Path, copies: Path | None = None, in_hand: InHand = nobodys
+) -> Iterator[Orphan]:
     """Claim every recording of a kernel that ended without a mark; remove those of an orderly end.
 
     One at a time, the newest first: hundreds that died while no server ran need no more memory than one.
@@ -82,20 +91,21 @@ def each_orphan(root: Path, copies: Path | None = None) -> Iterator[Orphan]:
     Args:
         root: Where the kernels of this machine record.
         copies: Where watchers, those of other machines too, copy recordings to; a copy speaks where the original is gone.
+        in_hand: Whether this process watches, or watched, the kernel itself, and so tells of its end.
     """
     looker = Looker(root)
     if copies is None:
         for name, path in _recordings(root):
-            yield from _look(path, name, looker, None)
+            yield from _look(path, name, looker, None, in_hand)
         return
     originals = {(name, _place(path)) for name, path in _recordings(root)}
     for name, path in _recordings(root):
-        yield from _look(path, name, looker, copies)
+        yield from _look(path, name, looker, copies, in_hand)
     looker = Looker(copies)
     for name, path in _recordings(copies):
         # An original that is there, living or just claimed, speaks for itself.
         if (name, _place(path)) not in originals:
-            yield from _look(path, name, looker, None)
+            yield from _look(path, name, looker, None, in_hand)
 
 
 def _recordings(root: Path) -> Iterator[tuple[str, Path]]:
@@ -109,7 +119,9 @@ def _recordings(root: Path) -> Iterator[tuple[str, Path]]:
                 yield name, root / folder
 
 
-def _look(path: Path, name: str, looker: Looker, copies: Path | None) -> Iterator[Orphan]:
+def _look(
+    path: Path, name: str, looker: Looker, copies: Path | None, in_hand: InHand
+) -> Iterator[Orphan]:
     identity = ProcessIdentity.from_folder_name(name)
     assert identity is not None
     claimed = Claimed.from_folder_name(path.name)
@@ -118,6 +130,9 @@ def _look(path: Path, name: str, looker: Looker, copies: Path | None) -> Iterato
     # Of the living, who may be many, no more than the header is read.
     verdict = looker.verdict(path, identity, recording_header(path))
     if verdict.alive:
+        return
+    # Process ids of other machines say nothing about ours.
+    if looker.here.sees_processes_of(_place(path)) and in_hand(identity):
         return
     try:
         contents = read_recording(path)

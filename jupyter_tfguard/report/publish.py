@@ -16,7 +16,7 @@ from ..config import TfGuard
 from ..diagnosis.diagnose import diagnose
 from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
 from ..postmortem.capture import add_aftermath, capture_recording
-from ..postmortem.detect import Orphan, each_orphan
+from ..postmortem.detect import InHand, Orphan, each_orphan, nobodys
 from ..record.bundle import STAMP_LENGTH, BundleStore, died_of, stamp
 from ..record.counted import Death, Group, kernel_key
 from ..record.exclusive import exclusive
@@ -163,6 +163,7 @@ def report_orphans(
     *,
     copies: Path | None = None,
     publisher: Publisher | None = None,
+    in_hand: InHand = nobodys,
 ) -> list[Json]:
     """Report every kernel that died while nobody watched, from its recording alone; sweep orderly ends away.
 
@@ -174,6 +175,7 @@ def report_orphans(
         settings: What to keep of them.
         copies: Where watchers copy recordings to; None when they do not.
         publisher: The one that this process has already, if any.
+        in_hand: As of :func:`~..postmortem.detect.each_orphan`.
 
     Returns:
         One line per death, as :meth:`Publisher.publish` gives it. A death that cannot be written is noted, and its
@@ -182,7 +184,7 @@ def report_orphans(
     publisher = publisher or Publisher(store, settings)
     told: list[Json] = []
     reports_left = settings.bundle_limit_count
-    for orphan in each_orphan(recordings, copies):
+    for orphan in each_orphan(recordings, copies, in_hand):
         try:
             entry = _report_orphan(orphan, publisher, with_report=reports_left > 0)
         except (

@@ -24,6 +24,8 @@ from .tracked import Tracked, track, view_of
 
 _RECONCILE_SECONDS = 1.0
 _REMEMBERED_ENDS = 4000
+# Long enough for the deaths of a thousand kernels in one moment.
+_IN_HAND_SECONDS = 240.0
 _EVENTS_FRACTION = 0.05  # of a core, for comparing the list at each event
 _KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
 
@@ -50,7 +52,7 @@ class KernelTracker:
         self._on_asked_end = on_asked_end
         self._on_missed_end = on_missed_end
         self._tracked: dict[str, Tracked] = {}
-        self._ended: dict[ProcessIdentity, None] = {}
+        self._ended: dict[ProcessIdentity, float] = {}  # monotonic seconds
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
@@ -192,8 +194,8 @@ class KernelTracker:
             return
         asked = witness.was_asked_to_end() or tracked.kernel.kernel_id not in self._tracked
         if asked and witness.hang is None:
-            self._detach(tracked)
             self._remember_end(witness.identity)
+            self._detach(tracked)
             self._watcher.drop(witness)
             self._on_asked_end(witness.identity)
         else:
@@ -205,8 +207,8 @@ class KernelTracker:
             return
         if tracked.kernel.notebook_path is None:
             tracked.kernel.notebook_path = self._paths.claimed(witness.live.header)
-        self._detach(tracked)
         self._remember_end(witness.identity)
+        self._detach(tracked)
         pid = witness.identity.pid
         self._watcher.ended(witness, lambda: returncode(tracked.manager, pid), asked=asked)
 
@@ -217,7 +219,7 @@ class KernelTracker:
             self._on_missed_end()
 
     def _remember_end(self, identity: ProcessIdentity) -> None:
-        self._ended[identity] = None
+        self._ended[identity] = time.monotonic()
         while len(self._ended) > _REMEMBERED_ENDS:
             del self._ended[next(iter(self._ended))]
 
@@ -242,6 +244,17 @@ class KernelTracker:
             self._watcher.drop(witness)
         else:
             self._ended_now(tracked)  # asked for: it has left the list
+
+    def has_in_hand(self, identity: ProcessIdentity) -> bool:
+        """True when this process is watched, or ended under our eyes a moment ago: its end is told, or was asked for.
+
+        For any thread.
+        """
+        witnesses = (tracked.witness for tracked in list(self._tracked.values()))
+        if any(witness.identity == identity for witness in witnesses if witness is not None):
+            return True
+        ended = self._ended.get(identity)
+        return ended is not None and time.monotonic() - ended < _IN_HAND_SECONDS
 
     # --- for the panel -------------------------------------------------------------------------------------------
 

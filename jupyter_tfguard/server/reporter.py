@@ -13,6 +13,7 @@ from typing import Any
 from ..config import TfGuard
 from ..places import copies_folder
 from ..postmortem.capture import capture
+from ..postmortem.detect import InHand, nobodys
 from ..record.alive import FRESH_SECONDS
 from ..record.bundle import BundleStore
 from ..record.claims import claim
@@ -51,6 +52,7 @@ class Reporter:
         on_report: Called with the report's line in the list, in the thread that made it; for each death once.
         backlog: Deaths that wait to be reported. While more wait than reports are kept, deaths are only counted: their
             reports would be thrown away.
+        in_hand: Whether this server watches a kernel, or watched it a moment ago: its death comes to :meth:`report`.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Reporter:
         on_report: Callable[[Entry], None],
         *,
         backlog: Callable[[], int] = lambda: 0,
+        in_hand: InHand = nobodys,
     ) -> None:
         self._recordings = recordings
         self._store = store
@@ -69,6 +72,7 @@ class Reporter:
         self._log = log
         self._on_report = on_report
         self._backlog = backlog
+        self._in_hand = in_hand
         self._publisher = Publisher(store, settings)
         self._logged: dict[str, float] = {}
         self._unwritten: deque[tuple[Death, Path | None, Path | None]] = deque(
@@ -162,6 +166,7 @@ class Reporter:
                 self._settings,
                 copies=copies_folder(),
                 publisher=self._publisher,
+                in_hand=self._in_hand,
             )
         except Exception as bad:
             note_problem("reports of kernels that died unwatched", bad)

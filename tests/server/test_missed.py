@@ -1,9 +1,11 @@
-"""A kernel that dies before the server had a turn to watch it is told of all the same, and soon."""
+"""Deaths and looks for orphans beside each other: none is missed, and none is told twice."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -37,3 +39,43 @@ async def test_a_restarted_kernel_that_nobody_saw_is_told_once_its_restarter_fin
         pid
     ] == "unknown"  # its exit status is gone
     assert len(crashes) == 2
+
+
+async def test_kernels_that_die_while_orphans_are_looked_for_are_told_once_by_who_saw_it(
+    server: Server, data_folder: Path
+) -> None:
+    pids = [await server.pid(await server.start_kernel()) for _ in range(3)]
+    reporter = server.app.web_app.settings["tfguard_service"]._reporter
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    # While the loop has no turn, the recordings are those of dead kernels, and nobody has told of them.
+    reporter.report_orphans()
+    for _ in range(20):
+        await asyncio.to_thread(reporter.report_orphans)
+        await asyncio.sleep(0.02)
+    crashes = await server.crashes(3)
+    await asyncio.to_thread(reporter.report_orphans)
+    await asyncio.sleep(1.0)
+    assert sorted(c["pid"] for c in await server.crashes(3)) == sorted(pids)
+    assert {c["cause"] for c in crashes} == {"sigkill_unattributed"}  # seen: "unknown" without
+
+
+async def test_an_end_that_was_asked_for_is_no_orphan(server: Server, data_folder: Path) -> None:
+    kernel_id = await server.start_kernel()
+    service = server.app.web_app.settings["tfguard_service"]
+    pid = await server.pid(kernel_id)
+    os.kill(pid, signal.SIGSTOP)  # it hears of no shutdown, and is killed without a mark of its end
+    service._asked_ends.submit(lambda: time.sleep(2))  # a slow disk
+    manager = server.app.kernel_manager.get_kernel(kernel_id)
+    manager.shutdown_wait_time = 1.0
+    await server.fetch("api", "kernels", kernel_id, method="DELETE")
+    for _ in range(10):
+        await asyncio.to_thread(service._reporter.report_orphans)
+        await asyncio.sleep(0.1)
+    assert (await server.get("crashes"))["crashes"] == []
+
+    def is_gone() -> bool:
+        return not any(str(pid) in name for name in os.listdir(data_folder / "recordings"))
+
+    await until(is_gone, 20, "its recording to go")
+    assert (await server.get("crashes"))["crashes"] == []
