@@ -192,6 +192,11 @@ class Evidence:
         return own_stacks((self.fault_lines, *self.signal_texts.values()))
 
     @property
+    def own_frames(self) -> list[str]:
+        """Python lines of the thread that got the fatal signal, innermost first."""
+        return list(itertools.chain.from_iterable(self._own_stacks))
+
+    @property
     def last_python_frame(self) -> str | None:
         """``File "...", line N in name``, the innermost Python line at the fatal signal."""
         return next((frames[0].strip() for frames in self._own_stacks if frames), None)
@@ -199,7 +204,7 @@ class Evidence:
     @property
     def last_cell_frame(self) -> str | None:
         """``line N of the cell, in name``: the innermost Python line of the notebook's own code at the fatal signal."""
-        return cell_frame(itertools.chain.from_iterable(self._own_stacks))
+        return cell_frame(self.own_frames)
 
     # --- numbers -------------------------------------------------------------------------------------------------
 

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from ..ending import exit_fact, stack_facts
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
-from ..text_age import native_text_is_old
+from ..shared_memory import shared_memory_words
 from ..told import told
-
-# Python's resource tracker, after its owner's death:
-# UserWarning: resource_tracker: There appear to be 1 leaked shared_memory objects to clean up at shutdown
-_SHARED = re.compile(r"shared[ _]memory|/dev/shm|\bshm\b", re.IGNORECASE)
 
 
 @rule("bus_error_shm", needs=("exit.status",), outranks=("segfault_native",))
 def bus_error_shm(seen: Evidence) -> Finding | None:
-    text, words = told(seen, "bus_error_shm"), None
-    if text is None and seen.first_signal == "SIGBUS" and not native_text_is_old(seen):
-        words = next(
-            (line for line in reversed(seen.stderr_lines[-40:]) if _SHARED.search(line)), None
-        )
-        words = words or next(
-            (line for line in seen.fault_lines if "multiprocessing/shared_memory" in line), None
-        )
+    text = told(seen, "bus_error_shm")
+    words = shared_memory_words(seen) if text is None else None
     if (text is None and words is None) or seen.kernel_alive:
         return None
     because = text.facts if text is not None else ()

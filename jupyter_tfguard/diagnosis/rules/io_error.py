@@ -6,22 +6,28 @@ I/O error in the log that goes with no such end may belong to any disk and any p
 
 from __future__ import annotations
 
+import re
+
 from ..ending import ending_chips, exit_fact, stack_facts
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, quoted
 from ..os_log import STORAGE, OsFault
 from ..rule import rule
+from ..shared_memory import shared_memory_words
 from ..told import told
+
+# CD and floppy drives: empty ones of virtual machines fail at each look.
+_REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
 
 
 @rule(
     "io_error",
     needs=("exit.status", "system_log"),
-    outranks=("bus_error_shm", "segfault_native", "sys_exit", "tf_check_failed"),
+    outranks=("segfault_native", "sys_exit", "tf_check_failed"),
 )
 def io_error(seen: Evidence) -> Finding | None:
     text = told(seen, "io_error")
-    fault = next((fault for fault in seen.system_log.faults if fault.about == STORAGE), None)
+    fault = next((fault for fault in seen.system_log.faults if _may_hold_files(fault)), None)
     if text is not None:
         facts = (*text.facts, *((_log_fact(fault),) if fault else ()))
         return _finding(text.confidence, fault, facts, text.chips, text.message)
@@ -33,7 +39,14 @@ def io_error(seen: Evidence) -> Finding | None:
     ):
         return None
     facts = (exit_fact(seen), _log_fact(fault), *stack_facts(seen))
-    return _finding(Confidence.LIKELY, fault, facts, ending_chips(seen), "")
+    confidence = Confidence.LIKELY
+    if told(seen, "bus_error_shm") is not None or shared_memory_words(seen) is not None:
+        confidence = Confidence.POSSIBLE  # the program's own word goes before a disk's, of whomever
+    return _finding(confidence, fault, facts, ending_chips(seen), "")
+
+
+def _may_hold_files(fault: OsFault) -> bool:
+    return fault.about == STORAGE and not _REMOVABLE.match(fault.device)
 
 
 def _log_fact(fault: OsFault) -> Fact:
