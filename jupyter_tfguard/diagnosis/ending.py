@@ -11,6 +11,10 @@ from .os_log import OomKill
 def exit_fact(seen: Evidence) -> Fact:
     """How it ended, and who says so."""
     signal, code = seen.exit_signal, seen.exit_code
+    if (around := seen.exit_code_around) is not None:
+        meaning = f", which stands for {_named(signal)}" if signal is not None else ""
+        text = f"The program around the kernel, which had started it, ended with exit code {around}{meaning}"
+        return Fact(Source.SERVER, text)
     source = Source.SERVER if seen.exit_was_seen else Source.KERNEL
     if signal is not None:
         first = seen.first_signal

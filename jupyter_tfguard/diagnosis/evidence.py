@@ -11,9 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from ..limits import Limit
+from ..record.facts import AROUND_THE_KERNEL
 from ..record.native_text import NATIVE_TEXT_DROPPED
 from ..record.timeline import Point, column, timeline
 from .earlier import EarlierDeath, earlier_deaths
+from .exit_status import passed_on_signal
 from .gpus import Gpu, gpus_of
 from .group import Group, groups_of
 from .growth import Growth, host_growth
@@ -64,8 +66,15 @@ class Evidence:
 
     @property
     def exit_was_seen(self) -> bool:
-        """True when the watcher itself read the exit status."""
-        return bool(self._exit)
+        """True when the watcher itself read the exit status of the kernel."""
+        return bool(self._exit) and self.exit_code_around is None
+
+    @property
+    def exit_code_around(self) -> int | None:
+        """Exit code of a program that had started the kernel and waited for it; None where the kernel's own was seen."""
+        if self._exit.get("how") != AROUND_THE_KERNEL:
+            return None
+        return whole_of(self._exit.get("code"))
 
     @property
     def never_answered(self) -> bool:
@@ -82,6 +91,8 @@ class Evidence:
         """Name of the signal that ended it, from the exit status, else from faulthandler's or a signal's file."""
         if self.asked_to_end:
             return None
+        if self.exit_code_around is not None:
+            return passed_on_signal(self.exit_code_around) or self._claimed_signal
         if self._exit:
             return text_of(self._exit.get("signal"))
         return self._claimed_signal
@@ -99,8 +110,8 @@ class Evidence:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, only when the watcher saw it."""
-        if self.asked_to_end:
+        """Exit code, only when the watcher saw it; None for one that stands for a signal."""
+        if self.asked_to_end or (self.exit_code_around is not None and self.exit_signal):
             return None
         return whole_of(self._exit.get("code"))
 

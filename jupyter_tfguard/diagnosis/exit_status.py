@@ -10,6 +10,7 @@ from .catalog.origin import origin
 _TABLE = "exit_status"
 _SIGNALS = {row["name"]: row for row in table(_TABLE)["signal"]}
 SIGNAL_NUMBERS: dict[str, int] = {name: row["number"] for name, row in _SIGNALS.items()}
+_ENDS_A_PROGRAM = {"SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGSEGV", "SIGTERM"}
 _NAMES = {number: name for name, number in SIGNAL_NUMBERS.items()}
 # Windows ends a process with the status of the exception that nobody caught; shown signed or unsigned.
 _WINDOWS = {row["status"]: row for row in table(_TABLE)["windows"] if origin(_TABLE, row).verified}
@@ -63,6 +64,16 @@ def exit_status(signal: str | None = None, code: int | None = None) -> ExitStatu
             known = _WINDOWS.get(status, {})
             name, cause = known.get("signal"), known.get("cause")
     return ExitStatus(name, code, cause or _cause_of(name))
+
+
+def passed_on_signal(code: int) -> str | None:
+    """The signal of a child that a program passes on as its own exit code; None for a code that stands for none.
+
+    A shell adds 128; Python's ``sys.exit(process.returncode)``, as ``conda run`` does, leaves 256 less the number. There only
+    those that end programs count: 255 is what -1 becomes.
+    """
+    name = _NAMES.get(code - 128) if 128 < code <= 128 + 31 else _NAMES.get(256 - code)
+    return name if code <= 128 + 31 or name in _ENDS_A_PROGRAM else None
 
 
 def _cause_of(signal: str | None) -> str | None:

@@ -7,6 +7,7 @@ from .gpu_shares import used_cards
 from .pasted import Pasted
 
 _NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
+_AROUND = "Exit status of the kernel itself: seen was that of the program which had started it, and waited for it."
 _NOT_LOADED = "the guard was not loaded in this kernel"
 _TOO_SOON = "it ended while it was starting, before the guard is loaded"
 _ONLY_SILENT = "The kernel ran where its processes cannot be seen from here; it may be alive, and only cut off."
@@ -23,6 +24,8 @@ def missing(seen: Evidence, need: str) -> str | None:
     if need == "exit.status":
         if seen.exit_was_seen or seen.kernel_alive:
             return None
+        if seen.exit_code_around is not None:
+            return _AROUND
         return f"{_NO_WATCHER} {_ONLY_SILENT}" if seen.only_silent else _NO_WATCHER
     if need == "cgroup.counters":
         if seen.own_group is not None and seen.own_group.rise("oom_kill_count") is not None:

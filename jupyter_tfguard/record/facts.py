@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+AROUND_THE_KERNEL = "around_the_kernel"
+
 
 @dataclass(frozen=True)
 class ExitFacts:
@@ -16,7 +18,8 @@ class ExitFacts:
     Attributes:
         signal: ``"SIGKILL"``; None when it was no signal.
         code: Exit code; None when a signal ended it.
-        how: ``waitid``, ``pidfd_info``, ``zombie_stat`` or ``returncode``: where this was read.
+        how: ``waitid``, ``pidfd_info``, ``zombie_stat`` or ``returncode``: where this was read; `AROUND_THE_KERNEL` where it
+            is of a program that had started the kernel and waited for it.
     """
 
     signal: str | None

@@ -25,6 +25,7 @@ from ..redact import redact
 from ..report.publish import Publisher, report_orphans
 from ..shield import note_problem
 from ..watch.death import Death
+from .wrapped import unwrapped
 
 EVENT_SCHEMA = "https://schema.jupyter-tfguard.org/kernel_death/v1"
 EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_death.yaml"
@@ -81,6 +82,7 @@ class Reporter:
 
     def report(self, death: Death) -> None:
         """Capture, diagnose, keep or count, and tell one death. Reads and writes files."""
+        death = unwrapped(death)
         alive = death.facts.kernel_alive
         # Claimed, so that nobody else reports this death; a living kernel's recording stays where it is.
         claimed = None if alive else claim(death.recording)

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import explain
-from jupyter_tfguard.diagnosis.exit_status import exit_status
+from jupyter_tfguard.diagnosis.exit_status import exit_status, passed_on_signal
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding
 from jupyter_tfguard.diagnosis.pasted import Pasted
 from tests.conftest import EXAMPLES, TextExample, text_examples
@@ -150,3 +150,23 @@ def test_any_bytes_in_a_sentence_out() -> None:
         best = best_of(text, noise)
         assert best.title
         assert best.cause
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (137, "SIGKILL"),
+        (139, "SIGSEGV"),
+        (143, "SIGTERM"),
+        (247, "SIGKILL"),
+        (245, "SIGSEGV"),
+        (250, "SIGABRT"),
+    ],
+)
+def test_programs_around_pass_a_signal_on_as_a_code(code: int, name: str) -> None:
+    assert passed_on_signal(code) == name
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 127, 128, 192, 200, 240, 254, 255])
+def test_other_codes_stand_for_no_signal(code: int) -> None:
+    assert passed_on_signal(code) is None

@@ -6,7 +6,7 @@ sys.exit() in a cell is caught by IPython, and in a thread ends that thread alon
 from __future__ import annotations
 
 from ..activity import Cell, last_cell, quitting_cell
-from ..ending import exit_fact, last_words
+from ..ending import exit_fact, last_words, sure
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
@@ -54,7 +54,7 @@ def sys_exit(seen: Evidence) -> Finding | None:
             chips=(f"exit code {code}",) if code is not None else (),
         )
     return Finding(
-        Confidence.POSSIBLE if seen.verdict is not None else Confidence.CERTAIN,
+        Confidence.POSSIBLE if seen.verdict is not None else sure(seen),
         title=f"The kernel process ended itself with exit code {code}{where}.",
         short_title=f"Ended itself, exit code {code}",
         because=(exit_fact(seen), *_idle_facts(seen), *last_words(seen)),

@@ -1,0 +1,81 @@
+"""Kernels that are started through another program: a script that does not `exec`, ``conda run``, a container's starter.
+
+The process that the server knows is then that program. Its exit code passes on how the kernel ended, its memory is not the
+kernel's, and the recording is of a process that the server never saw.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+from ..diagnosis.exit_status import passed_on_signal
+from ..errors import RecordUnreadable
+from ..record.alive import Looker, Place, newest_change
+from ..record.claims import Claimed
+from ..record.contents import recording_header
+from ..record.facts import AROUND_THE_KERNEL, ServerFacts
+from ..record.identity import ProcessIdentity
+from ..watch.death import Death
+
+_TOGETHER_SECONDS = 60.0
+
+
+def unwrapped(death: Death) -> Death:
+    """The same death told of the kernel itself, where the process that ended was a program around it. Reads files."""
+    ended = death.facts.exit
+    if death.facts.kernel_alive or ended is None or ended.code is None or death.recording.is_dir():
+        return death
+    inside = _recording_inside(death)
+    if inside is None:
+        return death if passed_on_signal(ended.code) is None else _around(death)
+    identity = ProcessIdentity.from_folder_name(inside.name)
+    assert identity is not None
+    return replace(_around(death), identity=identity, recording=inside)
+
+
+def _around(death: Death) -> Death:
+    facts = death.facts
+    assert facts.exit is not None
+    return replace(
+        death,
+        facts=replace(
+            _without_process(facts),
+            exit=replace(facts.exit, how=AROUND_THE_KERNEL),
+            starter_peak_bytes=None,
+            peak_bytes=None,
+            peak_source=None,
+        ),
+    )
+
+
+def _without_process(facts: ServerFacts) -> ServerFacts:
+    """What was sampled of that program is nothing of the kernel's."""
+    kept = [i for i, name in enumerate(facts.columns) if not name.startswith("process.")]
+    columns = tuple(facts.columns[i] for i in kept)
+    return replace(
+        facts, columns=columns, rows=tuple(tuple(r[i] for i in kept) for r in facts.rows)
+    )
+
+
+def _recording_inside(death: Death) -> Path | None:
+    """The newest recording with this kernel's id, of a process that ended at that time too."""
+    root = death.recording.parent
+    looker = Looker(root)
+    found: list[tuple[float, Path]] = []
+    with contextlib.suppress(OSError):
+        for path in root.iterdir():
+            identity = ProcessIdentity.from_folder_name(path.name)
+            if identity is None or Claimed.from_folder_name(path.name) is not None:
+                continue
+            changed = newest_change(path)
+            if abs(changed - death.facts.died) > _TOGETHER_SECONDS:
+                continue
+            with contextlib.suppress(RecordUnreadable):
+                header = recording_header(path)
+                ours = header.get("kernel_id") == death.kernel_id
+                near = looker.here.sees_processes_of(Place.of(header))
+                if ours and near and not looker.verdict(path, identity, header).alive:
+                    found.append((changed, path))
+    return max(found)[1] if found else None
