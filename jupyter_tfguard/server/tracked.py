@@ -43,9 +43,12 @@ def track(kernel_id: str, manager: Any) -> Tracked:
 
 def view_of(tracked: Tracked) -> KernelView:
     """For the panel."""
+    state, witness = execution_state(tracked.manager), tracked.witness
+    if state == "idle" and witness is not None and witness.live.runs_cell:
+        state = "busy"
     return KernelView(
         kernel=tracked.kernel,
-        execution_state=execution_state(tracked.manager),
+        execution_state=state,
         language=language(tracked.manager),
         witness=tracked.witness,
         unwatched_reason=tracked.reason,

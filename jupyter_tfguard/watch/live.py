@@ -53,6 +53,11 @@ class Live:
     gpu_oom: dict[str, Any] | None = None
     gpu_memory: tuple[dict[str, Any], ...] = ()
 
+    @property
+    def runs_cell(self) -> bool:
+        """True when the kernel itself says so. Its server believes each "idle", also one of a subshell that has answered a widget."""
+        return any(cell["running"] for cell in self.cells)
+
 
 @dataclass
 class LiveReader:

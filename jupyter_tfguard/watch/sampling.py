@@ -114,7 +114,7 @@ class Sampling:
         asked = {*witnesses[self._round % step :: step], *(w for w in witnesses if w.is_busy)}
         busy_now = 0
         for witness in asked:
-            busy = witness.kernel.is_busy()
+            busy = witness.kernel.is_busy() or witness.live.runs_cell
             busy_now += busy
             if busy != witness.is_busy:
                 witness.is_busy = busy

@@ -1,0 +1,28 @@
+"""Whether a cell runs is the kernel's own word, where its server was told something else."""
+
+from __future__ import annotations
+
+import asyncio
+
+from .conftest import Server, until
+
+
+async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(server: Server) -> None:
+    kernel_id = await server.start_kernel()
+    manager = server.app.kernel_manager.get_kernel(kernel_id)
+    witness = server.app.web_app.settings["tfguard_service"]._tracker.view(kernel_id).witness
+    await server.execute(kernel_id, "import time; time.sleep(9)", wait=False)
+    await until(lambda: witness.live.runs_cell, 10, "the cell in the recording")
+    # What the server does at a status message: ipykernel sends this one after each message that a subshell handled.
+    manager.execution_state = "idle"
+    for _ in range(10):
+        state = await server.state(kernel_id)
+        assert state is not None
+        assert (state["execution_state"], witness.is_busy) == ("busy", True)
+        await asyncio.sleep(0.2)
+
+    async def is_idle() -> bool:
+        state = await server.state(kernel_id)
+        return bool(state and state["execution_state"] == "idle" and not witness.is_busy)
+
+    await until(is_idle, 20, "the end of the cell")
