@@ -23,6 +23,7 @@ from jupyter_tfguard.collectors.descriptors import BUDGET, DescriptorBudget
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.watch import process_handle
 from jupyter_tfguard.watch.death import Death
+from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.process_handle import ProcessHandle, is_running
 from jupyter_tfguard.watch.sampling import Sampling
 from jupyter_tfguard.watch.watcher import Watcher
@@ -169,6 +170,7 @@ def test_kernels_of_one_group_share_its_readings(watch: Watch, stubs: Stubs) -> 
 class FakeWitness:
     def __init__(self, busy: bool) -> None:
         self.kernel = SimpleNamespace(is_busy=lambda: busy)
+        self.live = Live()
         self.is_busy = True
         self.due = self.look_due = 0.0
         self.taken: list[float] = []
