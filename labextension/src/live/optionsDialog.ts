@@ -3,6 +3,7 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 
 import type { GuardApi } from '../api';
 import type { CodeBlock } from '../parts/CodeBlock';
+import { keepEnterFromDialogs } from '../parts/dialogKeys';
 import { h } from '../parts/h';
 import type { Option } from '../wire';
 import type { Trans } from '../words';
@@ -25,6 +26,7 @@ export async function showOptions(
     );
     return;
   }
+  keepEnterFromDialogs();
   await showDialog({
     title: trans.__('Options of the guard, as the server has them'),
     body: ReactWidget.create(h(Options, { options, copy, trans })),

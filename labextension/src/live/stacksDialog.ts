@@ -3,6 +3,7 @@ import { Widget } from '@lumino/widgets';
 
 import type { GuardApi } from '../api';
 import type { CodeBlock } from '../parts/CodeBlock';
+import { keepEnterFromDialogs } from '../parts/dialogKeys';
 import type { Trans } from '../words';
 
 /** Ask a running kernel what its threads are doing, and show it. The kernel runs on. */
@@ -22,6 +23,7 @@ export async function showStacks(
     );
     return;
   }
+  keepEnterFromDialogs();
   const body = new Widget();
   body.addClass('jp-TfGuard-Stacks');
   const lines = document.createElement('pre');
@@ -34,7 +36,8 @@ export async function showStacks(
     buttons: [
       Dialog.cancelButton({ label: trans.__('Close') }),
       Dialog.okButton({ label: copy.label })
-    ]
+    ],
+    defaultButton: 0
   });
   if (button.accept) {
     await copy.write(text);

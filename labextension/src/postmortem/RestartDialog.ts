@@ -5,6 +5,7 @@
 import type { Dialog } from '@jupyterlab/apputils';
 import type { ISignal } from '@lumino/signaling';
 
+import { keepEnterFromDialogs } from '../parts/dialogKeys';
 import type { CrashEntry } from '../wire';
 import type { Trans } from '../words';
 
@@ -96,6 +97,7 @@ export function watchRestartDialogs(options: IRestartDialogOptions): void {
     }
   };
 
+  keepEnterFromDialogs();
   dialogs.widgetAdded.connect(onDialog, options);
   notice.found.connect(onFound, options);
 }

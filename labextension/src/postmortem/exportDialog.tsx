@@ -2,6 +2,7 @@ import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import type * as React from 'react';
 
 import type { GuardApi } from '../api';
+import { keepEnterFromDialogs } from '../parts/dialogKeys';
 import { h } from '../parts/h';
 import { humanBytes } from '../units';
 import type { ExportPreview } from '../wire';
@@ -13,6 +14,7 @@ export async function exportReport(
   api: Pick<GuardApi, 'preview' | 'bundle'>,
   trans: Trans
 ): Promise<void> {
+  keepEnterFromDialogs();
   try {
     const { button } = await showDialog({
       title: trans.__('Export this report'),
@@ -20,7 +22,8 @@ export async function exportReport(
       buttons: [
         Dialog.cancelButton({ label: trans.__('Cancel') }),
         Dialog.okButton({ label: trans.__('Download') })
-      ]
+      ],
+      defaultButton: 0 // nothing is saved before it was looked at
     });
     if (button.accept) {
       save(await api.bundle(id), `tfguard-${id}.zip`);
