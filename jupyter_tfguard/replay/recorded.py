@@ -6,19 +6,24 @@ A zip may come from a stranger: nothing of it is unpacked, one file of it is rea
 from __future__ import annotations
 
 import json
+import os
+import stat
 import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
 
-from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
+from ..errors import BundleNotFound, RecordUnreadable
 from ..record.bundle import BUNDLE, BundleStore, check_format
-from ..record.folders import PrivateFolder
 from ..record.groups import is_group_id
 
 LIMIT_BYTES = 8 * 1024 * 1024
 _ZIP_LIMIT_BYTES = 64 * 1024 * 1024
 _ZIP_FILES_LIMIT = 1000
+# No link is followed, and a pipe is not waited for. Windows knows only some of them.
+_READ = os.O_RDONLY
+for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+    _READ |= getattr(os, _name, 0)
 
 Bundle = dict[str, Any]
 
@@ -52,14 +57,26 @@ def read_recorded(told: str, store: BundleStore) -> Bundle:
 
 
 def _from_folder(path: Path) -> bytes:
+    # The folder is the user's: it is read as it lies there, and nothing of it is changed.
     try:
-        with PrivateFolder(path, make=False) as folder:
-            content = folder.read(BUNDLE, LIMIT_BYTES + 1)
-    except FolderUnusable as bad:
-        raise RecordUnreadable(str(bad)) from bad
-    if not content:
-        raise RecordUnreadable(f"There is no {BUNDLE} in {path}.")
-    return content
+        descriptor = os.open(path / BUNDLE, _READ)
+    except FileNotFoundError as missing:
+        raise RecordUnreadable(f"There is no {BUNDLE} in {path}.") from missing
+    except OSError as bad:  # a link among them
+        raise RecordUnreadable(
+            f"{BUNDLE} in {path} cannot be read: {bad.strerror or bad}."
+        ) from bad
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise RecordUnreadable(f"{BUNDLE} in {path} is no file.")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(LIMIT_BYTES + 1)
+    except OSError as bad:
+        raise RecordUnreadable(
+            f"{BUNDLE} in {path} cannot be read: {bad.strerror or bad}."
+        ) from bad
+    finally:
+        os.close(descriptor)
 
 
 def _from_zip(path: Path) -> bytes:

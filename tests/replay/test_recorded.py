@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,36 @@ def test_a_folder_without_a_bundle_says_so(store: BundleStore, tmp_path: Path) -
     empty.mkdir(mode=0o700)
     with pytest.raises(RecordUnreadable, match=r"no bundle\.json"):
         read_recorded(str(empty), store)
+
+
+def test_a_folder_that_the_user_names_keeps_its_mode(store: BundleStore, tmp_path: Path) -> None:
+    for name, content in (("shared", json.dumps(bundle())), ("project", None)):
+        folder = tmp_path / name
+        folder.mkdir()
+        folder.chmod(0o775)
+        if content is None:
+            with pytest.raises(RecordUnreadable, match=r"no bundle\.json"):
+                read_recorded(str(folder), store)
+        else:
+            (folder / "bundle.json").write_text(content)
+            assert read_recorded(str(folder), store) == bundle()
+        assert folder.stat().st_mode & 0o777 == 0o775
+
+
+def test_a_folder_whose_bundle_is_no_plain_file_is_refused(
+    store: BundleStore, tmp_path: Path
+) -> None:
+    for number, make in enumerate((os.mkfifo, os.mkdir, lambda path: os.symlink(__file__, path))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        make(folder / "bundle.json")
+        with pytest.raises(RecordUnreadable, match=r"bundle\.json"):
+            read_recorded(str(folder), store)
+    large = tmp_path / "large"
+    large.mkdir()
+    (large / "bundle.json").write_bytes(b" " * (LIMIT_BYTES + 1))
+    with pytest.raises(RecordUnreadable, match="larger than any bundle"):
+        read_recorded(str(large), store)
 
 
 def test_a_report_that_was_exported_can_be_played(store: BundleStore, tmp_path: Path) -> None:
