@@ -134,31 +134,39 @@ class CellRecorder:
         if running.depth:
             return
         del self._open[threading.get_ident()]
-        seconds = round(time.monotonic() - running.started, 6)
-        memory = self._meter.end(running.memory)
-        self.ended.append(EndedCell(running.count, running.head, seconds, memory))
         error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
+        fields: dict[str, Any] = {
+            "execution_count": running.count,
+            "seconds": round(time.monotonic() - running.started, 6),
+            "ok": error is None,
+            "error": None if error is None else type(error).__name__,
+        }
         try:
+            fields |= self._measured(running, fields["seconds"])
             if error is not None:
                 with shielded("GPU OOM"):
                     self._gpu_oom.tell(error, running.beginning, running.count)
-            self._emit(
-                "cell_end",
-                execution_count=running.count,
-                seconds=seconds,
-                ok=error is None,
-                error=None if error is None else type(error).__name__,
-                arrays=largest_arrays(self._shell.user_ns),
-                rss_start_bytes=memory.host_start_bytes,
-                peak_bytes=memory.host_highest_bytes,
-                rss_bytes=memory.host_end_bytes,
-                gpu_start_bytes=memory.gpu_start_bytes,
-                gpu_peak_bytes=memory.gpu_highest_bytes,
-                gpu_bytes=memory.gpu_end_bytes,
-            )
+        except KeyboardInterrupt:
+            pass  # Stop came after the end of the user's code: there is only ours to stop
         finally:
-            if not self._open:
-                self._on_end()
+            try:
+                self._emit("cell_end", **fields)
+            finally:
+                if not self._open:
+                    self._on_end()
+
+    def _measured(self, running: _Open, seconds: float) -> dict[str, Any]:
+        memory = self._meter.end(running.memory)
+        self.ended.append(EndedCell(running.count, running.head, seconds, memory))
+        return {
+            "arrays": largest_arrays(self._shell.user_ns),
+            "rss_start_bytes": memory.host_start_bytes,
+            "peak_bytes": memory.host_highest_bytes,
+            "rss_bytes": memory.host_end_bytes,
+            "gpu_start_bytes": memory.gpu_start_bytes,
+            "gpu_peak_bytes": memory.gpu_highest_bytes,
+            "gpu_bytes": memory.gpu_end_bytes,
+        }
 
     def _cell_id(self, info: Any) -> str | None:
         found = getattr(info, "cell_id", None)

@@ -7,6 +7,7 @@ of ours, and neither is one of the CPU's memory.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 import time
@@ -96,7 +97,8 @@ class GpuOomTeller:
         found = GpuOom.of(native, message, fit.batch_size if fit is not None and in_cell else None)
         if self._prints:
             # The allocator's own text may be hundreds of KiB, and is on its way; ours belongs under it.
-            self._wait_read(_WAIT_SECONDS)
+            with contextlib.suppress(KeyboardInterrupt):  # Stop, of this wait: the cell has ended
+                self._wait_read(_WAIT_SECONDS)
             print("\n".join(found.lines), file=sys.stderr)
         self._emit("gpu_oom", execution_count=count, **found.fields())
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.kernel.gpu_oom_rig import ON_GPU
 from tests.kernel.rig import GuardedKernel
 
 Make = Callable[..., GuardedKernel]
@@ -119,3 +120,45 @@ def test_the_text_of_cells_can_be_left_out(new_kernel: Make, tmp_path: Path) -> 
     start, _ = pair(new_kernel(), "private = 1")
     assert start["head"] is None
     assert start["execution_count"] == 1
+
+
+# The wait for the page is one that Stop is pressed in.
+OOM_AND_STOP = """
+import os, signal, time
+from jupyter_tfguard.kernel.startup import current
+class ResourceExhaustedError(Exception): pass
+ResourceExhaustedError.__module__ = "tensorflow.python.framework.errors_impl"
+def stop(seconds):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(seconds)
+current().cells._gpu_oom._wait_read = stop
+"""
+
+
+def test_stop_pressed_while_a_gpu_oom_is_told_loses_nothing(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    kernel.run(OOM_AND_STOP)
+    before = len(kernel.recording().events)
+    ran = kernel.run(f"raise ResourceExhaustedError({ON_GPU!r})")
+    assert ran.error == "ResourceExhaustedError"
+    assert ran.stderr.count("tfguard: the GPU ran out of memory") == 1
+    assert "KeyboardInterrupt" not in ran.text + ran.traceback
+    kinds = [event["kind"] for event in kernel.recording().events[before:]]
+    assert kinds == ["cell_start", "gpu_oom", "cell_end"]
+
+
+def test_a_stop_anywhere_after_the_end_of_a_cell_leaves_it_ended(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    kernel.run(OOM_AND_STOP + "current().cells._gpu_oom.tell = lambda *a: stop(1)")
+    before = len(kernel.recording().events)
+    ran = kernel.run("1/0")
+    assert "KeyboardInterrupt" not in ran.text + ran.traceback
+    end = kernel.recording().events[-1]
+    assert [event["kind"] for event in kernel.recording().events[before:]] == [
+        "cell_start",
+        "cell_end",
+    ]
+    assert (end["ok"], end["error"]) == (False, "ZeroDivisionError")
+    kernel.run(OOM_AND_STOP + "current().cells._meter.end = lambda *a: stop(1)")
+    end = kernel.recording().events[-1]
+    assert (end["kind"], end["ok"]) == ("cell_end", True)
