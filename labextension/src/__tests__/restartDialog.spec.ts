@@ -15,6 +15,7 @@ describe('watchRestartDialogs', () => {
   let found: Signal<object, CrashEntry>;
   let known: CrashEntry | null;
   let session: IOpenSession;
+  let others: IOpenSession[];
   let isGuarding: boolean;
   const openReport = vi.fn();
   const readCrashes_ = vi.fn(async () => undefined);
@@ -26,6 +27,7 @@ describe('watchRestartDialogs', () => {
     found = new Signal<object, CrashEntry>({});
     known = null;
     isGuarding = true;
+    others = [];
     entry = readCrashes(sample('crashes'))[0]!;
     session = {
       path: 'course/train.ipynb',
@@ -39,7 +41,7 @@ describe('watchRestartDialogs', () => {
       notice: { found, take: () => known } as unknown as DeathNotice,
       openReport,
       readCrashes: readCrashes_,
-      sessions: () => [session],
+      sessions: () => [...others, session],
       trans
     });
   });
@@ -106,6 +108,26 @@ describe('watchRestartDialogs', () => {
     first.disposed.emit();
     found.emit(entry);
     expect(second.node.textContent).toContain('Cause:');
+  });
+
+  it('fills in each dialog of a kernel that has two', () => {
+    const both = [open(), open()];
+    found.emit(entry);
+    for (const { node } of both) {
+      expect(node.textContent).toContain('Cause:');
+    }
+  });
+
+  it.each([
+    ['path', { path: 'train.ipynb', name: 'train.ipynb' }, 'course/train.ipynb'],
+    ['name', { path: 'elsewhere', name: 'in.ipynb' }, 'train.ipynb']
+  ])('tells a notebook from one whose %s is the end of its own', (_what, other, named) => {
+    others = [{ ...session, ...other, kernelId: 'another' }];
+    const { node } = open(`Le noyau de ${named} est mort.`);
+    found.emit({ ...entry, kernel_id: 'another' });
+    expect(node.textContent).toContain('finding out');
+    found.emit(entry);
+    expect(node.textContent).toContain('Cause:');
   });
 
   it.each([

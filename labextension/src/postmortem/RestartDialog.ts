@@ -42,20 +42,22 @@ export interface IRestartDialogOptions {
 /** From now on, write the cause into each such dialog. */
 export function watchRestartDialogs(options: IRestartDialogOptions): void {
   const { dialogs, isGuarding, notice, openReport, readCrashes, sessions, trans } = options;
-  /** Lines that wait for their cause, by kernel id. */
-  const waiting = new Map<string, ICauseLine>();
+  /** Lines that wait for their cause, each with its kernel's id. */
+  const waiting = new Map<ICauseLine, string>();
 
-  const ask = async (kernelId: string): Promise<void> => {
+  const ask = async (line: ICauseLine): Promise<void> => {
     let waited = 0;
     for (const when of ASK_AFTER_MS) {
       await new Promise(resolve => setTimeout(resolve, when - waited));
       waited = when;
-      if (!waiting.has(kernelId)) {
+      if (!waiting.has(line)) {
         return;
       }
       await readCrashes();
     }
-    waiting.get(kernelId)?.giveUp();
+    if (waiting.has(line)) {
+      line.giveUp();
+    }
   };
 
   const onDialog = (_sender: unknown, dialog: AnyDialog): void => {
@@ -78,22 +80,22 @@ export function watchRestartDialogs(options: IRestartDialogOptions): void {
       line.fill(known);
       return;
     }
-    waiting.set(kernelId, line);
-    dialog.disposed.connect(() => {
-      if (waiting.get(kernelId) === line) {
-        waiting.delete(kernelId);
-      }
-    }, options);
-    void ask(kernelId);
+    waiting.set(line, kernelId);
+    dialog.disposed.connect(() => void waiting.delete(line), options);
+    void ask(line);
   };
 
   const onFound = (_sender: unknown, entry: CrashEntry): void => {
     const { kernel_alive: isAlive, kernel_id: kernelId } = entry;
-    const line = isAlive || kernelId === null ? undefined : waiting.get(kernelId);
-    if (line !== undefined && kernelId !== null) {
-      waiting.delete(kernelId);
-      notice.take(kernelId);
-      line.fill(entry);
+    if (isAlive || kernelId === null) {
+      return;
+    }
+    for (const [line, whose] of waiting) {
+      if (whose === kernelId) {
+        waiting.delete(line);
+        notice.take(kernelId);
+        line.fill(entry);
+      }
     }
   };
 
@@ -111,7 +113,18 @@ function deadKernelOf(dialog: AnyDialog, sessions: readonly IOpenSession[]): str
   const text = dialog.node.querySelector('.jp-Dialog-body')?.textContent ?? '';
   const restarting = sessions.filter(({ status }) => status === 'autorestarting');
   const named =
-    restarting.find(({ path }) => path !== '' && text.includes(path)) ??
-    restarting.find(({ name }) => name !== '' && text.includes(name));
+    longestIn(text, restarting, ({ path }) => path) ??
+    longestIn(text, restarting, ({ name }) => name);
   return named?.kernelId ?? null;
+}
+
+/** `old/model.ipynb` holds the path of `model.ipynb` too: the longest is meant. */
+function longestIn(
+  text: string,
+  sessions: readonly IOpenSession[],
+  labelOf: (session: IOpenSession) => string
+): IOpenSession | undefined {
+  return sessions
+    .filter(session => labelOf(session) !== '' && text.includes(labelOf(session)))
+    .sort((one, other) => labelOf(other).length - labelOf(one).length)[0];
 }
