@@ -71,6 +71,19 @@ describe('DeathNotice', () => {
     expect(toasts.map(toast => toast.isGone)).toEqual([true]);
   });
 
+  it('takes away every word of reports that cannot be read yet, once the list has them', async () => {
+    fetch.mockRejectedValue(new Error('busy'));
+    const [first] = crashes;
+    const found = ['id0', 'id1'].map(id => ({ ...first, id, kernel_id: `of ${id}`, unread: true }));
+    for (const { id, kernel_id } of found) {
+      void notice.onEmission(emission({ id, kernel_id }));
+    }
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(toasts).toHaveLength(2);
+    notice.onCrashesRead(found);
+    expect(toasts.map(toast => toast.isGone)).toEqual([true, true, false]);
+  });
+
   it('passes over events of others, and survives one that it cannot read', async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
     await notice.onEmission({ schema_id: 'https://events.jupyter.org/other' });

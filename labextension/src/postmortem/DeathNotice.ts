@@ -76,6 +76,7 @@ export class DeathNotice {
       return;
     }
     for (const entry of fresh) {
+      this.dismiss(entry.id); // that it could not be read yet
       this._told.add(entry.id);
       if (entry.group !== null) {
         this._counted.set(entry.id, { entry, at: Date.now() });
