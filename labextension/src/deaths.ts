@@ -36,8 +36,8 @@ export class Deaths implements IDisposable {
     return this._isDisposed;
   }
 
-  /** Read the list anew. A failure leaves the old list, with a word in `trouble`; then nothing comes back. */
-  async refresh(): Promise<readonly CrashEntry[]> {
+  /** Read the list anew. A failure leaves the old list, with a word in `trouble`; then null comes back. */
+  async refresh(): Promise<readonly CrashEntry[] | null> {
     const turn = ++this._turn;
     let entries: readonly CrashEntry[];
     try {
@@ -45,7 +45,7 @@ export class Deaths implements IDisposable {
     } catch (error) {
       this._trouble = error instanceof Error ? error.message : String(error);
       this._changed.emit();
-      return [];
+      return null;
     }
     if (this._entries !== null && turn < this._shownTurn) {
       return this._entries; // a later one was quicker

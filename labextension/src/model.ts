@@ -163,8 +163,8 @@ export class GuardModel implements IDisposable {
     }
   }
 
-  /** Read the list of deaths anew. A failure leaves the old list, with a word in `trouble`. */
-  async refreshCrashes(): Promise<readonly CrashEntry[]> {
+  /** Read the list of deaths anew. A failure leaves the old list, with a word in `trouble`; then null comes back. */
+  async refreshCrashes(): Promise<readonly CrashEntry[] | null> {
     return this._deaths.refresh();
   }
 

@@ -39,7 +39,7 @@ export class Reports {
     if (labShell !== null) {
       this._openTab(id, labShell);
     } else if (this._openPage(id)) {
-      void model.markRead(id);
+      void markRead(id, model);
     } else {
       return; // the browser keeps pages from opening by themselves; the notice stays
     }
@@ -47,20 +47,25 @@ export class Reports {
   }
 
   async openLast(): Promise<void> {
-    const crashes = await this._options.model.refreshCrashes();
-    const last = crashes[0];
-    if (last === undefined) {
-      const text = this._options.trans.__('No kernel has died here yet.');
-      Notification.info(text, { autoClose: 4000 });
-    } else {
+    const { model, trans } = this._options;
+    const crashes = (await model.refreshCrashes()) ?? model.crashes;
+    const last = crashes?.[0];
+    if (last !== undefined) {
       this.open(last.id);
+    } else if (crashes === null) {
+      Notification.error(trans.__('The list of deaths cannot be read.'), { autoClose: 4000 });
+    } else {
+      Notification.info(trans.__('No kernel has died here yet.'), { autoClose: 4000 });
     }
   }
 
   /** Open the report in a tab of its own, or bring its tab to the front. */
   private _openTab(id: string, shell: ILabShell): void {
     const tabId = reportTabId(id);
-    if (this._find(id) === undefined) {
+    const known = this._find(id);
+    if (known !== undefined) {
+      void known.content.loadAgain();
+    } else {
       const content = this._content(id);
       // A split for each report, or of little room, would leave too little for any of them.
       const beside = this._tabs.currentWidget;
@@ -92,7 +97,7 @@ export class Reports {
     return new ReportWidget({
       reportId: id,
       api,
-      onRead: () => model.markRead(id),
+      onRead: () => markRead(id, model),
       openPanel,
       forget: () => void this._forget(id),
       exportIt: () => void exportReport(id, api, trans),
@@ -139,6 +144,15 @@ export class Reports {
   private readonly _tabs = new WidgetTracker<MainAreaWidget<ReportWidget>>({
     namespace: 'tfguard-reports'
   });
+}
+
+/** A report is shown even where the server cannot note that it was. */
+async function markRead(id: string, model: GuardModel): Promise<void> {
+  try {
+    await model.markRead(id);
+  } catch (error) {
+    console.warn('jupyter-tfguard: the report could not be marked as read.', error);
+  }
 }
 
 export namespace Reports {

@@ -69,6 +69,12 @@ describe('Deaths', () => {
     expect(isUnread()).toBe(true);
   });
 
+  it('has no list where it could not be read', async () => {
+    const failing = new Deaths({ ...api, crashes: () => Promise.reject(new Error('gone')) });
+    expect(await failing.refresh()).toBeNull();
+    expect(failing.trouble).toBe('gone');
+  });
+
   it('passes over a list that was asked for before the one that is shown', async () => {
     const early = deaths.refresh();
     const late = deaths.refresh();

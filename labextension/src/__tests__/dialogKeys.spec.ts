@@ -138,3 +138,19 @@ describe('Enter in a dialog', () => {
     expect((await answer).button.accept).toBe(true);
   });
 });
+
+describe('showStacks', () => {
+  it('says that the clipboard refused', async () => {
+    copy.write.mockRejectedValue(new Error('No permission.'));
+    const done = showStacks('k', { stacks: async () => ['a line'] }, copy, trans);
+    const button = await vi.waitUntil(() =>
+      document.querySelector<HTMLElement>('.jp-Dialog .jp-mod-accept')
+    );
+    button.click();
+    await vi.waitUntil(() =>
+      document.querySelector('.jp-Dialog')?.textContent?.includes('No permission.')
+    );
+    Dialog.tracker.forEach(dialog => dialog.reject());
+    await done;
+  });
+});

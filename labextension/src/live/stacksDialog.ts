@@ -39,7 +39,12 @@ export async function showStacks(
     ],
     defaultButton: 0
   });
-  if (button.accept) {
+  if (!button.accept) {
+    return;
+  }
+  try {
     await copy.write(text);
+  } catch (error) {
+    await showErrorMessage(copy.failed, error instanceof Error ? error.message : String(error));
   }
 }

@@ -55,6 +55,15 @@ export class ReportWidget extends ReactWidget {
     this.update();
   }
 
+  /** Fetch it once more if it could not be had. */
+  async loadAgain(): Promise<void> {
+    if (this._report === null && this._failure !== null) {
+      this._failure = null;
+      this.update();
+      await this.load();
+    }
+  }
+
   protected override onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
     // The tab has made it a region, called "main area content" as all others.
