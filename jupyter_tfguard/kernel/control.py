@@ -7,11 +7,11 @@ A Jupyter server asks on ipykernel's control channel, which has a thread of its 
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from ..control_words import HERE, RATE, REPLY, REQUEST, STATE
 from ..shield import shield
+from ..units import is_known
 from .busy_again import BusyAgain
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Controls:
             hertz = content.get("hertz")
             if isinstance(hertz, bool) or not isinstance(hertz, (int, float)):
                 return _refused("The rate is a number of messages a second, or 0 to pause.")
-            if not math.isfinite(hertz):
+            if not is_known(hertz):
                 return _refused("The rate must be finite.")
             return {"status": "ok", "hertz": self.feed.set_rate(float(hertz))}
         if wanted == HERE:

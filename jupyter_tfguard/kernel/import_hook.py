@@ -86,6 +86,10 @@ def _find_among_others(
     return None
 
 
+def _itself(loader: Any) -> Any:
+    return loader
+
+
 class _StandIn(Loader):
     """Loads as the true loader does, then calls back."""
 
@@ -96,6 +100,10 @@ class _StandIn(Loader):
     def __getattr__(self, name: str) -> Any:
         # is_package, get_data, get_source, ...: whatever is asked between finding and loading
         return getattr(self._true, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is the true loader: who copies does not load."""
+        return _itself, (self._true,)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """As the true loader."""

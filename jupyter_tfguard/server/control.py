@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from typing import Any
 
 from ..control_words import HERE, RATE, REPLY, REQUEST, STATE
+from ..units import is_known
 
 ANSWER_SECONDS = 3.0
 _NAME_LENGTH = 40
@@ -30,7 +30,7 @@ def request_of(asked: object) -> dict[str, Any] | None:
     if wanted == RATE:
         assert isinstance(asked, dict)
         hertz = asked.get("hertz")
-        if isinstance(hertz, (int, float)) and type(hertz) is not bool and math.isfinite(hertz):
+        if isinstance(hertz, (int, float)) and type(hertz) is not bool and is_known(hertz):
             return {"request": RATE, "hertz": hertz}
     if wanted == HERE:
         assert isinstance(asked, dict)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from jupyter_server.base.websocket import WebSocketMixin
 from tornado import web
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
+from ..units import is_known
 from .service import Service
 
 RESOURCE = "tfguard"
@@ -191,7 +191,7 @@ def _parse(message: str | bytes) -> Watch | None:
 
 
 def _hertz(rate: object) -> float | None:
-    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not math.isfinite(rate):
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not is_known(rate):
         return None
     return min(FASTEST_HERTZ, max(SLOWEST_HERTZ, float(rate)))
 

@@ -117,12 +117,15 @@ export function humanMetric(value: number | string | null): string {
   if (size >= 1e6 || size < 1e-3) {
     return value.toExponential(2);
   }
-  return value.toPrecision(Math.max(3, Math.ceil(Math.log10(size))));
+  // Rounding may lead to the next power of ten, which three digits would write with an exponent.
+  const digits = Math.max(3, Math.ceil(Math.log10(size)));
+  const rounded = Number(value.toPrecision(digits));
+  return Math.abs(rounded) >= 10 ** digits ? String(rounded) : value.toPrecision(digits);
 }
 
 /** `4.2`, `310`; for rates per second. */
 export function humanRate(perSecond: number): string {
-  return perSecond < 100 ? perSecond.toPrecision(2) : String(Math.round(perSecond));
+  return perSecond < 99.5 ? perSecond.toPrecision(2) : String(Math.round(perSecond));
 }
 
 /** `83 %`. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import sys
@@ -67,6 +68,14 @@ def test_looking_for_a_module_is_no_import(names: list[str]) -> None:
     spec = importlib.util.find_spec("wanted_module")
     assert spec is not None
     assert spec.origin is not None
+    assert names == []
+
+
+def test_a_copy_of_the_loader_is_the_true_one(names: list[str]) -> None:
+    spec = importlib.util.find_spec("wanted_module")
+    assert spec is not None
+    for copied in (copy.copy(spec.loader), copy.deepcopy(spec.loader), copy.deepcopy(spec).loader):
+        assert type(copied).__name__ == "SourceFileLoader"
     assert names == []
 
 

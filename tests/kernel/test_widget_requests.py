@@ -48,6 +48,7 @@ def test_a_request_that_it_does_not_know_is_refused_in_a_sentence(kernel: Guarde
         {},
         {"request": "rate", "hertz": "fast"},
         {"request": "rate", "hertz": True},
+        {"request": "rate", "hertz": 10**400},
     ):
         answer = ask(kernel, **bad)
         assert answer["status"] == "error", bad

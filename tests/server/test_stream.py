@@ -230,6 +230,7 @@ BAD = [
     '{"type": "watch", "kernel_id": 7}',
     '{"type": "watch", "rate_hertz": "fast"}',
     '{"type": "watch", "rate_hertz": NaN}',
+    '{"type": "watch", "rate_hertz": 1' + "0" * 400 + "}",
     '{"type": "watch", "chart_hertz": "fast"}',
     '{"type": "watch", "chart_hertz": true}',
     '{"type": "watch", "detail": "all"}',

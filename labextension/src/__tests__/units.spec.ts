@@ -70,6 +70,9 @@ describe('units', () => {
     [0, '0'],
     [10, '10'],
     [1234.567, '1235'],
+    [999.7, '1000'],
+    [-9999.96, '-10000'],
+    [99.97, '100'],
     [1e-7, '1.00e-7'],
     ['nan', 'nan'],
     [null, '–']
@@ -79,6 +82,7 @@ describe('units', () => {
 
   it('prints rates with two digits', () => {
     expect([4.21, 0.052, 310.4].map(humanRate)).toEqual(['4.2', '0.052', '310']);
+    expect([99.4, 99.7, 9.97].map(humanRate)).toEqual(['99', '100', '10']);
   });
 
   it('names a notebook by its file', () => {

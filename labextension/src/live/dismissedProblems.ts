@@ -25,11 +25,12 @@ export class DismissedProblems {
     }
     this._untilByWhat.set(what, noted_at);
     this._changed();
-    void this._state?.save(KEY, [...this._untilByWhat].slice(-KEPT));
+    // Where it cannot be kept it holds for this page.
+    this._state?.save(KEY, [...this._untilByWhat].slice(-KEPT)).catch(() => undefined);
   }
 
   private async _read(): Promise<void> {
-    const kept: unknown = await this._state?.fetch(KEY);
+    const kept: unknown = await this._state?.fetch(KEY).catch(() => undefined);
     if (!Array.isArray(kept)) {
       return;
     }

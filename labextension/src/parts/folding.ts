@@ -21,11 +21,12 @@ export class Folding {
       this._names.add(name);
     }
     this._changed();
-    void this._state?.save(KEY, [...this._names]);
+    // Where it cannot be kept it holds for this page.
+    this._state?.save(KEY, [...this._names]).catch(() => undefined);
   }
 
   private async _read(): Promise<void> {
-    const names: unknown = await this._state?.fetch(KEY);
+    const names: unknown = await this._state?.fetch(KEY).catch(() => undefined);
     if (Array.isArray(names)) {
       names.filter(name => typeof name === 'string').forEach(name => this._names.add(name));
       this._changed();
