@@ -23,13 +23,18 @@ Emit = Callable[..., None]
 
 @dataclass
 class _Open:
-    """A running cell, and how deep code in it has called back into IPython."""
+    """A running cell, and how deep code in it has called back into IPython.
+
+    `request`: the message that asked for it. `info`: IPython's own, by which its end is known.
+    """
 
     count: int | None
     head: str | None
     started: float
     memory: Stretch
     beginning: Beginning
+    request: str | None
+    info: Any
     depth: int = 1
 
 
@@ -103,14 +108,19 @@ class CellRecorder:
     @shield("start of a cell")
     def _before(self, info: Any = None) -> None:
         thread = threading.get_ident()
+        request = self._request()
         running = self._open.get(thread)
-        if running is not None:
+        if running is not None and running.request == request:
             running.depth += 1
             return
+        if self._open:
+            self._drop_left(thread)
         head = _head(str(getattr(info, "raw_cell", ""))) if self._keep_text else None
         memory = self._meter.begin()
         beginning = self._gpu_oom.begin()
-        self._open[thread] = _Open(self._next_count, head, time.monotonic(), memory, beginning)
+        self._open[thread] = _Open(
+            self._next_count, head, time.monotonic(), memory, beginning, request, info
+        )
         try:
             self._emit(
                 "cell_start",
@@ -130,8 +140,13 @@ class CellRecorder:
         # An empty cell ends without having begun, and so does the one that loaded us.
         if running is None:
             return
+        info = getattr(result, "info", None)
+        if info is None and running.info is not None:
+            return  # user code triggered the event
         running.depth -= 1
-        if running.depth:
+        # The depth alone would be wrong for ever after a start that user code triggered; and the end of a cell that was
+        # interrupted early comes with another info.
+        if running.depth and (info is None or info is not running.info):
             return
         del self._open[threading.get_ident()]
         error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
@@ -167,6 +182,17 @@ class CellRecorder:
             "gpu_peak_bytes": memory.gpu_highest_bytes,
             "gpu_bytes": memory.gpu_end_bytes,
         }
+
+    def _drop_left(self, thread: int) -> None:
+        """Forget the cells whose end was never told: this thread's, of an earlier request, and those of ended threads."""
+        live = {one.ident for one in threading.enumerate()} - {thread}
+        for left in [one for one in self._open if one not in live]:
+            self._meter.end(self._open.pop(left).memory)
+
+    def _request(self) -> str | None:
+        parent = self._shell.kernel.get_parent("shell") or {}
+        found: str | None = (parent.get("header") or {}).get("msg_id")
+        return found
 
     def _cell_id(self, info: Any) -> str | None:
         found = getattr(info, "cell_id", None)

@@ -162,3 +162,75 @@ def test_a_stop_anywhere_after_the_end_of_a_cell_leaves_it_ended(new_kernel: Mak
     kernel.run(OOM_AND_STOP + "current().cells._meter.end = lambda *a: stop(1)")
     end = kernel.recording().events[-1]
     assert (end["kind"], end["ok"]) == ("cell_end", True)
+
+
+TRIGGER = "get_ipython().events.trigger('{}', None)"
+# By thread, the cells that count as running, asked without being one; how many the meter measures.
+RUNNING = """
+def running():
+    from jupyter_tfguard.kernel.startup import current
+    cells = current().cells
+    return [cell.count for cell in cells._open.values()], len(cells._meter._running)
+"""
+
+
+def test_a_cell_that_tells_of_a_start_itself_ends_when_it_does(kernel: GuardedKernel) -> None:
+    kernel.run(RUNNING)
+    before = len(kernel.recording().events)
+    kernel.run(TRIGGER.format("pre_run_cell"))
+    kinds = [event["kind"] for event in kernel.recording().events[before:]]
+    assert kinds == ["cell_start", "cell_end"]
+    count = int(kernel.run("print(len(In) - 1)").stdout)
+    assert kernel.run("print(*running())").stdout == f"[{count + 1}] 1\n"
+
+
+def test_a_cell_that_tells_of_an_end_itself_runs_on(kernel: GuardedKernel) -> None:
+    kernel.run(RUNNING)
+    before = len(kernel.recording().events)
+    ran = kernel.run(TRIGGER.format("post_run_cell") + "\nprint(len(running()[0]))")
+    assert ran.stdout == "1\n"
+    kinds = [event["kind"] for event in kernel.recording().events[before:]]
+    assert kinds == ["cell_start", "cell_end"]
+
+
+def test_what_an_earlier_request_left_open_is_dropped(kernel: GuardedKernel) -> None:
+    kernel.run(RUNNING)
+    # As of a cell whose end never came.
+    kernel.run(
+        "import threading\n"
+        "from jupyter_tfguard.kernel.startup import current\n"
+        "def lose_the_end():\n"
+        "    cell = current().cells._open[threading.get_ident()]\n"
+        "    cell.info, cell.depth = object(), 3\n"
+    )
+    kernel.run("lose_the_end()")
+    before = len(kernel.recording().events)
+    ran = kernel.run("counts, measured = running(); print(len(counts), measured)")
+    assert ran.stdout == "1 1\n"
+    kinds = [event["kind"] for event in kernel.recording().events[before:]]
+    assert kinds == ["cell_start", "cell_end"]
+
+
+def test_what_a_thread_left_open_is_dropped_when_it_has_ended(kernel: GuardedKernel) -> None:
+    kernel.run(RUNNING)
+    kernel.run(
+        "import threading\n"
+        f"thread = threading.Thread(target=lambda: {TRIGGER.format('pre_run_cell')})\n"
+        "thread.start(); thread.join()"
+    )
+    ran = kernel.run("counts, measured = running(); print(len(counts), measured)")
+    assert ran.stdout == "1 1\n"
+
+
+def test_a_thread_whose_cell_runs_on_keeps_it(kernel: GuardedKernel) -> None:
+    kernel.run(RUNNING)
+    kernel.run(
+        "import threading\n"
+        "begun, go_on = threading.Event(), threading.Event()\n"
+        "thread = threading.Thread(target=lambda: get_ipython().run_cell('begun.set(); go_on.wait(60)'))\n"
+        "thread.start(); begun.wait(60);"
+    )
+    ran = kernel.run("counts, measured = running(); print(len(counts), measured)")
+    assert ran.stdout == "2 2\n"
+    ran = kernel.run("go_on.set(); thread.join(); print(*map(len, running()[:1]))")
+    assert ran.stdout.splitlines()[-1] == "1"
