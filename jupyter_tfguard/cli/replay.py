@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise TfGuardError("A replay needs JupyterLab: python -m pip install jupyterlab")
     store = open_store()
     told = str(chosen.bundle)
-    if not Path(told).exists() and not Path(told).suffix:
+    if not os.path.exists(told) and not Path(told).suffix:
         told = one_id([entry["id"] for entry in store.entries()], told)
     return play(
         tape_of(read_recorded(told, store)),

@@ -50,6 +50,11 @@ def new_bundle_id(pid: int, died: float) -> str:
     return f"{stamp(died)}-{pid}-{secrets.token_hex(4)}"
 
 
+def is_bundle_id(told: object) -> bool:
+    """True for a text that is built as an id: it can be printed and be the name of a folder."""
+    return isinstance(told, str) and _ID.fullmatch(told) is not None
+
+
 def stamp(died: float) -> str:
     """The part of an id that tells the time of death, Unix seconds; of a time that cannot be, now."""
     known = died if math.isfinite(died) and 0 <= died < 4e9 else time.time()
@@ -245,6 +250,6 @@ def check_format(bundle: dict[str, Any]) -> None:
 
 
 def _checked(bundle_id: str) -> str:
-    if not isinstance(bundle_id, str) or not _ID.fullmatch(bundle_id):
+    if not is_bundle_id(bundle_id):
         raise BundleNotFound(str(bundle_id)[:80])
     return bundle_id

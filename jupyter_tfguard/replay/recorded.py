@@ -9,13 +9,13 @@ import json
 import os
 import stat
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 from ..errors import BundleNotFound, RecordUnreadable
 from ..record.bundle import BUNDLE, BundleStore, check_format
 from ..record.groups import is_group_id
+from ..redact import one_line
 
 LIMIT_BYTES = 8 * 1024 * 1024
 _ZIP_LIMIT_BYTES = 64 * 1024 * 1024
@@ -44,9 +44,10 @@ def read_recorded(told: str, store: BundleStore) -> Bundle:
             f"{told} tells of deaths that were only counted: there is no recording of them to replay."
         )
     path = Path(told)
-    if path.is_dir():
+    # Unlike Path.is_dir, these do not raise for a name that is too long.
+    if os.path.isdir(path):
         return _bundle(_from_folder(path), told)
-    if path.is_file():
+    if os.path.isfile(path):
         return _bundle(_from_zip(path), told)
     try:
         return store.bundle(told)
@@ -94,9 +95,12 @@ def _from_zip(path: Path) -> bytes:
                 )
             with archive.open(found[0]) as file:
                 return file.read(LIMIT_BYTES + 1)
-    # Encrypted (RuntimeError), compressed in a way that is not known here, cut short, or no zip at all.
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as bad:
-        raise RecordUnreadable(f"{path} cannot be read as an exported report: {bad}.") from bad
+    except RecordUnreadable:
+        raise
+    # Encrypted, cut short, or no zip at all; each way of compressing has an error of its own.
+    except Exception as bad:
+        said = one_line(str(bad))
+        raise RecordUnreadable(f"{path} cannot be read as an exported report: {said}.") from bad
 
 
 def _bundle(content: bytes, told: str) -> Bundle:

@@ -21,7 +21,7 @@ from jupyter_core.paths import jupyter_path
 
 from ..demo.server import DemoServer
 from ..places import DIRECTORY_VARIABLE, DISABLE_VARIABLE
-from ..record.bundle import BUNDLE
+from ..record.bundle import BUNDLE, is_bundle_id
 from ..record.folders import PrivateFolder
 from ..report.wire import utc_text
 from ..units import human_seconds
@@ -154,7 +154,7 @@ def run(
     # Ended from outside, the server must not stay behind.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     if not as_json:
-        print(_headline(tape), flush=True)
+        print(headline(tape), flush=True)
     with playing(tape, speed=speed, before_seconds=before_seconds, loop=loop) as (server, replay):
         if as_json:
             print(json.dumps(asdict(replay)), flush=True)
@@ -172,11 +172,13 @@ def run(
     return 0
 
 
-def _headline(tape: Tape) -> str:
+def headline(tape: Tape) -> str:
+    """What is played. Nothing of a stranger's text is in it: it goes to the terminal."""
     died = utc_text(math.floor(tape.end)).partition(".")[0].replace("T", " ")
-    named = tape.bundle.get("id")
+    told = tape.bundle.get("id")
+    named = told if is_bundle_id(told) else "a recording"
     samples = f"{len(tape.samples):,} samples" if tape.samples else "no samples of memory"
     return (
-        f"Replay of {named if isinstance(named, str) else 'a recording'}: {tape.notebook}, died {died} UTC. "
+        f"Replay of {named}: {tape.notebook}, died {died} UTC. "
         f"Recorded were {samples} and {len(tape.events):,} events."
     )

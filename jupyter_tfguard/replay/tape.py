@@ -9,12 +9,17 @@ from ..diagnosis.evidence import Evidence
 from ..diagnosis.typed import dict_of, number_of, text_of
 from ..limits import Limit
 from ..record.timeline import column, timeline
+from ..watch.history import COLUMNS, ULIMIT_COLUMNS
 
 RSS = "process.rss_bytes"
 # Of a recording without samples: time enough to see that none come.
 _EMPTY_SECONDS = 10.0
 _LATEST = 4e9
 _DEPTH_LIMIT = 8
+# Of one table, more than any report keeps.
+ROWS_LIMIT = 4000
+_COLUMNS = (*COLUMNS, *ULIMIT_COLUMNS)
+_CLAIMED = ("samples", "seconds", "minutes")
 
 Values = dict[str, float]
 Event = dict[str, Any]
@@ -78,16 +83,22 @@ def _notebook(told: str) -> str:
 
 
 def _samples(bundle: dict[str, Any], end: float) -> list[tuple[float, Values]]:
-    server, kernel = dict_of(bundle.get("server")), dict_of(bundle.get("kernel"))
+    server, kernel = _newest(dict_of(bundle.get("server"))), dict_of(bundle.get("kernel"))
+    claimed = {name: _newest(dict_of(kernel.get(name))) for name in _CLAIMED}
     by_time: dict[float, Values] = {
-        point.time: {RSS: point.highest} for point in timeline(RSS, server, kernel, end)
+        point.time: {RSS: point.highest} for point in timeline(RSS, server, claimed, end)
     }
-    columns = server.get("columns")
-    for name in columns[1:] if isinstance(columns, (list, tuple)) else ():
-        for when, value in column(server, name) if isinstance(name, str) else ():
+    # A zip may name a column any number of times.
+    for name in _COLUMNS:
+        for when, value in column(server, name):
             if when in by_time:
                 by_time[when][name] = value
     return sorted(by_time.items(), key=lambda pair: pair[0])
+
+
+def _newest(table: dict[str, Any]) -> dict[str, Any]:
+    rows = table.get("rows")
+    return table | {"rows": rows[-ROWS_LIMIT:]} if isinstance(rows, (list, tuple)) else table
 
 
 def _events(kernel: dict[str, Any], end: float) -> list[Event]:

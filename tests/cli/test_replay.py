@@ -32,6 +32,7 @@ RECORDED = Path(__file__).parents[1] / "fixtures" / "replay" / "memory-limit.zip
     ("arguments", "said"),
     [
         (["nothing-like-it"], "There is no report with the id 'nothing-like-it'."),
+        (["n" * 5000], "There is no report with the id"),
         (["gone.zip"], "There is no file or folder gone.zip."),
         ([__file__], "cannot be read as an exported report"),
         ([str(RECORDED), "--speed", "0"], "--speed takes a number from 0.1 to 100."),

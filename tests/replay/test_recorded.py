@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import zipfile
@@ -14,11 +15,12 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.errors import BundleNotFound, RecordTooNew, RecordUnreadable, TfGuardError
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.replay.recorded import LIMIT_BYTES, read_recorded
-from jupyter_tfguard.replay.tape import tape_of
+from jupyter_tfguard.replay.run import headline
+from jupyter_tfguard.replay.tape import ROWS_LIMIT, tape_of
 from jupyter_tfguard.report.anonymous import Identity
 from jupyter_tfguard.report.export import export
 from jupyter_tfguard.report.wire import to_entry_and_report
-from tests.replay.made import bundle
+from tests.replay.made import DIED, bundle
 
 pytestmark = pytest.mark.quick
 
@@ -166,3 +168,64 @@ def test_a_report_that_was_exported_can_be_played(store: BundleStore, tmp_path: 
     assert [event["kind"] for event in tape.events] == [event["kind"] for event in original.events]
     assert tape.limit == original.limit
     assert diagnose(tape.bundle).best.cause == report["cause"]
+
+
+@pytest.mark.skipif(not hasattr(zipfile, "ZIP_LZMA"), reason="Python without LZMA")
+def test_damage_is_refused_however_it_was_compressed(store: BundleStore, tmp_path: Path) -> None:
+    path = tmp_path / "bit.zip"
+    text = json.dumps(bundle()) + " " * 5000
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(path, "w", method) as archive:
+            archive.writestr("bundle.json", text)
+        whole = path.read_bytes()
+        for place in range(30, 80):
+            damaged = bytearray(whole)
+            damaged[place] ^= 0xFF
+            path.write_bytes(damaged)
+            with contextlib.suppress(RecordUnreadable):  # the name's own damage may pass unseen
+                read_recorded(str(path), store)
+        damaged = bytearray(whole)
+        damaged[100:140] = bytes(40)
+        path.write_bytes(damaged)
+        with pytest.raises(RecordUnreadable):
+            read_recorded(str(path), store)
+
+
+def test_a_name_that_no_file_can_have_is_not_there(store: BundleStore) -> None:
+    with pytest.raises(BundleNotFound):
+        read_recorded("a" * 5000, store)
+    with pytest.raises(RecordUnreadable, match="no file or folder"):
+        read_recorded("a" * 5000 + ".zip", store)
+
+
+def test_of_a_table_the_known_columns_are_read_and_the_newest_rows() -> None:
+    server = bundle()["server"]
+    columns = [*server["columns"], *["process.swap_bytes"] * 500, "made.up"]
+    rows = [[*row, *range(501)] for row in server["rows"]]
+    reads = []
+
+    class Counted(list[Any]):
+        def __iter__(self) -> Any:
+            reads.append(1)
+            return super().__iter__()
+
+    made = bundle(server=server | {"columns": columns, "rows": Counted(rows)})
+    tape = tape_of(made)
+    assert tape.samples[-1][1].keys() == {
+        "process.rss_bytes",
+        "process.swap_bytes",
+        "cgroup.used_bytes",
+        "cgroup.limit_bytes",
+    }
+    assert len(reads) < 40
+    many = [[DIED - 1 - s / 10, 5] for s in range(3 * ROWS_LIMIT)][::-1]
+    tape = tape_of(bundle(server={"columns": ["time", "process.rss_bytes"], "rows": many}))
+    assert len(tape.samples) == ROWS_LIMIT
+    assert tape.samples[-1][0] == DIED - 1
+
+
+def test_a_zip_cannot_write_to_the_terminal() -> None:
+    made = bundle(id="\x1b]0;owned\x07\x1b[2Jthis\nand\u202ethat")
+    line = headline(tape_of(made))
+    assert line.startswith("Replay of a recording: lessons/train.ipynb, died ")
+    assert headline(tape_of(bundle())).startswith(f"Replay of {bundle()['id']}: ")
