@@ -35,6 +35,7 @@ ULIMIT_COLUMNS = tuple(name for pair in ULIMITS.values() for name in pair)
 _CHART_EVERY_SECONDS = 1.95
 _FIRST_ROWS = 37  # doubled five times it is nearly ROW_LIMIT
 _UNKNOWN = math.nan
+_LARGEST = 3.4e38  # a 32-bit float holds no more
 
 
 class Rows:
@@ -61,7 +62,7 @@ class Rows:
 
         Args:
             moment: Monotonic seconds, not earlier than that of the row before.
-            values: NaN = unknown.
+            values: NaN = unknown; what is beyond a 32-bit float becomes so.
         """
         with self._lock:
             if self._oldest < moment - self._seconds:
@@ -75,7 +76,8 @@ class Rows:
             elif self._room > _FIRST_ROWS and self._count < self._room // 4:
                 self._resize(max(self._room // 2, _FIRST_ROWS))
             at = (self._first + self._count) % self._room
-            self._row.pack_into(self._content, at * self._row.size, moment, *values)
+            known = [v if -_LARGEST <= v <= _LARGEST else _UNKNOWN for v in values]
+            self._row.pack_into(self._content, at * self._row.size, moment, *known)
             self._count += 1
 
     def _drop(self, oldest: float) -> None:

@@ -105,3 +105,12 @@ def test_the_chart_gets_a_row_every_two_seconds() -> None:
     chart = values_of(history.chart)
     assert len(chart) == 5
     assert chart[0] == (7.0, None)
+
+
+def test_what_no_float_holds_is_unknown() -> None:
+    history = History()
+    for moment, size in enumerate((3.5e38, -3.5e38, 10**300, math.inf, 1e9)):
+        history.add(float(moment), [size] + [0.0] * (len(COLUMNS) - 1))
+        history.add_to_chart(float(moment), size, size)
+    assert [row[0] for row in values_of(history.rows)] == [None, None, None, None, 1e9]
+    assert values_of(history.chart) == [(None, None)] * 4 + [(1e9, 1e9)]
