@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from .linux_files import close_ours, identity
 from .records import (
     BLOCK_BYTES,
     FORMAT,
@@ -64,6 +65,7 @@ class RecordWriter:
     ) -> None:
         check_sizes(record_bytes, capacity)
         self._descriptor = descriptor
+        self._identity = identity(descriptor)
         self._record_bytes = record_bytes
         self._capacity = capacity
         self._end = HEADER_BYTES + capacity * record_bytes
@@ -120,7 +122,7 @@ class RecordWriter:
             monotonic, wall: When it was; None: now.
 
         Raises:
-            OSError: The system refused the write.
+            OSError: The system refused the write, or other code closed the descriptor: then this is told once.
             ValueError: The payload is too long.
         """
         if len(payload) > self.payload_bytes:
@@ -142,6 +144,7 @@ class RecordWriter:
         record = (RECORD_CRC.pack(zlib.crc32(body)) + body).ljust(self._record_bytes, b"\0")
         start = HEADER_BYTES + (number - 1) % self._capacity * self._record_bytes
         with self._lock:
+            self._check()
             try:
                 if self._grow_bytes is not None and start + self._record_bytes > self._reserved:
                     self._grow(start + self._record_bytes, self._grow_bytes)
@@ -149,6 +152,14 @@ class RecordWriter:
             except OSError:
                 if self._descriptor >= 0:  # else it was closed meanwhile
                     raise
+
+    def _check(self) -> None:
+        """About 1 µs: the number may stand for a file of the user's by now."""
+        descriptor = self._descriptor
+        # Asked again: a signal handler of the user's may fork or close in between.
+        if descriptor >= 0 and identity(descriptor) != self._identity and self._descriptor >= 0:
+            self._descriptor = -1
+            raise OSError(errno.EBADF, "its descriptor was closed by other code")
 
     def _put(self, content: bytes, start: int) -> None:
         if hasattr(os, "pwrite"):
@@ -186,7 +197,7 @@ class RecordWriter:
     def _give_descriptor_back(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            os.close(descriptor)
+            close_ours(descriptor, self._identity)
 
 
 def _leave_to_parent() -> None:

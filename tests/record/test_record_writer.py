@@ -102,6 +102,50 @@ def test_a_closed_writer_writes_into_nobody_elses_file(tmp_path: Path) -> None:
     os.close(other)
 
 
+def test_a_number_that_became_the_users_file_is_left_alone(tmp_path: Path) -> None:
+    writer = opened(tmp_path / "ring")
+    writer.write(3, b"ours")
+    other = number_taken(writer, tmp_path / "users")
+    with pytest.raises(OSError, match="closed by other code"):
+        writer.write(3, b"abc")
+    writer.write(3, b"def")
+    writer.close()
+    assert os.fstat(other).st_size == 0  # neither written to nor closed
+    os.close(other)
+    assert numbers((tmp_path / "ring").read_bytes()) == [1]
+
+
+@pytest.mark.parametrize("kind", ["close", "fork"])
+def test_giving_back_does_not_close_the_users_file(tmp_path: Path, kind: str) -> None:
+    writer = opened(tmp_path / "ring")
+    other = number_taken(writer, tmp_path / "users")
+    if kind == "close":
+        writer.close()
+    else:
+        writer._give_descriptor_back()
+    os.fstat(other)
+    os.close(other)
+
+
+def test_a_file_that_grows_reserves_nothing_in_the_users(tmp_path: Path) -> None:
+    writer = opened(tmp_path / "ring", capacity=100, grow_bytes=64)
+    other = number_taken(writer, tmp_path / "users")
+    with pytest.raises(OSError, match="closed by other code"):
+        writer.write(3, b"abc")
+    writer.close()
+    assert os.fstat(other).st_size == 0
+    os.close(other)
+
+
+def number_taken(writer: RecordWriter, path: Path) -> int:
+    """As a program does that closes everything and goes on; the number, now of an empty file."""
+    ours = writer._descriptor
+    os.close(ours)
+    other = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    assert other == ours
+    return other
+
+
 def test_threads_write_beside_each_other(tmp_path: Path) -> None:
     writer = opened(tmp_path / "ring", capacity=4096, grow_bytes=4096)
     writing = [

@@ -52,6 +52,23 @@ def test_a_file_that_fails_is_given_up_alone_and_noted_once(
         os.fstat(failing)
 
 
+def test_a_file_whose_number_became_the_users_is_given_up_alone_and_noted_once(
+    recording: Recording, tmp_path: Path
+) -> None:
+    ours = recording._writers["events.ring"]._descriptor
+    os.close(ours)
+    users = os.open(tmp_path / "users", os.O_RDWR | os.O_CREAT, 0o600)
+    assert users == ours
+    for number in range(1, 5):
+        recording.event("cell_start", execution_count=number)
+        recording.sample(sample(number))
+    assert problems() == ["recording: events.ring"]
+    assert len(contents(recording).samples) == 4
+    recording.close()
+    assert os.fstat(users).st_size == 0
+    os.close(users)
+
+
 def test_a_file_that_cannot_grow_costs_that_file_alone(
     recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
