@@ -15,6 +15,10 @@ class FolderUnusable(TfGuardError):
     """A folder for records cannot be made, or is not safe to write to."""
 
 
+# What reading a kept file raises that has another shape than it should.
+OTHER_SHAPE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+
+
 class RecordUnreadable(TfGuardError):
     """A recording or a bundle is damaged beyond reading."""
 

@@ -127,6 +127,7 @@ class BundleStore:
         if is_group_id(report_id):
             return self.groups.entry(report_id)
         entry = self._load(report_id, ENTRY)
+        entry["id"] = report_id
         entry["unread"] = self.is_unread(report_id)
         entry["announced"] = (self.root / report_id / ANNOUNCED).exists()
         return entry

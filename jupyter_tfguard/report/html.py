@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from ..errors import RecordUnreadable
+from ..errors import OTHER_SHAPE, RecordUnreadable
 from ..redact import printable
 from ..units import UNKNOWN_TEXT, human_bytes
 from .memory import memory_sentence
@@ -51,7 +51,7 @@ def render(report: Json, links: Links | None = None) -> str:
             memory_sentence=memory_sentence(told),
             links=links,
         )
-    except (jinja2.TemplateError, TypeError, AttributeError, LookupError) as bad:
+    except (jinja2.TemplateError, *OTHER_SHAPE) as bad:
         raise RecordUnreadable(f"The report has another shape than it should: {bad}") from bad
 
 

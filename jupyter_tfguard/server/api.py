@@ -9,7 +9,8 @@ from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
-from ..errors import BundleNotFound, RecordUnreadable
+from ..errors import OTHER_SHAPE, BundleNotFound, RecordUnreadable
+from ..shield import note_problem
 from .service import Service
 
 RESOURCE = "tfguard"
@@ -71,6 +72,9 @@ class ApiHandler(APIHandler):
             self.fail(404, str(missing))
         except RecordUnreadable as bad:
             self.fail(500, str(bad))
+        except OTHER_SHAPE as bad:
+            note_problem("a kept report of another shape", bad)
+            self.fail(500, f"What is kept of {bundle_id} has another shape than it should.")
         return None
 
     def fail(self, status: int, sentence: str) -> None:

@@ -100,10 +100,11 @@ class MarkdownHandler(ApiHandler):
     @web.authenticated
     @authorized
     async def get(self, bundle_id: str) -> None:
-        report = await self.load(self.service.store.report, bundle_id)
-        if report is not None:
+        store = self.service.store
+        text = await self.load(lambda asked: render(store.report(asked)), bundle_id)
+        if text is not None:
             self.set_attachment_header(f"{bundle_id}.md")
-            self.finish(render(report), set_content_type="text/markdown; charset=utf-8")
+            self.finish(text, set_content_type="text/markdown; charset=utf-8")
 
 
 class ReadHandler(ApiHandler):
