@@ -23,7 +23,7 @@ def folder(server: Server, bundle_id: str) -> Any:
         {"arrays": [{"name": "x", "bytes": 10**400}]},
         {"memory": {"samples": [[1, 2, 3]], "limit_bytes": 10**400}},
     ],
-    ids=str,
+    ids=["activity", "left", "arrays", "memory"],
 )
 @pytest.mark.parametrize("what", ["markdown", "bundle", "bundle/preview", "page"])
 async def test_a_report_of_another_shape_is_a_sentence(
