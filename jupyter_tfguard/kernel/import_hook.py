@@ -99,6 +99,8 @@ class _StandIn(Loader):
 
     def __getattr__(self, name: str) -> Any:
         # is_package, get_data, get_source, ...: whatever is asked between finding and loading
+        if name == "_true":  # asked of one that is not made yet, it would be looked for here again
+            raise AttributeError(name)
         return getattr(self._true, name)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -79,6 +79,14 @@ def test_a_copy_of_the_loader_is_the_true_one(names: list[str]) -> None:
     assert names == []
 
 
+def test_a_stand_in_that_is_not_made_yet_has_no_attributes(names: list[str]) -> None:
+    spec = importlib.util.find_spec("wanted_module")
+    assert spec is not None
+    kind: Any = type(spec.loader)
+    assert not hasattr(kind.__new__(kind), "get_source")
+    assert not hasattr(spec.loader, "__no_such_name__")
+
+
 def test_a_lazy_loader_tells_at_the_first_use(names: list[str]) -> None:
     spec = importlib.util.find_spec("wanted_module")
     assert spec is not None
