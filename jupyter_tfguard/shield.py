@@ -1,4 +1,4 @@
-"""Keeps a failure of ours out of the user's cell, and writes it down once.
+"""Keeps a failure of ours out of the user's cell, and writes it down once. What the user's own signal handler raises is his.
 
 Failures go to ``problems.jsonl`` in the data folder (bounded), where ``jupyter tfguard doctor`` and the panel find them.
 """
@@ -9,9 +9,11 @@ import contextlib
 import functools
 import json
 import os
+import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from types import CodeType
 from typing import Any, ParamSpec, TypeVar
 
 from .errors import FolderUnusable
@@ -141,17 +143,41 @@ def _content() -> bytes:
             os.close(folder)
 
 
+def is_users(error: BaseException) -> bool:
+    """True when a signal handler of the user's raised this: Python runs it between two lines of any code, also of ours.
+
+    A handler that has unset itself by now is not known any more.
+    """
+    handlers = {_code(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
+    return bool(handlers) and any(
+        frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
+
+
+def _code(handler: Any) -> CodeType | None:
+    """The code of a function, a method, a ``functools.partial`` of them, or an object that can be called."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    for found in (handler, type(handler).__call__) if callable(handler) else ():
+        code = getattr(getattr(found, "__func__", found), "__code__", None)
+        if isinstance(code, CodeType):
+            return code
+    return None
+
+
 @contextlib.contextmanager
 def shielded(place: str) -> Iterator[None]:
-    """Let no Exception of the block out; write it down instead."""
+    """Let no Exception of ours out of the block; write it down instead."""
     try:
         yield
     except Exception as error:
+        if is_users(error):
+            raise
         note_problem(place, error)
 
 
 def shield(place: str) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
-    """Decorate a function that IPython, Keras or Jupyter calls: it returns None instead of raising an Exception."""
+    """Decorate a function that IPython, Keras or Jupyter calls: it returns None instead of raising one of ours."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
         @functools.wraps(function)
@@ -159,6 +185,8 @@ def shield(place: str) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
             try:
                 return function(*args, **kwargs)
             except Exception as error:
+                if is_users(error):
+                    raise
                 note_problem(place, error)
                 return None
 

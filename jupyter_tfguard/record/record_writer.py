@@ -155,9 +155,15 @@ class RecordWriter:
 
     def _check(self) -> None:
         """About 1 µs: the number may stand for a file of the user's by now."""
-        descriptor = self._descriptor
-        # Asked again: a signal handler of the user's may fork or close in between.
-        if descriptor >= 0 and identity(descriptor) != self._identity and self._descriptor >= 0:
+        try:
+            found = os.fstat(self._descriptor)
+            same = (found.st_dev, found.st_ino) == self._identity
+        except OSError as bad:
+            if bad.errno != errno.EBADF:
+                raise  # perhaps the TimeoutError of a signal handler of the user's
+            same = False
+        # Asked only now: such a handler may fork or close in between.
+        if self._descriptor >= 0 and not same:
             self._descriptor = -1
             raise OSError(errno.EBADF, "its descriptor was closed by other code")
 

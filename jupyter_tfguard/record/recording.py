@@ -31,7 +31,7 @@ from typing import Any
 
 from ..errors import FolderUnusable
 from ..metrics import Metric, Sample
-from ..shield import note_problem
+from ..shield import is_users, note_problem
 from . import gpu_memory, journal, progress, series
 from .alive import AliveLock, Place
 from .folders import PrivateFolder, remove_folder
@@ -177,6 +177,8 @@ class Recording:
         try:
             yield
         except Exception as bad:
+            if is_users(bad):
+                raise
             note_problem(f"recording: {name}", bad)
 
     def _write(self, name: str, write: Callable[..., None], *what: Any) -> None:
@@ -186,12 +188,13 @@ class Recording:
             return
         try:
             write(writer, *what)
-        except OSError as bad:
-            self._writers.pop(name, None)
-            with contextlib.suppress(OSError):
-                writer.close()
-            note_problem(f"recording: {name}", bad)
         except Exception as bad:
+            if is_users(bad):
+                raise  # a TimeoutError is an OSError too, and no reason to give the file up
+            if isinstance(bad, OSError):
+                self._writers.pop(name, None)
+                with contextlib.suppress(OSError):
+                    writer.close()
             note_problem(f"recording: {name}", bad)
 
     def write_header(self, more: dict[str, Any]) -> None:

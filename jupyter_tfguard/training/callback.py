@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from ..shield import note_problem, shield
+from ..shield import is_users, note_problem, shield
 from .watch import FitWatch
 
 _PLACE = "following a fit"
@@ -50,6 +50,8 @@ def make_callback_class(base: Any) -> Any:
                 if monotonic() >= progress.look_due:
                     self._watch.look(batch)
             except Exception as error:
+                if is_users(error):
+                    raise
                 note_problem(_PLACE, error)
 
         @follow

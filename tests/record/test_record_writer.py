@@ -115,6 +115,24 @@ def test_a_number_that_became_the_users_file_is_left_alone(tmp_path: Path) -> No
     assert numbers((tmp_path / "ring").read_bytes()) == [1]
 
 
+def test_a_timeout_of_the_users_that_comes_in_the_look_at_the_file_does_not_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = opened(tmp_path / "ring")
+    monkeypatch.setattr(os, "fstat", out_of_time)
+    with pytest.raises(TimeoutError):
+        writer.write(3, b"lost")
+    monkeypatch.undo()
+    writer.write(3, b"kept")
+    writer.close()
+    assert numbers((tmp_path / "ring").read_bytes()) == [2]
+
+
+def out_of_time(descriptor: int) -> os.stat_result:
+    """As a signal handler of the user's."""
+    raise TimeoutError
+
+
 @pytest.mark.parametrize("kind", ["close", "fork"])
 def test_giving_back_does_not_close_the_users_file(tmp_path: Path, kind: str) -> None:
     writer = opened(tmp_path / "ring")

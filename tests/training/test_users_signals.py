@@ -1,0 +1,79 @@
+"""An alarm of the user's own that comes while the callback's code runs ends his fit as it would without us."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard import shield
+from jupyter_tfguard.training.callback import make_callback_class
+from jupyter_tfguard.training.checkpoints import CheckpointWatch
+from jupyter_tfguard.training.progress import FitProgress, ProgressBoard
+from jupyter_tfguard.training.watch import FitWatch
+from tests.record.recording_rig import contents, make
+
+pytestmark = [
+    pytest.mark.quick,
+    pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer signals"),
+]
+ALARMS = 300
+
+
+class Base:
+    """What we need of ``keras.callbacks.Callback``."""
+
+    params: Mapping[str, Any] = {}
+
+
+class Unbuilt:
+    built = False
+
+
+def out_of_time(number: int, frame: Any) -> None:
+    raise TimeoutError  # an OSError, as those that the disk raises
+
+
+def test_no_alarm_is_lost_in_the_callback_and_no_file_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFGUARD_DIR", str(tmp_path / "guard"))
+    monkeypatch.setattr(shield, "_noted", {})
+    recording = make(tmp_path)
+    progress = FitProgress(1, "fit", parameter_count=1)
+    board = ProgressBoard(recording.set_progress)
+    board.begin(progress)
+    watch = FitWatch(progress, board, recording.event, Unbuilt(), CheckpointWatch((), since=0.0))
+    callback = make_callback_class(Base)(watch)
+    before = signal.signal(signal.SIGALRM, out_of_time)
+    try:
+        for _ in range(ALARMS):
+            with pytest.raises(TimeoutError):
+                train(callback, progress)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert shield.noted_in_this_process() == []
+    recording.event("still_written")
+    recording.set_progress({"step": -1})
+    found = contents(recording)
+    assert found.events[-1]["kind"] == "still_written"
+    assert found.progress is not None
+    assert found.progress["step"] == -1
+    recording.close()
+
+
+def train(callback: Any, progress: FitProgress) -> None:
+    end = time.monotonic() + 5
+    signal.setitimer(signal.ITIMER_REAL, 0.0005)
+    batch = 0
+    while time.monotonic() < end:
+        progress.look_due = 0.0  # each step is written, so that most alarms come while we write
+        callback.on_train_batch_begin(batch)
+        batch += 1
+        if batch % 10 == 0:
+            callback.on_epoch_end(batch, {"loss": 1.0})
