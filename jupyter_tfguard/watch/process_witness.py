@@ -58,8 +58,7 @@ class ProcessWitness(Witness):
     def __init__(self, pid: int, kernel: Kernel, groups: SharedGroups) -> None:
         self.handle = ProcessHandle(pid)
         super().__init__(self.handle.identity, kernel, time.monotonic())
-        with contextlib.suppress(SourceUnavailable):
-            self.is_switched_off = disabled_by_environment(read_environ(f"/proc/{pid}/environ"))
+        self._read_switch()
         self._last: tuple[int, float, float, int] | None = None
         self._shared: dict[str, float] = {}
         self._own_row = (_UNKNOWN, _UNKNOWN)
@@ -157,6 +156,8 @@ class ProcessWitness(Witness):
         if process is None:
             return
         process.children_cost_fraction = children_cost_fraction
+        if self.is_switched_off is None:
+            self._read_switch()
         try:
             values = process.status() | process.children_values()
             ulimit = self._read_ulimit()
@@ -172,6 +173,13 @@ class ProcessWitness(Witness):
         except SourceUnavailable:
             return
         self._find_group()
+
+    def _read_switch(self) -> None:
+        """Unknown in the moment in which the process becomes another program: then its environment reads empty."""
+        with contextlib.suppress(SourceUnavailable):
+            environ = read_environ(f"/proc/{self.identity.pid}/environ")
+            if environ:
+                self.is_switched_off = disabled_by_environment(environ)
 
     def _read_ulimit(self) -> dict[str, float]:
         try:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
+from jupyter_tfguard.collectors.procfs import read_environ
 from jupyter_tfguard.server.state import (
     KernelView,
     history,
@@ -20,6 +22,7 @@ from jupyter_tfguard.server.state import (
     number,
     other_kernel,
 )
+from jupyter_tfguard.watch import process_witness
 from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.shared_group import SharedGroups
@@ -107,6 +110,8 @@ def test_a_guard_switched_off_by_the_environment_is_told_at_once_and_by_name() -
     with subprocess.Popen(
         [sys.executable, "-c", "input()"], env=environment, stdin=subprocess.PIPE
     ) as process:
+        while not read_environ(f"/proc/{process.pid}/environ"):
+            time.sleep(0.01)
         witness = ProcessWitness(process.pid, Kernel("k", "python3"), SharedGroups())
         guard = state(witness)["guard"]
         witness.close()
@@ -114,6 +119,19 @@ def test_a_guard_switched_off_by_the_environment_is_told_at_once_and_by_name() -
     assert (guard["loaded"], guard["fix"]) == (False, None)
     assert guard["text"] == "The guard is switched off in this kernel by TFGUARD_DISABLE."
     assert process.returncode == 0
+
+
+def test_an_environment_that_read_empty_at_the_start_is_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[dict[str, str]] = [{}, {"TFGUARD_DISABLE": "1"}]
+    monkeypatch.setattr(process_witness, "read_environ", lambda path: told.pop(0))
+    witness = ProcessWitness(os.getpid(), Kernel("k", "python3"), SharedGroups())
+    assert witness.is_switched_off is None
+    witness.look(1.0)
+    assert witness.is_switched_off is True
+    witness.look(1.0)  # and not asked again
+    witness.close()
 
 
 def test_a_kernel_of_another_language_is_not_told_to_install_python(
