@@ -163,7 +163,7 @@ describe('LimitWarning', () => {
   let warning: LimitWarning;
 
   const update = (changes: Partial<Brief>): void =>
-    warning.update(brief(changes), 'course/train.ipynb');
+    warning.update(brief(changes), 'course/train.ipynb', 'k');
 
   beforeEach(() => {
     vi.useFakeTimers();
@@ -242,7 +242,7 @@ describe('LimitWarning', () => {
 
   it('warns of each notebook by itself', () => {
     update({ host: host(7, 60) });
-    warning.update(brief({ kernel_id: 'other', host: host(7, 60) }), 'eda.ipynb');
+    warning.update(brief({ kernel_id: 'other', host: host(7, 60) }), 'eda.ipynb', 'other');
     expect(shown).toHaveLength(2);
     expect(dismissed).not.toHaveBeenCalled();
   });
@@ -255,7 +255,58 @@ describe('LimitWarning', () => {
 
   it('does not warn of what is not known', () => {
     update({ host: { ...host(0), rss_bytes: null, limit: null } });
-    warning.update(null, null);
+    warning.update(null, null, null);
     expect(shown).toEqual([]);
+  });
+
+  /** What a page tells that looks elsewhere, every two seconds. */
+  const lookAt = (seconds: number, path: string | null, kernelId: string | null): void => {
+    for (let passed = 0; passed < seconds; passed += 2) {
+      vi.advanceTimersByTime(2_000);
+      warning.update(null, path, kernelId);
+    }
+  };
+
+  it('goes at once when its notebook has no kernel any more, or another one', () => {
+    update({ host: host(7, 60) });
+    warning.update(null, 'course/train.ipynb', null);
+    expect(dismissed).toHaveBeenCalledTimes(1);
+    update({ host: host(7, 60) });
+    warning.update(null, 'course/train.ipynb', 'next');
+    expect(dismissed).toHaveBeenCalledTimes(2);
+  });
+
+  it('goes some time after the user went to another notebook: nobody knows how the run goes on', () => {
+    update({ host: host(7, 60) });
+    lookAt(20, 'eda.ipynb', 'other');
+    expect(dismissed).not.toHaveBeenCalled();
+    lookAt(20, 'eda.ipynb', 'other');
+    expect(dismissed).toHaveBeenCalledTimes(1);
+  });
+
+  it('comes for what runs when the user is back after long, whatever happened meanwhile', () => {
+    update({ host: host(7, 60) });
+    vi.advanceTimersByTime(3600_000);
+    update({ host: host(1) });
+    expect(dismissed).toHaveBeenCalledTimes(1);
+    update({ host: host(7, 60) });
+    expect(shown).toHaveLength(2);
+  });
+
+  it('neither goes nor comes twice while the server is away for a moment', () => {
+    update({ host: host(7, 60) });
+    lookAt(12, 'course/train.ipynb', 'k');
+    update({ host: host(7.1, 50) });
+    expect(dismissed).not.toHaveBeenCalled();
+    expect(shown).toHaveLength(1);
+  });
+
+  it('takes the numbers that it had for no news', () => {
+    const old = brief({ host: host(7, 60) });
+    warning.update(old, 'course/train.ipynb', 'k');
+    vi.advanceTimersByTime(3600_000);
+    warning.update(old, 'course/train.ipynb', 'k');
+    expect(dismissed).toHaveBeenCalledTimes(1);
+    expect(shown).toHaveLength(1);
   });
 });

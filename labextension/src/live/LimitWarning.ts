@@ -12,15 +12,20 @@ import { isLimitSoon, isNearLimit, limitFraction } from './memory';
 /** Between two cells a kernel is idle for a moment; the run goes on. */
 const IDLE_MS = 3_000;
 
+/** The server may be away for a moment; of a run unseen for longer nobody knows whether it goes on. */
+const UNSEEN_MS = 30_000;
+
 /** Parts of the limit: what counts as a rise since the run began, and as a fall from its height. */
 const RISE_FRACTION = 0.01;
 const FALL_FRACTION = 0.05;
 
 interface IRun {
+  readonly path: string | null;
   readonly pid: number | null;
   lowest: number;
   highest: number;
   idleSince: number | null;
+  seenAt: number;
   isWarned: boolean;
   dismiss: (() => void) | null;
 }
@@ -28,12 +33,17 @@ interface IRun {
 export class LimitWarning {
   constructor(private readonly _options: LimitWarning.IOptions) {}
 
-  /** Take the newest numbers of the kernel that the user looks at. */
-  update(brief: Brief | null, path: string | null): void {
-    if (brief === null) {
+  /**
+   * Take the newest numbers, null where there are none, of the notebook that the user looks at, whose
+   * kernel is `kernelId`. Numbers taken before are no news.
+   */
+  update(brief: Brief | null, path: string | null, kernelId: string | null): void {
+    this._endLost(path, kernelId);
+    if (brief === null || brief === this._taken) {
       return;
     }
-    const run = this._runOf(brief);
+    this._taken = brief;
+    const run = this._runOf(brief, path);
     const fraction = limitFraction(brief.host);
     if (run === null || fraction === null) {
       return;
@@ -53,34 +63,48 @@ export class LimitWarning {
 
   /** Take away what is shown, as when the user switches the warnings off. */
   clear(): void {
-    for (const run of this._runs.values()) {
-      dismiss(run);
-    }
-    this._runs.clear();
+    this._runs.forEach((run, id) => this._end(id, run));
+  }
+
+  /** A notebook whose kernel was shut down or replaced, and what was out of sight for long. */
+  private _endLost(path: string | null, kernelId: string | null): void {
+    this._runs.forEach((run, id) => {
+      const isGone = path !== null && run.path === path && id !== kernelId;
+      if (isGone || Date.now() - run.seenAt > UNSEEN_MS) {
+        this._end(id, run);
+      }
+    });
+  }
+
+  private _end(kernelId: string, run: IRun): void {
+    dismiss(run);
+    this._runs.delete(kernelId);
   }
 
   /** The run that goes on now; null while the kernel is idle. */
-  private _runOf({ kernel_id, pid, execution_state }: Brief): IRun | null {
+  private _runOf({ kernel_id, pid, execution_state }: Brief, path: string | null): IRun | null {
     const known = this._runs.get(kernel_id);
     const isBusy = execution_state === 'busy';
     if (known?.pid === pid) {
+      known.seenAt = Date.now();
       known.idleSince = isBusy ? null : (known.idleSince ?? Date.now());
       if (known.idleSince === null || Date.now() - known.idleSince < IDLE_MS) {
         return isBusy ? known : null;
       }
     }
     if (known !== undefined) {
-      dismiss(known);
-      this._runs.delete(kernel_id);
+      this._end(kernel_id, known);
     }
     if (!isBusy) {
       return null;
     }
     const run = {
+      path,
       pid,
       lowest: Infinity,
       highest: 0,
       idleSince: null,
+      seenAt: Date.now(),
       isWarned: false,
       dismiss: null
     };
@@ -107,6 +131,7 @@ export class LimitWarning {
   }
 
   private readonly _runs = new Map<string, IRun>();
+  private _taken: Brief | null = null;
 }
 
 export namespace LimitWarning {

@@ -30,8 +30,13 @@ export function warnNearLimit(options: {
   });
   let isOn = true;
   const update = (): void => {
-    if (isOn && model.server === 'ok') {
-      warning.update(model.brief, model.target?.path ?? null);
+    if (isOn) {
+      const { brief, server, target } = model;
+      warning.update(
+        server === 'ok' ? brief : null,
+        target?.path ?? null,
+        target?.kernelId ?? null
+      );
     }
   };
   model.changed.connect(update);
