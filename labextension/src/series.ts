@@ -4,6 +4,9 @@ import type { IPoints } from './chart/decimate';
 /** How far back the lines of the panel go. */
 export const KEPT_SECONDS = 600;
 
+/** A reading that is older than the last by more than this is no late one: the clock was set back. */
+const STEP_BACK_SECONDS = 5;
+
 export class Series implements IPoints {
   get times(): readonly number[] {
     return this._times;
@@ -24,10 +27,15 @@ export class Series implements IPoints {
     this._values = [];
   }
 
-  /** Add one sample. One that is not newer than the last is the same reading again: passed over. */
+  /**
+   * Add one sample. One that is not newer than the last is the same reading again: passed over.
+   * Where the clock was set back, the line begins anew.
+   */
   push(time: number, value: number | null): void {
     const last = this.end;
-    if (last !== null && time <= last) {
+    if (last !== null && time < last - STEP_BACK_SECONDS) {
+      this.clear();
+    } else if (last !== null && time <= last) {
       return;
     }
     this._times.push(time);
@@ -47,7 +55,14 @@ export class Series implements IPoints {
     for (const [time, value] of rows) {
       this.push(time, value);
     }
-    times.forEach((time, index) => this.push(time, values[index] ?? null));
+    const from = this.end ?? -Infinity;
+    const until = (this.end ?? Infinity) + STEP_BACK_SECONDS;
+    times.forEach((time, index) => {
+      // Later ones are of a clock that was ahead.
+      if (time > from && time <= until) {
+        this.push(time, values[index] ?? null);
+      }
+    });
   }
 
   private _times: number[] = [];

@@ -32,4 +32,40 @@ describe('Series', () => {
     expect(series.times).toEqual([8, 9, 10, 11]);
     expect(series.values).toEqual([80, null, 100, 110]);
   });
+
+  it('starts anew where the clock was set back, and passes over what is only late', () => {
+    const series = new Series();
+    series.push(1000, 1);
+    series.push(996, 2);
+    expect(series.times).toEqual([1000]);
+    series.push(400, 3);
+    series.push(401, 4);
+    expect(series.times).toEqual([400, 401]);
+  });
+
+  it('drops what it has of a clock that was ahead of the history', () => {
+    const series = new Series();
+    series.push(1000, 1);
+    series.prepend([
+      [400, 2],
+      [401, 3]
+    ]);
+    expect(series.times).toEqual([400, 401]);
+    series.push(402, 4);
+    expect(series.times).toEqual([400, 401, 402]);
+  });
+
+  it('keeps what it has where there is no history', () => {
+    const series = new Series();
+    series.push(1000, 1);
+    series.prepend([]);
+    expect(series.times).toEqual([1000]);
+  });
+
+  it('keeps the history where what it has is much older', () => {
+    const series = new Series();
+    series.push(10, 1);
+    series.prepend([[100, 2]]);
+    expect(series.times).toEqual([100]);
+  });
 });
