@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 
-import { button, draw, el, inNotebook, settled, told } from './widgetRig';
+import { button, draw, el, inNotebook, isAsking, settled, told } from './widgetRig';
 
 inNotebook();
 
@@ -15,14 +15,14 @@ describe('its pause', () => {
     document.body.dataset.baseUrl = '/user/ann/';
     const model = draw();
     button().click();
-    expect(button().disabled).toBe(true);
+    expect(isAsking()).toBe(true);
     await settled();
     expect(fetched).toHaveBeenCalledWith(
       `/user/ann/tfguard/api/kernels/${told.state.kernel_id}/control`,
       expect.objectContaining({ method: 'POST', body: '{"request":"rate","hertz":0}' })
     );
     expect(button().textContent).toBe('Go on');
-    expect(button().disabled).toBe(false);
+    expect(isAsking()).toBe(false);
     expect(el.textContent).toContain('Paused. Values of');
     expect(model.sent).toHaveLength(1);
   });
@@ -58,6 +58,26 @@ describe('its pause', () => {
     await settled();
     model.tell({ type: 'answer', status: 'error', message: 'No.' });
     expect(el.textContent).toContain('No.');
+    expect(isAsking()).toBe(false);
+  });
+
+  it('keeps the focus while it waits, and asks once', async () => {
+    const model = draw();
+    await settled();
+    const before = model.sent.length;
+    button().focus();
+    button().click();
     expect(button().disabled).toBe(false);
+    expect(document.activeElement).toBe(button());
+    button().click();
+    await settled();
+    button().click();
+    await settled();
+    expect(model.sent).toHaveLength(before + 1);
+    model.tell({ type: 'answer', status: 'ok', hertz: 0 });
+    expect(document.activeElement).toBe(button());
+    button().click();
+    await settled();
+    expect(model.sent).toHaveLength(before + 2);
   });
 });

@@ -67,6 +67,8 @@ export function leave(): void {
 }
 
 export const button = (): HTMLButtonElement => el.querySelector('button')!;
+/** Whether the button says that it waits for an answer. */
+export const isAsking = (): boolean => button().getAttribute('aria-disabled') === 'true';
 export const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 /** Each test has a page of its own, and leaves none. */

@@ -33,7 +33,11 @@ export class PanelView {
     root.setAttribute('role', 'region');
     root.setAttribute('aria-label', trans.__('TF Guard'));
     this._pause.type = 'button';
-    this._pause.addEventListener('click', _callbacks.onPause);
+    this._pause.addEventListener('click', () => {
+      if (!this._isAsking) {
+        _callbacks.onPause();
+      }
+    });
     this._sign.setAttribute('aria-hidden', 'true');
     const chart = element('div', '');
     const memory = element(
@@ -68,7 +72,9 @@ export class PanelView {
 
   /** While the kernel is asked to pause or to go on, with a word on what it waits for. */
   setAsking(isAsking: boolean, note: string): void {
-    this._pause.disabled = isAsking;
+    this._isAsking = isAsking;
+    // A button that is really disabled would lose the keyboard's focus.
+    this._pause.setAttribute('aria-disabled', String(isAsking));
     this._asked = note;
     this._tell();
   }
@@ -171,5 +177,6 @@ export class PanelView {
   private readonly _endTheme: () => void;
   private readonly _timer: ReturnType<typeof setInterval>;
   private _asked = '';
+  private _isAsking = false;
   private _lookedAgain = -Infinity;
 }
