@@ -51,7 +51,7 @@ export class CurrentKernel {
     this._target = target;
     if (!isSameKernel) {
       this.curves.clear();
-      this._hasAnswer = false;
+      this._hasAnswer = this._isAsked = false;
       this._state = this._brief = null;
       this._takeKnown();
     }
@@ -79,7 +79,9 @@ export class CurrentKernel {
   }
 
   takeTick({ gpus, kernel, time }: Tick): void {
-    if (kernel !== null && kernel.kernel_id !== this._target?.kernelId) {
+    const id = this._target?.kernelId ?? null;
+    // A tick without a kernel may have been under way since the target had none.
+    if (kernel === null ? id !== null && !this._isAsked : kernel.kernel_id !== id) {
       return;
     }
     this._hasAnswer = true;
@@ -93,6 +95,7 @@ export class CurrentKernel {
 
   takeHistory(history: History): void {
     if (history.kernel_id === this._target?.kernelId) {
+      this._isAsked = true;
       this.curves.prepend(history);
     }
   }
@@ -130,6 +133,8 @@ export class CurrentKernel {
   private readonly _dismissed = new Set<string>();
   private _brief: Brief | null = null;
   private _hasAnswer = false;
+  /** The history of this kernel came, which the server sends before its first tick: ticks are its own now. */
+  private _isAsked = false;
   private _known: readonly KernelState[] = [];
   private _state: KernelState | null = null;
   private _target: ITarget | null = null;

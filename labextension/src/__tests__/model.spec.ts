@@ -174,6 +174,18 @@ describe('GuardModel', () => {
     expect(stream.lastWish?.kernel_id).toBe('other');
   });
 
+  it('does not take the late tick of a notebook without a kernel for an answer', () => {
+    model.setTarget({ path: 'eda.ipynb', kernelId: null });
+    stream.say({ ...sample('history'), rows: [], kernel_id: KERNEL });
+    model.setTarget({ path: 'course/train.ipynb', kernelId: KERNEL });
+    stream.say({ ...sample('tick'), kernel: null });
+    expect(model.hasAnswer).toBe(false);
+    expect(model.others).toHaveLength(2);
+    stream.say({ ...sample('history'), rows: [], gpu_rows: {}, marks: [] });
+    stream.say({ ...sample('tick'), kernel: null });
+    expect(model.hasAnswer).toBe(true);
+  });
+
   it('breaks the line where a new process took over', () => {
     const tick = sample('tick');
     stream.say(tick);
