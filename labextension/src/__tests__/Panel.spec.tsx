@@ -108,11 +108,44 @@ describe('Panel', () => {
     const onShowStacks = vi.fn();
     const hung = kernel(1);
     const since = hung.hang?.since ?? 0;
-    const drawn = draw({ kernel: hung }, vi.fn(), onShowStacks, since + 720);
-    expect(drawn.text).toContain('No progress for 12 min: no work on processor, disk or GPU.');
+    hung.host.time = since + 720;
+    const drawn = draw({ kernel: hung }, vi.fn(), onShowStacks);
+    expect(drawn.text).toContain(
+      'The cell stands still: no work on processor, disk or GPU. No progress for 12 min.'
+    );
     expect(drawn.text).toContain('Its main thread is waiting for a lock, without a time limit.');
     await drawn.click('.jp-TfGuard-Hang .jp-TfGuard-link');
     expect(onShowStacks).toHaveBeenCalledWith(hung.kernel_id);
+  });
+
+  it('counts a standstill by the clock of the server, else by its own', () => {
+    const hung = kernel(1);
+    const since = hung.hang?.since ?? 0;
+    hung.host.time = since + 720;
+    expect(draw({ kernel: hung }, vi.fn(), vi.fn(), since + 7200).text).toContain(
+      'No progress for 12 min'
+    );
+    hung.host.time = null;
+    expect(draw({ kernel: hung }, vi.fn(), vi.fn(), since + 300).text).toContain(
+      'No progress for 5 min'
+    );
+  });
+
+  it('has no span that grows within an alarm: it would be read out again and again', () => {
+    const alarms = ({ node }: IRendered): string =>
+      [...node.querySelectorAll('[role=alert]')].map(alarm => alarm.textContent).join();
+    const hung = kernel(1);
+    hung.guard.problems.length = 0;
+    const stands = (seconds: number): IRendered => {
+      hung.host.time = (hung.hang?.since ?? 0) + seconds;
+      return draw({ kernel: hung });
+    };
+    expect(alarms(stands(720))).toContain('The cell stands still');
+    expect(alarms(stands(1440))).toBe(alarms(stands(720)));
+    const away = (staleSeconds: number): IRendered => draw({ server: 'away', staleSeconds });
+    expect(alarms(away(47))).toContain('The server does not answer.');
+    expect(alarms(away(47))).toBe(alarms(away(2)));
+    expect(away(47).text).toContain('Values are 45 s old.');
   });
 
   it('says so in the status bar too', () => {

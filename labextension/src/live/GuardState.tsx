@@ -81,11 +81,12 @@ export function ServerNotice(props: ServerNotice.IProps): React.JSX.Element | nu
       return (
         <Notice
           kind="error"
-          text={
+          text={trans.__('The server does not answer.')}
+          rest={
             staleSeconds === null || staleSeconds < STALE_STEP_SECONDS
-              ? trans.__('The server does not answer.')
+              ? ''
               : trans.__(
-                  'The server does not answer. Values are %1 old.',
+                  'Values are %1 old.',
                   humanSpan(staleSeconds - (staleSeconds % STALE_STEP_SECONDS), trans)
                 )
           }

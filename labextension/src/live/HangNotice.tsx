@@ -16,9 +16,10 @@ export function HangNotice(props: HangNotice.IProps): React.JSX.Element {
         kind="warning"
         text={
           hang.in_fit
-            ? trans.__('No progress for %1: no step, and no work on processor, disk or GPU.', span)
-            : trans.__('No progress for %1: no work on processor, disk or GPU.', span)
+            ? trans.__('The cell stands still: no step, and no work on processor, disk or GPU.')
+            : trans.__('The cell stands still: no work on processor, disk or GPU.')
         }
+        rest={trans.__('No progress for %1.', span)}
         fix={hang.text === null ? null : trans.__('Its main thread is %1.', hang.text)}
       >
         {hang.has_stacks && (
@@ -39,7 +40,7 @@ export function HangNotice(props: HangNotice.IProps): React.JSX.Element {
 export namespace HangNotice {
   export interface IProps {
     readonly hang: Hang;
-    /** Unix seconds. */
+    /** Unix seconds, by the clock that `hang` was told by. */
     readonly now: number;
     readonly onShowStacks: () => void;
     readonly trans: Trans;

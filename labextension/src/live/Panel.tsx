@@ -137,7 +137,7 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
       {kernel.hang !== null && (
         <HangNotice
           hang={kernel.hang}
-          now={now}
+          now={kernel.host.time ?? now}
           onShowStacks={() => onShowStacks(kernel.kernel_id)}
           trans={trans}
         />

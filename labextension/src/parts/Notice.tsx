@@ -1,18 +1,30 @@
 import type * as React from 'react';
 
-import { h } from './h';
+import { Fragment, h } from './h';
 import { CodeBlock } from './CodeBlock';
 
-/** A sentence that asks for attention, with a sign as well as a colour; and what to do about it. */
+/**
+ * A sentence that asks for attention, with a sign as well as a colour; and what to do about it. With
+ * a `rest`, which changes by itself, only the sentence is read out.
+ */
 export function Notice(props: Notice.IProps): React.JSX.Element {
-  const { kind, text, fix, children } = props;
+  const { kind, text, rest, fix, children } = props;
+  const isWhole = rest === undefined;
   return (
-    <div className={`jp-TfGuard-Notice jp-mod-${kind}`} role="alert">
+    <div className={`jp-TfGuard-Notice jp-mod-${kind}`} role={isWhole ? 'alert' : undefined}>
       <span className="jp-TfGuard-Notice-sign" aria-hidden="true">
         {SIGNS[kind]}
       </span>
       <div className="jp-TfGuard-Notice-body">
-        <div>{text}</div>
+        <div>
+          {isWhole ? (
+            text
+          ) : (
+            <>
+              <span role="alert">{text}</span> {rest}
+            </>
+          )}
+        </div>
         {typeof fix === 'string' && <div className="jp-TfGuard-quiet">{fix}</div>}
         {children}
       </div>
@@ -26,6 +38,7 @@ export namespace Notice {
   export interface IProps {
     readonly kind: keyof typeof SIGNS;
     readonly text: string;
+    readonly rest?: string;
     readonly fix?: string | null;
     readonly children?: React.ReactNode;
   }
