@@ -40,7 +40,10 @@ describe('a problem of tfguard itself', () => {
 describe('what was dismissed', () => {
   it('is kept, and told again only when it was noted anew', async () => {
     const kept = [['report: No space left', NOW - 3600], 7, ['cut off']];
-    const state = { fetch: vi.fn().mockResolvedValue(kept), save: vi.fn().mockRejectedValue(new Error('full')) };
+    const state = {
+      fetch: vi.fn().mockResolvedValue(kept),
+      save: vi.fn().mockRejectedValue(new Error('full'))
+    };
     const changed = vi.fn();
     const dismissed = new DismissedProblems(state, changed);
     await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(1));
