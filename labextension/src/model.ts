@@ -7,6 +7,7 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
 import type { GuardApi } from './api';
+import { Asking } from './asking';
 import { CurrentKernel } from './currentKernel';
 import type { Brief, ITarget } from './currentKernel';
 import { Deaths } from './deaths';
@@ -140,6 +141,7 @@ export class GuardModel implements IDisposable {
       return;
     }
     if (this.server === 'ok') {
+      this._isStarted = true;
       this._stream.start();
     } else {
       this._retry = setTimeout(() => void this.start(), RETRY_MS);
@@ -148,16 +150,7 @@ export class GuardModel implements IDisposable {
 
   /** Read status and deaths anew. */
   async refresh(): Promise<void> {
-    try {
-      const { gpus, kernels, problems } = await this._api.status();
-      this._current.takeAll(kernels);
-      this._problems = problems;
-      this._gpus ??= gpus;
-      this._link.answer();
-    } catch (error) {
-      this._link.fail(error);
-    }
-    this._changed.emit();
+    await this._asking.during(() => this._readStatus(false));
     if (this.server === 'ok') {
       await this.refreshCrashes();
     }
@@ -190,6 +183,8 @@ export class GuardModel implements IDisposable {
 
   setView(view: IView): void {
     this._watching.setView(view);
+    this._asking.setView(view);
+    this._askIfDue();
   }
 
   dispose(): void {
@@ -212,6 +207,7 @@ export class GuardModel implements IDisposable {
       this._changed.emit();
       return;
     }
+    this._link.open();
     this._watching.expect();
     if (this._link.isBehind) {
       void this.refresh();
@@ -247,9 +243,32 @@ export class GuardModel implements IDisposable {
     if (!this._watching.reopenIfSilent() && this._link.isBehind && this.server === 'ok') {
       void this.refresh();
     }
+    this._askIfDue();
     if (this.server === 'away') {
       this._changed.emit();
     }
+  }
+
+  private _askIfDue(): void {
+    if (this._isStarted && this._asking.isDue(this.server === 'ok')) {
+      void this._asking.during(() => this._readStatus(true));
+    }
+  }
+
+  /** `isCasual`: a failure is no news while the stream speaks. */
+  private async _readStatus(isCasual: boolean): Promise<void> {
+    try {
+      const { gpus, kernels, problems } = await this._api.status();
+      this._current.takeAll(kernels);
+      this._problems = problems;
+      this._gpus ??= gpus;
+      this._link.answer();
+    } catch (error) {
+      if (!isCasual || this.server !== 'ok') {
+        this._link.fail(error);
+      }
+    }
+    this._changed.emit();
   }
 
   private _takeNumber(fresh: Fresh): void {
@@ -271,6 +290,7 @@ export class GuardModel implements IDisposable {
   private readonly _stream: GuardModel.IStream;
   private readonly _moved = new Signal<this, void>(this);
   private readonly _changed = new Signal<this, void>(this);
+  private readonly _asking = new Asking();
   private readonly _current = new CurrentKernel();
   private readonly _deaths: Deaths;
   private readonly _link = new ServerLink();
@@ -281,6 +301,7 @@ export class GuardModel implements IDisposable {
   private _gpus: Gpus | null = null;
   private _problems: readonly Problem[] = [];
   private _isDisposed = false;
+  private _isStarted = false;
 }
 
 export namespace GuardModel {

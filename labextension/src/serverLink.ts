@@ -27,23 +27,35 @@ export class ServerLink {
     return this._isBehind;
   }
 
-  /** The server was asked, and answered. */
+  /** The server was asked, and answered. Without the stream that makes nothing fresh. */
   answer(): void {
-    this._state = 'ok';
-    this._isBehind = false;
+    this._state = this._isCut ? 'away' : 'ok';
+    this._isBehind = this._isCut;
     this._trouble = null;
   }
 
   /** The server was asked in vain. */
   fail(error: unknown): void {
-    this._state = error instanceof ApiError ? error.failure : 'refused';
+    const failure = error instanceof ApiError ? error.failure : 'refused';
+    if (this._isCut && failure !== 'locked' && failure !== 'absent') {
+      // Nobody answered, or a proxy did while the server starts.
+      this._state = 'away';
+      this._trouble = null;
+      return;
+    }
+    this._state = failure;
     this._trouble = error instanceof Error ? error.message : String(error);
   }
 
   /** The stream has closed. */
   lose(): void {
     this._state = 'away';
-    this._isBehind = true;
+    this._isBehind = this._isCut = true;
+  }
+
+  /** The stream is open again; what it brings, or an answer, tells more. */
+  open(): void {
+    this._isCut = false;
   }
 
   /** The stream brought something that can be read; whether the server was thought to be gone. */
@@ -59,6 +71,7 @@ export class ServerLink {
   }
 
   private _isBehind = false;
+  private _isCut = false;
   private _state: ServerState = 'connecting';
   private _trouble: string | null = null;
   private _unreadable: string | null = null;

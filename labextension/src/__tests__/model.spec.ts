@@ -1,76 +1,12 @@
-import { Signal } from '@lumino/signaling';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { ApiError } from '../api';
 import { GuardModel } from '../model';
-import { readCrashes, readStatus, readStreamMessage } from '../wire';
-import type { CrashEntry, IWatch, StreamMessage } from '../wire';
 
+import { FakeApi, FakeStream, KERNEL, VIEW } from './modelRig';
 import { sample } from './samples';
 
 vi.mock('@jupyterlab/services', () => ({ ServerConnection: {} }));
-
-const KERNEL = '6f2b8a52-0f5e-4c5e-9d0b-3b7c1d4e9a10';
-const VIEW = {
-  isPageVisible: true,
-  isPanelVisible: true,
-  isFollowed: true,
-  rateHertz: 2,
-  chartHertz: 10
-};
-
-class FakeStream {
-  readonly message = new Signal<this, StreamMessage>(this);
-  readonly connectionChanged = new Signal<this, boolean>(this);
-  readonly unreadable = new Signal<this, string>(this);
-  readonly wishes: IWatch[] = [];
-  isStarted = false;
-  reopened = 0;
-
-  start(): void {
-    this.isStarted = true;
-  }
-
-  watch(wanted: IWatch): void {
-    this.wishes.push(wanted);
-  }
-
-  reopen(): void {
-    this.reopened += 1;
-  }
-
-  dispose(): void {
-    this.isStarted = false;
-  }
-
-  get lastWish(): IWatch | undefined {
-    return this.wishes[this.wishes.length - 1];
-  }
-
-  say(value: unknown): void {
-    this.message.emit(readStreamMessage(JSON.stringify(value)));
-  }
-}
-
-class FakeApi {
-  failure: Error | null = null;
-  readonly read: string[] = [];
-
-  async status(): Promise<ReturnType<typeof readStatus>> {
-    if (this.failure !== null) {
-      throw this.failure;
-    }
-    return readStatus(sample('status'));
-  }
-
-  async crashes(): Promise<CrashEntry[]> {
-    return readCrashes(sample('crashes'));
-  }
-
-  async markRead(id: string): Promise<void> {
-    this.read.push(id);
-  }
-}
 
 describe('GuardModel', () => {
   let api: FakeApi;

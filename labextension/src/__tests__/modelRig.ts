@@ -1,0 +1,72 @@
+/** The server at the model's other end: its stream and its routes. */
+import { Signal } from '@lumino/signaling';
+
+import { readCrashes, readStatus, readStreamMessage } from '../wire';
+import type { CrashEntry, IWatch, Problem, Status, StreamMessage } from '../wire';
+
+import { sample } from './samples';
+
+export const KERNEL = '6f2b8a52-0f5e-4c5e-9d0b-3b7c1d4e9a10';
+export const VIEW = {
+  isPageVisible: true,
+  isPanelVisible: true,
+  isFollowed: true,
+  rateHertz: 2,
+  chartHertz: 10
+};
+
+export class FakeStream {
+  readonly message = new Signal<this, StreamMessage>(this);
+  readonly connectionChanged = new Signal<this, boolean>(this);
+  readonly unreadable = new Signal<this, string>(this);
+  readonly wishes: IWatch[] = [];
+  isStarted = false;
+  reopened = 0;
+
+  start(): void {
+    this.isStarted = true;
+  }
+
+  watch(wanted: IWatch): void {
+    this.wishes.push(wanted);
+  }
+
+  reopen(): void {
+    this.reopened += 1;
+  }
+
+  dispose(): void {
+    this.isStarted = false;
+  }
+
+  get lastWish(): IWatch | undefined {
+    return this.wishes[this.wishes.length - 1];
+  }
+
+  say(value: unknown): void {
+    this.message.emit(readStreamMessage(JSON.stringify(value)));
+  }
+}
+
+export class FakeApi {
+  failure: Error | null = null;
+  problems: Problem[] = [];
+  asked = 0;
+  readonly read: string[] = [];
+
+  async status(): Promise<Status> {
+    this.asked += 1;
+    if (this.failure !== null) {
+      throw this.failure;
+    }
+    return { ...readStatus(sample('status')), problems: this.problems };
+  }
+
+  async crashes(): Promise<CrashEntry[]> {
+    return readCrashes(sample('crashes'));
+  }
+
+  async markRead(id: string): Promise<void> {
+    this.read.push(id);
+  }
+}
