@@ -27,6 +27,7 @@ GROUND = {
     "mounts",
     "private_files",
     "redact",
+    "secret_forms",
     "growth_words",
     "control_words",
     "bus_id",

@@ -6,7 +6,7 @@ import os.path
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..redact import REDACTED
+from ..secret_forms import REDACTED
 from .journal import journal
 from .typed import dict_of, float_of, number_of, text_of, whole_of
 

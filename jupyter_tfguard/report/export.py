@@ -60,9 +60,9 @@ def export(bundle: Json | None, report: Json, identity: Identity) -> Export:
     Args:
         bundle: What was recorded; None for deaths that were only counted.
         report: What was concluded.
-        identity: Whose names are taken out.
+        identity: Whose names are taken out, and those that the bundle itself tells.
     """
-    anonymous = Anonymous(identity)
+    anonymous = Anonymous(identity, Identity.of_kernel(bundle or {}))
     files = {}
     if bundle is not None:
         files["bundle.json"] = _json(anonymous.value(bundle))

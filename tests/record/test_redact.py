@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import jupyter_tfguard
-from jupyter_tfguard.redact import REDACTED, clean, clean_value, redact
+from jupyter_tfguard.redact import clean, clean_value, redact
+from jupyter_tfguard.secret_forms import REDACTED
 from tests.rigs.planted_secrets import SECRETS as KINDS
 from tests.rigs.planted_secrets import Secret
 
@@ -32,6 +33,31 @@ SECRETS = [
     ("jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefgh", "eyJzdWIi"),
     ("-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----", "MIIEow"),
     ("-----BEGIN PRIVATE KEY-----\nMIIEowcut off", "MIIEow"),
+    ("KAGGLE_KEY=0123456789abcdef0123456789abcdef", "0123456789abcdef"),
+    ("export OPENAI_KEY='k7d8-verySecret-9Zq4'", "verySecret"),
+    ('os.environ["AZURE_OPENAI_KEY"] = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"', "4e5f6071"),
+    ("%env COMET_KEY AbCdEf0123456789AbCdEf", "AbCdEf01"),
+    ("%env HF_TOKEN tr0ub4dor", "tr0ub4dor"),
+    ("%env HF_TOKEN=tr0ub4dor", "tr0ub4dor"),
+    ("%set_env  DB_PASSWORD  correct horse battery", "horse"),
+    ("%env WANDB_API_KEY {0123456789abcdef}", "0123456789abcdef"),
+    ("os.environ.setdefault('WANDB_API_KEY', 'tr0ub4dor')", "tr0ub4dor"),
+    ('os.environ.setdefault(\n    "WANDB_API_KEY",\n    "tr0ub4dor",\n)', "tr0ub4dor"),
+    ('os.putenv("DB_PASSWORD", "x y z1")', "x y z1"),
+    ("os.getenv('MY_SECRET', default='tr0ub4dor')", "tr0ub4dor"),
+    ('monkeypatch.setenv("HF_TOKEN", f"tr0ub4dor")', "tr0ub4dor"),
+    ('\\"os.putenv(\\"DB_PASSWORD\\", \\"tr0ub4dor\\")\\"', "tr0ub4dor"),
+    ("!wandb login 0123456789abcdef0123456789abcdef01234567", "0123456789abcdef"),
+    ("wandb login --relogin 0123456789abcdef0123456789abcdef01234567", "0123456789abcdef"),
+    ('wandb.login("0123456789abcdef0123456789abcdef01234567")', "0123456789abcdef"),
+    ('wandb.login(key="0123456789abcdef0123456789abcdef01234567")', "0123456789abcdef"),
+    ('password = """tr0ub4dor"""', "tr0ub4dor"),
+    ("password = '''\ntr0ub4dor\n'''", "tr0ub4dor"),
+    ('api_key = ("tr0ub4dor")', "tr0ub4dor"),
+    ('api_key = (\n    "tr0ub4dor"\n    "and-more"\n)', "tr0ub4dor"),
+    ("tokens = {'token': ['tr0ub4dor']}", "tr0ub4dor"),
+    ("password = r'''tr0ub4dor cut", "tr0ub4dor"),
+    ("api_key = os.environ.get('HF_TOKEN', 'tr0ub4dor')", "tr0ub4dor"),
 ]
 PLAIN = [
     "model.fit(x_train, y_train, batch_size=2048, epochs=10)",
@@ -40,6 +66,19 @@ PLAIN = [
     "keyboard = 3; monkey = 'banana'",
     "x = data[:, ::2]  # https://example.org/docs?page=2",
     "if password == other: pass",
+    "sorted(names, key=lambda name: name[1])",
+    "model.generate(x, max_tokens=512, key=step_12)",
+    "primary_key = 'user_id'; SORT_KEY = 'val_loss'; CACHE_KEY = f'{name}-{epoch}'",
+    "token_ids = tokenizer(text)['input_ids']",
+    'os.getenv("HOME", "/root")',
+    "os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')",
+    "%env CUDA_VISIBLE_DEVICES 0,1",
+    "%env HF_TOKEN",
+    "os.getenv('HF_TOKEN', None); os.getenv('HF_TOKEN', '')",
+    "wandb.login()",
+    "token = (line.split()[0], 'other')",
+    "pwd = [x for x in names]",
+    'token = ""',
 ]
 
 

@@ -17,6 +17,9 @@ _BLOCKS = (
     "Authorization: a ", "cookie:", "cookie: a", "eyJ", "eyJaaaaaaaa.", "hf_", "sk-", "sk-a", "AKIA", "SG.aaaa", "-----",
     "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----a", "-----END", "hooks.slack.com/services/",
     "/api/webhooks/1/", "1234567890", "12345678:AA", "Maaaaaaaaaaaaaaaaaaaaaaa.", "gl-", "secret_", "session_",
+    "%env ", "%env token ", "%env a_token", "env", "setdefault('", "getenv('token',", "getenv('token', '", "wandb login ",
+    "wandb login 0123456789", "_key=", "_key=a1", "token=(", "token=('a'", "token=['a' ", 'token="\""', '""\"', "token=''\'a",
+    'token = ("a"\n',
 )  # fmt: skip
 
 
