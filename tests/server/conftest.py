@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +125,18 @@ class Server:
 
         return await until(enough, seconds, f"{count} reports")
 
+    async def settle(self) -> None:
+        """Have no kernel restarted from here on, nor in this moment: jupyter_client cannot end one that is."""
+        manager = self.app.kernel_manager
+        for kernel_id in manager.list_kernel_ids():
+            kernel = manager.get_kernel(kernel_id)
+            kernel.stop_restarter()
+            await until(kernel.ready.done, 30, "a kernel that is being restarted")
+
 
 @pytest.fixture
-def server(jp_serverapp: Any, jp_fetch: Any, jp_asyncio_loop: Any) -> Server:
+def server(jp_serverapp: Any, jp_fetch: Any, jp_asyncio_loop: Any) -> Iterator[Server]:
     found = Server(jp_serverapp, jp_fetch)
     jp_asyncio_loop.run_until_complete(found.listen())
-    return found
+    yield found
+    jp_asyncio_loop.run_until_complete(found.settle())

@@ -70,7 +70,10 @@ describe('Deaths', () => {
   });
 
   it('has no list where it could not be read', async () => {
-    const failing = new Deaths({ ...api, crashes: () => Promise.reject(new Error('gone')) });
+    const failing = new Deaths({
+      crashes: () => Promise.reject(new Error('gone')),
+      markRead: () => Promise.resolve()
+    });
     expect(await failing.refresh()).toBeNull();
     expect(failing.trouble).toBe('gone');
   });
