@@ -187,13 +187,14 @@ def runs_program(pid: int) -> bool:
         return False
 
 
-def started(pid: int) -> float:
-    """When a process was started, in seconds since the boot.
+def started(pid: int, thread: int | None = None) -> float:
+    """When a process, or one of its threads, was started, in seconds since the boot.
 
     Raises:
-        SourceUnavailable: The process has ended.
+        SourceUnavailable: It has ended.
     """
-    return int(_stat(f"/proc/{pid}")[_START]) / _ticks_per_second()
+    path = f"/proc/{pid}" if thread is None else f"/proc/{pid}/task/{thread}"
+    return int(_stat(path)[_START]) / _ticks_per_second()
 
 
 def catches(pid: int, signal_number: int) -> bool:

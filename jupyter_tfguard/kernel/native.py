@@ -60,10 +60,11 @@ class NativeParts:
             thread: Native id of the thread that calls :meth:`tick`.
         """
         with part("stacks of a kernel that stands still", self._problems):
-            stacks = StacksOnRequest(recording.folder)
-            stacks.start()
+            stacks = StacksOnRequest(
+                recording.folder, lambda told: recording.write_header({HEADER_KEY: told})
+            )
+            stacks.start(thread)
             self._stacks = stacks
-            recording.write_header({HEADER_KEY: stacks.header(thread)})
 
     def state(self) -> dict[str, Any]:
         """What of it is in force, for the header."""
@@ -85,6 +86,11 @@ class NativeParts:
     def wait_read(self, seconds: float) -> bool:
         """Wait so many seconds at most until the page has the native text so far; False when it has not."""
         return self._spool is None or self._spool.wait_read(seconds)
+
+    def cell_starts(self) -> None:
+        """Called before each cell."""
+        if self._stacks is not None:
+            self._stacks.cell_starts()
 
     def tick(self) -> None:
         """Called with every sample: stacks may be wanted."""

@@ -146,6 +146,7 @@ class GuardSession:
             self.pulse.set_busy(True)
         self.controls.set_busy(True)
         self.news.at_cell()
+        self._native.cell_starts()
 
     def _cells_end(self) -> None:
         if self.pulse is not None:

@@ -15,6 +15,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from ..collectors.standstill import catches
@@ -22,12 +23,9 @@ from ..errors import FolderUnusable
 from ..record.folders import PrivateFolder
 from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import thread_name
+from .service_threads import message_carriers, service_threads
 
 _EVERY_SECONDS = 0.5
-# Of ipykernel and IPython, in every kernel; they run whether the user's code does or not.
-_OUR_MODULES = ("ipykernel", "IPython")
-_OUR_NAMES = ("tfguard-", "IOPub", "Control", "Shell channel")
-_PIPE_READER = "_watch_pipe_fd"
 
 
 class StacksOnRequest:
@@ -35,16 +33,25 @@ class StacksOnRequest:
 
     Args:
         folder: Of the recording.
+        tell: Called with what a watcher has to know, whenever it is another.
     """
 
-    def __init__(self, folder: PrivateFolder) -> None:
+    def __init__(self, folder: PrivateFolder, tell: Callable[[dict[str, Any]], None]) -> None:
         self._folder = folder
+        self._tell = tell
         self._file: int | None = None
         self._signal: int | None = None
+        self._thread: int | None = None
+        self._carriers: set[int] = set()
+        self._service_threads: set[int] = set()
+        self._has_seen_cell = False
         self._next = 0.0
 
-    def start(self) -> None:
+    def start(self, thread: int | None) -> None:
         """Make the file, and take a signal that nobody uses.
+
+        Args:
+            thread: Native id of the thread that calls :meth:`tick`.
 
         Raises:
             FolderUnusable: The file cannot be made safely.
@@ -54,26 +61,37 @@ class StacksOnRequest:
         if hasattr(faulthandler, "register") and (number := _free_signal()) is not None:
             faulthandler.register(number, file=self._file, all_threads=True)
             self._signal = number
+        self._thread, self._carriers = thread, message_carriers()
+        self._look_at_threads()
 
-    def header(self, thread: int | None) -> dict[str, Any]:
-        """What a watcher has to know.
+    def cell_starts(self) -> None:
+        """Before the first cell all threads of the machinery have begun; from here on its own may stand still."""
+        if not self._has_seen_cell:
+            self._has_seen_cell = True
+            self._look_at_threads()
 
-        Args:
-            thread: Native id of the thread that calls :meth:`tick`.
-        """
-        return {
-            "signal": self._signal,
-            "thread": thread,
-            "main_thread": thread_name(threading.main_thread().ident or 0),
-            "service_threads": _service_threads(),
-        }
+    def _look_at_threads(self) -> None:
+        # Some begin later: ipykernel's look for its parent, a widget's.
+        found = service_threads() | self._carriers
+        if found == self._service_threads:
+            return
+        self._service_threads = found
+        self._tell(
+            {
+                "signal": self._signal,
+                "thread": self._thread,
+                "main_thread": thread_name(threading.main_thread().ident or 0),
+                "service_threads": sorted(found),
+            }
+        )
 
     def tick(self) -> None:
-        """Look for a request, twice a second at most, and answer it."""
+        """Look for a request, and for new threads, twice a second at most."""
         now = time.monotonic()
         if self._file is None or now < self._next:
             return
         self._next = now + _EVERY_SECONDS
+        self._look_at_threads()
         if self._folder.has(STACKS_WANTED):
             # Whoever asked sees that there is no answer.
             with contextlib.suppress(OSError, FolderUnusable):
@@ -106,14 +124,3 @@ def _free_signal() -> int | None:
         if signal.getsignal(number) is signal.SIG_DFL and not catches(os.getpid(), number):
             return number
     return None
-
-
-def _service_threads() -> list[int]:
-    """Native ids of the threads that belong to the kernel's own machinery, not to the user's code."""
-    found = []
-    for thread in threading.enumerate():
-        module = type(thread).__module__.partition(".")[0]
-        ours = module in _OUR_MODULES or thread.name.startswith(_OUR_NAMES)
-        if (ours or _PIPE_READER in thread.name) and thread.native_id is not None:
-            found.append(thread.native_id)
-    return found

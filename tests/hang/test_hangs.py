@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import urllib.error
 from collections.abc import Callable
@@ -17,6 +18,12 @@ STANDING_STILL = {
         "import threading\nlock = threading.Lock()\ndef twice():\n    lock.acquire()\n    lock.acquire()\ntwice()",
         "waiting for a lock, without a time limit",
         "in twice",
+    ),
+    "lock beside a widget of ours": (
+        "%tfguard panel\nimport threading\nlock = threading.Lock()\ndef locked():\n    lock.acquire()\n"
+        "    lock.acquire()\nlocked()",
+        "waiting for a lock, without a time limit",
+        "in locked",
     ),
     "native code that holds the GIL": (
         "import ctypes\nmutex = (ctypes.c_char * 64)()\nnative = ctypes.PyDLL(None)\n"
@@ -107,6 +114,30 @@ def test_a_kernel_that_stands_still_is_told_of_and_reported_when_it_is_restarted
         shown = STANDING_STILL[name][2]
         assert shown is None or any(shown in line for line in report["python_stack"]), name
         assert report["other_findings"] == [], name
+
+
+def test_threads_of_the_machinery_that_begin_late_do_not_hide_a_standstill(
+    make_kernel: Make,
+) -> None:
+    kernel = make_kernel()
+    listed = (
+        "import os, threading, zmq\n"
+        "def carriers():\n"
+        "    return {t for t in os.listdir('/proc/self/task') if 'ZMQbg' in open(f'/proc/self/task/{t}/comm').read()}\n"
+        "kernels = carriers()\ntheirs = zmq.Context()\nsocket = theirs.socket(zmq.PUB)\n"
+        "def machinery(t):\n"
+        "    return type(t).__module__.startswith('ipykernel') or t.name.startswith('tfguard-')\n"
+        "python = [t.native_id for t in threading.enumerate() if machinery(t)]\n"
+        "own, users = [*python, *map(int, kernels)], [int(t) for t in carriers() - kernels]"
+    )
+    values = kernel.run(listed, ask={"own": "own", "users": "users"})["user_expressions"]
+    own, users = (set(json.loads(values[n]["data"]["text/plain"])) for n in ("own", "users"))
+    assert len(own) > 6
+    assert users
+    recording = next((kernel.server.data / "recordings").glob(f"{kernel.pid}-*"))
+    found = json.loads((recording / "header.json").read_text())["stacks"]["service_threads"]
+    assert own <= set(found)
+    assert not users & set(found)
 
 
 # name: a cell that is busy for longer than it takes to be told of

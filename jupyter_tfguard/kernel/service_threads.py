@@ -1,0 +1,52 @@
+"""Which threads of a kernel belong to its own machinery: they go on whatever the user's code does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+
+from ..collectors.procfs import read_small
+from ..collectors.standstill import started
+from ..errors import SourceUnavailable
+
+# Of ipykernel and IPython, in every kernel.
+_OUR_MODULES = ("ipykernel", "IPython")
+_OUR_NAMES = ("tfguard-", "IOPub", "Control", "Shell channel")
+_PIPE_READER = "_watch_pipe_fd"
+# Begun before the first message can come.
+_FIRST = "Control"
+# What libzmq calls its threads, which carry the messages.
+_CARRIERS = b"ZMQbg"
+
+
+def service_threads() -> set[int]:
+    """Native ids of the threads of Python that belong to the machinery, not to the user's code."""
+    return {
+        t.native_id for t in threading.enumerate() if _is_service(t) and t.native_id is not None
+    }
+
+
+def _is_service(thread: threading.Thread) -> bool:
+    if type(thread).__module__.partition(".")[0] in _OUR_MODULES:
+        return True
+    return thread.name.startswith(_OUR_NAMES) or _PIPE_READER in thread.name
+
+
+def message_carriers() -> set[int]:
+    """Native ids of libzmq's threads that carry the kernel's messages, ten a second for a widget of ours.
+
+    Those that the user's code began later are not among them. Empty where the system does not tell.
+    """
+    found = set()
+    pid = os.getpid()
+    firsts = [t.native_id for t in threading.enumerate() if t.name == _FIRST]
+    with contextlib.suppress(OSError, SourceUnavailable):
+        last = max((started(pid, first) for first in firsts), default=None)
+        for thread in map(int, os.listdir("/proc/self/task")):
+            with contextlib.suppress(OSError, SourceUnavailable):  # it has ended
+                if read_small(f"/proc/self/task/{thread}/comm").startswith(_CARRIERS) and (
+                    last is None or started(pid, thread) <= last
+                ):
+                    found.add(thread)
+    return found
