@@ -194,10 +194,10 @@ class KernelTracker:
             return
         asked = witness.was_asked_to_end() or tracked.kernel.kernel_id not in self._tracked
         if asked and witness.hang is None:
-            self._remember_end(witness.identity)
+            self._remember_end(witness)
             self._detach(tracked)
             self._watcher.drop(witness)
-            self._on_asked_end(witness.identity)
+            self._on_asked_end(witness.process)
         else:
             self._report_end(tracked, asked=asked)
 
@@ -207,7 +207,7 @@ class KernelTracker:
             return
         if tracked.kernel.notebook_path is None:
             tracked.kernel.notebook_path = self._paths.claimed(witness.live.header)
-        self._remember_end(witness.identity)
+        self._remember_end(witness)
         self._detach(tracked)
         pid = witness.identity.pid
         self._watcher.ended(witness, lambda: returncode(tracked.manager, pid), asked=asked)
@@ -218,8 +218,8 @@ class KernelTracker:
         if pid is not None and all(ended.pid != pid for ended in self._ended):
             self._on_missed_end()
 
-    def _remember_end(self, identity: ProcessIdentity) -> None:
-        self._ended[identity] = time.monotonic()
+    def _remember_end(self, witness: ProcessWitness) -> None:
+        self._ended |= dict.fromkeys((witness.identity, witness.process), time.monotonic())
         while len(self._ended) > _REMEMBERED_ENDS:
             del self._ended[next(iter(self._ended))]
 
@@ -251,7 +251,7 @@ class KernelTracker:
         For any thread.
         """
         witnesses = (tracked.witness for tracked in list(self._tracked.values()))
-        if any(witness.identity == identity for witness in witnesses if witness is not None):
+        if any(identity in (w.identity, w.process) for w in witnesses if w is not None):
             return True
         ended = self._ended.get(identity)
         return ended is not None and time.monotonic() - ended < _IN_HAND_SECONDS

@@ -121,14 +121,14 @@ class Service:
         target = copies_folder()
         if target is not None:
             self._copies = Copies(
-                recordings_folder(), target, lambda: [w.identity for w in watcher.witnesses]
+                recordings_folder(), target, lambda: [w.process for w in watcher.witnesses]
             )
             self._copies.start()
 
     def _on_death(self, death: Death) -> None:
         assert self._reporter is not None
         if self._copies is not None and not death.facts.kernel_alive:
-            death = replace(death, recording=self._copies.settle(death.identity))
+            death = replace(death, recording=self._copies.settle(death.process))
         self._reporter.report(death)
 
     def _on_asked_end(self, identity: ProcessIdentity) -> None:

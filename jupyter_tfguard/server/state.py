@@ -89,7 +89,7 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         guard["growth"] = gpus.watch.growth(guard["growth"], witness)
     return {
         "kernel_id": view.kernel.kernel_id,
-        "pid": witness.identity.pid if witness else None,
+        "pid": witness.process.pid if witness else None,
         "kernel_name": view.kernel.kernel_name,
         "notebook_path": notebook_path(view),
         "execution_state": view.execution_state,
@@ -126,7 +126,7 @@ def number(view: KernelView) -> dict[str, Any]:
         "type": "number",
         "time": time.time(),
         "kernel_id": view.kernel.kernel_id,
-        "pid": witness.identity.pid if witness else None,
+        "pid": witness.process.pid if witness else None,
         "execution_state": view.execution_state,
         "watched": witness is not None,
         "host": _host(witness),

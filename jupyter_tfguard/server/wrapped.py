@@ -1,7 +1,7 @@
 """Kernels that are started through another program: a script that does not `exec`, ``conda run``, a container's starter.
 
-The process that the server knows is then that program. Its exit code passes on how the kernel ended, its memory is not the
-kernel's, and the recording is of a process that the server never saw.
+The process that the server knows is then that program. Its exit code passes on how the kernel ended; its memory is not the
+kernel's. The kernel itself is found, and looked at, through its recording (:meth:`~..watch.process_witness.ProcessWitness.turn_to`).
 """
 
 from __future__ import annotations
@@ -25,29 +25,44 @@ _TOGETHER_SECONDS = 60.0
 def unwrapped(death: Death) -> Death:
     """The same death told of the kernel itself, where the process that ended was a program around it. Reads files."""
     ended = death.facts.exit
-    if death.facts.kernel_alive or ended is None or ended.code is None or death.recording.is_dir():
+    if death.facts.kernel_alive:
+        return death
+    if death.process != death.identity:
+        return _of_process(death)
+    if ended is None or ended.code is None or death.recording.is_dir():
         return death
     inside = _recording_inside(death)
     if inside is None:
         return death if passed_on_signal(ended.code) is None else _around(death)
     identity = ProcessIdentity.from_folder_name(inside.name)
     assert identity is not None
-    return replace(_around(death), identity=identity, recording=inside)
+    return replace(_around(death), identity=identity, process=identity, recording=inside)
+
+
+def _of_process(death: Death) -> Death:
+    """Of a kernel that was known, and looked at, beside the program around it."""
+    if death.process.is_running():  # it has lost its starter, and ends by itself or goes on
+        root = death.recording.parent
+        alone = replace(death, process=death.identity, recording=root / death.identity.folder_name)
+        return replace(alone, facts=_without_process(death.facts))
+    facts, ended = death.facts, death.facts.exit
+    if ended is not None and ended.code is not None:
+        facts = _passed_on(facts)
+    elif ended is not None:
+        seen = f"only that of the program around the kernel was seen: {ended.signal}"
+        facts = replace(facts, exit=None, unavailable=facts.unavailable | {"exit": seen})
+    return replace(death, identity=death.process, facts=facts)
 
 
 def _around(death: Death) -> Death:
-    facts = death.facts
+    facts = replace(_without_process(_passed_on(death.facts)), peak_bytes=None, peak_source=None)
+    return replace(death, facts=facts)
+
+
+def _passed_on(facts: ServerFacts) -> ServerFacts:
     assert facts.exit is not None
-    return replace(
-        death,
-        facts=replace(
-            _without_process(facts),
-            exit=replace(facts.exit, how=AROUND_THE_KERNEL),
-            starter_peak_bytes=None,
-            peak_bytes=None,
-            peak_source=None,
-        ),
-    )
+    how = replace(facts.exit, how=AROUND_THE_KERNEL)
+    return replace(facts, exit=how, starter_peak_bytes=None)
 
 
 def _without_process(facts: ServerFacts) -> ServerFacts:

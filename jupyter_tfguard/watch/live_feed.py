@@ -6,15 +6,20 @@ so its recording is read rarely; one without a recording costs nothing but a loo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ..errors import RecordUnreadable
+from ..record.contents import recording_header
+from ..record.identity import ProcessIdentity
 from ..shield import shielded
 from .live import LiveReader
 from .live_cells import Resident
+from .process_witness import ProcessWitness
 from .witness import Witness
 
 _ROUND_SECONDS = 0.5
@@ -49,11 +54,14 @@ class LiveFeed:
         witnesses: Who is watched now.
     """
 
-    def __init__(self, recordings: Path, witnesses: Callable[[], tuple[Witness, ...]]) -> None:
+    def __init__(
+        self, recordings: Path, witnesses: Callable[[], tuple[ProcessWitness, ...]]
+    ) -> None:
         self._recordings = recordings
         self._witnesses = witnesses
-        self._feeds: dict[Witness, _Feed] = {}
+        self._feeds: dict[ProcessWitness, _Feed] = {}
         self._names: frozenset[str] = frozenset()
+        self._recorded: dict[int, list[ProcessIdentity]] = {}
         self._names_stamp: tuple[int, int] | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tfguard-live", daemon=True)
@@ -78,9 +86,9 @@ class LiveFeed:
         for witness in witnesses:
             feed = self._feeds.get(witness)
             if feed is None:
-                if witness.identity.folder_name not in self._names:
+                if witness.process.folder_name not in self._names and not self._turned(witness):
                     continue
-                path = self._recordings / witness.identity.folder_name
+                path = self._recordings / witness.process.folder_name
                 feed = self._feeds[witness] = _Feed(path)
             heard = witness.kernel.heard_count()
             if witness.is_busy or heard != feed.heard_count:
@@ -102,7 +110,22 @@ class LiveFeed:
             else:
                 feed.reader.close()  # opened again for the next time: descriptors are scarce
 
-    def _leave_ended(self, living: set[Witness]) -> None:
+    def _turned(self, witness: ProcessWitness) -> bool:
+        """Whether the process is a program around the kernel, which is looked at instead from now on: a descendant of it
+        says in its recording that it is this kernel.
+        """
+        for child in witness.children:
+            for identity in self._recorded.get(child, ()):
+                if ProcessIdentity.of(child) != identity:
+                    continue
+                with contextlib.suppress(RecordUnreadable):
+                    header = recording_header(self._recordings / identity.folder_name)
+                    if header.get("kernel_id") == witness.kernel.kernel_id:
+                        witness.turn_to(identity)
+                        return witness.process == identity
+        return False
+
+    def _leave_ended(self, living: set[ProcessWitness]) -> None:
         for witness in [w for w in self._feeds if w not in living]:
             self._feeds.pop(witness).reader.close()
 
@@ -114,6 +137,10 @@ class LiveFeed:
             if stamp != self._names_stamp:
                 # Noted first: what comes while it is listed changes the time again.
                 self._names = frozenset(os.listdir(self._recordings))
+                self._recorded = {}
+                for identity in map(ProcessIdentity.from_folder_name, self._names):
+                    if identity is not None:
+                        self._recorded.setdefault(identity.pid, []).append(identity)
                 # Changes within one tick of the clock leave the same time.
                 settled = time.time_ns() - found.st_mtime_ns > 50_000_000
                 self._names_stamp = stamp if settled else None

@@ -20,9 +20,9 @@ from typing import Any
 from ..collectors.standstill import catches
 from ..errors import FolderUnusable
 from ..record.folders import PrivateFolder
+from ..record.identity import ProcessIdentity
 from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import HEADER_KEY, LIMIT_BYTES
-from .process_handle import ProcessHandle
 
 _ANSWER_SECONDS = 3.0
 _SIGNAL_SECONDS = 2.0
@@ -43,12 +43,12 @@ def service_threads(header: dict[str, Any] | None) -> tuple[int, ...]:
 
 
 def take_stacks(
-    handle: ProcessHandle, recording: Path, header: dict[str, Any] | None, *, stands_still: bool
+    process: ProcessIdentity, recording: Path, header: dict[str, Any] | None, *, stands_still: bool
 ) -> list[str]:
     """Lines of the stacks; empty when they could not be had. Takes up to some seconds.
 
     Args:
-        handle: The kernel's process.
+        process: The kernel's.
         recording: Folder of its recording.
         header: Of the recording.
         stands_still: Send the signal if the kernel does not answer.
@@ -60,7 +60,7 @@ def take_stacks(
         contextlib.suppress(OSError, FolderUnusable),
         PrivateFolder(recording, make=False) as folder,
     ):
-        if _asked(folder) or (stands_still and _forced(handle, folder, claims(header))):
+        if _asked(folder) or (stands_still and _forced(process, folder, claims(header))):
             text = folder.read(STACKS, LIMIT_BYTES) or b""
             return text.decode("utf-8", "replace").splitlines()
     return []
@@ -75,13 +75,13 @@ def _asked(folder: PrivateFolder) -> bool:
     return False
 
 
-def _forced(handle: ProcessHandle, folder: PrivateFolder, claimed: dict[str, Any]) -> bool:
+def _forced(process: ProcessIdentity, folder: PrivateFolder, claimed: dict[str, Any]) -> bool:
     """Send the signal, and wait until the text is whole."""
-    number, thread, pid = claimed.get("signal"), claimed.get("thread"), handle.identity.pid
+    number, thread, pid = claimed.get("signal"), claimed.get("thread"), process.pid
     # The header is the kernel's claim: any other signal could end it, and so could this one without its handler.
     if type(number) is not int or type(thread) is not int or not _is_real_time(number):
         return False
-    if not handle.is_running() or not catches(pid, number):
+    if not process.is_running() or not catches(pid, number):
         return False
     descriptor = folder.open(STACKS, os.O_WRONLY)
     try:

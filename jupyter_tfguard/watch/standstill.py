@@ -61,12 +61,15 @@ class Standstill:
 
     def __init__(self, witness: Witness) -> None:
         self._witness = witness
-        self._pid = witness.identity.pid
         self._position: object = None
         self._cpu: tuple[float, float] | None = None
         self._doing: tuple[float, tuple[int, ...], Doing] | None = None
         self._moved_at = time.monotonic()
         self.since = time.time()
+
+    @property
+    def _pid(self) -> int:
+        return self._witness.process.pid
 
     def moved(self) -> None:
         """It was seen doing something."""

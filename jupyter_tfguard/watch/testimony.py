@@ -20,7 +20,7 @@ class Testimony:
     """What was seen of a kernel until now, all of it at one moment.
 
     Attributes:
-        pid: The process.
+        pids: The process, and a program around it.
         peak_bytes: The most that it was seen holding resident; None = unknown.
         starter_peak_bytes: The same of this process when the watching began; None = unknown.
         columns, rows: Its last samples, as in :class:`~..record.facts.ServerFacts`.
@@ -31,7 +31,7 @@ class Testimony:
         unavailable: What could not be read, and why.
     """
 
-    pid: int
+    pids: frozenset[int]
     peak_bytes: int | None
     starter_peak_bytes: int | None
     columns: tuple[str, ...]
@@ -69,7 +69,7 @@ class Testimony:
             before=self.before,
             after=after,
             ended_children=tuple(c for c in self.children if not is_running(c)),
-            ended_neighbours=_vanished(self.before or after, after, {self.pid}),
+            ended_neighbours=_vanished(self.before or after, after, self.pids),
             hang=self.hang,
             answered=self.answered,
             unavailable=unavailable,
@@ -93,7 +93,7 @@ class Testimony:
             before=kill.before,
             after=kill.after,
             ended_children=ended,
-            ended_neighbours=_vanished(kill.before, kill.after, set(ended)),
+            ended_neighbours=_vanished(kill.before, kill.after, frozenset(ended)),
             unavailable=self.unavailable,
         )
 
@@ -105,7 +105,7 @@ class Testimony:
         return self.peak_bytes, "VmHWM" if self.peak_bytes else None
 
 
-def _vanished(before: Counters, after: Counters, known: set[int]) -> tuple[int, ...] | None:
+def _vanished(before: Counters, after: Counters, known: frozenset[int]) -> tuple[int, ...] | None:
     """Processes of the group that are gone, but for the known ones; None where the group's could not be read."""
     if before.group_pids is None or after.group_pids is None:
         return None

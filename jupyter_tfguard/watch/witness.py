@@ -43,12 +43,13 @@ class Witness(ABC):
     (:class:`~.process_witness.ProcessWitness`) or of a recording.
 
     Args:
-        identity: The process.
+        identity: The process that the host knows.
         kernel: What the host knows of it.
         since: Monotonic seconds when the watching began.
 
     Attributes:
         identity, kernel, since: As above.
+        process: The kernel's own process: another than `identity` where that is a program around it.
         history: Its last samples.
         live: What the kernel says of itself.
         peak_bytes: The most that it held resident; None = not known.
@@ -59,7 +60,7 @@ class Witness(ABC):
     """
 
     def __init__(self, identity: ProcessIdentity, kernel: Kernel, since: float) -> None:
-        self.identity = identity
+        self.identity = self.process = identity
         self.kernel = kernel
         self.since = since
         self.history = History()

@@ -128,7 +128,9 @@ class Publisher:
             live = LiveReader(folder)
             json.dumps(live.read().training, allow_nan=False)
             live.close()
-            told = Death(forger.identity, "k", "python3", None, folder, facts, known)
+            told = Death(
+                forger.identity, forger.identity, "k", "python3", None, folder, facts, known
+            )
             Reporter(root, store, TfGuard(), logger, lambda entry: None).report(told)
             if any("could not be written" in line for line in log):
                 raise RuntimeError(log[0])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from traitlets.config import Config
@@ -80,3 +82,78 @@ async def test_an_exit_code_of_the_kernels_own_is_passed_on_as_one(
     await server.execute(kernel_id, "import os; os._exit(3)")
     [crash] = await server.crashes(1)
     assert (crash["cause"], crash["confidence"], crash["pid"]) == ("sys_exit", "likely", pid)
+
+
+async def _looked_at(server: Server, kernel_id: str, pid: int) -> dict[str, Any]:
+    async def turned() -> dict[str, Any] | None:
+        state = await server.state(kernel_id)
+        return state if state is not None and state["pid"] == pid else None
+
+    return await until(turned, 40, "the kernel itself to be looked at")
+
+
+async def test_the_kernel_itself_is_shown_not_the_program_around_it(
+    server: Server, data_folder: Path
+) -> None:
+    kernel_id, pid = await start(server, data_folder)
+    await _looked_at(server, kernel_id, pid)
+
+    async def shown() -> bool:
+        state = await server.state(kernel_id)
+        assert state is not None
+        host = state["host"] or {}
+        return state["guard"]["loaded"] and (host.get("rss_bytes") or 0) > 300 << 20
+
+    await until(shown, 30, "its memory")
+    await server.execute(kernel_id, "import time; time.sleep(1); held[:] = b''")
+    os.kill(pid, signal.SIGKILL)
+    [crash] = await server.crashes(1)
+    assert (crash["cause"], crash["pid"]) == ("sigkill_unattributed", pid)
+    report = await server.get("crashes", crash["id"])
+    assert report["memory"]["peak_bytes"] > 300 << 20
+    assert min(size for _, size in report["memory"]["samples"]) > 20 << 20
+
+
+async def test_a_program_that_loses_its_life_before_the_kernel_tells_nothing_of_the_kernels_end(
+    server: Server, data_folder: Path
+) -> None:
+    kernel_id, pid = await start(server, data_folder)
+    await _looked_at(server, kernel_id, pid)
+    around = server.app.kernel_manager.get_kernel(kernel_id).provisioner.pid
+    os.kill(around, signal.SIGKILL)
+    [crash] = await server.crashes(1)
+    assert crash["pid"] == around
+    report = await server.get("crashes", crash["id"])
+    assert report["memory"] is None
+
+
+async def test_both_killed_at_once_are_one_death(server: Server, data_folder: Path) -> None:
+    kernel_id, pid = await start(server, data_folder)
+    await _looked_at(server, kernel_id, pid)
+    around = server.app.kernel_manager.get_kernel(kernel_id).provisioner.pid
+    os.kill(around, signal.SIGSTOP)  # it cannot pass anything on
+    os.kill(pid, signal.SIGKILL)
+    os.kill(around, signal.SIGKILL)
+    [crash] = await server.crashes(1)
+    assert (crash["pid"], crash["confidence"]) == (pid, "possible")
+    reporter = server.app.web_app.settings["tfguard_service"]._reporter
+    await asyncio.to_thread(reporter.report_orphans)
+    assert len((await server.get("crashes"))["crashes"]) == 1
+
+
+async def test_an_end_that_was_asked_for_leaves_nothing(server: Server, data_folder: Path) -> None:
+    kernel_id, pid = await start(server, data_folder)
+    await _looked_at(server, kernel_id, pid)
+    os.kill(pid, signal.SIGSTOP)
+    server.app.kernel_manager.get_kernel(kernel_id).shutdown_wait_time = 1.0
+    await server.fetch("api", "kernels", kernel_id, method="DELETE")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+    def is_gone() -> bool:
+        return not any(str(pid) in name for name in os.listdir(data_folder / "recordings"))
+
+    await until(is_gone, 20, "its recording to go")
+    reporter = server.app.web_app.settings["tfguard_service"]._reporter
+    await asyncio.to_thread(reporter.report_orphans)
+    assert (await server.get("crashes"))["crashes"] == []

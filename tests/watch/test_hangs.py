@@ -149,7 +149,7 @@ def test_a_forged_header_never_gets_a_signal_sent(
     (recording / "stacks.txt").write_text("old")
     (recording / "stacks.txt").chmod(0o600)
     header = {HEADER_KEY: {"signal": number, "thread": process.pid}}
-    assert take_stacks(handle, recording, header, stands_still=True) == []
+    assert take_stacks(handle.identity, recording, header, stands_still=True) == []
     assert process.poll() is None
     assert os.listdir(recording) == ["stacks.txt"]
     status = Path(f"/proc/{process.pid}/status").read_text()
@@ -164,6 +164,6 @@ def test_a_kernel_without_the_guard_is_asked_nothing(
     header: dict[str, object] | None, tmp_path: Path, start: Start
 ) -> None:
     handle = ProcessHandle(start(WAIT).pid)
-    assert take_stacks(handle, tmp_path / "none", header, stands_still=True) == []
+    assert take_stacks(handle.identity, tmp_path / "none", header, stands_still=True) == []
     assert os.listdir(tmp_path) == []
     handle.close()

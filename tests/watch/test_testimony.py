@@ -19,7 +19,7 @@ KILLED = ExitFacts("SIGKILL", None, "waitid")
 BEFORE = Counters(time=1.0, group_pids=(7, 8, 9))
 AFTER = Counters(time=2.0, group_pids=(9,))
 SEEN = testimony.Testimony(
-    pid=7,
+    pids=frozenset({7}),
     peak_bytes=GIB,
     starter_peak_bytes=100 * MIB,
     columns=("time",),
