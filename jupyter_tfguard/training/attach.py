@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from ..shield import note_problem, shielded
+from ..shield import is_users, note_problem, shielded
 from .callback import make_callback_class
 from .checkpoints import CheckpointWatch
 from .describe import describe_batch, describe_model
@@ -164,6 +164,9 @@ class TrainingRecorder:
                     run, given, position, callback_class(run.watch), list_class, model
                 )
         except Exception as error:
+            if is_users(error):
+                self._end(run, error)
+                raise
             note_problem(f"start of {what}", error)
             if run.watch is None:
                 return None

@@ -6,11 +6,13 @@ import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from jupyter_tfguard import shield
+from jupyter_tfguard.training.attach import TrainingRecorder
 from jupyter_tfguard.training.callback import make_callback_class
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
 from jupyter_tfguard.training.progress import FitProgress, ProgressBoard
@@ -77,3 +79,50 @@ def train(callback: Any, progress: FitProgress) -> None:
         batch += 1
         if batch % 10 == 0:
             callback.on_epoch_end(batch, {"loss": 1.0})
+
+
+class Keras:
+    """What the recorder needs of the module."""
+
+    callbacks = SimpleNamespace(Callback=Base)
+
+    class Model:
+        """An alarm rings when its name is read, as it may at any moment."""
+
+        rings = True
+        fits = 0
+
+        @property
+        def name(self) -> str:
+            if self.rings:
+                signal.raise_signal(signal.SIGALRM)
+            return "m"
+
+        def fit(self, x: Any = None, callbacks: Any = None) -> None:
+            type(self).fits += 1
+
+        evaluate = predict = fit
+
+
+def test_an_alarm_while_a_fit_is_being_told_of_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFGUARD_DIR", str(tmp_path / "guard"))
+    monkeypatch.setattr(shield, "_noted", {})
+    board = ProgressBoard(lambda record: None)
+    told: list[str] = []
+    recorder = TrainingRecorder(lambda kind, **fields: told.append(kind), board, lambda: None)
+    recorder.attach(cast(ModuleType, Keras))
+    before = signal.signal(signal.SIGALRM, out_of_time)
+    try:
+        model = Keras.Model()
+        with pytest.raises(TimeoutError):
+            model.fit()
+        model.rings = False
+        model.fit()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        recorder.detach()
+    assert Keras.Model.fits == 1
+    assert told == ["fit_start", "fit_end"]
+    assert shield.noted_in_this_process() == []
