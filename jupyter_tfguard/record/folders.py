@@ -6,6 +6,7 @@ What is refused, and why, is told in :mod:`~..private_files`.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from ..errors import FolderUnusable
 from ..private_files import HAS_DESCRIPTORS, empty_folder, make_room, open_file, open_folder
+from .linux_files import identity
 
 
 class PrivateFolder:
@@ -31,12 +33,26 @@ class PrivateFolder:
         self.path = path
         self._descriptor: int | None = None
         try:
-            self._descriptor = open_folder(path, make=make)
+            self._open(make=make)
         except OSError as bad:
             raise FolderUnusable(
                 f"The folder {path} cannot be used: {bad.strerror or bad}. "
                 "Set TFGUARD_DIR to a folder of your own on a local disk."
             ) from bad
+
+    def _open(self, *, make: bool) -> None:
+        self._descriptor = open_folder(self.path, make=make)
+        self._identity = None if self._descriptor is None else identity(self._descriptor)
+
+    @property
+    def _here(self) -> int | None:
+        """The descriptor; opened anew when user code closed ours, whose number may mean a folder of the user's by now."""
+        if self._descriptor is not None and identity(self._descriptor) != self._identity:
+            try:
+                self._open(make=False)
+            except FolderUnusable as bad:
+                raise OSError(errno.EBADF, str(bad)) from bad
+        return self._descriptor
 
     def open(self, name: str, flags: int) -> int:
         """Descriptor of the regular file `name` in this folder; new files get mode 0600.
@@ -45,14 +61,14 @@ class PrivateFolder:
             FolderUnusable: It is a link, not a regular file, hard-linked elsewhere, or somebody else's.
             OSError: The system refused (full disk, no file, no descriptors left).
         """
-        return open_file(self._descriptor, self.path, name, flags)
+        return open_file(self._here, self.path, name, flags)
 
     def create(self, name: str, *, append: bool = False) -> int:
         """Descriptor, for reading and writing, of a new file `name`; an old one of ours makes room. Raises as :meth:`open`."""
         more = os.O_APPEND if append else 0
         if HAS_DESCRIPTORS:
             # Never an old file emptied: under its name there may lie a link by the time it is opened.
-            make_room(self._descriptor, self.path, name)
+            make_room(self._here, self.path, name)
             return self.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | more)
         descriptor = self.open(name, os.O_RDWR | os.O_CREAT | more)
         os.ftruncate(descriptor, 0)
@@ -102,8 +118,9 @@ class PrivateFolder:
 
     def _replace(self, old: str, new: str) -> None:
         """Give a file its name; a link that has it is replaced, never followed."""
-        if self._descriptor is not None:
-            os.replace(old, new, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        here = self._here
+        if here is not None:
+            os.replace(old, new, src_dir_fd=here, dst_dir_fd=here)
         else:
             os.replace(self.path / old, self.path / new)
 
@@ -113,8 +130,9 @@ class PrivateFolder:
         Raises:
             OSError: There is none, it is a folder, or the system refused.
         """
-        if self._descriptor is not None:
-            os.unlink(name, dir_fd=self._descriptor)
+        here = self._here
+        if here is not None:
+            os.unlink(name, dir_fd=here)
         else:
             os.unlink(self.path / name)
 
@@ -124,25 +142,27 @@ class PrivateFolder:
         Raises:
             OSError: It is not there, or something in it cannot be deleted.
         """
-        if self._descriptor is None:
+        here = self._here
+        if here is None:
             shutil.rmtree(self.path / name)
             return
-        found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        found = os.stat(name, dir_fd=here, follow_symlinks=False)
         if not stat.S_ISDIR(found.st_mode):
             self.remove(name)
             return
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(name, flags, dir_fd=self._descriptor)
+        descriptor = os.open(name, flags, dir_fd=here)
         try:
             empty_folder(descriptor)
         finally:
             os.close(descriptor)
-        os.rmdir(name, dir_fd=self._descriptor)
+        os.rmdir(name, dir_fd=here)
 
     def has(self, name: str) -> bool:
         """True when there is something of this name in the folder; False when that cannot be told."""
         try:
-            where = {} if self._descriptor is None else {"dir_fd": self._descriptor}
+            here = self._here
+            where = {} if here is None else {"dir_fd": here}
             os.stat(name if where else self.path / name, follow_symlinks=False, **where)
         except OSError:
             return False
@@ -151,15 +171,16 @@ class PrivateFolder:
     def names(self) -> list[str]:
         """Names in the folder, sorted; empty when it cannot be read."""
         try:
-            return sorted(os.listdir(self.path if self._descriptor is None else self._descriptor))
+            here = self._here
+            return sorted(os.listdir(self.path if here is None else here))
         except OSError:
             return []
 
     def close(self) -> None:
         """Give the folder descriptor back; doing it twice is harmless."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None and identity(descriptor) == self._identity:
+            os.close(descriptor)
 
     def __enter__(self) -> PrivateFolder:
         return self

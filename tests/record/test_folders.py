@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.errors import FolderUnusable
+from jupyter_tfguard.private_files import HAS_DESCRIPTORS
 from jupyter_tfguard.record.folders import PrivateFolder, remove_folder
 from tests.rigs.planted import KINDS, plant
 
@@ -254,3 +255,41 @@ def test_only_the_end_of_a_long_file_is_read(tmp_path: Path) -> None:
     folder = PrivateFolder(tmp_path / "f")
     folder.write_whole("a", b"0123456789")
     assert folder.read("a", 4) == b"6789"
+
+
+@pytest.mark.skipif(not HAS_DESCRIPTORS, reason="folders are named by their paths here")
+def test_a_descriptor_that_user_code_closed_leads_nobody_into_the_users_folder(
+    tmp_path: Path,
+) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "model.h5").write_text("weights")
+    with PrivateFolder(tmp_path / "ours") as folder:
+        folder.write_whole("a", b"1")
+        ours = folder._descriptor
+        assert ours is not None
+        os.close(ours)
+        user = os.open(theirs, os.O_RDONLY)
+        assert user == ours
+        folder.write_whole("b", b"2")
+        os.close(folder.create("model.h5"))
+        folder.remove("model.h5")
+        assert folder.names() == ["a", "b"]
+        assert folder.has("b")
+        assert folder.read("a", 9) == b"1"
+        again = folder._descriptor
+        assert again is not None
+        assert again != user
+        # Closed again, and the folder taken away: nothing can be done any more, least of all elsewhere.
+        os.close(again)
+        os.dup2(user, again)
+        remove_folder(tmp_path / "ours")
+        for _ in range(2):
+            with pytest.raises(OSError, match=r"ours|closed|No such"):
+                folder.write_whole("c", b"3")
+        assert folder.names() == []
+        assert not folder.has("model.h5")
+    assert os.fstat(user).st_ino == os.fstat(again).st_ino == theirs.stat().st_ino
+    os.close(user)
+    os.close(again)
+    assert os.listdir(theirs) == ["model.h5"]
