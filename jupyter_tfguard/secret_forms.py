@@ -61,7 +61,10 @@ _KEYS = (
     r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",  # Discord
 )  # fmt: skip
 
-_ENVIRONMENT_NAME = rf"[A-Za-z0-9_]{{0,60}}?(?:{_any_case((*_NAMES, 'key'))}){_NAME_END}"
+_ENVIRONMENT_NAME = (
+    r"[A-Za-z0-9_]{0,60}?(?i:key(?:_?id)?|token|secret|pass(?:word|wd|phrase)?|pwd|credentials?|access_?code|session_?id"
+    rf"|webhook_?url){_NAME_END}"
+)
 
 # A pattern is tried where its last entry occurs: words in small letters, one of which every match holds; none: always.
 PATTERNS: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
