@@ -10,8 +10,9 @@ from ..collectors.procfs import read_small
 from ..collectors.standstill import started
 from ..errors import SourceUnavailable
 
-# Of ipykernel and IPython, in every kernel.
-_OUR_MODULES = ("ipykernel", "IPython")
+# Of every kernel; but the user's code runs in threads of some of their modules too.
+_OUR_PACKAGES = ("ipykernel", "IPython")
+_USERS_MODULES = ("ipykernel.subshell", "IPython.lib.backgroundjobs")
 _OUR_NAMES = ("tfguard-", "IOPub", "Control", "Shell channel")
 _PIPE_READER = "_watch_pipe_fd"
 # Begun before the first message can come.
@@ -28,7 +29,10 @@ def service_threads() -> set[int]:
 
 
 def _is_service(thread: threading.Thread) -> bool:
-    if type(thread).__module__.partition(".")[0] in _OUR_MODULES:
+    module = type(thread).__module__
+    if module in _USERS_MODULES:
+        return False
+    if module.partition(".")[0] in _OUR_PACKAGES:
         return True
     return thread.name.startswith(_OUR_NAMES) or _PIPE_READER in thread.name
 

@@ -25,8 +25,8 @@ _TOGETHER_SECONDS = 60.0
 def unwrapped(death: Death) -> Death:
     """The same death told of the kernel itself, where the process that ended was a program around it. Reads files."""
     ended = death.facts.exit
-    if death.facts.kernel_alive:
-        return death
+    if death.facts.kernel_alive:  # a child of it died
+        return replace(death, identity=death.process)
     if death.process != death.identity:
         return _of_process(death)
     if ended is None or ended.code is None or death.recording.is_dir():
