@@ -22,9 +22,15 @@ _NAME_END = r"(?:[_-]?(?:dev|prod|staging|test|live|old|new|value|[0-9]{1,3}))?"
 # A declaration or an empty value is no secret:   password: str = None
 _NO_VALUE = r"(?!(?:str|bytes|int|bool|float|object|Any|None|True|False|null|true|false|Optional|Secret\w{0,20})\b)"
 
+
+def _triple(quote: str) -> str:
+    """Within a line, or one word between lines: a name may also be the last word of such a text, and its end stand here."""
+    return rf"{quote}{{3}}(?:[^\s),.;:\]}}{quote}](?:(?!{quote}{{3}})[^\n])*(?:{quote}{{3}})?|\s{{1,40}}[^\s{quote}]{{3,300}}\s{{0,40}}{quote}{{3}})"
+
+
 # "..." and '...', also with prefixes, escaped, in triple quotes; the end may have been cut off.
 _QUOTED = (
-    r"[rbufRBUF]{0,2}(?:\"{3}(?:(?!\"{3})[\s\S])+(?:\"{3})?|'{3}(?:(?!'{3})[\s\S])+(?:'{3})?"
+    rf"[rbufRBUF]{{0,2}}(?:{_triple(chr(34))}|{_triple(chr(39))}"
     r"|\\{1,4}\"[^\"\n]*\"?|\\{1,4}'[^'\n]*'?|\"(?:[^\"\\\n]|\\.)+\"?|'(?:[^'\\\n]|\\.)+'?)"
 )
 
@@ -130,14 +136,14 @@ PATTERNS: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     # os.environ.setdefault("HF_TOKEN", "...")   monkeypatch.setenv("HF_TOKEN", "...")   %env HF_TOKEN ...
     (
         re.compile(
-            r"((?:setdefault|putenv|getenv|setenv|environ\.get|environ\.pop)\(\s{0,80}\\{0,4}['\"]"
+            r"((?:putenv|getenv|setenv|env(?:iron)?\.(?:setdefault|get|pop))\(\s{0,80}\\{0,4}['\"]"
             rf"{_ENVIRONMENT_NAME}\\{{0,4}}['\"]\s{{0,80}},\s{{0,80}}(?:[a-z]{{1,20}}\s{{0,4}}=\s{{0,4}})?){_QUOTED}"
         ),
         rf"\1{REDACTED}",
-        ("env", "setdefault"),
+        ("env",),
     ),
     (
-        re.compile(rf"(%(?:set_)?env[ \t]{{1,8}}{_ENVIRONMENT_NAME}[ \t]{{1,8}})(?!=)\S[^\n]*"),
+        re.compile(rf"(%(?:set_)?env[ \t]{{1,8}}{_ENVIRONMENT_NAME}(?:[ \t]{{0,4}}=[ \t]{{0,4}}|[ \t]{{1,8}}))\S[^\n]*"),
         rf"\1{REDACTED}",
         ("env",),
     ),
@@ -150,17 +156,17 @@ PATTERNS: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (
         re.compile(
             rf"((?:{_any_case(_NAMES)}){_NAME_END}(?![A-Za-z0-9])\\{{0,4}}['\"]?\]?[ \t]{{0,4}}(?:=(?!=)|:(?!:))>?[ \t]{{0,4}}){_NO_VALUE}"
-            rf"(?:{_QUOTED}|[(\[]\s{{0,80}}{_QUOTED}(?:\s{{1,80}}{_QUOTED}){{0,20}}|[^\s,;'\"()\[\]{{}}]{{3,}})"
+            rf"(?:{_QUOTED}|[(\[]\s{{0,80}}{_QUOTED}(?:\s{{0,80}}(?:,\s{{0,80}})?{_QUOTED}){{0,20}}|[^\s,;'\"()\[\]{{}}]{{3,}})"
         ),
         rf"\1{REDACTED}",
         ("key", "pass", "pwd", "token", "secret", "credential", "access", "session", "webhook"),
     ),
-    # OPENAI_KEY=... : long, without blanks, with a digit and a letter in it
+    # OPENAI_KEY=... : long, with a digit and a letter in it, no path and no words with marks between them
     (
         re.compile(
             r"((?<!(?i:primary))(?<!(?i:foreign))(?<!(?i:cache))(?<!(?i:sort))[_-][kK](?i:ey)"
             rf"{_NAME_END}(?![A-Za-z0-9])\\{{0,4}}['\"]?\]?[ \t]{{0,4}}[:=][ \t]{{0,4}}\\{{0,4}}['\"]?)"
-            r"(?=[A-Za-z+/=_.-]{0,200}[0-9])(?=[0-9+/=_.-]{0,200}[A-Za-z])[A-Za-z0-9+/=_.-]{16,}"
+            r"(?=[A-Za-z+=-]{0,200}[0-9])(?=[0-9+=-]{0,200}[A-Za-z])[A-Za-z0-9+=-]{16,}(?![A-Za-z0-9+=_./(\[-])"
         ),
         rf"\1{REDACTED}",
         ("key",),

@@ -26,6 +26,8 @@ def missing(seen: Evidence, need: str) -> str | None:
             return None
         if seen.exit_code_around is not None:
             return _AROUND
+        if (reason := seen.why_unavailable("exit")) is not None:
+            return f"Exit status of the kernel itself: {reason}."
         return f"{_NO_WATCHER} {_ONLY_SILENT}" if seen.only_silent else _NO_WATCHER
     if need == "cgroup.counters":
         if seen.own_group is not None and seen.own_group.rise("oom_kill_count") is not None:

@@ -13,7 +13,8 @@ from ..errors import SourceUnavailable
 # Of every kernel; but the user's code runs in threads of some of their modules too.
 _OUR_PACKAGES = ("ipykernel", "IPython")
 _USERS_MODULES = ("ipykernel.subshell", "IPython.lib.backgroundjobs")
-_OUR_NAMES = ("tfguard-", "IOPub", "Control", "Shell channel")
+_OUR_NAMES = ("IOPub", "Control", "Shell channel")
+_OUR_PREFIX = "tfguard-"
 _PIPE_READER = "_watch_pipe_fd"
 # Begun before the first message can come.
 _FIRST = "Control"
@@ -34,7 +35,11 @@ def _is_service(thread: threading.Thread) -> bool:
         return False
     if module.partition(".")[0] in _OUR_PACKAGES:
         return True
-    return thread.name.startswith(_OUR_NAMES) or _PIPE_READER in thread.name
+    return (
+        thread.name in _OUR_NAMES
+        or thread.name.startswith(_OUR_PREFIX)
+        or _PIPE_READER in thread.name
+    )
 
 
 def message_carriers() -> set[int]:

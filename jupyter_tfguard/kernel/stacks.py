@@ -43,7 +43,7 @@ class StacksOnRequest:
         self._signal: int | None = None
         self._thread: int | None = None
         self._carriers: set[int] = set()
-        self._service_threads: set[int] = set()
+        self._service_threads: set[int] | None = None
         self._has_seen_cell = False
         self._next = 0.0
 

@@ -10,11 +10,12 @@ import errno
 import os
 import shutil
 import stat
+import threading
 from pathlib import Path
 
 from ..errors import FolderUnusable
 from ..private_files import HAS_DESCRIPTORS, empty_folder, make_room, open_file, open_folder
-from .linux_files import identity
+from .linux_files import Identity, close_ours, identity
 
 
 class PrivateFolder:
@@ -31,7 +32,8 @@ class PrivateFolder:
 
     def __init__(self, path: Path, *, make: bool = True) -> None:
         self.path = path
-        self._descriptor: int | None = None
+        self._held: tuple[int, Identity | None] | None = None
+        self._lock = threading.Lock()
         try:
             self._open(make=make)
         except OSError as bad:
@@ -40,19 +42,24 @@ class PrivateFolder:
                 "Set TFGUARD_DIR to a folder of your own on a local disk."
             ) from bad
 
-    def _open(self, *, make: bool) -> None:
-        self._descriptor = open_folder(self.path, make=make)
-        self._identity = None if self._descriptor is None else identity(self._descriptor)
+    def _open(self, *, make: bool) -> int | None:
+        descriptor = open_folder(self.path, make=make)
+        self._held = None if descriptor is None else (descriptor, identity(descriptor))
+        return descriptor
 
     @property
     def _here(self) -> int | None:
         """The descriptor; opened anew when user code closed ours, whose number may mean a folder of the user's by now."""
-        if self._descriptor is not None and identity(self._descriptor) != self._identity:
+        held = self._held
+        if held is None or identity(held[0]) == held[1]:
+            return None if held is None else held[0]
+        with self._lock:
+            if self._held is not held:  # another thread has done it
+                return None if self._held is None else self._held[0]
             try:
-                self._open(make=False)
+                return self._open(make=False)
             except FolderUnusable as bad:
                 raise OSError(errno.EBADF, str(bad)) from bad
-        return self._descriptor
 
     def open(self, name: str, flags: int) -> int:
         """Descriptor of the regular file `name` in this folder; new files get mode 0600.
@@ -178,9 +185,9 @@ class PrivateFolder:
 
     def close(self) -> None:
         """Give the folder descriptor back; doing it twice is harmless."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None and identity(descriptor) == self._identity:
-            os.close(descriptor)
+        held, self._held = self._held, None
+        if held is not None:
+            close_ours(*held)
 
     def __enter__(self) -> PrivateFolder:
         return self

@@ -25,7 +25,7 @@ _SHORTEST = 3
 # Names that say nothing of anybody, or that stand in texts for other reasons: taken out only where a name is meant.
 _ORDINARY = frozenset(
     {
-        "account", "admin", "app", "array", "batch", "best", "build", "callback", "cell", "cgroup", "checkpoint", "class",
+        "account", "adadelta", "adagrad", "adam", "adamax", "adamw", "admin", "app", "array", "batch", "best", "build", "callback", "cell", "cgroup", "checkpoint", "class",
         "client", "cluster", "compute", "container", "core", "cpu", "cuda", "data", "death", "debian", "debug", "default",
         "desktop", "dev", "device", "docker", "driver", "end", "epoch", "error", "event", "exit", "file", "fit", "float",
         "folder", "free", "gpu", "grace", "guard", "guest", "home", "host", "image", "images", "import", "info", "input",
@@ -101,7 +101,8 @@ class Anonymous:
         users = {identity.user for identity in identities}
         hosts = {identity.host for identity in identities}
         hosts |= {host.partition(".")[0] for host in hosts}
-        self._names = [*_patterns(users, USER), *_patterns(hosts, HOST, re.IGNORECASE)]
+        hosts |= {written for host in hosts for written in (host.upper(), host.lower())}
+        self._names = [*_patterns(users, USER), *_patterns(hosts, HOST)]
 
     def value(self, value: Any) -> Any:
         """A JSON value with every text in it as :meth:`text` gives it; keys and the format's own words stay."""
@@ -134,22 +135,20 @@ def _is_vocabulary(key: str, text: str) -> bool:
     return key in _VOCABULARY and _TERM.fullmatch(text) is not None and redact(text) == text
 
 
-def _patterns(
-    names: set[str], mark: str, flags: re.RegexFlag | int = 0
-) -> Iterator[tuple[re.Pattern[str], str]]:
+def _patterns(names: set[str], mark: str) -> Iterator[tuple[re.Pattern[str], str]]:
     longest_first = sorted((name for name in names if len(name) > 1), key=len, reverse=True)
     ordinary = {n for n in longest_first if len(n) < _SHORTEST or n.lower() in _ORDINARY}
     telling = "|".join(re.escape(name) for name in longest_first if name not in ordinary)
     if telling:
         # After \\n as repr() writes it, too.
         whole = rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{telling})(?![A-Za-z0-9])"
-        yield re.compile(whole, flags), mark
+        yield re.compile(whole), mark
     words = "|".join(re.escape(name) for name in longest_first if name in ordinary)
     if words:
         # name@host, and near the root of a path: /scratch/name
         yield (
-            re.compile(rf"(?<![\w.-])(?:{words})(?=@\w)|(?<=[\w\]]@)(?:{words})(?![\w-])", flags),
+            re.compile(rf"(?<![\w.-])(?:{words})(?=@\w)|(?<=[\w\]]@)(?:{words})(?![\w-])"),
             mark,
         )
         path = rf"((?<![\w/.~\]-])/(?:[\w.-]{{1,64}}/){{0,2}})(?:{words})(?=[/\s'\":,;)]|\Z)"
-        yield re.compile(path, flags), rf"\g<1>{mark}"
+        yield re.compile(path), rf"\g<1>{mark}"

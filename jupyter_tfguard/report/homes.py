@@ -40,6 +40,11 @@ _WHOLE = re.compile(
     rf"|(?:{_FOLDER}){{0,4}}/(?:home|Users)/(?P<c>[^/]+))(?:[\\/]|\Z)"
 )
 
+# Nothing but a home of Windows: what is behind the last blank may be its name, too.
+_BARE = re.compile(
+    rf"(?:(?:{_FOLDER}){{0,4}}/[A-Za-z]/|[A-Za-z]:[\\/]){_USERS}[\\/][^\s\\/:,'\"]+(?: [^\s\\/:,'\"]+){{0,3}}"
+)
+
 
 def home_of(path: str) -> tuple[str, str]:
     """The home folder that a path lies in, and whose it is; two empty texts when none is seen."""
@@ -58,8 +63,11 @@ class Homes:
 
     def __init__(self, *known: str) -> None:
         known = tuple(sorted({home for home in known if len(home) > 1}, key=len, reverse=True))
+        # /data is a home in some containers, and a folder in many a path.
         own = [
-            rf"(?:{_FOLDER}){{0,4}}{re.escape(home)}(?![\w.-])" for home in known if home[0] == "/"
+            rf"(?:{_FOLDER}){{0,{4 if home.count('/') > 1 else 0}}}{re.escape(home)}(?![\w.-])"
+            for home in known
+            if home[0] == "/"
         ]
         own += [rf"(?i:{_any_slash(home)})(?![\w.-])" for home in known if home[0] != "/"]
         self._plain = re.compile(rf"{_BEGIN}(?:{'|'.join((*own, *_WINDOWS, _POSIX))})")
@@ -68,7 +76,7 @@ class Homes:
 
     def taken_out(self, text: str) -> tuple[str, int]:
         """The text without home folders, and how many there were."""
-        if home_of(text)[0] == text:
+        if _BARE.fullmatch(text) and home_of(text)[0] == text:
             return HOME, 1
         text, plain = self._plain.subn(lambda found: (found[1] or "") + HOME, text)
         text, others = self._others.subn(HOME, text)

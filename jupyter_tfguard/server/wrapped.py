@@ -7,6 +7,7 @@ kernel's. The kernel itself is found, and looked at, through its recording (:met
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from ..record.identity import ProcessIdentity
 from ..watch.death import Death
 
 _TOGETHER_SECONDS = 60.0
+_LEFT_ALONE_SECONDS = 3.0
+_TAKEN_DOWN_SECONDS = 20.0
 
 
 def unwrapped(death: Death) -> Death:
@@ -41,7 +44,7 @@ def unwrapped(death: Death) -> Death:
 
 def _of_process(death: Death) -> Death:
     """Of a kernel that was known, and looked at, beside the program around it."""
-    if death.process.is_running():  # it has lost its starter, and ends by itself or goes on
+    if _goes_on(death.process):
         root = death.recording.parent
         alone = replace(death, process=death.identity, recording=root / death.identity.folder_name)
         return replace(alone, facts=_without_process(death.facts))
@@ -49,14 +52,24 @@ def _of_process(death: Death) -> Death:
     if ended is not None and ended.code is not None:
         facts = _passed_on(facts)
     elif ended is not None:
-        seen = f"only that of the program around the kernel was seen: {ended.signal}"
+        seen = f"seen was that of the program around the kernel, {ended.signal}"
         facts = replace(facts, exit=None, unavailable=facts.unavailable | {"exit": seen})
     return replace(death, identity=death.process, facts=facts)
 
 
+def _goes_on(process: ProcessIdentity) -> bool:
+    """True of a kernel that lives without its starter; ipykernel's own ends within a second or two of that."""
+    began = time.monotonic()
+    while process.is_running():
+        seconds = _TAKEN_DOWN_SECONDS if process.is_ending() else _LEFT_ALONE_SECONDS
+        if time.monotonic() - began > seconds:
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def _around(death: Death) -> Death:
-    facts = replace(_without_process(_passed_on(death.facts)), peak_bytes=None, peak_source=None)
-    return replace(death, facts=facts)
+    return replace(death, facts=_without_process(_passed_on(death.facts)))
 
 
 def _passed_on(facts: ServerFacts) -> ServerFacts:
@@ -69,8 +82,9 @@ def _without_process(facts: ServerFacts) -> ServerFacts:
     """What was sampled of that program is nothing of the kernel's."""
     kept = [i for i, name in enumerate(facts.columns) if not name.startswith("process.")]
     columns = tuple(facts.columns[i] for i in kept)
+    rows = tuple(tuple(r[i] for i in kept) for r in facts.rows)
     return replace(
-        facts, columns=columns, rows=tuple(tuple(r[i] for i in kept) for r in facts.rows)
+        facts, columns=columns, rows=rows, ended_children=(), peak_bytes=None, peak_source=None
     )
 
 

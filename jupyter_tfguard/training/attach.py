@@ -156,15 +156,15 @@ class TrainingRecorder:
         run = _Run(None, args, kwargs)
         try:
             bound.apply_defaults()
-            run.watch = self._start_watch(what, bound.arguments, model)
+            self._start_watch(run, what, bound.arguments, model)
             if "callbacks" in bound.arguments:
                 position = list(signature.parameters).index("callbacks") - 1
                 given = bound.arguments["callbacks"]
                 self._add_callback(
                     run, given, position, callback_class(run.watch), list_class, model
                 )
-        except Exception as error:
-            if is_users(error):
+        except BaseException as error:
+            if not isinstance(error, Exception) or is_users(error):
                 self._end(run, error)
                 raise
             note_problem(f"start of {what}", error)
@@ -173,7 +173,7 @@ class TrainingRecorder:
         self._running.inside = True
         return run
 
-    def _start_watch(self, what: str, arguments: dict[str, Any], model: Any) -> FitWatch:
+    def _start_watch(self, run: _Run, what: str, arguments: dict[str, Any], model: Any) -> None:
         steps = arguments.get("steps_per_epoch") or arguments.get("steps")
         epochs = arguments.get("epochs")
         facts: dict[str, Any] = {
@@ -195,6 +195,12 @@ class TrainingRecorder:
         counted = {k: v for k, v in facts.items() if k not in ("batch_shape", "batch_dtype")}
         progress = FitProgress(fit_id, what, **counted)
         emit = self._emit if self._may_emit() else _nothing
+        given = _flat(arguments.get("callbacks"))
+        checkpoints = CheckpointWatch((), since=time.time())
+        with shielded("looking for checkpoints"):
+            checkpoints = CheckpointWatch(given, since=time.time())
+        # Known first: an alarm of the user's may ring at any moment from here on, and then the run ends.
+        run.watch = self._watch = FitWatch(progress, self.board, emit, model, checkpoints)
         emit(
             "fit_start",
             fit_id=fit_id,
@@ -204,14 +210,7 @@ class TrainingRecorder:
             batch_dtype=dtype,
             rss_bytes=self._rss_bytes(),
         )
-        given = _flat(arguments.get("callbacks"))
-        checkpoints = CheckpointWatch((), since=time.time())
-        with shielded("looking for checkpoints"):
-            checkpoints = CheckpointWatch(given, since=time.time())
-        watch = FitWatch(progress, self.board, emit, model, checkpoints)
-        self._watch = watch
         self.board.begin(progress)
-        return watch
 
     def _may_emit(self) -> bool:
         """False for a run in a long row of quick ones: only the newest of those is shown, as progress."""

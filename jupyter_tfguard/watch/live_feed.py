@@ -17,7 +17,7 @@ from ..errors import RecordUnreadable
 from ..record.contents import recording_header
 from ..record.identity import ProcessIdentity
 from ..shield import shielded
-from .live import LiveReader
+from .live import Live, LiveReader
 from .live_cells import Resident
 from .process_witness import ProcessWitness
 from .witness import Witness
@@ -26,6 +26,7 @@ _ROUND_SECONDS = 0.5
 _BUSY_READS_HERTZ = 40.0  # of all busy kernels together
 _IDLE_SECONDS = 8.0
 _IDLE_KNOWN_SECONDS = 60.0  # where the host tells that a kernel did something
+_ENDED_SECONDS = 30.0
 _AFTER_BUSY_SECONDS = 1.5  # what a cell wrote at its very end
 
 
@@ -37,6 +38,7 @@ class _Feed:
         self.due = self.read = 0.0
         self.busy_until = 0.0
         self.heard_count: int | None = None
+        self.ended: float | None = None  # monotonic seconds, of a kernel whose starter goes on
 
 
 def _resident(witness: Witness) -> Resident:
@@ -85,6 +87,8 @@ class LiveFeed:
         busy_pause = max(_ROUND_SECONDS / 2, busy / _BUSY_READS_HERTZ)
         for witness in witnesses:
             feed = self._feeds.get(witness)
+            if feed is not None and witness.process != witness.identity:
+                feed = self._unless_ended(witness, feed, now)
             if feed is None:
                 if witness.process.folder_name not in self._names and not self._turned(witness):
                     continue
@@ -124,6 +128,19 @@ class LiveFeed:
                         witness.turn_to(identity)
                         return witness.process == identity
         return False
+
+    def _unless_ended(self, witness: ProcessWitness, feed: _Feed, now: float) -> _Feed | None:
+        """Nothing once a kernel has ended long ago, and the program around it goes on: it may start another one."""
+        if witness.process.is_running():
+            return feed
+        feed.ended = feed.ended or now
+        if now - feed.ended < _ENDED_SECONDS:
+            return feed
+        feed.reader.close()
+        del self._feeds[witness]
+        witness.live = Live()
+        witness.turn_to(witness.identity)
+        return None
 
     def _leave_ended(self, living: set[ProcessWitness]) -> None:
         for witness in [w for w in self._feeds if w not in living]:

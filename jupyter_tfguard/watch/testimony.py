@@ -56,7 +56,7 @@ class Testimony:
         peak, source = self._peak(ended)
         unavailable = self.unavailable
         if ended is None:
-            unavailable = unavailable | {"exit": "nobody here could read the exit status"}
+            unavailable = unavailable | {"exit": "nobody here could read it"}
         return ServerFacts(
             exit=ended.exit if ended else None,
             died=died,

@@ -266,8 +266,8 @@ def test_a_descriptor_that_user_code_closed_leads_nobody_into_the_users_folder(
     (theirs / "model.h5").write_text("weights")
     with PrivateFolder(tmp_path / "ours") as folder:
         folder.write_whole("a", b"1")
-        ours = folder._descriptor
-        assert ours is not None
+        assert folder._held is not None
+        ours = folder._held[0]
         os.close(ours)
         user = os.open(theirs, os.O_RDONLY)
         assert user == ours
@@ -277,8 +277,7 @@ def test_a_descriptor_that_user_code_closed_leads_nobody_into_the_users_folder(
         assert folder.names() == ["a", "b"]
         assert folder.has("b")
         assert folder.read("a", 9) == b"1"
-        again = folder._descriptor
-        assert again is not None
+        again = folder._held[0]
         assert again != user
         # Closed again, and the folder taken away: nothing can be done any more, least of all elsewhere.
         os.close(again)

@@ -17,6 +17,9 @@ WIRE = Path(__file__).parents[1] / "wire"
 ANN = Identity("/home/ann", "ann", "gpu01.cluster.example")
 
 HOMES = [
+    ("/home/bob: No space left on device", "~: No space left on device"),
+    ("/home/bob is full\nloss 0.3", "~ is full\nloss 0.3"),
+    ("C:\\Users\\bob: quota exceeded, 3 files", "~: quota exceeded, 3 files"),
     ("/home/bob/x.h5", "~/x.h5"),
     ("file:///home/bob/x.h5", "file://~/x.h5"),
     ("sftp://node7/home/bob/x.h5", "sftp://node7~/x.h5"),
@@ -44,6 +47,7 @@ HOMES = [
     ),
 ]
 NO_HOMES = [
+    "Adam optimizer; optimizer='adam'; keras.optimizers.Adam(1e-3)",
     "https://example.org/home/about",
     "/usr/lib/python3/site-packages/flask/home/index.py",
     "src/pages/home/index.ts",
@@ -63,7 +67,7 @@ def test_a_home_goes_whatever_stands_before_it(text: str, left: str) -> None:
 
 @pytest.mark.parametrize("text", NO_HOMES)
 def test_a_folder_home_that_is_nobodys_stays(text: str) -> None:
-    assert Anonymous(ANN).text(text) == text
+    assert Anonymous(ANN, Identity("", "", "adam")).text(text) == text
 
 
 @pytest.mark.parametrize(
@@ -77,6 +81,11 @@ def test_a_folder_home_that_is_nobodys_stays(text: str) -> None:
         ),
         ("E:\\People\\Li", "e:/people/li/x 'E:\\\\People\\\\Li\\\\x'", "~/x '~\\\\x'"),
         ("/data/people/li", "/data/people/lisa/x", "/data/people/lisa/x"),
+        (
+            "/data",
+            "/mnt/data/train.csv /opt/app/data/x '/data/x'",
+            "/mnt/data/train.csv /opt/app/data/x '~/x'",
+        ),
     ],
 )
 def test_the_own_home_goes_wherever_it_lies(home: str, text: str, left: str) -> None:

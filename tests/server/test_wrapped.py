@@ -7,12 +7,20 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from traitlets.config import Config
+
+from jupyter_tfguard.record.facts import ExitFacts, ServerFacts, SystemLog
+from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.server import wrapped
+from jupyter_tfguard.watch import live_feed
+from jupyter_tfguard.watch.death import Death
 
 from .conftest import Server, until
 
@@ -114,17 +122,72 @@ async def test_the_kernel_itself_is_shown_not_the_program_around_it(
     assert min(size for _, size in report["memory"]["samples"]) > 20 << 20
 
 
-async def test_a_program_that_loses_its_life_before_the_kernel_tells_nothing_of_the_kernels_end(
+async def test_a_kernel_whose_starter_was_killed_is_told_of_once_with_its_own_recording(
     server: Server, data_folder: Path
 ) -> None:
     kernel_id, pid = await start(server, data_folder)
     await _looked_at(server, kernel_id, pid)
     around = server.app.kernel_manager.get_kernel(kernel_id).provisioner.pid
-    os.kill(around, signal.SIGKILL)
+    os.kill(around, signal.SIGKILL)  # ipykernel sees it, and ends the kernel
     [crash] = await server.crashes(1)
-    assert crash["pid"] == around
+    assert (crash["pid"], crash["confidence"]) == (pid, "possible")
     report = await server.get("crashes", crash["id"])
-    assert report["memory"] is None
+    assert any("the program around the kernel" in text for text in report["not_checked"])
+    reporter = server.app.web_app.settings["tfguard_service"]._reporter
+    await asyncio.to_thread(reporter.report_orphans)
+    assert len((await server.get("crashes"))["crashes"]) == 1
+
+
+async def test_of_a_kernel_that_goes_on_nothing_is_told_when_its_starter_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wrapped, "_LEFT_ALONE_SECONDS", 0.2)
+    with subprocess.Popen(["sleep", "60"]) as kernel:
+        process, around = ProcessIdentity.of(kernel.pid), ProcessIdentity.of(os.getpid())
+        assert process is not None
+        assert around is not None
+        facts = ServerFacts(
+            exit=ExitFacts(None, 3, "waitid"),
+            died=time.time(),
+            peak_bytes=5 << 30,
+            peak_source="VmHWM",
+            columns=("time", "process.rss_bytes", "host.used_bytes"),
+            rows=((1.0, 2.0, 3.0),),
+            ended_children=(1,),
+        )
+        recording = tmp_path / process.folder_name
+        death = Death(around, process, "k", None, None, recording, facts, SystemLog(True))
+        told = wrapped.unwrapped(death)
+        assert (told.identity, told.process) == (around, around)
+        assert told.recording == tmp_path / around.folder_name
+        assert (told.facts.columns, told.facts.rows) == (("time", "host.used_bytes"), ((1.0, 3.0),))
+        assert (told.facts.peak_bytes, told.facts.ended_children) == (None, ())
+        kernel.kill()
+        kernel.wait()
+        told = wrapped.unwrapped(death)
+        assert (told.identity, told.recording) == (process, recording)
+        assert told.facts.peak_bytes == 5 << 30
+
+
+async def test_a_script_that_starts_the_next_kernel_shows_that_one(
+    server: Server, data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_feed, "_ENDED_SECONDS", 1.0)
+    (tmp_path / "module-load-and-run.sh").write_text('"$@"\nsleep 3\n"$@"\nexit $?\n')
+    kernel_id, pid = await start(server, data_folder)
+    await _looked_at(server, kernel_id, pid)
+    os.kill(pid, signal.SIGKILL)
+
+    async def another() -> int | None:
+        state = await server.state(kernel_id)
+        assert state is not None
+        return state["pid"] if state["guard"]["loaded"] and state["pid"] != pid else None
+
+    await until(another, 60, "the next kernel")
+    reporter = server.app.web_app.settings["tfguard_service"]._reporter
+    await asyncio.to_thread(reporter.report_orphans)
+    [crash] = await server.crashes(1)
+    assert crash["pid"] == pid
 
 
 async def test_both_killed_at_once_are_one_death(server: Server, data_folder: Path) -> None:
