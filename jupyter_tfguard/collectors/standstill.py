@@ -76,6 +76,7 @@ class Doing:
         moved_bytes: Read and written by system calls, without those threads; None = not known.
         major_fault_count: Pages read from a disk.
         main_switch_count: How often its own main thread has waited: it rises when it wakes and waits again.
+        left_out: Ids of the threads that were left out and lived. When one of them ends, what it did counts in the sums.
         switch_counts: The same by thread, without those that were left out and those that wait for a lock just now: a
             thread that wants the interpreter's lock looks two hundred times a second whether it has come.
     """
@@ -84,6 +85,7 @@ class Doing:
     moved_bytes: Amount | None
     major_fault_count: int
     main_switch_count: int
+    left_out: frozenset[int]
     switch_counts: dict[int, int]
 
 
@@ -100,6 +102,7 @@ def doing(pid: int, children: Collection[int], without_threads: Collection[int])
     """
     # Those threads go on while all this is read, on a busy machine for long: what they did is read before and after.
     left_out_before = _of_threads(pid, without_threads)
+    left_out = frozenset(t for t in without_threads if os.path.exists(f"/proc/{pid}/task/{t}"))
     all_cpu, faults = _work(f"/proc/{pid}")
     all_moved, main = _moved(f"/proc/{pid}"), _switches(pid, pid)
     left_out_after = _of_threads(pid, without_threads)
@@ -115,7 +118,7 @@ def doing(pid: int, children: Collection[int], without_threads: Collection[int])
             switches |= _thread_switches(child, ())
             if moved is not None:
                 moved = moved.plus(_moved(f"/proc/{child}") or 0)
-    return Doing(cpu, moved, faults, main, switches)
+    return Doing(cpu, moved, faults, main, left_out, switches)
 
 
 def _of_threads(pid: int, threads: Collection[int]) -> tuple[float, int]:

@@ -43,7 +43,8 @@ STANDING_STILL = {
         "line 3 in <module>",
     ),
     "SIGSTOP": (
-        "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+        # Not before the server was told that the cell runs.
+        "import os, signal, time\ntime.sleep(1)\nos.kill(os.getpid(), signal.SIGSTOP)",
         "stopped by a signal (SIGSTOP), not by its own code",
         None,
     ),

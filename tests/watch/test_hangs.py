@@ -11,11 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_tfguard.collectors.standstill import Wait, main_wait
 from jupyter_tfguard.record.stacks import HEADER_KEY
 from jupyter_tfguard.watch.gpu_helper import Gpus
+from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.process_handle import ProcessHandle
 from jupyter_tfguard.watch.process_witness import ProcessWitness
+from jupyter_tfguard.watch.shared_group import SharedGroups
 from jupyter_tfguard.watch.stacks import take_stacks
+from jupyter_tfguard.watch.standstill import Standstill
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
 
@@ -167,3 +171,39 @@ def test_a_kernel_without_the_guard_is_asked_nothing(
     assert take_stacks(handle.identity, tmp_path / "none", header, stands_still=True) == []
     assert os.listdir(tmp_path) == []
     handle.close()
+
+
+WITH_SERVICE = """
+import os, sys, threading, time
+ends = threading.Event()
+def serve():
+    os.write(1, f"\\n{threading.get_native_id()}\\n".encode())
+    until = time.thread_time() + 0.6
+    while time.thread_time() < until:
+        os.write(null, bytes(10_000))
+    sys.stdin.read(1)
+null = os.open(os.devnull, os.O_WRONLY)
+threading.Thread(target=serve, daemon=True).start()
+lock = threading.Lock(); lock.acquire(); lock.acquire()
+"""
+
+
+def test_what_a_thread_of_the_machinery_did_is_no_work_when_it_ends(start: Start) -> None:
+    process = start(WITH_SERVICE)
+    assert process.stdout is not None
+    assert process.stdin is not None
+    thread = int(process.stdout.readline())
+    witness = ProcessWitness(process.pid, Kernel("k", runs_cell=lambda: True), SharedGroups())
+    witness.live = Live(header={HEADER_KEY: {"service_threads": [thread]}})
+    standstill = Standstill(witness)
+
+    def still() -> bool:
+        return standstill.look(gpu_works=False) is not None
+
+    time.sleep(1.5)  # its work is done
+    until(lambda: main_wait(process.pid) is Wait.LOCK and all(still() for _ in range(3)))
+    process.stdin.write(b"x")
+    process.stdin.flush()
+    until(lambda: not Path(f"/proc/{process.pid}/task/{thread}").exists())
+    assert [still() for _ in range(3)] == [True] * 3
+    witness.close()
