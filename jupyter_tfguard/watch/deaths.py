@@ -27,6 +27,7 @@ from .gpu_map import GpuMap
 from .process_witness import ProcessWitness
 
 _LOG_WAIT_SECONDS = 0.05
+_STARTER_SECONDS = 1.0
 # Python's resource tracker outlives its kernel and says what shared memory was left: 10 to 60 ms later.
 _TRACKER_SECONDS = 0.3
 _LOG_MARGIN_SECONDS = 2.0  # the log's clock is not the wall clock
@@ -81,9 +82,23 @@ class Deaths:
         return self._backlog
 
     def accept(
-        self, witness: ProcessWitness, ended: Ended | None, died: float, *, asked: bool = False
+        self,
+        witness: ProcessWitness,
+        ended: Ended | None,
+        died: float,
+        *,
+        asked: bool = False,
+        by_starter: Callable[[], Ended | None] | None = None,
     ) -> Future[None] | None:
         """Take a death on, or an end that was `asked` for; the witness is closed.
+
+        Args:
+            witness: Of the process.
+            ended: How it ended; None when that is not known yet.
+            died: Unix seconds.
+            asked: The end was asked for.
+            by_starter: Asks its starter again: a process is a zombie before the last of its threads is gone, and only
+                then can it be waited for.
 
         Returns:
             Done once it was handed on; None after :meth:`stop`.
@@ -96,12 +111,15 @@ class Deaths:
         def gather() -> Death:
             # Read after the death; for all deaths of one moment together.
             after = witness.group.counters_after(noticed)
-            facts = witness.testimony().of_death(ended, after, died, asked=asked)
+            known = ended
+            if known is None and by_starter is not None:
+                known = _soon(by_starter, noticed + _STARTER_SECONDS)
+            facts = witness.testimony().of_death(known, after, died, asked=asked)
             if not asked:
-                self._wait_for_gpus(witness, ended, died)
+                self._wait_for_gpus(witness, known, died)
             facts = self._with_gpus(witness, facts)
             before = facts.before.time if facts.before else died
-            if ended is not None and ended.exit.signal == "SIGBUS":
+            if known is not None and known.exit.signal == "SIGBUS":
                 time.sleep(max(0.0, noticed + _TRACKER_SECONDS - time.monotonic()))
             # The OOM killer counts first and writes then.
             written = noticed + _LOG_WAIT_SECONDS if _may_be_oom(facts) else 0.0
@@ -191,6 +209,13 @@ class Deaths:
         """Hand on what waits, and end."""
         self._thread.shutdown(wait=True)
         self.log.close()
+
+
+def _soon(ask: Callable[[], Ended | None], until: float) -> Ended | None:
+    """The first answer until a monotonic second."""
+    while (found := ask()) is None and time.monotonic() < until:
+        time.sleep(0.02)
+    return found
 
 
 def _may_be_oom(facts: ServerFacts) -> bool:

@@ -135,11 +135,14 @@ class Watcher:
             Done once the death was handed on; None when the watcher is stopping.
         """
         died = time.time()
-        ended = witness.handle.end()
-        if ended is None and (told := returncode()) is not None:
-            ended = Ended(from_returncode(told))
+
+        def by_starter() -> Ended | None:
+            told = returncode()
+            return None if told is None else Ended(from_returncode(told))
+
+        ended = witness.handle.end() or by_starter()
         self._forget(witness)
-        return self._deaths.accept(witness, ended, died, asked=asked)
+        return self._deaths.accept(witness, ended, died, asked=asked, by_starter=by_starter)
 
     def stacks(self, witness: ProcessWitness) -> list[str]:
         """Python stacks of all threads of a kernel; empty where they cannot be had. Takes up to some seconds."""

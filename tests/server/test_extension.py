@@ -18,6 +18,7 @@ import pytest
 from traitlets.config import Config
 
 from jupyter_tfguard.config import TfGuard
+from jupyter_tfguard.server import kernels, managers
 from jupyter_tfguard.server.extension import set_environment
 from jupyter_tfguard.server.reporter import plain
 from jupyter_tfguard.watch import exit_status
@@ -198,7 +199,18 @@ class TestWithoutPosixNames:
         monkeypatch.setattr(exit_status, "stat_fields", lambda pid: None)
         return jp_server_config
 
-    async def test_the_return_code_tells(self, server: Server) -> None:
+    @pytest.mark.parametrize("in_vain", [0, 3])
+    async def test_the_return_code_tells(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch, in_vain: int
+    ) -> None:
+        # A zombie whose other threads are not gone yet has no return code.
+        asked: list[int] = []
+
+        def returncode(manager: Any, pid: int) -> int | None:
+            asked.append(pid)
+            return managers.returncode(manager, pid) if asked.count(pid) > in_vain else None
+
+        monkeypatch.setattr(kernels, "returncode", returncode)
         kernel_id = await server.start_kernel()
         pid = await server.pid(kernel_id)
         witness = server.app.web_app.settings["tfguard_service"]._watcher.witnesses[0]
