@@ -102,7 +102,6 @@ def doing(pid: int, children: Collection[int], without_threads: Collection[int])
     """
     # Those threads go on while all this is read, on a busy machine for long: what they did is read before and after.
     left_out_before = _of_threads(pid, without_threads)
-    left_out = frozenset(t for t in without_threads if os.path.exists(f"/proc/{pid}/task/{t}"))
     all_cpu, faults = _work(f"/proc/{pid}")
     all_moved, main = _moved(f"/proc/{pid}"), _switches(pid, pid)
     left_out_after = _of_threads(pid, without_threads)
@@ -118,18 +117,19 @@ def doing(pid: int, children: Collection[int], without_threads: Collection[int])
             switches |= _thread_switches(child, ())
             if moved is not None:
                 moved = moved.plus(_moved(f"/proc/{child}") or 0)
-    return Doing(cpu, moved, faults, main, left_out, switches)
+    return Doing(cpu, moved, faults, main, left_out_after[2], switches)
 
 
-def _of_threads(pid: int, threads: Collection[int]) -> tuple[float, int]:
-    """Processor seconds and moved bytes of these threads; of one that has ended, none."""
-    cpu, moved = 0.0, 0
+def _of_threads(pid: int, threads: Collection[int]) -> tuple[float, int, frozenset[int]]:
+    """Processor seconds and moved bytes of these threads, without those that have ended; who lives."""
+    cpu, moved, living = 0.0, 0, set()
     for thread in threads:
         path = f"/proc/{pid}/task/{thread}"
         with contextlib.suppress(SourceUnavailable):
             cpu += _work(path)[0]
             moved += _moved(path) or 0
-    return cpu, moved
+            living.add(thread)
+    return cpu, moved, frozenset(living)
 
 
 def cpu_seconds(pid: int) -> float:

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { ApiError } from '../api';
-import { GuardModel } from '../model';
+import type { GuardModel } from '../model';
 
-import { FakeApi, FakeStream, KERNEL, VIEW } from './modelRig';
+import { VIEW, newModel } from './modelRig';
+import type { FakeApi, FakeStream } from './modelRig';
 import { sample } from './samples';
 
 vi.mock('@jupyterlab/services', () => ({ ServerConnection: {} }));
@@ -25,11 +26,7 @@ describe('the status', () => {
 
   beforeEach(async () => {
     vi.useFakeTimers();
-    api = new FakeApi();
-    stream = new FakeStream();
-    model = new GuardModel({ api, stream });
-    model.setView(VIEW);
-    model.setTarget({ path: 'course/train.ipynb', kernelId: KERNEL });
+    ({ api, stream, model } = newModel());
     await model.start();
   });
 

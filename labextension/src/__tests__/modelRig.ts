@@ -1,6 +1,7 @@
 /** The server at the model's other end: its stream and its routes. */
 import { Signal } from '@lumino/signaling';
 
+import { GuardModel } from '../model';
 import { readCrashes, readStatus, readStreamMessage } from '../wire';
 import type { CrashEntry, IWatch, Problem, Status, StreamMessage } from '../wire';
 
@@ -69,4 +70,13 @@ export class FakeApi {
   async markRead(id: string): Promise<void> {
     this.read.push(id);
   }
+}
+
+/** A model of an open panel beside the sample's notebook, not started yet. */
+export function newModel(): { api: FakeApi; stream: FakeStream; model: GuardModel } {
+  const [api, stream] = [new FakeApi(), new FakeStream()];
+  const model = new GuardModel({ api, stream });
+  model.setView(VIEW);
+  model.setTarget({ path: 'course/train.ipynb', kernelId: KERNEL });
+  return { api, stream, model };
 }
