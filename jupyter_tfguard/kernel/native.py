@@ -92,6 +92,11 @@ class NativeParts:
         if self._stacks is not None:
             self._stacks.cell_starts()
 
+    def cell_ends(self) -> None:
+        """Called after each cell: the page gets its native text now."""
+        if self._spool is not None:
+            self._spool.nudge()
+
     def tick(self) -> None:
         """Called with every sample: stacks may be wanted."""
         if self._stacks is not None:

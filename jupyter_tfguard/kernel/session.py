@@ -152,6 +152,7 @@ class GuardSession:
         if self.pulse is not None:
             self.pulse.set_busy(False)
         self.controls.set_busy(False)
+        self._native.cell_ends()
         self.libraries.refresh_growth()
         self._header.versions()
 

@@ -12,7 +12,7 @@ import functools
 import os
 import select
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,6 @@ _PUNCH_HOLE = 0x02
 # sys/inotify.h; IN_MODIFY comes for a truncation too
 _IN_MODIFY = 0x02
 Identity = tuple[int, int]
-_COALESCE_SECONDS = 0.005
-_HURRY_SECONDS = 0.001
 
 
 @functools.cache
@@ -106,6 +104,7 @@ class WriteWatch:
         self._poll = select.poll()
         self._poll.register(self._descriptor, select.POLLIN)
         self._poll.register(self._wake_out, select.POLLIN)
+        self._outlet: int | None = None
 
     @property
     def _descriptors(self) -> tuple[int, int, int]:
@@ -126,42 +125,38 @@ class WriteWatch:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), str(path))
 
-    def wait(
-        self, outlet: int | None = None, *, hurry: bool = False, seconds: float | None = None
-    ) -> bool:
-        """Return some milliseconds after a write, so that many writes are one; at once after :meth:`wake`.
-
-        Returns:
-            False when nothing was written.
+    def poll(
+        self, outlet: int | None, seconds: float | None
+    ) -> Callable[[], list[tuple[int, int]]]:
+        """What to call to wait for a write or for :meth:`wake`, to be given to :meth:`written`; it runs no Python.
 
         Args:
-            outlet: Return, too, when this descriptor can be written to.
-            hurry: Return sooner after a write.
-            seconds: Return after so long, too.
-
-        Raises:
-            OSError: Somebody closed its descriptors.
+            outlet: End the wait, too, when this descriptor can be written to.
+            seconds: End it after so long, too.
         """
-        if outlet is not None:
-            self._poll.register(outlet, select.POLLOUT)
-        try:
-            found = self._poll.poll(None if seconds is None else seconds * 1000)
-        finally:
+        if outlet != self._outlet:
+            if self._outlet is not None:
+                self._poll.unregister(self._outlet)
             if outlet is not None:
-                self._poll.unregister(outlet)
-        ready = [descriptor for descriptor, _ in found]
+                self._poll.register(outlet, select.POLLOUT)
+            self._outlet = outlet
+        return functools.partial(self._poll.poll, None if seconds is None else seconds * 1000)
+
+    def written(self, found: list[tuple[int, int]]) -> bool:
+        """True when there was a write or :meth:`wake`. Raises OSError when somebody closed our descriptors."""
         self._check()
-        if self._wake_out in ready:
-            return True
-        if self._descriptor not in ready:
+        ready = [descriptor for descriptor, _ in found]
+        return self._wake_out in ready or self._descriptor in ready
+
+    def written_since(self) -> bool:
+        """True when there was a write since the last call."""
+        try:
+            return bool(os.read(self._descriptor, 65536))
+        except BlockingIOError:
             return False
-        time.sleep(_HURRY_SECONDS if hurry else _COALESCE_SECONDS)
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._descriptor, 65536)
-        return True
 
     def wake(self) -> None:
-        """End :meth:`wait` now and from here on. Raises OSError when somebody closed our descriptors."""
+        """End the wait of :meth:`poll` now and from here on. Raises OSError when somebody closed our descriptors."""
         self._check()
         with contextlib.suppress(BlockingIOError):  # it is full of wake-ups already
             os.write(self._wake_in, b"x")

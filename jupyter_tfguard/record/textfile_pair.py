@@ -8,7 +8,7 @@ import os
 from .folders import PrivateFolder
 from .linux_files import WriteWatch
 from .native_since import Place
-from .native_text import KEPT_BYTES, NUMBER_STEP, file_name
+from .native_text import FILE_BYTES, KEPT_BYTES, LEAD_BYTES, NUMBER_STEP, file_name
 from .opened_anew import OpenedAnew
 from .outlet import Outlet
 from .stderr_descriptor import StderrDescriptor
@@ -71,6 +71,15 @@ class TextFilePair:
         """True when nothing new was written to the current file. Raises OSError when the files are closed."""
         current = self.current
         return current.taken >= current.position()
+
+    def short_of_room(self, written: bool) -> bool:
+        """True when the current file is full, or soon full while it is written to. Raises OSError when it is closed."""
+        return self.current.position() >= (LEAD_BYTES + KEPT_BYTES if written else FILE_BYTES)
+
+    @property
+    def opened_anew(self) -> bool:
+        """True once somebody has opened a file of ours by its name: what is written there is followed."""
+        return bool(self._opened)
 
     def take(self) -> int:
         """Hand on what is new, oldest first; how many bytes it was."""
