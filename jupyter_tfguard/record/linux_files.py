@@ -149,7 +149,9 @@ class WriteWatch:
         return self._wake_out in ready or self._descriptor in ready
 
     def written_since(self) -> bool:
-        """True when there was a write since the last call."""
+        """True when there was a write since the last call. Raises OSError when somebody closed our descriptor."""
+        if identity(self._descriptor) != self._expected.get(self._descriptor):
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         try:
             return bool(os.read(self._descriptor, 65536))
         except BlockingIOError:

@@ -24,8 +24,8 @@ What holds, and where it ends:
   what was written in the 15 ms before is lost, the first time in the 50 ms before if the writer made no pause (counted,
   unless it came through such a name itself). While such a program goes on (``tee /dev/stderr``), its text and that of the
   processes beside it may overwrite each other beyond the first 8 KiB.
-* An abort with its last words finds the stacks of all threads whole: the thread keeps still while somebody writes
-  (forwarder.py says why), for 50 ms at most, unless a file is nearly full.
+* An abort with its last words finds the stacks of all threads whole, but for one in some 10,000 of the rig's: the thread
+  keeps still while somebody writes (forwarder.py says why), for 50 ms at most, unless a file is nearly full.
 
 Text that Python writes to ``sys.stderr`` never comes here: ipykernel sends it off itself. Not on Windows.
 """

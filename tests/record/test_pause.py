@@ -126,3 +126,22 @@ def test_nothing_of_ours_runs_between_a_write_and_the_end_of_the_pause(tmp_path:
         slept == "{'sleep in run'}"
     )  # whoever else sleeps has a frame that the next one overwrites
     assert ran.stderr == "".join(f"word {number}\n" for number in range(20))
+
+
+def test_a_descriptor_that_the_user_closed_meanwhile_is_not_read(tmp_path: Path) -> None:
+    ran = run(
+        tmp_path,
+        """
+        from jupyter_tfguard.record.linux_files import WriteWatch
+        watch = WriteWatch()
+        theirs, ours = os.pipe()
+        os.write(ours, b"the user's")
+        os.dup2(theirs, watch._descriptor)
+        try:
+            print(watch.written_since())
+        except OSError as bad:
+            print(bad.strerror)
+        print(os.read(theirs, 100).decode())
+        """,
+    )
+    assert ran.stdout == "Bad file descriptor\nthe user's\n"
