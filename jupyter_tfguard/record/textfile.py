@@ -84,15 +84,19 @@ class TextFile:
         """Where all who share this file write next. Waits for a write that is going on."""
         return os.lseek(self.descriptor, 0, os.SEEK_CUR)
 
-    def take(self, outlet: Outlet) -> OpenedAnew | None:
-        """Hand on what is new; not None when somebody has opened the file by its name, and so writes elsewhere in it."""
+    def take(self, outlet: Outlet, until: int | None = None) -> OpenedAnew | None:
+        """Hand on what is new; not None when somebody has opened the file by its name, and so writes elsewhere in it.
+
+        Args:
+            until: Leave for later what lies from this position on.
+        """
         before = self.position()
         size = checked_size(self.descriptor, self.identity)
         end = self.position()
         longer = size > max(self._length, end)
         if size < max(self._length, before) or (longer and self._lead_is_used()):
             return self._emptied(end, outlet)
-        self._take_to(end, outlet)
+        self._take_to(end if until is None or longer else min(end, until), outlet)
         if longer:
             return self._opened_anew(front=self.taken, wall=self._length, end=self._length)
         self._length = size

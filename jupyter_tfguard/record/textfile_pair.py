@@ -136,9 +136,11 @@ class TextFilePair:
         taken, replaced = 0, False
         for opened in self._opened:
             opened.take(self._outlet, self.current)
-        for file in (self.other, self.current):
+        # What was begun before the files took turns still comes into the other one, and its writer goes on in this one.
+        until = self.current.position()
+        for file, end in ((self.other, None), (self.current, until)):
             before = file.taken
-            anew = file.take(self._outlet)
+            anew = file.take(self._outlet, end)
             taken += file.taken - before
             if anew is not None:
                 self._replace(file, anew)

@@ -57,6 +57,33 @@ def test_two_threads_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     assert [line for line in lines if line[0] == "b"] == [f"b{n:06d}" for n in range(8000)]
 
 
+def test_a_write_that_was_under_way_while_the_files_took_turns_comes_in_order(
+    tmp_path: Path,
+) -> None:
+    ran = run(
+        tmp_path,
+        """
+        from jupyter_tfguard.record.textfile_pair import TextFilePair
+        from jupyter_tfguard.record.stderr_descriptor import StderrDescriptor
+        outlet = Outlet(2)
+        stderr = StderrDescriptor(os.dup(2), threading.Event())
+        pair = TextFilePair(PrivateFolder(folder), outlet, None, stderr)
+        take = pair.other.take
+        def take_just_before_they_write(*given):
+            taken = take(*given)
+            os.write(pair.other.descriptor, b"first\\n")  # had begun before fd 2 became the current file
+            os.write(pair.current.descriptor, b"then\\n")
+            pair.other.take = take
+            return taken
+        pair.other.take = take_just_before_they_write
+        pair.take()
+        pair.take()
+        outlet.send()
+        """,
+    )
+    assert ran.stderr == "first\nthen\n"
+
+
 def test_the_last_words_before_a_kill_are_whole(tmp_path: Path) -> None:
     body = """
         spool.start()
