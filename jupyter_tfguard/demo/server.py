@@ -23,6 +23,8 @@ from ..errors import TfGuardError
 
 _START_SECONDS = 90.0
 _KERNEL_SECONDS = 60.0
+_END_SECONDS = 30.0
+_GONE = (404, 410)
 # The server is on this machine: a proxy would not find it, and would learn its token.
 _DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -152,11 +154,29 @@ class DemoServer:
         return session
 
     def end_session(self, session: dict[str, Any]) -> None:
-        """Shut the kernel down. A session that is gone already is fine."""
-        try:
-            self.ask("DELETE", f"api/sessions/{session['id']}")
-        except urllib.error.HTTPError as gone:
-            gone.close()
+        """Shut the kernel down. A session that is gone already is fine.
+
+        Raises:
+            TfGuardError: The server refuses, and goes on to.
+            OSError: It does not answer.
+        """
+        ends = time.monotonic() + _END_SECONDS
+        while True:
+            try:
+                self.ask("DELETE", f"api/sessions/{session['id']}")
+            except urllib.error.HTTPError as refused:
+                refused.close()
+                if refused.code in _GONE:
+                    return
+                # While a dead kernel is being restarted, the manager of jupyter_client (8.10, too) fails to shut it down.
+                if refused.code < 500 or time.monotonic() > ends:
+                    raise TfGuardError(
+                        f"The server does not end the session of {session['path']} ({refused}). "
+                        f"Its log ends:\n{self.log_tail()}"
+                    ) from None
+                time.sleep(0.1)
+            else:
+                return
 
     def kernel_pid(self, kernel_id: str) -> int | None:
         """Process id of a kernel that the watcher knows; None while it does not."""

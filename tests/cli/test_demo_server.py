@@ -1,16 +1,32 @@
-"""The demo's server is asked directly: no proxy learns its token."""
+"""The demo's server is asked directly, no proxy learns its token; it is asked until a session is gone."""
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
+from jupyter_tfguard.errors import TfGuardError
+from tests.conftest import private_jupyter
 
-pytestmark = pytest.mark.quick
+SLOW_RESTART = """
+import asyncio
+from jupyter_client.provisioning import LocalProvisioner
+launch, launched = LocalProvisioner.launch_kernel, []
+async def slow(self, *arguments, **more):
+    await asyncio.sleep(1.5 * len(launched))
+    launched.append(1)
+    return await launch(self, *arguments, **more)
+LocalProvisioner.launch_kernel = slow
+"""
 
 
 class Counted(HTTPServer):
@@ -45,6 +61,7 @@ def servers() -> Iterator[tuple[Counted, Counted]]:
         one.server_close()
 
 
+@pytest.mark.quick
 def test_the_token_goes_to_the_server_and_to_no_proxy(
     servers: tuple[Counted, Counted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,3 +74,47 @@ def test_the_token_goes_to_the_server_and_to_no_proxy(
     assert asked.get("tfguard/api/status") == {}
     assert proxy.tokens == []
     assert jupyter.tokens == ["token known-to-us"]
+
+
+def test_a_session_ends_although_its_dead_kernel_is_just_being_restarted(tmp_path: Path) -> None:
+    config = tmp_path / "slow_restart.py"
+    config.write_text(SLOW_RESTART)
+    with private_jupyter(tmp_path / "home"):
+        server = DemoServer(tmp_path / "work", lab=False, options=[f"--config={config}"])
+        try:
+            session = server.start_session(server.write_notebook("dies"))
+            _kill(server, session)
+            _wait_until(lambda: "restarting kernel" in server.log_tail())
+            server.end_session(session)
+            assert server.get("api/sessions") == []
+            assert server.get("api/kernels") == []
+            server.end_session(session)  # gone already
+        finally:
+            server.stop()
+
+
+def test_a_session_that_the_server_will_not_end_is_told(tmp_path: Path) -> None:
+    with private_jupyter(tmp_path / "home"):
+        server = DemoServer(tmp_path / "work", lab=False)
+        try:
+            session = server.start_session(server.write_notebook("stays"))
+            server.token = "another"
+            with pytest.raises(TfGuardError, match=r"does not end the session of stays.*403"):
+                server.end_session(session)
+        finally:
+            server.stop()
+
+
+def _kill(server: DemoServer, session: dict[str, Any]) -> None:
+    kernel_id = session["kernel"]["id"]
+    _wait_until(lambda: server.kernel_pid(kernel_id) is not None)
+    pid = server.kernel_pid(kernel_id)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
