@@ -21,7 +21,7 @@ from typing import Any
 
 from ..errors import FolderUnusable
 from ..mounts import is_remote
-from .folders import PrivateFolder
+from .folders import PrivateFolder, file_stats
 from .identity import ProcessIdentity, boot_id
 
 try:
@@ -269,12 +269,11 @@ def look_at_lock(path: Path) -> Lock:
 
 def newest_change(path: Path) -> float:
     """Unix seconds of the newest change of a folder or a file in it; 0 when it cannot be read."""
-    newest = 0.0
-    with contextlib.suppress(OSError):
+    try:
         newest = path.lstat().st_mtime
-        for item in os.scandir(path):
-            newest = max(newest, item.stat(follow_symlinks=False).st_mtime)
-    return newest
+    except OSError:
+        return 0.0
+    return max([newest, *(found.st_mtime for _, found in file_stats(path))])
 
 
 def file_system_now(root: Path) -> float:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BundleNotFound, FolderUnusable, RecordTooNew, RecordUnreadable
-from .folders import PrivateFolder, remove_folder
+from .folders import PrivateFolder, file_stats, remove_folder
 from .groups import GroupStore, is_group_id
 from .records import major_of
 
@@ -201,11 +201,7 @@ class BundleStore:
 
     def size_bytes(self, bundle_id: str) -> int:
         """Bytes of the bundle's files; 0 when it is gone."""
-        total = 0
-        with contextlib.suppress(OSError):
-            for item in os.scandir(self.root / bundle_id):
-                total += item.stat(follow_symlinks=False).st_size
-        return total
+        return sum(found.st_size for _, found in file_stats(self.root / bundle_id))
 
     def _open(self, bundle_id: str) -> PrivateFolder:
         path = self.root / _checked(bundle_id)

@@ -196,6 +196,19 @@ class PrivateFolder:
         self.close()
 
 
+def file_stats(path: Path) -> list[tuple[str, os.stat_result]]:
+    """Name and stat of each entry of a folder, of a link the link's; without those that go meanwhile. Raises nothing.
+
+    What was found before the folder could not be read any further is told; nothing where there is none.
+    """
+    found = []
+    with contextlib.suppress(OSError), os.scandir(path) as items:
+        for item in items:
+            with contextlib.suppress(OSError):
+                found.append((item.name, item.stat(follow_symlinks=False)))
+    return found
+
+
 def remove_folder(path: Path) -> None:
     """Delete a folder of ours with all that is in it, following no link on the way. What cannot be deleted stays."""
     with (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import os
 import re
@@ -120,13 +122,12 @@ def _template(name: str) -> re.Pattern[str]:
 
 def _matching(place: _Place) -> list[Written]:
     found = []
-    try:
-        with os.scandir(place.folder or os.curdir) as entries:
-            for _, entry in zip(range(_ENTRIES_LIMIT), entries, strict=False):
-                if place.name.fullmatch(entry.name):
-                    path = os.path.abspath(entry.path).removesuffix(_TENSORFLOW_INDEX)
+    # The folder may not be made yet, and the user's code may take old files away meanwhile.
+    with contextlib.suppress(OSError), os.scandir(place.folder or os.curdir) as entries:
+        for entry in itertools.islice(entries, _ENTRIES_LIMIT):
+            if place.name.fullmatch(entry.name):
+                path = os.path.abspath(entry.path).removesuffix(_TENSORFLOW_INDEX)
+                with contextlib.suppress(OSError):
                     moment = entry.stat().st_mtime
                     found.append(Written(path, moment, place.by, place.weights_only))
-    except OSError:
-        return []  # not made yet, or gone
     return found

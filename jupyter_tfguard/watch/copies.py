@@ -20,7 +20,7 @@ from pathlib import Path
 from ..errors import FolderUnusable, RecordUnreadable
 from ..record.alive import LOCK, REFRESH_SECONDS, Place
 from ..record.contents import RECORDS_LIMIT_BYTES, recording_header
-from ..record.folders import PrivateFolder
+from ..record.folders import PrivateFolder, file_stats
 from ..record.identity import ProcessIdentity
 from ..record.recording import HEADER, remove_recording
 from ..record.records import HEADER_BYTES, RecordHeader, read_header
@@ -159,14 +159,10 @@ class _Copy:
             note_problem("copying a recording to the data folder", bad)
 
     def _changed(self) -> Iterable[tuple[str, tuple[int, int, int]]]:
-        with contextlib.suppress(OSError):
-            for item in os.scandir(self.source):
-                if item.name == LOCK or item.name.startswith("."):
-                    continue
-                found = item.stat(follow_symlinks=False)
-                stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-                if self.stamps.get(item.name) != stamp:
-                    yield item.name, stamp
+        for name, found in file_stats(self.source):
+            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if name != LOCK and not name.startswith(".") and self.stamps.get(name) != stamp:
+                yield name, stamp
 
     def _is_of_another(self) -> bool:
         there, ours = recording_header(self.target), recording_header(self.source)

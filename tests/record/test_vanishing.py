@@ -1,0 +1,83 @@
+"""Files that vanish while their folder is looked at: the others are seen, and nothing stays open."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from jupyter_tfguard.record.alive import newest_change
+from jupyter_tfguard.record.bundle import BundleStore
+from jupyter_tfguard.record.folders import file_stats
+from jupyter_tfguard.training.checkpoints import CheckpointWatch
+
+pytestmark = pytest.mark.quick
+
+STAYS = 50
+GOES = 2000
+BYTES = 10
+LATER = 4_000_000_000
+
+
+def during_removals(folder: Path, look: Callable[[], object]) -> list[object]:
+    """What was seen in a folder while most of its files were taken away; ``last.keras`` is the newest of all."""
+    folder.mkdir()
+    staying = [folder / f"{number}.keras" for number in range(STAYS)]
+    going = [folder / f"goes-{number}.keras" for number in range(GOES)]
+    for path in staying:
+        path.write_bytes(bytes(BYTES))
+    for path in going:
+        path.touch()
+    last = folder / "last.keras"
+    last.touch()
+    os.utime(last, (LATER, LATER))
+
+    remover = threading.Thread(target=lambda: [os.unlink(path) for path in going])
+    remover.start()
+    seen = [look()]
+    while remover.is_alive():
+        seen.append(look())
+    remover.join()
+    return seen
+
+
+def test_all_that_stay_are_told(tmp_path: Path) -> None:
+    folder = tmp_path / "f"
+    seen = during_removals(folder, lambda: {name for name, _ in file_stats(folder)})
+    staying = {path.name for path in folder.iterdir()}
+    assert len(staying) == STAYS + 1
+    assert all(isinstance(names, set) and staying <= names for names in seen)
+    assert file_stats(tmp_path / "none") == []
+
+
+def test_a_link_is_told_as_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    assert [name for name, _ in file_stats(tmp_path)] == ["link"]
+
+
+def test_the_newest_change(tmp_path: Path) -> None:
+    folder = tmp_path / "f"
+    assert set(during_removals(folder, lambda: newest_change(folder))) == {LATER}
+    assert newest_change(tmp_path / "none") == 0
+
+
+def test_the_size_of_a_report(tmp_path: Path) -> None:
+    store = BundleStore(tmp_path)
+    seen = during_removals(tmp_path / "f", lambda: store.size_bytes("f"))
+    assert set(seen) == {STAYS * BYTES}
+
+
+def test_the_last_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "f"
+    callback = type("ModelCheckpoint", (SimpleNamespace,), {})(filepath=f"{folder}/{{epoch}}.keras")
+
+    def newest() -> list[str]:
+        watch = CheckpointWatch([callback], since=0.0)
+        return [os.path.basename(written.path) for written in watch.look()]
+
+    assert newest() == []
+    assert all(found == ["last.keras"] for found in during_removals(folder, newest))
