@@ -90,7 +90,7 @@ def give_space_back(folder: PrivateFolder) -> None:
         with contextlib.suppress(OSError, FolderUnusable):
             # Looked at by name: opening each file at each look would cost more than it is worth.
             found = os.stat(folder.path / file_name(number), follow_symlinks=False)
-            if found.st_blocks * 512 <= _OVERGROWN_BYTES:
+            if found.st_blocks * 512 < _OVERGROWN_BYTES:
                 continue
             descriptor = folder.open(file_name(number), os.O_WRONLY)
             try:
