@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -74,6 +75,16 @@ def pid_behind(server: DemoServer, name: str) -> int:
     """Process id of the kernel behind a notebook that is open in the browser."""
     [session] = [s for s in server.get("api/sessions") if s["path"] == f"{name}.ipynb"]
     return _pid(server, session["kernel"]["id"])
+
+
+def cuda_pid_behind(server: DemoServer, name: str) -> int:
+    """The same, once the kernel has CUDA's library in its memory: a driver lists no process before."""
+    pid = pid_behind(server, name)
+    deadline = time.monotonic() + 60
+    while b"libcuda" not in Path(f"/proc/{pid}/maps").read_bytes():
+        assert time.monotonic() < deadline, f"{name}: its cell did not load CUDA's library"
+        time.sleep(0.05)
+    return pid
 
 
 def _pid(server: DemoServer, kernel_id: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.browser.conftest import command
-from tests.browser.gpus import pictures, pid_behind, run_beside
+from tests.browser.gpus import cuda_pid_behind, pictures, run_beside
 from tests.rigs.nvml.scenario import GIB, MIB, eight_gpus, holding, one_gpu
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_the_notebook_that_holds_the_card_is_named_in_dialog_and_report(start: S
     panel = page.locator(".jp-TfGuard-Panel")
     holding(
         cards.scenario.cards[0],
-        [(other, 13 * GIB), (pid_behind(lab.server, "train"), 600 * MIB)],
+        [(other, 13 * GIB), (cuda_pid_behind(lab.server, "train"), 600 * MIB)],
         200 * MIB,
     )
     cards.show()
@@ -66,7 +66,7 @@ def test_a_card_that_fell_off_the_bus_is_the_cause_and_not_the_notebook(start: S
     page = lab.open(lab.notebook("lost", cards.hold("x"), "# the next cell is run later", cell))
     command(page, "tfguard:open-panel")
     command(page, "notebook:run-cell-and-select-next")
-    holding(cards.scenario.cards[3], [(pid_behind(lab.server, "lost"), 39 * GIB)], 500 * MIB)
+    holding(cards.scenario.cards[3], [(cuda_pid_behind(lab.server, "lost"), 39 * GIB)], 500 * MIB)
     cards.show()
     page.locator(".jp-TfGuard-Panel").get_by_text("39.0 GiB").first.wait_for(timeout=30_000)
     page.wait_for_timeout(LOOKS_MILLISECONDS)
