@@ -8,6 +8,8 @@ from typing import Any
 
 _NAMES = ("execution_state", "last_activity")
 _START_SECONDS = 60.0
+# Between two cells a kernel is idle for a moment; the run goes on.
+_PAUSE_SECONDS = 3.0
 
 
 class Activity:
@@ -23,9 +25,11 @@ class Activity:
         self._manager = manager
         self._since = time.monotonic()
         self._tells = False
-        self._state: object = None
+        self._state: object = getattr(manager, "execution_state", None)
         self._last: object = None
         self._heard: int | None = None
+        self._idle_since = self._since
+        self._run_since: float | None = None
         with contextlib.suppress(Exception):  # managers of other kinds have no traits
             if all(manager.has_trait(name) for name in _NAMES):
                 manager.observe(self._changed, _NAMES)
@@ -36,10 +40,21 @@ class Activity:
         self._read()
 
     def _read(self) -> None:
-        self._state = getattr(self._manager, "execution_state", None)
+        before, self._state = self._state, getattr(self._manager, "execution_state", None)
+        if self._state != before:
+            self._take_change(before)
         # The server's managers raise where there was none yet.
         with contextlib.suppress(Exception):
             self._take_last(getattr(self._manager, "last_activity", None))
+
+    def _take_change(self, before: object) -> None:
+        now = time.monotonic()
+        if self._state == "busy":
+            was_paused = before == "idle" and now - self._idle_since < _PAUSE_SECONDS
+            if self._run_since is None or not was_paused:
+                self._run_since = time.time()
+        elif self._state == "idle":
+            self._idle_since = now
 
     def _take_last(self, last: object) -> None:
         if last is None or last == self._last:
@@ -66,6 +81,10 @@ class Activity:
         if not self._tells:
             self._read()
         return self._state == "busy"
+
+    def run_since(self) -> float | None:
+        """When the run began that goes on or was the last, Unix seconds. None = there was none, or not known."""
+        return self._run_since if self._tells else None
 
     def heard_count(self) -> int | None:
         """How often the kernel was heard; greater after it said something. None = not known."""

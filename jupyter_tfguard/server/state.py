@@ -49,6 +49,8 @@ class KernelView:
         language: Of the kernel's specification; None = unknown.
         witness: None when it is not watched.
         unwatched_reason: Why not.
+        run_since: When the busy time began that goes on or was the last, Unix seconds; None = not known. Moments between
+            cells belong to it.
     """
 
     kernel: Kernel
@@ -56,6 +58,7 @@ class KernelView:
     language: str | None
     witness: Witness | None
     unwatched_reason: str | None
+    run_since: float | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         "kernel_name": view.kernel.kernel_name,
         "notebook_path": notebook_path(view),
         "execution_state": view.execution_state,
+        "run_since": view.run_since,
         "watched": witness is not None,
         "unwatched_reason": None if witness else view.unwatched_reason,
         "guard": guard,
@@ -128,6 +132,7 @@ def number(view: KernelView) -> dict[str, Any]:
         "kernel_id": view.kernel.kernel_id,
         "pid": witness.process.pid if witness else None,
         "execution_state": view.execution_state,
+        "run_since": view.run_since,
         "watched": witness is not None,
         "host": _host(witness),
         "hang": _hang(witness),

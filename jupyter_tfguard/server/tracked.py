@@ -52,4 +52,5 @@ def view_of(tracked: Tracked) -> KernelView:
         language=language(tracked.manager),
         witness=tracked.witness,
         unwatched_reason=tracked.reason,
+        run_since=tracked.activity.run_since(),
     )

@@ -11,7 +11,7 @@ export interface ITarget {
 /** What is known of the kernel also while the panel is closed. */
 export type Brief = Pick<
   KernelState,
-  'kernel_id' | 'pid' | 'execution_state' | 'watched' | 'host' | 'hang'
+  'kernel_id' | 'pid' | 'execution_state' | 'run_since' | 'watched' | 'host' | 'hang'
 >;
 
 export class CurrentKernel {

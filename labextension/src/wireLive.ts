@@ -159,6 +159,7 @@ const kernel = shape({
   kernel_name: orNull(text),
   notebook_path: orNull(text),
   execution_state: orNull(text),
+  run_since: orNull(number),
   watched: flag,
   unwatched_reason: orNull(text),
   guard,
@@ -193,6 +194,7 @@ export const fresh = shape({
   kernel_id: orNull(text),
   pid: orNull(number),
   execution_state: orNull(text),
+  run_since: orNull(number),
   watched: orNull(flag),
   host: orNull(host),
   hang: orNull(hang)

@@ -23,6 +23,7 @@ import time
 for step in range(400):
     held.append(bytearray(5 << 20)); time.sleep(0.5)
 """
+SLOW_RISE = RISE.replace("5 << 20", "2 << 20")
 FREE = "held.clear()"
 
 
@@ -73,3 +74,22 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
     page.wait_for_function(
         "!document.querySelector('.jp-TfGuard-StatusItem').innerText.includes('▲')"
     )
+
+
+def test_a_run_is_not_told_again_to_a_user_who_comes_back(
+    lab: Lab, limit: LimitedGroup | SystemdScope
+) -> None:
+    lab.notebook("eda", "1")
+    page = lab.open(lab.notebook("leak", HOLD, SLOW_RISE))
+    limit.add(pid_behind(lab.server, "leak"))
+    command(page, "notebook:run-all-cells")
+    status = page.locator(".jp-TfGuard-StatusItem")
+    toast = page.locator(".Toastify__toast", has_text="leak.ipynb: memory reaches the container")
+    toast.wait_for(timeout=60_000)
+    command(page, "docmanager:open", {"path": "eda.ipynb"})
+    toast.wait_for(state="detached", timeout=60_000)  # nothing is known of that run any more
+    command(page, "docmanager:open", {"path": "leak.ipynb"})
+    status.filter(has_text="limit in").wait_for(timeout=20_000)
+    page.wait_for_timeout(5000)
+    assert "limit in" in status.inner_text()
+    assert toast.count() == 0

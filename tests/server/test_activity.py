@@ -74,6 +74,52 @@ def test_what_the_server_writes_when_it_starts_a_kernel_is_no_word_of_the_kernel
     assert activity.heard_count() == before + 1
 
 
+def test_a_run_is_a_busy_time_with_the_moments_between_its_cells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(
+        module, "time", SimpleNamespace(time=lambda: clock.now, monotonic=lambda: clock.now)
+    )
+    manager = ServerKernelManager()
+    activity = Activity(manager)
+
+    def says(state: str, second: float) -> float | None:
+        clock.now = second
+        manager.execution_state = state
+        return activity.run_since()
+
+    assert says("idle", 100.0) is None
+    assert says("busy", 101.0) == 101.0
+    manager.last_activity = at(1)
+    assert says("idle", 150.0) == 101.0
+    assert says("busy", 152.9) == 101.0
+    assert says("idle", 160.0) == 101.0
+    assert says("busy", 163.0) == 163.0
+
+
+def test_a_restart_begins_another_run() -> None:
+    manager = ServerKernelManager()
+    activity = Activity(manager)
+    manager.execution_state = "busy"
+    first = activity.run_since()
+    manager.execution_state = "restarting"
+    manager.execution_state = "busy"
+    assert first is not None
+    assert activity.run_since() > first
+
+
+def test_when_a_run_began_is_unknown_where_the_manager_does_not_tell_of_changes() -> None:
+    manager = SimpleNamespace(execution_state="busy", last_activity=None)
+    activity = Activity(manager)
+    assert activity.is_busy()
+    assert activity.run_since() is None
+    # A manager that was busy before it was looked at: nobody knows since when.
+    known = ServerKernelManager()
+    known.execution_state = "busy"
+    assert Activity(known).run_since() is None
+
+
 def test_it_lets_go_of_the_manager() -> None:
     manager = ServerKernelManager()
     activity = Activity(manager)

@@ -45,6 +45,7 @@ function brief(changes: Partial<Brief> = {}): Brief {
     kernel_id: 'k',
     pid: 4711,
     execution_state: 'busy',
+    run_since: null,
     watched: true,
     host: host(2),
     hang: null,
@@ -291,6 +292,33 @@ describe('LimitWarning', () => {
     expect(dismissed).toHaveBeenCalledTimes(1);
     update({ host: host(7, 60) });
     expect(shown).toHaveLength(2);
+  });
+
+  it('does not come again for the same run when the user is back after long', () => {
+    update({ run_since: 100, host: host(7, 60) });
+    lookAt(60, 'eda.ipynb', 'other');
+    expect(dismissed).toHaveBeenCalledTimes(1);
+    update({ run_since: 100, host: host(7.1, 50) });
+    update({ run_since: 100, host: host(7.2, 40) });
+    expect(shown).toHaveLength(1);
+  });
+
+  it('comes for the next run when the user is back in the moment between the two', () => {
+    update({ run_since: 100, host: host(7, 60) });
+    lookAt(60, 'eda.ipynb', 'other');
+    update({ run_since: 100, execution_state: 'idle', host: host(5) });
+    update({ run_since: 160, host: host(7.1, 50) });
+    expect(shown).toHaveLength(2);
+  });
+
+  it('comes for the next run, however short the time between them', () => {
+    update({ run_since: 100, host: host(7, 60) });
+    lookAt(60, 'eda.ipynb', 'other');
+    update({ run_since: 130, host: host(7.1, 50) });
+    expect(shown).toHaveLength(2);
+    lookAt(60, 'eda.ipynb', 'other');
+    update({ run_since: 130, pid: 5000, host: host(7.1, 50) });
+    expect(shown).toHaveLength(3);
   });
 
   it('neither goes nor comes twice while the server is away for a moment', () => {

@@ -12,7 +12,7 @@ import { isLimitSoon, isNearLimit, limitFraction } from './memory';
 /** Between two cells a kernel is idle for a moment; the run goes on. */
 const IDLE_MS = 3_000;
 
-/** The server may be away for a moment; of a run unseen for longer nobody knows whether it goes on. */
+/** The server may be away for a moment; a run unseen for longer may be over, and nothing is shown of it. */
 const UNSEEN_MS = 30_000;
 
 /** Parts of the limit: what counts as a rise since the run began, and as a fall from its height. */
@@ -22,10 +22,12 @@ const FALL_FRACTION = 0.05;
 interface IRun {
   readonly path: string | null;
   readonly pid: number | null;
+  since: number | null;
   lowest: number;
   highest: number;
   idleSince: number | null;
   seenAt: number;
+  isLost: boolean;
   isWarned: boolean;
   dismiss: (() => void) | null;
 }
@@ -69,9 +71,11 @@ export class LimitWarning {
   /** A notebook whose kernel was shut down or replaced, and what was out of sight for long. */
   private _endLost(path: string | null, kernelId: string | null): void {
     this._runs.forEach((run, id) => {
-      const isGone = path !== null && run.path === path && id !== kernelId;
-      if (isGone || Date.now() - run.seenAt > UNSEEN_MS) {
+      if (path !== null && run.path === path && id !== kernelId) {
         this._end(id, run);
+      } else if (Date.now() - run.seenAt > UNSEEN_MS) {
+        run.isLost = true;
+        dismiss(run);
       }
     });
   }
@@ -82,10 +86,13 @@ export class LimitWarning {
   }
 
   /** The run that goes on now; null while the kernel is idle. */
-  private _runOf({ kernel_id, pid, execution_state }: Brief, path: string | null): IRun | null {
+  private _runOf(brief: Brief, path: string | null): IRun | null {
+    const { kernel_id, pid, run_since } = brief;
     const known = this._runs.get(kernel_id);
-    const isBusy = execution_state === 'busy';
-    if (known?.pid === pid) {
+    const isBusy = brief.execution_state === 'busy';
+    if (known?.pid === pid && (!known.isLost || (isBusy && isSameRun(known, brief)))) {
+      known.isLost = false;
+      known.since = run_since;
       known.seenAt = Date.now();
       known.idleSince = isBusy ? null : (known.idleSince ?? Date.now());
       if (known.idleSince === null || Date.now() - known.idleSince < IDLE_MS) {
@@ -101,10 +108,12 @@ export class LimitWarning {
     const run = {
       path,
       pid,
+      since: run_since,
       lowest: Infinity,
       highest: 0,
       idleSince: null,
       seenAt: Date.now(),
+      isLost: false,
       isWarned: false,
       dismiss: null
     };
@@ -140,6 +149,11 @@ export namespace LimitWarning {
     readonly show: (message: string) => () => void;
     readonly trans: Trans;
   }
+}
+
+/** Whether the server says that a run which was out of sight is the one that goes on now. */
+function isSameRun(run: IRun, { run_since }: Brief): boolean {
+  return run_since !== null && run.since === run_since;
 }
 
 function dismiss(run: IRun): void {
