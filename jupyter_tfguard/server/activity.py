@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from typing import Any
 
 _NAMES = ("execution_state", "last_activity")
@@ -19,10 +20,12 @@ class Activity:
 
     Args:
         manager: Of the kernel.
+        in_cell: True while the kernel itself says that a cell runs: its manager believes the "idle" of a subshell.
     """
 
-    def __init__(self, manager: Any) -> None:
+    def __init__(self, manager: Any, in_cell: Callable[[], bool] = lambda: False) -> None:
         self._manager = manager
+        self._in_cell = in_cell
         self._since = time.monotonic()
         self._tells = False
         self._state: object = getattr(manager, "execution_state", None)
@@ -50,7 +53,8 @@ class Activity:
     def _take_change(self, before: object) -> None:
         now = time.monotonic()
         if self._state == "busy":
-            was_paused = before == "idle" and now - self._idle_since < _PAUSE_SECONDS
+            is_short = now - self._idle_since < _PAUSE_SECONDS
+            was_paused = before == "idle" and (is_short or self._in_cell())
             if self._run_since is None or not was_paused:
                 self._run_since = time.time()
         elif self._state == "idle":

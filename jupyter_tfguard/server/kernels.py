@@ -20,7 +20,7 @@ from ..watch.watcher import Watcher
 from .managers import process_of, returncode
 from .notebook_paths import NotebookPaths
 from .state import STARTING, KernelView
-from .tracked import Tracked, track, view_of
+from .tracked import Tracked, view_of
 
 _RECONCILE_SECONDS = 1.0
 _REMEMBERED_ENDS = 4000
@@ -124,7 +124,7 @@ class KernelTracker:
             self._follow(tracked)
 
     def _new(self, kernel_id: str, manager: Any) -> Tracked:
-        tracked = track(kernel_id, manager)
+        tracked = Tracked(kernel_id, manager)
 
         def died() -> None:
             with shielded("a kernel that its restarter found dead"):

@@ -14,37 +14,31 @@ from .state import STARTING, KernelView
 
 
 class Tracked:
-    """A kernel id, the process behind it now, and what was hung onto both."""
+    """A kernel id, the process behind it now, and what was hung onto both; as it is made, no process is looked at yet."""
 
-    def __init__(self, kernel: Kernel, manager: Any, activity: Activity) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel_id: str, manager: Any) -> None:
+        self.witness: ProcessWitness | None = None
+        activity = Activity(manager, in_cell=lambda: _runs_cell(self.witness))
+        self.kernel = Kernel(
+            kernel_id,
+            kernel_name=getattr(manager, "kernel_name", None) or None,
+            is_busy=activity.is_busy,
+            runs_cell=activity.runs_cell,
+            is_ending=lambda: bool(getattr(manager, "shutting_down", False)),
+            heard_count=activity.heard_count,
+        )
         self.manager = manager
         self.activity = activity
         self.since = time.monotonic()
-        self.witness: ProcessWitness | None = None
         self.reader: int | None = None
         self.reason: str | None = STARTING
         self.callbacks: list[tuple[Callable[[], None], str]] = []
 
 
-def track(kernel_id: str, manager: Any) -> Tracked:
-    """A kernel as its manager tells of it; no process is looked at yet."""
-    activity = Activity(manager)
-    kernel = Kernel(
-        kernel_id,
-        kernel_name=getattr(manager, "kernel_name", None) or None,
-        is_busy=activity.is_busy,
-        runs_cell=activity.runs_cell,
-        is_ending=lambda: bool(getattr(manager, "shutting_down", False)),
-        heard_count=activity.heard_count,
-    )
-    return Tracked(kernel, manager, activity)
-
-
 def view_of(tracked: Tracked) -> KernelView:
     """For the panel."""
     state, witness = execution_state(tracked.manager), tracked.witness
-    if state == "idle" and witness is not None and witness.live.runs_cell:
+    if state == "idle" and _runs_cell(witness):
         state = "busy"
     return KernelView(
         kernel=tracked.kernel,
@@ -54,3 +48,7 @@ def view_of(tracked: Tracked) -> KernelView:
         unwatched_reason=tracked.reason,
         run_since=tracked.activity.run_since(),
     )
+
+
+def _runs_cell(witness: ProcessWitness | None) -> bool:
+    return witness is not None and witness.live.runs_cell

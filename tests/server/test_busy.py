@@ -20,7 +20,15 @@ async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(server: 
         state = await server.state(kernel_id)
         assert state is not None
         assert (state["execution_state"], witness.is_busy) == ("busy", True)
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.4)
+    # The next message for the subshell: still the run that began with the cell.
+    began = state["run_since"]
+    manager.execution_state = "busy"
+    state = await server.state(kernel_id)
+    assert state is not None
+    assert began is not None
+    assert state["run_since"] == began
+    manager.execution_state = "idle"
 
     async def is_idle() -> bool:
         state = await server.state(kernel_id)
