@@ -95,6 +95,19 @@ def theme(page: Page, *, dark: bool) -> None:
     page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
 
 
+def hide(page: Page, *, hidden: bool) -> None:
+    """As the browser does for a tab behind another: headless Chromium shows all tabs at once."""
+    page.evaluate(
+        """hidden => {
+            const state = hidden ? 'hidden' : 'visible';
+            Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+            Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
+            document.dispatchEvent(new Event('visibilitychange'));
+        }""",
+        hidden,
+    )
+
+
 def picture(page: Page, name: str) -> None:
     """Keep a screenshot, to be looked at."""
     SCREENSHOTS.mkdir(exist_ok=True)

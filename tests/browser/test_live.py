@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture
+from tests.browser.conftest import command, hide, picture
 from tests.browser.gpus import run_beside
 from tests.browser.network import Network
 
@@ -95,24 +95,11 @@ def test_a_page_that_is_not_seen_gets_nothing_and_a_closed_panel_little(lab: Lab
     _open_panel(page)
     assert network.count(3) >= 5
     assert "tick" in {message["type"] for message in network.received[-6:]}
-    _hide(page, hidden=True)
+    hide(page, hidden=True)
     network.count(0.5)  # what was on its way
     assert network.count(5) == 0
-    _hide(page, hidden=False)
+    hide(page, hidden=False)
     assert network.count(3) >= 5
-
-
-def _hide(page: Page, *, hidden: bool) -> None:
-    """As the browser does for a tab behind another: headless Chromium shows all tabs at once."""
-    page.evaluate(
-        """hidden => {
-            const state = hidden ? 'hidden' : 'visible';
-            Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
-            Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
-            document.dispatchEvent(new Event('visibilitychange'));
-        }""",
-        hidden,
-    )
 
 
 def test_a_reload_brings_the_line_back(lab: Lab) -> None:

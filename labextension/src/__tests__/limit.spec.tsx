@@ -329,11 +329,38 @@ describe('LimitWarning', () => {
     expect(shown).toHaveLength(1);
   });
 
+  it('stays for a user whose page was hidden or asleep while the run went on', () => {
+    const old = brief({ run_since: 100, host: host(7, 60) });
+    warning.update(old, 'course/train.ipynb', 'k');
+    for (let hours = 0; hours < 2; hours++) {
+      vi.advanceTimersByTime(3600_000);
+      warning.update(old, 'course/train.ipynb', 'k'); // before new numbers come
+    }
+    update({ run_since: 100, host: host(7.1, 50) });
+    expect(dismissed).not.toHaveBeenCalled();
+    expect(shown).toHaveLength(1);
+    update({ run_since: 100, execution_state: 'idle', host: host(7.1) });
+    vi.advanceTimersByTime(4_000);
+    update({ run_since: 100, execution_state: 'idle', host: host(7.1) });
+    expect(dismissed).toHaveBeenCalledTimes(1);
+  });
+
+  it.each([
+    ['another one runs', brief({ run_since: 200, host: host(2) })],
+    ['none runs', brief({ run_since: 100, execution_state: 'idle', host: host(7) })]
+  ])('goes when the page was hidden and %s now', (_, now) => {
+    update({ run_since: 100, host: host(7, 60) });
+    vi.advanceTimersByTime(3600_000);
+    warning.update(now, 'course/train.ipynb', 'k');
+    expect(dismissed).toHaveBeenCalledTimes(1);
+  });
+
   it('takes the numbers that it had for no news', () => {
     const old = brief({ host: host(7, 60) });
-    warning.update(old, 'course/train.ipynb', 'k');
-    vi.advanceTimersByTime(3600_000);
-    warning.update(old, 'course/train.ipynb', 'k');
+    for (let seconds = 0; seconds <= 32; seconds += 2) {
+      warning.update(old, 'course/train.ipynb', 'k');
+      vi.advanceTimersByTime(2_000);
+    }
     expect(dismissed).toHaveBeenCalledTimes(1);
     expect(shown).toHaveLength(1);
   });

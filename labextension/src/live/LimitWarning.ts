@@ -15,6 +15,9 @@ const IDLE_MS = 3_000;
 /** The server may be away for a moment; a run unseen for longer may be over, and nothing is shown of it. */
 const UNSEEN_MS = 30_000;
 
+/** The page hears something every two seconds; when it did not for longer, it was hidden or asleep. */
+const REST_MS = 10_000;
+
 /** Parts of the limit: what counts as a rise since the run began, and as a fall from its height. */
 const RISE_FRACTION = 0.01;
 const FALL_FRACTION = 0.05;
@@ -27,7 +30,8 @@ interface IRun {
   highest: number;
   idleSince: number | null;
   seenAt: number;
-  isLost: boolean;
+  /** How much of the time since then the page was hidden or asleep: the user looked at nothing else. */
+  restedMs: number;
   isWarned: boolean;
   dismiss: (() => void) | null;
 }
@@ -40,6 +44,7 @@ export class LimitWarning {
    * kernel is `kernelId`. Numbers taken before are no news.
    */
   update(brief: Brief | null, path: string | null, kernelId: string | null): void {
+    this._rest();
     this._endLost(path, kernelId);
     if (brief === null || brief === this._taken) {
       return;
@@ -68,13 +73,21 @@ export class LimitWarning {
     this._runs.forEach((run, id) => this._end(id, run));
   }
 
+  private _rest(): void {
+    const now = Date.now();
+    const passed = now - this._updatedAt;
+    this._updatedAt = now;
+    if (passed > REST_MS) {
+      this._runs.forEach(run => (run.restedMs += passed));
+    }
+  }
+
   /** A notebook whose kernel was shut down or replaced, and what was out of sight for long. */
   private _endLost(path: string | null, kernelId: string | null): void {
     this._runs.forEach((run, id) => {
       if (path !== null && run.path === path && id !== kernelId) {
         this._end(id, run);
-      } else if (Date.now() - run.seenAt > UNSEEN_MS) {
-        run.isLost = true;
+      } else if (Date.now() - run.seenAt - run.restedMs > UNSEEN_MS) {
         dismiss(run);
       }
     });
@@ -90,10 +103,11 @@ export class LimitWarning {
     const { kernel_id, pid, run_since } = brief;
     const known = this._runs.get(kernel_id);
     const isBusy = brief.execution_state === 'busy';
-    if (known?.pid === pid && (!known.isLost || (isBusy && isSameRun(known, brief)))) {
-      known.isLost = false;
+    const isSeen = known !== undefined && Date.now() - known.seenAt <= UNSEEN_MS;
+    if (known?.pid === pid && (isSeen || (isBusy && isSameRun(known, brief)))) {
       known.since = run_since;
       known.seenAt = Date.now();
+      known.restedMs = 0;
       known.idleSince = isBusy ? null : (known.idleSince ?? Date.now());
       if (known.idleSince === null || Date.now() - known.idleSince < IDLE_MS) {
         return isBusy ? known : null;
@@ -113,7 +127,7 @@ export class LimitWarning {
       highest: 0,
       idleSince: null,
       seenAt: Date.now(),
-      isLost: false,
+      restedMs: 0,
       isWarned: false,
       dismiss: null
     };
@@ -141,6 +155,7 @@ export class LimitWarning {
 
   private readonly _runs = new Map<string, IRun>();
   private _taken: Brief | null = null;
+  private _updatedAt = 0;
 }
 
 export namespace LimitWarning {

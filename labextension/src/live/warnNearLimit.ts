@@ -30,7 +30,8 @@ export function warnNearLimit(options: {
   });
   let isOn = true;
   const update = (): void => {
-    if (isOn) {
+    // To a hidden page no numbers come, and what it shows stays until it has new ones.
+    if (isOn && !document.hidden) {
       const { brief, server, target } = model;
       warning.update(
         server === 'ok' ? brief : null,
