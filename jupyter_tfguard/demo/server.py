@@ -164,6 +164,7 @@ class DemoServer:
         while True:
             try:
                 self.ask("DELETE", f"api/sessions/{session['id']}")
+                return
             except urllib.error.HTTPError as refused:
                 refused.close()
                 if refused.code in _GONE:
@@ -174,9 +175,7 @@ class DemoServer:
                         f"The server does not end the session of {session['path']} ({refused}). "
                         f"Its log ends:\n{self.log_tail()}"
                     ) from None
-                time.sleep(0.1)
-            else:
-                return
+            time.sleep(0.1)
 
     def kernel_pid(self, kernel_id: str) -> int | None:
         """Process id of a kernel that the watcher knows; None while it does not."""

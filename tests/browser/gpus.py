@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.browser.conftest import Lab, lab_server, picture, theme
+from tests.kernel.rig import wait_until
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import Scenario
 
@@ -80,10 +80,8 @@ def pid_behind(server: DemoServer, name: str) -> int:
 def cuda_pid_behind(server: DemoServer, name: str) -> int:
     """The same, once the kernel has CUDA's library in its memory: a driver lists no process before."""
     pid = pid_behind(server, name)
-    deadline = time.monotonic() + 60
-    while b"libcuda" not in Path(f"/proc/{pid}/maps").read_bytes():
-        assert time.monotonic() < deadline, f"{name}: its cell did not load CUDA's library"
-        time.sleep(0.05)
+    maps = Path(f"/proc/{pid}/maps")
+    wait_until(lambda: b"libcuda" in maps.read_bytes() or None, what=f"CUDA's library in {name}")
     return pid
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
 from jupyter_tfguard.errors import TfGuardError
 from tests.conftest import private_jupyter
+from tests.kernel.rig import wait_until
 
 SLOW_RESTART = """
 import asyncio
@@ -83,8 +82,14 @@ def test_a_session_ends_although_its_dead_kernel_is_just_being_restarted(tmp_pat
         server = DemoServer(tmp_path / "work", lab=False, options=[f"--config={config}"])
         try:
             session = server.start_session(server.write_notebook("dies"))
-            _kill(server, session)
-            _wait_until(lambda: "restarting kernel" in server.log_tail())
+            kernel_id = session["kernel"]["id"]
+            pid = wait_until(lambda: server.kernel_pid(kernel_id), timeout=30, what="the process")
+            os.kill(pid, signal.SIGKILL)
+            wait_until(
+                lambda: "restarting kernel" in server.log_tail() or None,
+                timeout=30,
+                what="the restart",
+            )
             server.end_session(session)
             assert server.get("api/sessions") == []
             assert server.get("api/kernels") == []
@@ -103,18 +108,3 @@ def test_a_session_that_the_server_will_not_end_is_told(tmp_path: Path) -> None:
                 server.end_session(session)
         finally:
             server.stop()
-
-
-def _kill(server: DemoServer, session: dict[str, Any]) -> None:
-    kernel_id = session["kernel"]["id"]
-    _wait_until(lambda: server.kernel_pid(kernel_id) is not None)
-    pid = server.kernel_pid(kernel_id)
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-
-
-def _wait_until(is_so: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
