@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.browser.conftest import Lab, lab_server, picture, theme
-from tests.kernel.rig import wait_until
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import Scenario
+from tests.rigs.waiting import wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -81,7 +81,7 @@ def cuda_pid_behind(server: DemoServer, name: str) -> int:
     """The same, once the kernel has CUDA's library in its memory: a driver lists no process before."""
     pid = pid_behind(server, name)
     maps = Path(f"/proc/{pid}/maps")
-    wait_until(lambda: b"libcuda" in maps.read_bytes() or None, what=f"CUDA's library in {name}")
+    wait_until(lambda: b"libcuda" in maps.read_bytes() or None, f"CUDA's library in {name}")
     return pid
 
 

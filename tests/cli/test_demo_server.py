@@ -14,7 +14,7 @@ import pytest
 from jupyter_tfguard.demo.server import DemoServer
 from jupyter_tfguard.errors import TfGuardError
 from tests.conftest import private_jupyter
-from tests.kernel.rig import wait_until
+from tests.rigs.waiting import wait_until
 
 SLOW_RESTART = """
 import asyncio
@@ -83,13 +83,9 @@ def test_a_session_ends_although_its_dead_kernel_is_just_being_restarted(tmp_pat
         try:
             session = server.start_session(server.write_notebook("dies"))
             kernel_id = session["kernel"]["id"]
-            pid = wait_until(lambda: server.kernel_pid(kernel_id), timeout=30, what="the process")
+            pid = wait_until(lambda: server.kernel_pid(kernel_id), "the process")
             os.kill(pid, signal.SIGKILL)
-            wait_until(
-                lambda: "restarting kernel" in server.log_tail() or None,
-                timeout=30,
-                what="the restart",
-            )
+            wait_until(lambda: "restarting kernel" in server.log_tail() or None, "the restart")
             server.end_session(session)
             assert server.get("api/sessions") == []
             assert server.get("api/kernels") == []

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.record.bundle import BundleStore
 from tests.conftest import without_pytest
 from tests.crash.conftest import no_cgroup
+from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and cgroups of Linux")
 
@@ -60,10 +60,8 @@ def entries(environment: dict[str, str]) -> list[dict[str, Any]]:
 def die(manager: tuple[KernelManager, BlockingKernelClient], code: str) -> None:
     kernels, client = manager
     client.execute(code)
-    ends = time.monotonic() + 30
-    while kernels.provisioner.process.poll() is None:
-        assert time.monotonic() < ends, "the kernel lives"
-        time.sleep(0.05)
+    process = kernels.provisioner.process
+    wait_until(lambda: process.poll() is not None, "the kernel's end")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from jupyter_tfguard.collectors import process, resident
 from jupyter_tfguard.collectors.process import ProcessCollector, descendants
 from jupyter_tfguard.errors import SourceUnavailable
+from tests.rigs.waiting import wait_until
 
 MIB = 1024**2
 # Holds 60 MiB, and has a child that holds 30 MiB and a grandchild.
@@ -83,13 +85,8 @@ def test_an_ended_process_is_unavailable_and_never_zero(family: subprocess.Popen
     collector = ProcessCollector(family.pid)
     collector.collect()
     family.kill()
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:  # a zombie now: not yet waited for
-        try:
-            collector.collect()
-        except SourceUnavailable:
-            break
-        time.sleep(0.01)
+    # A zombie: it has not been waited for.
+    wait_until(lambda: Path(f"/proc/{family.pid}/stat").read_text().split()[2] == "Z")
     with pytest.raises(SourceUnavailable):
         collector.collect()
     family.wait()

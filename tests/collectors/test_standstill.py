@@ -21,6 +21,7 @@ from jupyter_tfguard.collectors.standstill import (
     main_wait,
     runs_program,
 )
+from tests.rigs.waiting import wait_until
 
 WAITS = {
     Wait.SLEEP: "import time; time.sleep(60)",
@@ -50,19 +51,12 @@ def start() -> Iterator[Start]:
         process.wait()
 
 
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc of Linux")
 @pytest.mark.parametrize("wait", WAITS, ids=lambda wait: wait.name)
 def test_the_wait_of_a_main_thread_is_told(wait: Wait, start: Start) -> None:
     process = start(WAITS[wait])
     # While the interpreter starts it waits for other things too.
-    until(lambda: all(main_wait(process.pid) is wait for _ in range(3)))
+    wait_until(lambda: all(main_wait(process.pid) is wait for _ in range(3)))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc of Linux")
@@ -86,7 +80,7 @@ def test_work_of_process_and_child_is_counted_and_that_of_its_own_threads_left_o
         "time.sleep(60)"
     )
     tasks = f"/proc/{process.pid}/task"
-    until(lambda: len(os.listdir(tasks)) == 2)
+    wait_until(lambda: len(os.listdir(tasks)) == 2)
     worker = next(int(name) for name in os.listdir(tasks) if int(name) != process.pid)
     still, all_of_it = doing(process.pid, (), (worker,)), doing(process.pid, (), ())
     parent = doing(os.getpid(), (process.pid,), ())
@@ -115,7 +109,7 @@ def test_a_thread_that_is_left_out_and_a_slow_look_are_no_sign_of_work(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = start(WRITER)
-    until(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 1)
+    wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 1)
     [worker] = (t for t in map(int, os.listdir(f"/proc/{process.pid}/task")) if t != process.pid)
 
     def slowly(path: str) -> bytes:
@@ -130,7 +124,7 @@ def test_a_thread_that_is_left_out_and_a_slow_look_are_no_sign_of_work(
     assert now.moved_bytes is not None
     assert now.moved_bytes.rise_since(before.moved_bytes) <= 4096
     everything = doing(process.pid, (), ())
-    until(
+    wait_until(
         lambda: (
             (found := doing(process.pid, (), ()).moved_bytes) is not None
             and everything.moved_bytes is not None
@@ -150,8 +144,8 @@ def test_a_fork_is_told_from_another_program(start: Start) -> None:
         with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as listed:
             return [int(pid) for pid in listed.read().split()]
 
-    until(lambda: len(children()) == 2)
-    until(lambda: sorted(is_fork(child, process.pid) for child in children()) == [False, True])
+    wait_until(lambda: len(children()) == 2)
+    wait_until(lambda: sorted(is_fork(child, process.pid) for child in children()) == [False, True])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc of Linux")

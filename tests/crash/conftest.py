@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 from jupyter_tfguard.demo.server import DemoServer
 from tests.conftest import private_jupyter
+from tests.rigs.waiting import wait_until
 
 
 class RecordingServer(DemoServer):
@@ -44,11 +45,7 @@ class Kernel:
 
     @property
     def pid(self) -> int:
-        ends = time.monotonic() + 10
-        while (pid := self.server.kernel_pid(self.id)) is None:
-            assert time.monotonic() < ends, "the watcher never saw the kernel"
-            time.sleep(0.05)
-        return pid
+        return wait_until(lambda: self.server.kernel_pid(self.id) or 0, "a watched kernel")
 
     def run(
         self, code: str, timeout: float = 60, ask: dict[str, str] | None = None
@@ -66,13 +63,12 @@ class Kernel:
         """Run a cell that does not come back."""
         self.client.execute(code)
 
-    def report(self, timeout: float = 30) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """The report of its death."""
-        ends = time.monotonic() + timeout
-        while (report := self.server.report_of(self.id)) is None:
-            assert time.monotonic() < ends, f"no report; the server says:\n{self.server.log_tail()}"
-            time.sleep(0.05)
-        return report
+        try:
+            return wait_until(lambda: self.server.report_of(self.id) or {}, "the report")
+        except AssertionError as none:
+            raise AssertionError(f"{none}; the server says:\n{self.server.log_tail()}") from none
 
     def entries(self) -> list[dict[str, Any]]:
         """Everything in the list about this kernel."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tests.crash.cells import EAT, send
 from tests.crash.scene import Play
 from tests.crash.settings import MIB, memory_limit
+from tests.rigs.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.crash.conftest import Kernel
@@ -26,7 +27,7 @@ def eats_up_its_limit(kernel: Kernel) -> None:
         limit.add(kernel.pid)
         kernel.run("held = []")
         kernel.start(EAT)
-        kernel.report(60)
+        kernel.report()
         kernel.close()
 
 
@@ -40,9 +41,7 @@ def has_a_child_killed(kernel: Kernel) -> None:
             f"p = subprocess.Popen([sys.executable, '-c', {EAT!r}])\n"
             "open(f'/proc/{p.pid}/oom_score_adj', 'w').write('500')\nassert p.wait() == -9"
         )
-        ends = time.monotonic() + 15
-        while not kernel.entries() and time.monotonic() < ends:
-            time.sleep(0.1)
+        wait_until(kernel.entries, "the child's report")
         assert kernel.run("1 + 1")["status"] == "ok"
         kernel.close()
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rigs.waiting import wait_until
+
 if TYPE_CHECKING:
     from tests.crash.conftest import Kernel
 
@@ -28,10 +30,7 @@ def test_a_restart_makes_no_report(kernel: Kernel, busy: bool) -> None:
         kernel.start("import time; time.sleep(100)")
         time.sleep(0.5)
     post(kernel, "restart")
-    ends = time.monotonic() + 20
-    while kernel.server.kernel_pid(kernel.id) in (None, first) and time.monotonic() < ends:
-        time.sleep(0.1)
-    assert kernel.server.kernel_pid(kernel.id) not in (None, first)
+    wait_until(lambda: kernel.server.kernel_pid(kernel.id) not in (None, first))
     time.sleep(1.5)
     assert kernel.entries() == []
 
@@ -49,11 +48,8 @@ def test_a_shutdown_makes_no_report_and_leaves_no_recording(kernel: Kernel) -> N
     pid = kernel.pid
     kernel.run("x = 1")
     kernel.server.end_session(kernel.session)
-    ends = time.monotonic() + 20
     recordings = kernel.server.data / "recordings"
-    while any(recordings.glob(f"*{pid}-*")) and time.monotonic() < ends:
-        time.sleep(0.2)
-    assert list(recordings.glob(f"*{pid}-*")) == []
+    wait_until(lambda: not any(recordings.glob(f"*{pid}-*")), "the recording to go")
     assert kernel.entries() == []
 
 
@@ -68,9 +64,7 @@ def test_the_next_kernel_says_in_two_lines_why_once(kernel: Kernel) -> None:
     first = kernel.pid
     kernel.start("import os; os._exit(3)")
     kernel.report()
-    ends = time.monotonic() + 30
-    while kernel.server.kernel_pid(kernel.id) in (None, first) and time.monotonic() < ends:
-        time.sleep(0.1)
+    wait_until(lambda: kernel.server.kernel_pid(kernel.id) not in (None, first))
     kernel.reconnect()
     printed = []
     for code in ("1 + 1", "2 + 2"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tests.conftest import private_jupyter
 from tests.crash.conftest import Kernel, RecordingServer
 from tests.rigs.nvml.library import SCENARIO
 from tests.rigs.nvml.scenario import GIB, Card, Scenario, holding, uuid
+from tests.rigs.waiting import wait_until
 
 _LOOK_SECONDS = 20.0
 # With the time of now, as TensorFlow writes it, and aborting as it does.
@@ -83,11 +83,12 @@ class Machine:
 
     def until(self, seen: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
         """Wait until the server has seen it."""
-        ends = time.monotonic() + _LOOK_SECONDS
-        while not (found := self.devices()) or not seen(found):
-            assert time.monotonic() < ends, f"never seen: {found}"
-            time.sleep(0.1)
-        return found
+
+        def shown() -> list[dict[str, Any]]:
+            found = self.devices()
+            return found if found and seen(found) else []
+
+        return wait_until(shown, "the server to see it")
 
     def until_held(self, card: int, *kernels: Kernel) -> None:
         wanted = {kernel.id for kernel in kernels}

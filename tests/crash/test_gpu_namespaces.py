@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from jupyter_tfguard.watch.gpu_cards import OTHER_NUMBERS
 from tests.conftest import without_pytest
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import GIB, Scenario, holding, one_gpu
+from tests.rigs.waiting import wait_until
 
 _UNSHARE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 _PATIENCE_SECONDS = 40.0
@@ -47,15 +47,15 @@ class Inside:
         """Wait until the panel is told that of the card."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        ends = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            self.process.stdin.write("\n")
-            self.process.stdin.flush()
-            devices: list[dict[str, Any]] = json.loads(self.process.stdout.readline())
-            if devices and seen(devices[0]):
-                return devices[0]
-            assert time.monotonic() < ends, f"never seen: {devices}"
-            time.sleep(0.2)
+        stdin, stdout = self.process.stdin, self.process.stdout
+
+        def shown() -> dict[str, Any]:
+            stdin.write("\n")
+            stdin.flush()
+            devices: list[dict[str, Any]] = json.loads(stdout.readline())
+            return devices[0] if devices and seen(devices[0]) else {}
+
+        return wait_until(shown, "the card to be seen so")
 
 
 def _outside_pid(inner: int) -> int:

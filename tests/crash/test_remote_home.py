@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from jupyter_tfguard import mounts
 from jupyter_tfguard.record.contents import read_recording
 from tests.conftest import private_jupyter
 from tests.crash.conftest import Kernel, RecordingServer
+from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("bindfs") is None,
@@ -70,13 +71,6 @@ def server(remote: Path, tmp_path: Path) -> Iterator[RecordingServer]:
         made = RecordingServer(tmp_path / "work", remote / "tfguard")
         yield made
         made.stop()
-
-
-def wait_until(true: Callable[[], object], what: str) -> None:
-    ends = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < ends, what
-        time.sleep(0.05)
 
 
 def recordings(folder: Path) -> list[str]:

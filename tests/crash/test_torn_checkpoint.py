@@ -41,7 +41,7 @@ def test_a_checkpoint_that_was_being_written_is_doubted_and_a_whole_one_is_not(
 ) -> None:
     path = str(tmp_path / "model.keras")
     kernel.start(FIT.format(torn=torn, path=path))
-    checkpoint = kernel.report(timeout=90)["left"]["checkpoint"]
+    checkpoint = kernel.report()["left"]["checkpoint"]
     assert checkpoint["path"] == path
     assert "load_model" in checkpoint["resume_code"]
     if torn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.conftest import private_jupyter
 from tests.crash.conftest import Kernel, RecordingServer
+from tests.rigs.waiting import wait_until
 
 HANG_SECONDS = 4.0
 
@@ -37,21 +37,14 @@ class WatchedKernel(Kernel):
         found: dict[str, Any] = next(k for k in kernels if k["kernel_id"] == self.id)
         return found
 
-    def hang(self, timeout: float = 40) -> dict[str, Any]:
+    def hang(self) -> dict[str, Any]:
         """What is told of its standstill, once it is."""
-        ends = time.monotonic() + timeout
-        while (found := self.state()["hang"]) is None:
-            assert time.monotonic() < ends, "the standstill was never told"
-            time.sleep(0.2)
-        hang: dict[str, Any] = found
+        hang: dict[str, Any] = wait_until(lambda: self.state()["hang"], "the hang")
         return hang
 
     def wait_until_busy(self) -> None:
         """A cell was only sent so far: return when the server has seen that it runs."""
-        ends = time.monotonic() + 40
-        while self.state()["execution_state"] != "busy":
-            assert time.monotonic() < ends, "the cell never began"
-            time.sleep(0.1)
+        wait_until(lambda: self.state()["execution_state"] == "busy", "a running cell")
 
     def restart(self) -> None:
         """As the restart button does it."""

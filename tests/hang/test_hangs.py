@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.hang.conftest import HANG_SECONDS, WatchedKernel
+from tests.rigs.waiting import wait_until
 
 # name: (cell, what is told of the wait, what the stacks must show)
 STANDING_STILL = {
@@ -72,17 +73,17 @@ def stacks(kernel: WatchedKernel) -> list[str]:
 
 def has_stacks_soon(kernel: WatchedKernel, shown: str) -> bool:
     """True once the stacks show this; a kernel that has just started is not known to have any."""
-    ends = time.monotonic() + 30
-    while time.monotonic() < ends:
+
+    def has_stacks() -> bool:
         try:
-            if any(shown in line for line in stacks(kernel)):
-                return True
+            return any(shown in line for line in stacks(kernel))
         except urllib.error.HTTPError as refused:
             with refused:
                 if refused.code != 409:
                     raise
-        time.sleep(0.2)
-    return False
+            return False
+
+    return wait_until(has_stacks, f"stacks with {shown!r}")
 
 
 def test_a_kernel_that_stands_still_is_told_of_and_reported_when_it_is_restarted(
@@ -203,10 +204,7 @@ def test_a_kernel_that_goes_on_is_told_of_no_more(make_kernel: Make) -> None:
     kernel.start("lock = __import__('threading').Lock()\nlock.acquire()\nlock.acquire()")
     kernel.hang()
     kernel.server.ask("POST", f"api/kernels/{kernel.id}/interrupt", {})
-    ends = time.monotonic() + 20
-    while kernel.state()["hang"] is not None:
-        assert time.monotonic() < ends
-        time.sleep(0.2)
+    wait_until(lambda: kernel.state()["hang"] is None, "the end of the hang")
     kernel.restart()
     time.sleep(2)
     assert kernel.entries() == []
@@ -223,10 +221,7 @@ def test_the_stacks_of_a_kernel_at_work_do_not_stop_it(make_kernel: Make) -> Non
     for _ in range(3):
         assert any("in count" in line for line in stacks(kernel))
     kernel.server.ask("POST", f"api/kernels/{kernel.id}/interrupt", {})
-    ends = time.monotonic() + 20
-    while kernel.state()["execution_state"] != "idle":
-        assert time.monotonic() < ends
-        time.sleep(0.1)
+    wait_until(lambda: kernel.state()["execution_state"] == "idle", "the end of the cell")
     # What was sent while a cell failed is not run; how long "while" lasts is the kernel's to say.
     time.sleep(1)
     assert kernel.run("assert counted > 100")["status"] == "ok"
@@ -246,7 +241,7 @@ def test_a_fit_in_a_child_that_was_forked_after_tensorflow_is_named(make_kernel:
         "worker = multiprocessing.get_context('fork').Process("
         "target=model.fit, args=(x, x[:, :1]), kwargs={'verbose': 0})\nworker.start()\nworker.join()"
     )
-    kernel.hang(60)
+    kernel.hang()
     kernel.restart()
     report = kernel.report()
     assert (report["cause"], report["confidence"]) == ("fork_or_thread_deadlock", "likely")

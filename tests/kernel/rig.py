@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,14 @@ from jupyter_client.manager import KernelManager
 
 import jupyter_tfguard
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
+from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 STARTUP_FILE = Path(jupyter_tfguard.__file__).parent / "etc" / "ipython_startup.py"
 PACKAGE_PARENTS = (
     Path(jupyter_tfguard.__file__).parents[1],
     Path(jupyter_tfguard.__file__).parent / "alias",
 )
-_WAIT_SECONDS = 60.0
+_WAIT_SECONDS = DEADLINE_SECONDS
 # What the machine that runs the tests may have set for itself.
 _FOREIGN = ("TF_FORCE_GPU_ALLOW_GROWTH", "JPY_SESSION_NAME", "PYTHONSTARTUP")
 # With PYTEST_CURRENT_TEST in its environment ipykernel leaves fd 1 and 2 alone: not what a user has.
@@ -170,10 +171,9 @@ class GuardedKernel:
 
     def wait_for_end(self, *, timeout: float = _WAIT_SECONDS) -> int:
         """Wait until the process has ended; its return code."""
-        code = wait_until(
-            self.manager.provisioner.process.poll, timeout=timeout, what="the kernel's end"
-        )
-        return int(code)
+        process = self.manager.provisioner.process
+        wait_until(lambda: process.poll() is not None, "the kernel's end", seconds=timeout)
+        return int(process.returncode)
 
     def wait_for_event(self, kind: str, *, count: int = 1) -> list[dict[str, Any]]:
         """Wait until so many events of a kind are in the journal."""
@@ -182,7 +182,7 @@ class GuardedKernel:
             found = [event for event in self.recording().events if event["kind"] == kind]
             return found if len(found) >= count else None
 
-        return wait_until(enough, what=f"{count} events {kind}")
+        return wait_until(enough, f"{count} events {kind}")
 
     def recording_paths(self) -> list[Path]:
         """The recordings' folders."""
@@ -229,17 +229,6 @@ def _gather(ran: Ran, kind: str, content: dict[str, Any]) -> bool:
     elif kind == "execute_result":
         ran.result = content["data"]["text/plain"]
     return bool(kind == "status" and content["execution_state"] == "idle")
-
-
-def wait_until(look: Callable[[], Any], *, timeout: float = _WAIT_SECONDS, what: str) -> Any:
-    """The first result of `look` that is not None."""
-    end = time.monotonic() + timeout
-    while time.monotonic() < end:
-        found = look()
-        if found is not None:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"{what} did not come within {timeout} s")
 
 
 @contextlib.contextmanager

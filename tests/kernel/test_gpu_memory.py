@@ -16,7 +16,8 @@ import pytest
 
 from jupyter_tfguard.training import gpu_memory
 from jupyter_tfguard.training.gpu_memory import DeviceMemory, GpuAllocators, created_devices
-from tests.kernel.rig import GuardedKernel, guarded_kernel, wait_until
+from tests.kernel.rig import GuardedKernel, guarded_kernel
+from tests.rigs.waiting import wait_until
 
 GIB = 1024**3
 STDERR_MAY_BLOCK = gpu_memory._stderr_may_block
@@ -220,9 +221,7 @@ class TestInAKernel:
             assert "GPU kept" in table
             assert "+3.00 GiB  +2.00 GiB" in table
             wanted = [{"device": "GPU:0", "in_use_bytes": 2 << 30, "peak_bytes": 3 << 30}]
-            wait_until(
-                lambda: kernel.recording().gpu_memory == wanted or None, what="the new numbers"
-            )
+            wait_until(lambda: kernel.recording().gpu_memory == wanted or None, "the new numbers")
             count = (
                 "asked.clear(); time.sleep(3.3); print(asked.count('GPU:0'), asked.count('GPU:1'))"
             )

@@ -6,7 +6,8 @@ import resource
 from collections.abc import Callable
 
 from jupyter_tfguard.limits import ADDRESS_SPACE_LIMIT
-from tests.kernel.rig import GuardedKernel, wait_until
+from tests.kernel.rig import GuardedKernel
+from tests.rigs.waiting import wait_until
 
 LIMIT_BYTES = 6 << 30
 RESERVE = "import mmap; held = mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)"
@@ -21,9 +22,7 @@ def test_a_kernel_started_under_a_limit(new_kernel: Callable[..., GuardedKernel]
     kernel = new_kernel(before=SET)
     assert resource.prlimit(kernel.pid, resource.RLIMIT_AS)[0] == LIMIT_BYTES
     kernel.run(RESERVE)
-    wait_until(
-        lambda: "address space" in kernel.run("%tfguard status").stdout or None, what="the limit"
-    )
+    wait_until(lambda: "address space" in kernel.run("%tfguard status").stdout or None, "the limit")
     status = kernel.run("%tfguard status").stdout.splitlines()[1]
     assert f" GiB of 6.00 GiB, {ADDRESS_SPACE_LIMIT}, " in status
     assert kernel.run(PANEL).stdout == f"{ADDRESS_SPACE_LIMIT}\n"
@@ -36,7 +35,7 @@ def test_a_kernel_started_under_a_limit(new_kernel: Callable[..., GuardedKernel]
             and "process.data_limit_bytes" not in newest
         ) or None
 
-    wait_until(recorded, what="the limit in the recording")
+    wait_until(recorded, "the limit in the recording")
     assert kernel.problems() == ""
     assert kernel.run("bytearray(2 << 30)").error is not None  # it does bind
 
@@ -45,6 +44,4 @@ def test_a_limit_that_is_set_later(new_kernel: Callable[..., GuardedKernel]) -> 
     kernel = new_kernel()
     assert "address space" not in kernel.run("%tfguard status").stdout
     kernel.run(f"{SET}\n{RESERVE}")
-    wait_until(
-        lambda: "address space" in kernel.run("%tfguard status").stdout or None, what="the limit"
-    )
+    wait_until(lambda: "address space" in kernel.run("%tfguard status").stdout or None, "the limit")

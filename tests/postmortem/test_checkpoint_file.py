@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from jupyter_tfguard.postmortem import checkpoint_file as checkpoint_file_module
 from jupyter_tfguard.postmortem.checkpoint_file import checkpoint_file
+from tests.rigs.waiting import wait_until
 
 
 def event(path: object) -> dict[str, Any]:
@@ -61,8 +61,4 @@ def test_a_disk_that_does_not_answer_is_waited_for_once_and_not_for_long(
     finally:
         answers.set()
     monkeypatch.undo()
-    ends = time.monotonic() + 20
-    while (found := checkpoint_file([event(path)])) is None:
-        assert time.monotonic() < ends
-        time.sleep(0.01)
-    assert found == {"modified": None}
+    assert wait_until(lambda: checkpoint_file([event(path)])) == {"modified": None}

@@ -13,6 +13,7 @@ import pytest
 
 from jupyter_tfguard.record.alive import Lock, look_at_lock
 from jupyter_tfguard.record.identity import ProcessIdentity
+from tests.rigs.waiting import wait_until
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="pid namespaces and procfs are Linux's")
 
@@ -92,7 +93,4 @@ def age(folder: Path, seconds: float) -> None:
 
 
 def wait_for_lock(path: Path, state: Lock) -> None:
-    ends = time.monotonic() + 10
-    while look_at_lock(path) is not state:
-        assert time.monotonic() < ends, f"the lock of {path} is not {state}"
-        time.sleep(0.02)
+    wait_until(lambda: look_at_lock(path) is state, f"the lock of {path} to be {state}")

@@ -13,8 +13,9 @@ import pytest
 
 from jupyter_tfguard.postmortem.detect import orphans
 from jupyter_tfguard.record.alive import Lock, look_at_lock
-from tests.kernel.rig import GuardedKernel, guarded_kernel, wait_until
+from tests.kernel.rig import GuardedKernel, guarded_kernel
 from tests.rigs.forks import BAD
+from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="procfs shows descriptors")
 
@@ -100,7 +101,7 @@ def test_a_child_leaves_the_recording_alone(kernel: GuardedKernel, way: str) -> 
         seen = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         return [entry for entry in seen if entry["way"] == way] or None
 
-    (entry,) = wait_until(told, what=f"the child of {way}")
+    (entry,) = wait_until(told, f"the child of {way}")
     assert entry["found"] == []
     assert entry["pid"] != kernel.pid
     contents = kernel.recording()

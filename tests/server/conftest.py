@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
-import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tornado.httpclient import HTTPClientError, HTTPResponse
 from traitlets.config import Config
+
+from tests.rigs.waiting import wait_until_async
 
 EVENT = "https://schema.jupyter-tfguard.org/kernel_death/v1"
 
@@ -26,20 +26,6 @@ def jp_server_config(tmp_path: Path, data_folder: Path, monkeypatch: pytest.Monk
     monkeypatch.delenv("TFGUARD_DISABLE", raising=False)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     return Config({"ServerApp": {"jpserver_extensions": {"jupyter_tfguard": True}}})
-
-
-async def until(condition: Callable[[], Any], seconds: float = 20.0, what: str = "") -> Any:
-    """The first true value of `condition`, which may be a coroutine function."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = condition()
-        if isinstance(found, Awaitable):
-            found = await found
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            pytest.fail(f"waited {seconds} s in vain for {what or condition}")
-        await asyncio.sleep(0.05)
 
 
 async def refused(response: Any) -> HTTPResponse:
@@ -64,7 +50,7 @@ class Server:
         async def take(logger: Any, schema_id: str, data: dict[str, Any]) -> None:
             self.events.append(data)
 
-        await until(lambda: EVENT in self.app.event_logger.schemas, what="the event's schema")
+        await wait_until_async(lambda: EVENT in self.app.event_logger.schemas, "the event's schema")
         self.app.event_logger.add_listener(schema_id=EVENT, listener=take)
 
     async def get(self, *path: str, **kwargs: Any) -> Any:
@@ -80,7 +66,7 @@ class Server:
 
     async def wait_ready(self, kernel_id: str) -> None:
         """Wait until the kernel is watched and its guard is loaded."""
-        await until(lambda: self.is_ready(kernel_id), 60, "a watched kernel")
+        await wait_until_async(lambda: self.is_ready(kernel_id), "a watched kernel")
 
     async def state(self, kernel_id: str) -> dict[str, Any] | None:
         status = await self.get("status")
@@ -110,7 +96,7 @@ class Server:
                 ):  # no answer comes from a kernel that died of the cell
                     await client.get_shell_msg(timeout=3)
             else:
-                await until(lambda: self._is_busy(kernel_id), 10, "a busy kernel")
+                await wait_until_async(lambda: self._is_busy(kernel_id), "a busy kernel")
         finally:
             client.stop_channels()
 
@@ -123,7 +109,7 @@ class Server:
             found: list[dict[str, Any]] = (await self.get("crashes"))["crashes"]
             return found if len(found) >= count else None
 
-        return await until(enough, seconds, f"{count} reports")
+        return await wait_until_async(enough, f"{count} reports")
 
     async def settle(self) -> None:
         """Have no kernel restarted from here on, nor in this moment: jupyter_client cannot end one that is."""
@@ -131,7 +117,7 @@ class Server:
         for kernel_id in manager.list_kernel_ids():
             kernel = manager.get_kernel(kernel_id)
             kernel.stop_restarter()
-            await until(kernel.ready.done, 30, "a kernel that is being restarted")
+            await wait_until_async(kernel.ready.done, "a kernel that is being restarted")
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
-from .conftest import Server, until
+from tests.rigs.waiting import wait_until_async
+
+from .conftest import Server
 
 
 async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(server: Server) -> None:
@@ -13,7 +15,7 @@ async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(server: 
     manager = server.app.kernel_manager.get_kernel(kernel_id)
     witness = server.app.web_app.settings["tfguard_service"]._tracker.view(kernel_id).witness
     await server.execute(kernel_id, "import time; time.sleep(9)", wait=False)
-    await until(lambda: witness.live.runs_cell, 10, "the cell in the recording")
+    await wait_until_async(lambda: witness.live.runs_cell, "the cell in the recording")
     # What the server does at a status message: ipykernel sends this one after each message that a subshell handled.
     manager.execution_state = "idle"
     for _ in range(10):
@@ -34,7 +36,7 @@ async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(server: 
         state = await server.state(kernel_id)
         return bool(state and state["execution_state"] == "idle" and not witness.is_busy)
 
-    await until(is_idle, 20, "the end of the cell")
+    await wait_until_async(is_idle, "the end of the cell")
 
 
 async def test_a_run_is_told_with_its_beginning_and_lasts_over_several_cells(

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.server.control import NotHere, ask_guard, keep_out_of_activity, request_of
+from tests.rigs.waiting import wait_until_async
 
-from .conftest import Server, refused, until
+from .conftest import Server, refused
 
 
 async def ask(server: Server, kernel_id: str, **request: Any) -> Any:
@@ -37,7 +38,7 @@ async def test_a_busy_kernel_answers_and_stays_busy_for_the_server(server: Serve
         answer = await ask(server, kernel_id, request="state")
         return bool(answer["state"]["busy"])
 
-    await until(is_busy, what="a running cell")
+    await wait_until_async(is_busy, "a running cell")
     answer = await ask(server, kernel_id, request="rate", hertz=2)
     assert answer == {"status": "ok", "hertz": 2.0}
     assert (await ask(server, kernel_id, request="state"))["state"]["hertz"] == 2.0

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from traitlets.config import Config
 
-from .conftest import Server, until
+from tests.rigs.waiting import wait_until_async
+
+from .conftest import Server
 
 
 @pytest.fixture
@@ -25,8 +27,8 @@ async def test_a_culled_kernel_makes_no_report_and_leaves_no_recording(
     kernel_id = await server.start_kernel()
     await server.execute(kernel_id, "x = 1")
     manager = server.app.kernel_manager
-    await until(lambda: kernel_id not in manager.list_kernel_ids(), 30, "the culling")
-    await until(lambda: os.listdir(data_folder / "recordings") == [], 10, "the sweeping")
+    await wait_until_async(lambda: kernel_id not in manager.list_kernel_ids(), "the culling")
+    await wait_until_async(lambda: os.listdir(data_folder / "recordings") == [], "the sweeping")
     await asyncio.sleep(1.5)
     assert (await server.get("crashes"))["crashes"] == []
     assert server.events == []

@@ -15,8 +15,9 @@ import pytest
 
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
+from tests.rigs.waiting import wait_until_async
 
-from .conftest import Server, until
+from .conftest import Server
 
 
 async def new_pid(server: Server, kernel_id: str, old: int) -> int | None:
@@ -43,7 +44,7 @@ async def test_a_killed_kernel_makes_one_report_one_event_and_one_plain_line(
     assert state is not None
     assert state["pid"] != pid
     # The restarter needs up to 3 s; the restarted kernel is a new process and no second death.
-    await until(lambda: new_pid(server, kernel_id, pid), 60, "the restarted kernel")
+    await wait_until_async(lambda: new_pid(server, kernel_id, pid), "the restarted kernel")
     await asyncio.sleep(1.5)
     assert len((await server.get("crashes"))["crashes"]) == 1
     [event] = server.events
@@ -77,13 +78,13 @@ async def test_an_end_that_was_asked_for_makes_no_report(server: Server, data_fo
     first = await server.pid(kernel_id)
     await server.fetch("api", "kernels", kernel_id, "interrupt", method="POST", body="")
     await server.fetch("api", "kernels", kernel_id, "restart", method="POST", body="")
-    await until(lambda: new_pid(server, kernel_id, first), 60, "the restarted kernel")
-    await until(lambda: server.is_ready(kernel_id), 60, "its guard")
+    await wait_until_async(lambda: new_pid(server, kernel_id, first), "the restarted kernel")
+    await wait_until_async(lambda: server.is_ready(kernel_id), "its guard")
     await server.fetch("api", "kernels", kernel_id, method="DELETE")
     await asyncio.sleep(1.5)
     assert (await server.get("crashes"))["crashes"] == []
     assert server.events == []
-    await until(lambda: os.listdir(data_folder / "recordings") == [], 5, "an empty folder")
+    await wait_until_async(lambda: os.listdir(data_folder / "recordings") == [], "an empty folder")
 
 
 async def test_a_restart_that_has_to_kill_a_deaf_kernel_makes_no_report(
@@ -97,7 +98,7 @@ async def test_a_restart_that_has_to_kill_a_deaf_kernel_makes_no_report(
     await server.fetch(
         "api", "kernels", kernel_id, "restart", method="POST", body="", request_timeout=60
     )
-    await until(lambda: new_pid(server, kernel_id, pid), 60, "the restarted kernel")
+    await wait_until_async(lambda: new_pid(server, kernel_id, pid), "the restarted kernel")
     await asyncio.sleep(1.2)
     assert (await server.get("crashes"))["crashes"] == []
     names = os.listdir(data_folder / "recordings")
@@ -108,7 +109,9 @@ async def test_two_deaths_in_a_row_make_two_reports(server: Server) -> None:
     kernel_id = await server.start_kernel()
     first = await server.pid(kernel_id)
     os.kill(first, signal.SIGKILL)
-    second = await until(lambda: new_pid(server, kernel_id, first), 60, "the restarted kernel")
+    second = await wait_until_async(
+        lambda: new_pid(server, kernel_id, first), "the restarted kernel"
+    )
     os.kill(second, signal.SIGTERM)
     crashes = await server.crashes(2)
     assert [crash["pid"] for crash in crashes] == [second, first]
@@ -122,7 +125,7 @@ async def test_two_kernels_that_die_at_once_make_two_reports(server: Server) -> 
         os.kill(pid, signal.SIGKILL)
     crashes = await server.crashes(2)
     assert {crash["kernel_id"] for crash in crashes} == set(kernels)
-    await until(lambda: len(server.events) == 2)
+    await wait_until_async(lambda: len(server.events) == 2)
 
 
 async def test_the_notebook_s_path_comes_from_the_session(server: Server) -> None:
@@ -134,13 +137,13 @@ async def test_the_notebook_s_path_comes_from_the_session(server: Server) -> Non
     }
     answer = await server.fetch("api", "sessions", method="POST", body=json.dumps(body))
     kernel_id = json.loads(answer.body)["kernel"]["id"]
-    await until(lambda: server.is_ready(kernel_id), 60, "a watched kernel")
+    await wait_until_async(lambda: server.is_ready(kernel_id), "a watched kernel")
 
     async def path() -> Any:
         state = await server.state(kernel_id)
         return state and state["notebook_path"] == "dir/train.ipynb"
 
-    await until(path, 10, "the path")
+    await wait_until_async(path, "the path")
     os.kill(await server.pid(kernel_id), signal.SIGKILL)
     [crash] = await server.crashes(1)
     assert crash["notebook_path"] == "dir/train.ipynb"
@@ -175,4 +178,6 @@ class TestAfterAServerThatDied:
         [crash] = await server.crashes(1)
         assert crash["kernel_id"] == "k-old"
         assert crash["confidence"] != "certain"
-        await until(lambda: not os.listdir(data_folder / "recordings"), 5, "the folder to be swept")
+        await wait_until_async(
+            lambda: not os.listdir(data_folder / "recordings"), "the folder to be swept"
+        )

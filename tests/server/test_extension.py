@@ -24,8 +24,9 @@ from jupyter_tfguard.server.reporter import plain
 from jupyter_tfguard.watch import exit_status
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import one_gpu
+from tests.rigs.waiting import wait_until_async
 
-from .conftest import Server, until
+from .conftest import Server
 
 GROWTH = ("TF_FORCE_GPU_ALLOW_GROWTH", "TFGUARD_SET_GROWTH", "TFGUARD_WATCHER_PID")
 
@@ -115,9 +116,8 @@ async def test_everything_ends_with_the_server(server: Server) -> None:
         "tfguard-live",
     }
     await service.stop()
-    await until(
+    await wait_until_async(
         lambda: not [t for t in threading.enumerate() if t.name.startswith("tfguard")],
-        10,
         "the threads to end",
     )
 
@@ -182,7 +182,7 @@ async def test_a_hanging_gpu_library_leaves_a_working_server(
         gpus = (await server.get("status"))["gpus"]
         return gpus["state"] == "unavailable" and "does not answer" in gpus["reason"]
 
-    await until(given_up, 20, "the helper to be given up")
+    await wait_until_async(given_up, "the helper to be given up")
     os.kill(await server.pid(kernel_id), signal.SIGKILL)
     [crash] = await server.crashes(1)
     assert crash["cause"] == "sigkill_unattributed"
@@ -221,7 +221,7 @@ class TestWithoutPosixNames:
         assert crash["cause"] == "sigkill_unattributed"
         await server.start_kernel()
         await server.fetch("api", "kernels", kernel_id, "restart", method="POST", body="")
-        await until(lambda: server.is_ready(kernel_id), 30, "the restarted kernel")
+        await wait_until_async(lambda: server.is_ready(kernel_id), "the restarted kernel")
         assert len((await server.get("crashes"))["crashes"]) == 1
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from traitlets.config import Config
 
-from .conftest import Server, until
+from tests.rigs.waiting import wait_until_async
+
+from .conftest import Server
 
 RESTARTS = 8
 DIES = "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()}\\n'); sys.exit(3)"
@@ -48,11 +50,11 @@ async def test_each_failed_start_is_told_and_counted_once(
     manager = server.app.kernel_manager.get_kernel(kernel_id)
     gone: list[str] = []
     manager.add_restart_callback(lambda: gone.append("dead"), "dead")
-    await until(lambda: gone, 120, "the server to give up")
+    await wait_until_async(lambda: gone, "the server to give up")
     deaths = starts.read_text().count("\n")
     assert deaths == RESTARTS + 1
 
-    await until(lambda: len(server.events) == deaths, 10, "an event for each death")
+    await wait_until_async(lambda: len(server.events) == deaths, "an event for each death")
     crashes = (await server.get("crashes"))["crashes"]
     counted = [entry for entry in crashes if entry["group"]]
     single = [entry for entry in crashes if not entry["group"]]

@@ -14,8 +14,9 @@ import pytest
 from jupyter_tfguard.server.problems import note_start_failure
 from jupyter_tfguard.server.reporter import plain
 from tests.rigs.hostile import hostile_texts
+from tests.rigs.waiting import wait_until_async
 
-from .conftest import Server, until
+from .conftest import Server
 
 BAD = "e\x1b[31mvil\n[C 2026-11-21 02:14:07 ServerApp] forged\r\u2028\u202e.ipynb"
 
@@ -45,7 +46,7 @@ async def test_a_death_is_one_line_whatever_the_path_and_the_failure_say(
 
         monkeypatch.setattr(store, "save", refuse)
     os.kill(await server.pid(kernel_id), signal.SIGKILL)
-    await until(lambda: lines_of_ours(caplog), 20, "a line in the log")
+    await wait_until_async(lambda: lines_of_ours(caplog), "a line in the log")
     [line] = lines_of_ours(caplog)
     assert line.isprintable()
     assert ("could not be written" in line) is full

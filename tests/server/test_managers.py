@@ -16,7 +16,9 @@ import pytest
 from jupyter_server.gateway.gateway_client import GatewayClient
 from traitlets.config import Config
 
-from .conftest import Server, until
+from tests.rigs.waiting import wait_until_async
+
+from .conftest import Server
 
 MANAGERS = "jupyter_server.services.kernels.kernelmanager"
 PLAIN = {
@@ -47,10 +49,12 @@ class TestManagersWithoutEvents:
         [crash] = await server.crashes(1)
         assert crash["cause"] == "sigkill_unattributed"
         # jupyter_client cannot shut a kernel down while it is being restarted.
-        await until(lambda: manager.provisioner.pid not in (None, pid) and manager.ready.done())
+        await wait_until_async(
+            lambda: manager.provisioner.pid not in (None, pid) and manager.ready.done()
+        )
         other = await server.start_kernel()
         await server.fetch("api", "kernels", other, method="DELETE")
-        await until(lambda: not_listed(server, other))
+        await wait_until_async(lambda: not_listed(server, other))
         assert len((await server.get("crashes"))["crashes"]) == 1
 
 
@@ -116,7 +120,7 @@ class TestGateway:
             state = await server.state(kernel_id)
             return state if state and state["unwatched_reason"] != "starting" else None
 
-        state = await until(remote, 20, "a verdict")
+        state = await wait_until_async(remote, "a verdict")
         assert state["watched"] is False
         assert state["unwatched_reason"] == "remote kernel, not watched here"
         assert state["pid"] is None

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Server, until
+from tests.rigs.waiting import wait_until_async
+
+from .conftest import Server
 
 
 async def test_a_restarted_kernel_that_nobody_saw_is_told_once_its_restarter_finds_it(
@@ -30,7 +32,7 @@ async def test_a_restarted_kernel_that_nobody_saw_is_told_once_its_restarter_fin
             folders = os.listdir(data_folder / "recordings")
             return pid if pid != first and any(n.startswith(f"{pid}-") for n in folders) else None
 
-        pid = await until(second, 60, "the restarted kernel's recording")
+        pid = await wait_until_async(second, "the restarted kernel's recording")
         os.kill(pid, signal.SIGKILL)
         crashes = await server.crashes(2, 30)
     assert {crash["pid"] for crash in crashes} == {first, pid}
@@ -77,5 +79,5 @@ async def test_an_end_that_was_asked_for_is_no_orphan(server: Server, data_folde
     def is_gone() -> bool:
         return not any(str(pid) in name for name in os.listdir(data_folder / "recordings"))
 
-    await until(is_gone, 20, "its recording to go")
+    await wait_until_async(is_gone, "its recording to go")
     assert (await server.get("crashes"))["crashes"] == []

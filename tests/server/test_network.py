@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
 from tests.conftest import private_jupyter
+from tests.rigs.waiting import wait_until
 
 # Every Python process that finds this says that it watches, and writes down each address that is not on this machine.
 GUARD = """
@@ -70,7 +70,7 @@ def test_a_whole_life_and_death_sends_nothing_out(log: Path, tmp_path: Path) -> 
             kernel_id = session["kernel"]["id"]
             pid = _pid(server, kernel_id)
             os.kill(pid, signal.SIGKILL)
-            report = _until(lambda: server.report_of(kernel_id))
+            report = wait_until(lambda: server.report_of(kernel_id))
             server.get(f"tfguard/api/crashes/{report['id']}")
             server.get("tfguard/api/status")
         finally:
@@ -94,13 +94,4 @@ def _pid(server: DemoServer, kernel_id: str) -> int:
             None,
         )
 
-    return int(_until(found))
-
-
-def _until(condition: object, seconds: float = 60.0) -> object:
-    assert callable(condition)
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, condition
-        time.sleep(0.1)
-    return found
+    return int(wait_until(found))

@@ -12,7 +12,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from .conftest import Server, until
+from tests.rigs.waiting import wait_until_async
+
+from .conftest import Server
 
 
 async def start_in(server: Server, path: str) -> str:
@@ -24,7 +26,7 @@ async def start_in(server: Server, path: str) -> str:
     answer = await server.fetch("api", "sessions", method="POST", body=json.dumps(body))
     kernel_id: str = json.loads(answer.body)["kernel"]["id"]
     await server.wait_ready(kernel_id)
-    await until(lambda: has_path(server, kernel_id, path), 10, "the path")
+    await wait_until_async(lambda: has_path(server, kernel_id, path), "the path")
     return kernel_id
 
 

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from .conftest import Server, until
+from tests.rigs.waiting import wait_until_async
+
+from .conftest import Server
 
 
 class Stream:
@@ -269,4 +271,4 @@ async def test_a_page_that_goes_away_is_forgotten(server: Server, connect: Any) 
     await stream.next("tick")
     assert len(service._clients) == 1
     stream.socket.close()
-    await until(lambda: not service._clients, 5, "the page to be forgotten")
+    await wait_until_async(lambda: not service._clients, "the page to be forgotten")

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Server, until
+from tests.rigs.waiting import wait_until_async
+
+from .conftest import Server
 
 
 async def test_a_report_that_cannot_be_written_is_made_when_it_can(
@@ -28,7 +30,7 @@ async def test_a_report_that_cannot_be_written_is_made_when_it_can(
     def lines() -> list[str]:
         return [m for r in caplog.records if (m := r.getMessage()).startswith("tfguard: kernel")]
 
-    [line] = await until(lines, 20, "a line in the log")
+    [line] = await wait_until_async(lines, "a line in the log")
     assert "could not be written" in line
     assert line.endswith("It is tried again every 5 min.")
     await asyncio.to_thread(reporter.report_orphans)

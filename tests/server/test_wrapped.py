@@ -21,8 +21,9 @@ from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.server import wrapped
 from jupyter_tfguard.watch import live_feed
 from jupyter_tfguard.watch.death import Death
+from tests.rigs.waiting import wait_until_async
 
-from .conftest import Server, until
+from .conftest import Server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="exit status by waitid")
 
@@ -51,7 +52,7 @@ async def start(server: Server, data_folder: Path) -> tuple[str, int]:
         folder = data_folder / "recordings"
         return next(iter(os.listdir(folder)), None) if folder.is_dir() else None
 
-    name = await until(recording, 60, "the kernel's recording")
+    name = await wait_until_async(recording, "the kernel's recording")
     await server.execute(kernel_id, "held = bytearray(300 << 20)")
     return kernel_id, int(name.partition("-")[0])
 
@@ -97,7 +98,7 @@ async def _looked_at(server: Server, kernel_id: str, pid: int) -> dict[str, Any]
         state = await server.state(kernel_id)
         return state if state is not None and state["pid"] == pid else None
 
-    return await until(turned, 40, "the kernel itself to be looked at")
+    return await wait_until_async(turned, "the kernel itself to be looked at")
 
 
 async def test_the_kernel_itself_is_shown_not_the_program_around_it(
@@ -112,7 +113,7 @@ async def test_the_kernel_itself_is_shown_not_the_program_around_it(
         host = state["host"] or {}
         return state["guard"]["loaded"] and (host.get("rss_bytes") or 0) > 300 << 20
 
-    await until(shown, 30, "its memory")
+    await wait_until_async(shown, "its memory")
     await server.execute(kernel_id, "import time; time.sleep(1); held[:] = b''")
     os.kill(pid, signal.SIGKILL)
     [crash] = await server.crashes(1)
@@ -183,7 +184,7 @@ async def test_a_script_that_starts_the_next_kernel_shows_that_one(
         assert state is not None
         return state["pid"] if state["guard"]["loaded"] and state["pid"] != pid else None
 
-    await until(another, 60, "the next kernel")
+    await wait_until_async(another, "the next kernel")
     reporter = server.app.web_app.settings["tfguard_service"]._reporter
     await asyncio.to_thread(reporter.report_orphans)
     [crash] = await server.crashes(1)
@@ -216,7 +217,7 @@ async def test_an_end_that_was_asked_for_leaves_nothing(server: Server, data_fol
     def is_gone() -> bool:
         return not any(str(pid) in name for name in os.listdir(data_folder / "recordings"))
 
-    await until(is_gone, 20, "its recording to go")
+    await wait_until_async(is_gone, "its recording to go")
     reporter = server.app.web_app.settings["tfguard_service"]._reporter
     await asyncio.to_thread(reporter.report_orphans)
     assert (await server.get("crashes"))["crashes"] == []

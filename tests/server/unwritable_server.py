@@ -9,6 +9,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from tests.rigs.waiting import wait_until
+
 closed = Path(sys.argv[1])
 try:
     (closed / "plain").write_text("x")
@@ -51,27 +53,18 @@ def call(path: str, method: str = "GET") -> dict:
         return json.load(answer)
 
 
-def until(condition, seconds: float = 30.0):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        if time.monotonic() > deadline:
-            raise SystemExit(f"waited in vain for {condition}")
-        time.sleep(0.1)
-    return found
-
-
 try:
-    url = until(lambda: running().get("url"))
+    url = wait_until(lambda: running().get("url"))
     kernel = call("api/kernels", "POST")["id"]
 
     def pid() -> int | None:
         kernels = call("tfguard/api/status")["kernels"]
         return next((k["pid"] for k in kernels if k["kernel_id"] == kernel), None)
 
-    first = until(pid)
+    first = wait_until(pid)
     time.sleep(1)
     os.kill(first, signal.SIGKILL)
-    until(lambda: pid() not in (None, first))
+    wait_until(lambda: pid() not in (None, first))
     told = {
         "plain_write_refused": refused,
         "restarted": True,

@@ -7,7 +7,6 @@ import os
 import queue
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from jupyter_tfguard.watch.live import LiveReader
 from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
+from tests.rigs.waiting import wait_until
 
 from .gpu_rig import Machine
 
@@ -39,7 +39,7 @@ def made_groups() -> Iterator[list[Path]]:
     made: list[Path] = []
     yield made
     for directory in made:
-        until(lambda d=directory: _removed(d))
+        wait_until(lambda d=directory: _removed(d))
 
 
 def _removed(directory: Path) -> bool:
@@ -85,7 +85,7 @@ class Watch:
 
     def begin(self, pid: int, **kernel: object) -> ProcessWitness:
         witness = self.watcher.watch(pid, Kernel("kernel-1", **kernel))  # type: ignore[arg-type]
-        until(lambda: witness.before is not None)
+        wait_until(lambda: witness.before is not None)
         return witness
 
     def death(self, seconds: float = 10.0) -> Death:
@@ -97,14 +97,6 @@ def watch(tmp_path: Path) -> Iterator[Watch]:
     found = Watch(tmp_path / "recordings")
     yield found
     found.watcher.stop()
-
-
-def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(f"waited {seconds} s in vain for {condition}")
-        time.sleep(0.01)
 
 
 @pytest.fixture

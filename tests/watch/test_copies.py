@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,15 +22,9 @@ from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.watch import copies as copies_module
 from jupyter_tfguard.watch.copies import Copies
+from tests.rigs.waiting import wait_until
 
 METRICS = (Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "statm"),)
-
-
-def wait_until(true: Callable[[], object], what: str) -> None:
-    ends = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < ends, what
-        time.sleep(0.02)
 
 
 def dead_process() -> ProcessIdentity:

@@ -16,14 +16,15 @@ from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.watch import exit_status
 from jupyter_tfguard.watch.exit_status import Ended, from_returncode, signal_name
 from jupyter_tfguard.watch.process_handle import ProcessHandle, is_running
+from tests.rigs.waiting import wait_until
 
-from .conftest import MIB, Start, until
+from .conftest import MIB, Start
 
 WAIT = "print(flush=True); import sys; sys.stdin.read()"
 
 
 def wait_for_end(handle: ProcessHandle) -> Ended:
-    until(lambda: not handle.is_running())
+    wait_until(lambda: not handle.is_running())
     ended = handle.end()
     assert ended is not None
     return ended
@@ -71,7 +72,7 @@ def test_a_zombie_of_anybody_is_read_from_its_stat(
     handle = ProcessHandle(process.pid)
     monkeypatch.setattr(exit_status, "_by_waitid", lambda pid, pidfd: None)
     process.terminate()
-    until(lambda: not handle.is_running())
+    wait_until(lambda: not handle.is_running())
     monkeypatch.setattr(exit_status, "_by_pidfd_info", lambda pidfd: None)
     assert handle.end() == Ended(ExitFacts("SIGTERM", None, "zombie_stat"))
     handle.close()
@@ -84,7 +85,7 @@ def test_a_zombie_s_stat_of_another_start_time_is_not_believed(
     identity = ProcessIdentity.of(process.pid)
     assert identity is not None
     process.kill()
-    until(lambda: not identity.is_running())
+    wait_until(lambda: not identity.is_running())
     monkeypatch.setattr(exit_status, "_by_waitid", lambda pid, pidfd: None)
     assert exit_status.read_end(identity, None) is not None
     assert (
@@ -141,7 +142,7 @@ def test_a_zombie_is_not_running(start: Start) -> None:
     process = start(WAIT)
     assert is_running(process.pid)
     process.kill()
-    until(lambda: not is_running(process.pid))
+    wait_until(lambda: not is_running(process.pid))
     assert process.wait() == -signal.SIGKILL
 
 

@@ -20,8 +20,7 @@ from jupyter_tfguard.watch.gpu_helper import GpuHelper, Gpus
 from jupyter_tfguard.watch.process_handle import is_running
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import GIB, Scenario, eight_gpus, one_gpu
-
-from .conftest import until
+from tests.rigs.waiting import wait_until
 
 Choose = Callable[..., Path]
 
@@ -58,7 +57,7 @@ def settle(helper: GpuHelper, state: str, seconds: float = 30.0) -> Gpus:
         helper.want()
         return helper.read().state == state
 
-    until(reached, seconds)
+    wait_until(reached)
     return helper.read()
 
 
@@ -101,7 +100,7 @@ def test_each_line_is_handed_on_in_the_thread_that_reads(data_folder: Path, choo
     helper = GpuHelper(on_read=take)
     try:
         settle(helper, "ok")
-        until(lambda: len(seen) >= 2)
+        wait_until(lambda: len(seen) >= 2)
         assert {name for _, name in seen} == {"tfguard-gpus"}
         assert helper.read().state == "ok"
         assert [p["place"] for p in read_problems()] == ["taking in the GPUs"]
@@ -137,7 +136,7 @@ def test_a_library_that_hangs_or_crashes_is_given_up(
                 begun.add(helper._run)
             return helper._finished
 
-        until(finished, 40)  # started once more after a pause
+        wait_until(finished)  # started once more after a pause
         assert len(begun) == 2
         assert reason in str(helper.read().reason)
         assert helper.read().devices == ()
@@ -148,7 +147,7 @@ def test_a_library_that_hangs_or_crashes_is_given_up(
         assert helper._run is None
         for run in begun:
             assert run.process is not None
-            until(lambda p=run.process: p.poll() is not None)
+            wait_until(lambda p=run.process: p.poll() is not None)
     finally:
         helper.stop()
 
@@ -158,7 +157,7 @@ def test_a_hang_where_events_are_waited_for_keeps_no_figure_back(
 ) -> None:
     choose(one_gpu(), "nvmlDeviceRegisterEvents hang")
     first = settle(helper, "ok")
-    until(lambda: helper.want() or (helper.read().time or 0) > (first.time or 0) + 3)
+    wait_until(lambda: helper.want() or (helper.read().time or 0) > (first.time or 0) + 3)
     assert helper.read().state == "ok"
 
 
@@ -173,7 +172,7 @@ class TestEvents:
             time.sleep(0.7)
             scenario.xid(5, xid)
             scenario.save(path)
-        until(lambda: 79 in [e["xid"] for e in helper.read().events])
+        wait_until(lambda: 79 in [e["xid"] for e in helper.read().events])
         known = helper.read().events
         assert known[-1]["nvml_index"] == 5
         assert known[-1]["gpu_uuid"] == scenario.cards[5].uuid
@@ -250,7 +249,7 @@ def test_the_helper_ends_with_its_server(choose: Choose) -> None:
     pid = int(server.stdout.readline())
     server.kill()
     server.communicate()
-    until(lambda: not is_running(pid))
+    wait_until(lambda: not is_running(pid))
 
 
 def test_a_notebook_folder_s_files_are_not_imported(
@@ -293,7 +292,7 @@ def test_while_a_process_cannot_be_ended_no_other_is_started(
                 pytest.skip(f"no process can be traced here: {told}")
             settle(helper, "unavailable")
             assert "does not answer" in str(helper.read().reason)
-            until(lambda: helper.want() or "cannot be ended" in str(helper.read().reason))
+            wait_until(lambda: helper.want() or "cannot be ended" in str(helper.read().reason))
             for _ in range(10):
                 helper.want()
                 time.sleep(0.1)

@@ -22,8 +22,9 @@ from jupyter_tfguard.watch.stacks import take_stacks
 from jupyter_tfguard.watch.standstill import Standstill
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
+from tests.rigs.waiting import wait_until
 
-from .conftest import Start, until
+from .conftest import Start
 
 STUCK = (
     "print(flush=True); import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()"
@@ -80,18 +81,18 @@ def test_a_gpu_at_work_excuses_and_an_idle_one_does_not(bench: Bench, start: Sta
     witness = bench.watch(start(STUCK).pid)
     assert stays_quiet(witness)
     bench.load = 0.0
-    until(lambda: witness.hang is not None)
+    wait_until(lambda: witness.hang is not None)
     assert witness.hang is not None
     assert (witness.hang.wait, witness.hang.stacks) == ("lock", ())
     bench.load = 0.4
-    until(lambda: witness.hang is None)
+    wait_until(lambda: witness.hang is None)
 
 
 def test_only_a_running_cell_can_stand_still(bench: Bench, start: Start) -> None:
     witness = bench.watch(start(STUCK).pid)
     assert stays_quiet(witness)
     bench.runs_cell = True
-    until(lambda: witness.hang is not None)
+    wait_until(lambda: witness.hang is not None)
 
 
 def test_a_wait_that_needs_stacks_to_be_judged_is_not_told_without_them(
@@ -104,7 +105,7 @@ def test_a_wait_that_needs_stacks_to_be_judged_is_not_told_without_them(
 def test_what_its_end_does_is_no_sign_that_it_went_on(bench: Bench, start: Start) -> None:
     bench.runs_cell = True
     witness = bench.watch(start(STUCK).pid)
-    until(lambda: witness.hang is not None)
+    wait_until(lambda: witness.hang is not None)
     bench.is_ending, bench.runs_cell = True, False
     time.sleep(HANG_SECONDS)
     assert witness.hang is not None
@@ -115,14 +116,14 @@ def test_an_end_that_begins_during_a_look_is_no_sign_that_it_went_on(
 ) -> None:
     bench.runs_cell = True
     witness = bench.watch(start(STUCK).pid)
-    until(lambda: witness.hang is not None)
+    wait_until(lambda: witness.hang is not None)
 
     def restart_begins() -> bool:
         bench.is_ending = True
         return False
 
     bench.ask_runs_cell = restart_begins  # it is asked for after the look has begun
-    until(lambda: bench.is_ending)
+    wait_until(lambda: bench.is_ending)
     time.sleep(HANG_SECONDS)
     assert witness.hang is not None
 
@@ -201,9 +202,9 @@ def test_what_a_thread_of_the_machinery_did_is_no_work_when_it_ends(start: Start
         return standstill.look(gpu_works=False) is not None
 
     time.sleep(1.5)  # its work is done
-    until(lambda: main_wait(process.pid) is Wait.LOCK and all(still() for _ in range(3)))
+    wait_until(lambda: main_wait(process.pid) is Wait.LOCK and all(still() for _ in range(3)))
     process.stdin.write(b"x")
     process.stdin.flush()
-    until(lambda: not Path(f"/proc/{process.pid}/task/{thread}").exists())
+    wait_until(lambda: not Path(f"/proc/{process.pid}/task/{thread}").exists())
     assert [still() for _ in range(3)] == [True] * 3
     witness.close()

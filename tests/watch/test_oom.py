@@ -10,8 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from jupyter_tfguard.collectors.memory_group import MemoryGroup
+from tests.rigs.waiting import wait_until
 
-from .conftest import MIB, Start, Watch, enter, until
+from .conftest import MIB, Start, Watch, enter
 
 GROW = """
 import sys, time
@@ -59,13 +60,13 @@ def test_an_oom_kill_is_proven_by_the_group_s_counters(
     process = start(GROW)
     enter(group, process.pid)
     witness = watch.begin(process.pid)
-    until(lambda: witness.group.path == group.path)
-    until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
+    wait_until(lambda: witness.group.path == group.path)
+    wait_until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
     assert witness.limit() == (150 * MIB, "cgroup")
     assert process.stdin is not None
     process.stdin.write(b"go\n")
     process.stdin.flush()
-    until(lambda: not witness.handle.is_running(), 30)
+    wait_until(lambda: not witness.handle.is_running())
     watch.watcher.ended(witness)
     death = watch.death()
     facts = death.facts
@@ -100,9 +101,9 @@ def test_a_plain_kill_at_the_limit_leaves_the_counters_alone(
     process = start(f"x = bytearray({150 * MIB}); print(flush=True); import sys; sys.stdin.read()")
     enter(group, process.pid)
     witness = watch.begin(process.pid)
-    until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
+    wait_until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
     os.kill(process.pid, signal.SIGKILL)
-    until(lambda: not witness.handle.is_running())
+    wait_until(lambda: not witness.handle.is_running())
     watch.watcher.ended(witness)
     facts = watch.death().facts
     assert facts.before is not None
@@ -119,7 +120,7 @@ def test_a_killed_child_is_reported_once_while_the_kernel_lives(
     enter(group, process.pid)
     enter(group, child)
     witness = watch.begin(process.pid)
-    until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
+    wait_until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
     assert process.stdin is not None
     process.stdin.write(b"go\n")
     process.stdin.flush()
@@ -145,13 +146,13 @@ def test_a_neighbour_s_oom_kill_is_not_taken_for_a_child_s(
     for process in (quiet, greedy):
         enter(group, process.pid)
     living, dying = watch.begin(quiet.pid), watch.begin(greedy.pid)
-    until(lambda: bool(living.children))
+    wait_until(lambda: bool(living.children))
     for witness in (living, dying):
-        until(lambda w=witness: w.before is not None and w.before.groups[0].path == group.path)
+        wait_until(lambda w=witness: w.before is not None and w.before.groups[0].path == group.path)
     assert greedy.stdin is not None
     greedy.stdin.write(b"go\n")
     greedy.stdin.flush()
-    until(lambda: not dying.handle.is_running(), 30)
+    wait_until(lambda: not dying.handle.is_running())
     assert quiet.stdin is not None
     quiet.stdin.close()  # its child ends in the same second, of its own accord
     quiet.stdin = None

@@ -29,8 +29,9 @@ from jupyter_tfguard.watch.sampling import Sampling
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
 from tests.rigs import restart_storm
+from tests.rigs.waiting import wait_until
 
-from .conftest import Watch, until
+from .conftest import Watch
 
 Stubs = Callable[[int], list[int]]
 
@@ -82,13 +83,13 @@ def test_two_descriptors_a_kernel_and_all_of_them_come_back(watch: Watch, stubs:
     watch.begin(first)
     kept, before = BUDGET.kept_count, len(os.listdir("/proc/self/fd"))
     witnesses = [watch.watcher.watch(pid, Kernel("k", is_busy=lambda: False)) for pid in pids]
-    until(lambda: all(w.before for w in witnesses))
-    until(lambda: len(os.listdir("/proc/self/fd")) <= before + 2 * len(pids))
+    wait_until(lambda: all(w.before for w in witnesses))
+    wait_until(lambda: len(os.listdir("/proc/self/fd")) <= before + 2 * len(pids))
     assert BUDGET.kept_count == kept + 2 * len(pids)
     for witness in witnesses:
         watch.watcher.drop(witness)
     assert BUDGET.kept_count == kept
-    until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+    wait_until(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
 def test_over_the_budget_kernels_are_watched_without_kept_descriptors(
@@ -100,7 +101,7 @@ def test_over_the_budget_kernels_are_watched_without_kept_descriptors(
     assert given.kept_count == 4
     without = [w for w in witnesses if w.handle.fileno() is None]
     assert len(without) >= 4
-    until(lambda: all(w.before and len(w.history.rows) > 5 for w in witnesses))
+    wait_until(lambda: all(w.before and len(w.history.rows) > 5 for w in witnesses))
     victim = without[0]
     os.kill(victim.identity.pid, signal.SIGKILL)
     assert watch.gone.get(timeout=10) is victim
@@ -119,18 +120,18 @@ def test_out_of_descriptors_no_kernel_is_taken_for_dead(
     kept, _, _, bare = (watch.watcher.watch(pid, Kernel(str(pid))) for pid in stubs(4))
     assert kept.handle.fileno() is not None
     assert bare.handle.fileno() is None
-    until(lambda: kept.before and bare.before)
+    wait_until(lambda: kept.before and bare.before)
     [late] = stubs(1)
     with no_descriptor_left():
         counts = len(kept.history.rows), len(bare.history.rows)
         with pytest.raises(SourceUnavailable):
             watch.watcher.watch(late, Kernel("late"))
-        until(lambda: len(kept.history.rows) > counts[0] + 5)
+        wait_until(lambda: len(kept.history.rows) > counts[0] + 5)
         assert bare.handle.is_running()
         assert is_running(bare.identity.pid)
         assert len(bare.history.rows) <= counts[1] + 1
     assert watch.gone.empty()
-    until(lambda: len(bare.history.rows) > counts[1] + 2)
+    wait_until(lambda: len(bare.history.rows) > counts[1] + 2)
     watch.begin(late)
 
 
@@ -144,7 +145,7 @@ def test_out_of_descriptors_a_death_is_still_a_death(
     with no_descriptor_left():
         assert handle.is_running()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not handle.is_running())
+        wait_until(lambda: not handle.is_running())
         ended = handle.end()
     assert ended is not None
     assert ended.exit.signal == "SIGKILL"
@@ -161,7 +162,7 @@ def test_a_later_process_with_the_same_id_is_not_sampled(monkeypatch: pytest.Mon
 
 def test_kernels_of_one_group_share_its_readings(watch: Watch, stubs: Stubs) -> None:
     witnesses = [watch.watcher.watch(pid, Kernel("k")) for pid in stubs(10)]
-    until(lambda: all(w.before for w in witnesses))
+    wait_until(lambda: all(w.before for w in witnesses))
     assert len({id(w.group) for w in witnesses}) == 1
     time.sleep(1.2)
     assert len({id(w.before) for w in witnesses}) <= 2
@@ -213,17 +214,17 @@ def test_deaths_of_one_moment_share_readings_and_are_counted(tmp_path: Path, stu
 
     watcher = Watcher(tmp_path, receive, lambda witness: None)
     witnesses = [watcher.watch(pid, Kernel(str(pid))) for pid in stubs(40)]
-    until(lambda: all(w.before for w in witnesses))
+    wait_until(lambda: all(w.before for w in witnesses))
     kept = BUDGET.kept_count
     for witness in witnesses:
         os.kill(witness.identity.pid, signal.SIGKILL)
     for witness in witnesses:
-        until(lambda w=witness: not w.handle.is_running())
+        wait_until(lambda w=witness: not w.handle.is_running())
         watcher.ended(witness)
     assert BUDGET.kept_count == kept - 80  # given back at once, not when the report is written
-    until(lambda: watcher.backlog == 39)
+    wait_until(lambda: watcher.backlog == 39)
     free.set()
-    until(lambda: len(seen) == 40)
+    wait_until(lambda: len(seen) == 40)
     assert [backlog for _, backlog in seen] == list(range(39, -1, -1))
     counts = Counter(death.identity for death, _ in seen)
     assert set(counts.values()) == {1}

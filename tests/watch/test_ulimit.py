@@ -12,8 +12,9 @@ from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.limits import ADDRESS_SPACE_LIMIT, Limit
 from jupyter_tfguard.report.memory import memory_json, memory_sentence
 from jupyter_tfguard.server.state import KernelView, kernel_state
+from tests.rigs.waiting import wait_until
 
-from .conftest import MIB, Start, Watch, until
+from .conftest import MIB, Start, Watch
 
 RESERVE = """
 import mmap, sys
@@ -30,13 +31,15 @@ def test_address_space_binds_though_little_is_resident(watch: Watch, start: Star
     resource.prlimit(process.pid, resource.RLIMIT_AS, (LIMIT_BYTES, resource.RLIM_INFINITY))
     witness = watch.begin(process.pid)
     limit = Limit(LIMIT_BYTES, ADDRESS_SPACE_LIMIT)
-    until(lambda: witness.binding_limit() == limit)
+    wait_until(lambda: witness.binding_limit() == limit)
     assert witness.limit() == (LIMIT_BYTES, "ulimit")
     host = kernel_state(KernelView(witness.kernel, "busy", "python", witness, None))["host"]
     assert (host["limit"]["name"], host["limit"]["kind"]) == (ADDRESS_SPACE_LIMIT, "ulimit")
     assert 700 * MIB < host["limit"]["used_bytes"] < LIMIT_BYTES
     assert host["rss_bytes"] < 100 * MIB
-    until(lambda: len(witness.history.rows) > 15)  # with samples after the look that saw the limit
+    wait_until(
+        lambda: len(witness.history.rows) > 15
+    )  # with samples after the look that saw the limit
     after = witness.group.counters_after(time.monotonic())
     facts = asdict(witness.testimony().of_death(None, after, time.time()))
     assert facts["columns"][-4:] == (
@@ -63,7 +66,7 @@ def test_address_space_binds_though_little_is_resident(watch: Watch, start: Star
 
 def test_without_a_limit_nothing_is_added_to_what_is_kept(watch: Watch, start: Start) -> None:
     witness = watch.begin(start(RESERVE).pid)
-    until(lambda: witness.latest is not None and "process.peak_bytes" in witness.latest.values)
+    wait_until(lambda: witness.latest is not None and "process.peak_bytes" in witness.latest.values)
     columns = witness.testimony().columns
     assert not [name for name in columns if "address_space" in name]
 
@@ -72,8 +75,8 @@ def test_a_limit_that_is_taken_away_no_longer_binds(watch: Watch, start: Start) 
     process = start(RESERVE)
     resource.prlimit(process.pid, resource.RLIMIT_AS, (LIMIT_BYTES, resource.RLIM_INFINITY))
     witness = watch.begin(process.pid)
-    until(lambda: witness.limit()[1] == "ulimit")
+    wait_until(lambda: witness.limit()[1] == "ulimit")
     resource.prlimit(
         process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
     )
-    until(lambda: witness.limit()[1] in ("host", "cgroup"), 30)
+    wait_until(lambda: witness.limit()[1] in ("host", "cgroup"))

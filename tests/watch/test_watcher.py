@@ -19,8 +19,9 @@ from jupyter_tfguard.watch.history import COLUMNS
 from jupyter_tfguard.watch.process_handle import is_running
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
+from tests.rigs.waiting import wait_until
 
-from .conftest import MIB, Start, Watch, until
+from .conftest import MIB, Start, Watch
 
 WAIT = "print(flush=True); import sys; sys.stdin.read()"
 GROW = """
@@ -37,7 +38,7 @@ def test_a_death_is_handed_on_with_everything_seen(watch: Watch, start: Start) -
     process = start(WAIT)
     witness = watch.begin(process.pid, kernel_name="python3", notebook_path="a.ipynb")
     process.send_signal(signal.SIGTERM)
-    until(lambda: not witness.handle.is_running())
+    wait_until(lambda: not witness.handle.is_running())
     watch.watcher.ended(witness)
     death = watch.death()
     facts = death.facts
@@ -72,7 +73,7 @@ def test_whether_the_host_ever_heard_of_it_is_kept(
     witness = watch.watcher.watch(process.pid, Kernel("k", heard_count=lambda: now))
     now = heard[1]
     process.kill()
-    until(lambda: not witness.handle.is_running())
+    wait_until(lambda: not witness.handle.is_running())
     watch.watcher.ended(witness)
     assert watch.death().facts.answered is answered
 
@@ -86,7 +87,7 @@ def test_a_death_before_the_gpus_were_read_says_so_and_not_what_our_reader_does(
     process = start(WAIT)
     witness = watcher.watch(process.pid, Kernel("k"))
     process.kill()
-    until(lambda: not witness.handle.is_running())
+    wait_until(lambda: not witness.handle.is_running())
     watcher.ended(witness)
     death = deaths.get(timeout=10)
     watcher.stop()
@@ -96,9 +97,9 @@ def test_a_death_before_the_gpus_were_read_says_so_and_not_what_our_reader_does(
 def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> None:
     process = start(GROW)
     witness = watch.begin(process.pid)
-    until(lambda: (witness.peak_bytes or 0) > 150 * MIB)
+    wait_until(lambda: (witness.peak_bytes or 0) > 150 * MIB)
     process.kill()
-    until(lambda: not witness.handle.is_running())
+    wait_until(lambda: not witness.handle.is_running())
     watch.watcher.ended(witness)
     facts = watch.death().facts
     column = facts.columns.index("process.rss_bytes")
@@ -116,7 +117,7 @@ def test_an_inherited_peak_does_not_count(watch: Watch, start: Start) -> None:
     witness = watch.begin(process.pid)
     del ballast
     process.kill()
-    until(lambda: not witness.handle.is_running())
+    wait_until(lambda: not witness.handle.is_running())
     watch.watcher.ended(witness)
     facts = watch.death().facts
     assert facts.peak_source == "VmHWM"
@@ -153,12 +154,12 @@ def test_vanished_children_are_named(watch: Watch, start: Start) -> None:
         "kid = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n" + WAIT
     )
     witness = watch.begin(process.pid)
-    until(lambda: bool(witness.children))
+    wait_until(lambda: bool(witness.children))
     [child] = witness.children
     os.kill(child, signal.SIGKILL)
     process.kill()
-    until(lambda: not witness.handle.is_running())
-    until(lambda: not is_running(child))
+    wait_until(lambda: not witness.handle.is_running())
+    wait_until(lambda: not is_running(child))
     watch.watcher.ended(witness)
     assert watch.death().facts.ended_children == (child,)
 
@@ -172,7 +173,7 @@ def test_the_return_code_is_the_last_resort(
         "jupyter_tfguard.watch.process_handle.read_end", lambda identity, pidfd: None
     )
     process.kill()
-    until(lambda: not witness.handle.is_running())
+    wait_until(lambda: not witness.handle.is_running())
     watch.watcher.ended(witness, returncode=lambda: -9)
     exit_facts = watch.death().facts.exit
     assert exit_facts is not None
@@ -181,7 +182,7 @@ def test_the_return_code_is_the_last_resort(
 
 def test_a_zombie_can_be_watched_and_reported(watch: Watch) -> None:
     process = subprocess.Popen(["true"])
-    until(lambda: not is_running(process.pid))
+    wait_until(lambda: not is_running(process.pid))
     witness = watch.watcher.watch(process.pid, Kernel("k"))
     watch.watcher.ended(witness)
     facts = watch.death().facts
@@ -203,7 +204,7 @@ def test_stopping_leaves_no_thread_and_no_descriptor(tmp_path: Path, start: Star
     stopped = Watch(tmp_path)
     stopped.begin(process.pid)
     stopped.watcher.stop()
-    until(lambda: threading.active_count() == threads)
+    wait_until(lambda: threading.active_count() == threads)
     assert len(os.listdir("/proc/self/fd")) == descriptors
 
 
@@ -221,7 +222,7 @@ def test_a_failing_receiver_does_not_stop_the_next_report(
         process = start(WAIT)
         witness = watcher.watch(process.pid, Kernel("k"))
         process.kill()
-        until(lambda w=witness: not w.handle.is_running())
+        wait_until(lambda w=witness: not w.handle.is_running())
         watcher.ended(witness)
-    until(lambda: len(seen) == 2)
+    wait_until(lambda: len(seen) == 2)
     watcher.stop()
