@@ -18,7 +18,7 @@ from jupyter_tfguard.diagnosis.pasted import Pasted
 from tests.rigs.environments import linked_environment
 from tests.rigs.nvml.library import build, empty_cuda
 
-pytest_plugins = ["pytest_jupyter.jupyter_server"]
+pytest_plugins = ["pytest_jupyter.jupyter_server", "tests.parallel"]
 
 EXAMPLES = Path(__file__).parent / "examples"
 

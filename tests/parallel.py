@@ -1,0 +1,66 @@
+"""How the tests run side by side: what shares a process, what begins first, what each process has for itself.
+
+Most tests wait for a kernel, a server or a page, so there are more processes than cores (``-n`` in pyproject.toml).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+
+import pytest
+
+# The slowest rooms begin first, so that the last minute is left to short tests. All others follow in their usual order.
+_FIRST = ("vm", "crash", "browser", "hang", "test_frontend.py", "server", "cli")
+_SHARED_SCOPES = ("class", "module", "package")
+_CLONE_NEWNET = 0x40000000  # sched.h
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each process of pytest-xdist a loopback network of its own, where that is permitted.
+
+    jupyter_client chooses the ports of a kernel some time before the kernel binds them. Two servers that start kernels in the
+    same moment can choose the same port, which is a rare accident for users and a failure in every tenth run here.
+    """
+    if hasattr(config, "workerinput") and hasattr(os, "geteuid") and os.geteuid() == 0:
+        with contextlib.suppress(OSError, AttributeError):
+            _own_network()
+
+
+def _own_network() -> None:
+    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sH14x", b"lo", 0x1)  # struct ifreq: IFF_UP, netdevice(7)
+        fcntl.ioctl(control, 0x8914, request)  # SIOCSIFFLAGS
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Keep the tests of a file in one process where they share a fixture, or take no time; spread all others."""
+    if item.get_closest_marker("xdist_group") is None and (
+        item.get_closest_marker("quick") or _shares_a_fixture(item)
+    ):
+        item.add_marker(pytest.mark.xdist_group(item.location[0]))
+
+
+def _shares_a_fixture(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function):
+        return False
+    found = item._fixtureinfo.name2fixturedefs.values()
+    return any(definitions[-1].scope in _SHARED_SCOPES for definitions in found)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        parts = item.location[0].split("/")
+        room = parts[1] if len(parts) > 1 else ""
+        first = _FIRST.index(room) if room in _FIRST else len(_FIRST)
+        return item.get_closest_marker("quick") is not None, first
+
+    items.sort(key=place)
