@@ -1,7 +1,4 @@
-"""How the tests run side by side: what shares a process, what begins first, what each process has for itself.
-
-Most tests wait for a kernel, a server or a page, so there are more processes than cores (``-n`` in pyproject.toml).
-"""
+"""How the tests run side by side: how many processes, which tests share one, which begin first, what each has for itself."""
 
 from __future__ import annotations
 
@@ -14,17 +11,34 @@ import struct
 
 import pytest
 
+# Most tests wait for a kernel, a server or a page: more processes than cores. The quick ones compute.
+_PROCESSES, _QUICK_PROCESSES = 6, 2
 # The slowest rooms begin first, so that the last minute is left to short tests. All others follow in their usual order.
 _FIRST = ("vm", "crash", "browser", "hang", "test_frontend.py", "server", "cli")
 _SHARED_SCOPES = ("class", "module", "package")
 _CLONE_NEWNET = 0x40000000  # sched.h
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """None but this process for files that are named; ``-n 0`` or another number decides otherwise."""
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        return 0
+    return _QUICK_PROCESSES if config.option.markexpr == "quick" else _PROCESSES
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Distribute by the groups and in the order of the hooks below."""
+    if config.option.dist == "no" and config.option.numprocesses:
+        config.option.dist = "loadgroup"
+        config.option.loadscopereorder = False
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give each process of pytest-xdist a loopback network of its own, where that is permitted.
 
-    jupyter_client chooses the ports of a kernel some time before the kernel binds them. Two servers that start kernels in the
-    same moment can choose the same port, which is a rare accident for users and a failure in every tenth run here.
+    jupyter_client chooses the ports of a kernel some time before the kernel binds them. Two servers that start kernels at the
+    same moment can choose the same port: a rare accident for users, a failure now and then here.
     """
     if hasattr(config, "workerinput") and hasattr(os, "geteuid") and os.geteuid() == 0:
         with contextlib.suppress(OSError, AttributeError):
@@ -40,7 +54,7 @@ def _own_network() -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep the tests of a file in one process where they share a fixture, or take no time; spread all others."""
+    """Keep the tests of a file in one process where they share a fixture or take no time; spread all others."""
     if item.get_closest_marker("xdist_group") is None and (
         item.get_closest_marker("quick") or _shares_a_fixture(item)
     ):
