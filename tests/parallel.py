@@ -26,14 +26,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return _QUICK_PROCESSES if config.option.markexpr == "quick" else _PROCESSES
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Distribute by the groups and in the order of the hooks below."""
-    if config.option.dist == "no" and config.option.numprocesses:
-        config.option.dist = "loadgroup"
-        config.option.loadscopereorder = False
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Give each process of pytest-xdist a loopback network of its own, where that is permitted.
 
