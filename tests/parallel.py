@@ -8,14 +8,26 @@ import fcntl
 import os
 import socket
 import struct
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 # Most tests wait for a kernel, a server or a page: more processes than cores. The quick ones compute.
 _PROCESSES, _QUICK_PROCESSES = 6, 2
 # The slowest rooms begin first, so that the last minute is left to short tests. All others follow in their usual order.
 _FIRST = ("vm", "crash", "browser", "hang", "test_frontend.py", "server", "cli")
-_SHARED_SCOPES = ("class", "module", "package")
+# Files whose tests share nothing and take long: each test may run in another process.
+_SPREAD = (
+    "tests/browser/test_gpu_panel.py",
+    "tests/browser/test_near_limit.py",
+    "tests/browser/test_reconnect.py",
+    "tests/cli/test_enabled_kernels.py",
+    "tests/crash/test_gpu_deaths.py",
+    "tests/crash/test_remote_home.py",
+    "tests/crash/test_torn_checkpoint.py",
+    "tests/test_frontend.py",
+)
 _CLONE_NEWNET = 0x40000000  # sched.h
 
 
@@ -45,19 +57,19 @@ def _own_network() -> None:
         fcntl.ioctl(control, 0x8914, request)  # SIOCSIFFLAGS
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep the tests of a file in one process where they share a fixture or take no time; spread all others."""
-    if item.get_closest_marker("xdist_group") is None and (
-        item.get_closest_marker("quick") or _shares_a_fixture(item)
-    ):
-        item.add_marker(pytest.mark.xdist_group(item.location[0]))
+class Scheduler(LoadScopeScheduling):
+    """Gives a process the tests of a file; of a file of independent long tests, one; the virtual machine's as a whole."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        if path.startswith("tests/vm/"):
+            return "tests/vm"  # one boot for all
+        return nodeid if path in _SPREAD else path
 
 
-def _shares_a_fixture(item: pytest.Item) -> bool:
-    if not isinstance(item, pytest.Function):
-        return False
-    found = item._fixtureinfo.name2fixturedefs.values()
-    return any(definitions[-1].scope in _SHARED_SCOPES for definitions in found)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Distribute by files."""
+    return Scheduler(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

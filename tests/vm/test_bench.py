@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from tests.vm.machine import Boot
 
 
-pytestmark = pytest.mark.xdist_group("virtual machine")  # one boot for all
-
-
 def test_the_guest_came_to_its_end_on_an_older_os_kernel(boot: Boot, told: Told) -> None:
     assert told("end")["uptime"] > told("boot")["uptime"]
     assert not boot.timed_out

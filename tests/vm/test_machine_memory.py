@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from jupyter_tfguard.report import text
 
 if TYPE_CHECKING:
     from tests.vm.conftest import Told
-
-
-pytestmark = pytest.mark.xdist_group("virtual machine")  # one boot for all
 
 
 def test_a_kernel_that_the_machines_oom_killer_chose_is_a_host_oom(told: Told) -> None:

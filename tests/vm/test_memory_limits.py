@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from jupyter_tfguard.report import text
 
 if TYPE_CHECKING:
     from tests.vm.conftest import Told
-
-pytestmark = pytest.mark.xdist_group("virtual machine")  # one boot for all
-
 
 MIB = 1 << 20
 
