@@ -69,13 +69,13 @@ class Lab:
         prepare(page)
         tree = f"/tree/{notebook.name}" if notebook else ""
         page.goto(f"{self.server.url}lab{tree}?token={self.server.token}&reset")
-        page.wait_for_selector("#jp-main-dock-panel", timeout=60_000)
+        page.wait_for_selector("#jp-main-dock-panel", timeout=120_000)
         page.wait_for_function("window.jupyterapp !== undefined")
         page.evaluate("window.jupyterapp.restored.then(() => null)")
         if dark:
             theme(page, dark=True)
         if notebook:
-            page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/", timeout=60_000)
+            page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/", timeout=120_000)
             time.sleep(1.5)  # a cell that is run at the first "idle" can get lost
         return page
 

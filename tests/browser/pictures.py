@@ -64,7 +64,7 @@ def look(browser: Browser, replay: Replay, *, width: int, height: int, scale: fl
     )
     page = context.new_page()
     page.goto(f"{replay.address}&reset")
-    page.wait_for_function("window.jupyterapp !== undefined", timeout=60_000)
+    page.wait_for_function("window.jupyterapp !== undefined", timeout=120_000)
     page.wait_for_selector(".jp-Notebook .jp-CodeCell")
     page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/")
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
@@ -83,7 +83,7 @@ def look(browser: Browser, replay: Replay, *, width: int, height: int, scale: fl
 def death(page: Page) -> None:
     """Dialog and report, once the death has come."""
     dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
-    dialog.wait_for(timeout=60_000)
+    dialog.wait_for(timeout=120_000)
     dialog.locator(".jp-TfGuard-Cause").wait_for()
     page.wait_for_timeout(1000)
     keep(page, "dialog", around(dialog.locator(".jp-Dialog-content"), 14))

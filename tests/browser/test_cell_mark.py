@@ -34,9 +34,9 @@ def run_and_die(page: Page) -> Locator:
     """Run all cells, see the kernel die, close JupyterLab's dialog, and wait for the mark."""
     command(page, "notebook:run-all-cells")
     dialog = page.locator(".jp-Dialog", has_text="appears to have died")
-    dialog.get_by_role("button", name="Ok").click(timeout=30_000)
+    dialog.get_by_role("button", name="Ok").click(timeout=120_000)
     mark = page.locator(MARK)
-    mark.wait_for(timeout=20_000)
+    mark.wait_for(timeout=120_000)
     return mark
 
 
@@ -65,14 +65,14 @@ def test_the_mark_stands_after_a_reload_and_goes_when_the_cell_ran_well(
     assert [cell["metadata"] for cell in cells_of(path)] == [{}, {}, {}]
 
     page.reload()
-    mark.wait_for(timeout=60_000)
+    mark.wait_for(timeout=120_000)
     assert mark.count() == 1
     mark.get_by_role("button", name="Show why").click()
     page.locator(".jp-TfGuard-Report").wait_for()
     cell.locator(".jp-InputPrompt").click()
     command(page, "notebook:run-cell")
-    page.locator(".jp-OutputArea-output", has_text="ran to the end").wait_for(timeout=30_000)
-    mark.wait_for(state="detached", timeout=15_000)
+    page.locator(".jp-OutputArea-output", has_text="ran to the end").wait_for(timeout=120_000)
+    mark.wait_for(state="detached", timeout=120_000)
     if dark:
         theme(page, dark=False)
 
@@ -86,7 +86,7 @@ def test_a_mark_that_was_taken_away_does_not_return(lab: Lab) -> None:
     mark.wait_for(state="detached")
     time.sleep(2)  # JupyterLab keeps its state a moment later
     page.reload()
-    page.locator(".jp-TfGuard-Death").first.wait_for(state="attached", timeout=60_000)
+    page.locator(".jp-TfGuard-Death").first.wait_for(state="attached", timeout=120_000)
     page.wait_for_timeout(2000)
     assert mark.count() == 0
 
@@ -106,9 +106,9 @@ def test_the_mark_comes_back_into_view_in_a_long_notebook(lab: Lab) -> None:
     for _ in range(2):
         page.evaluate("window.jupyterapp.shell.currentWidget.content.scrollToItem(290)")
         page.locator(".jp-Cell", has_text="# cell 289").wait_for()
-        mark.wait_for(state="hidden", timeout=10_000)
+        mark.wait_for(state="hidden", timeout=120_000)
         page.evaluate("window.jupyterapp.shell.currentWidget.content.scrollToItem(0)")
-        mark.wait_for(timeout=10_000)
+        mark.wait_for(timeout=120_000)
         assert mark.count() == 1
 
 
@@ -118,8 +118,9 @@ def test_a_cell_that_is_drawn_late_has_its_mark(lab: Lab) -> None:
     page = lab.open(lab.notebook("late", *cells))
     run_and_die(page)
     page.reload()
-    page.locator(".jp-Cell", has_text="# cell 1").first.wait_for(timeout=60_000)
+    page.locator(".jp-Cell", has_text="# cell 1").first.wait_for(timeout=120_000)
     page.evaluate("window.jupyterapp.shell.currentWidget.content.scrollToItem(280)")
     mark = page.locator(MARK)
-    mark.wait_for(timeout=20_000)
-    assert "os.kill" in page.locator(".jp-Cell", has=mark).inner_text()
+    mark.wait_for(timeout=120_000)
+    marked = page.locator(".jp-Cell", has=mark)
+    marked.filter(has_text="os.kill").wait_for(timeout=120_000)  # the editor comes after the mark

@@ -82,7 +82,7 @@ def test_a_crash_loop_is_one_row_that_opens_and_can_be_forgotten(lab: Lab) -> No
     assert deaths.locator(".jp-TfGuard-Death").count() == 7
     deaths.get_by_role("button", name="Show fewer").click()
     toast = page.locator(".Toastify__toast", has_text="again and again")
-    toast.wait_for(timeout=15_000)
+    toast.wait_for(timeout=120_000)
     page.wait_for_timeout(800)
     picture(page, "crash-loop-light")
     theme(page, dark=True)

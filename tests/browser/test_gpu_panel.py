@@ -90,7 +90,7 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     panel.locator(".jp-TfGuard-GpuOom button").click()
     panel.locator(".jp-TfGuard-GpuOom").wait_for(state="detached")
     panel.get_by_role("button", name="held by other.ipynb").click()
-    page.locator(".lm-TabBar-tab.lm-mod-current", has_text="other.ipynb").wait_for(timeout=30_000)
+    page.locator(".lm-TabBar-tab.lm-mod-current", has_text="other.ipynb").wait_for(timeout=120_000)
     # The same card from the other notebook's side.
     _wait_for(page, "this kernel 5.0 GiB", "held by train.ipynb 7.0 GiB")
 
@@ -133,8 +133,8 @@ def test_eight_cards_stay_calm_and_one_that_is_lost_comes_to_the_front(start: St
     cards.scenario.lose(7)
     cards.show()
     lost = panel.locator(".jp-TfGuard-Gpu", has_text="GPU 7").locator(".jp-mod-error")
-    lost.filter(has_text="gone").wait_for(timeout=30_000)
-    lost.filter(has_text="Xid 79").wait_for(timeout=30_000)
+    lost.filter(has_text="gone").wait_for(timeout=120_000)
+    lost.filter(has_text="Xid 79").wait_for(timeout=120_000)
     assert panel.locator(".jp-TfGuard-Folded").count() == 6
     assert "this kernel 39.0 GiB" in _text(page)
     pictures(page, "eight-lost")

@@ -28,8 +28,8 @@ LOOKS_MILLISECONDS = 3000
 def _report(page: Page) -> str:
     """The text of the report, opened from the dialog."""
     dialog = page.locator(".jp-Dialog", has_text="appears to have died")
-    dialog.wait_for(timeout=30_000)
-    dialog.locator(".jp-TfGuard-Cause", has_text="GPU").wait_for(timeout=15_000)
+    dialog.wait_for(timeout=120_000)
+    dialog.locator(".jp-TfGuard-Cause", has_text="GPU").wait_for(timeout=120_000)
     dialog.get_by_role("button", name="Show why").click()
     report = page.locator(".jp-TfGuard-Report")
     report.wait_for()
@@ -50,7 +50,7 @@ def test_the_notebook_that_holds_the_card_is_named_in_dialog_and_report(start: S
         200 * MIB,
     )
     cards.show()
-    panel.get_by_text("held by train_b.ipynb").wait_for(timeout=30_000)
+    panel.get_by_text("held by train_b.ipynb").wait_for(timeout=120_000)
     page.wait_for_timeout(LOOKS_MILLISECONDS)
     command(page, "notebook:run-all-cells")
     text = _report(page)
@@ -68,12 +68,12 @@ def test_a_card_that_fell_off_the_bus_is_the_cause_and_not_the_notebook(start: S
     command(page, "notebook:run-cell-and-select-next")
     holding(cards.scenario.cards[3], [(cuda_pid_behind(lab.server, "lost"), 39 * GIB)], 500 * MIB)
     cards.show()
-    page.locator(".jp-TfGuard-Panel").get_by_text("39.0 GiB").first.wait_for(timeout=30_000)
+    page.locator(".jp-TfGuard-Panel").get_by_text("39.0 GiB").first.wait_for(timeout=120_000)
     page.wait_for_timeout(LOOKS_MILLISECONDS)
     cards.scenario.xid(3, 79)
     cards.scenario.lose(3)
     cards.show()
-    page.locator(".jp-TfGuard-Panel").get_by_text("The card is gone").wait_for(timeout=30_000)
+    page.locator(".jp-TfGuard-Panel").get_by_text("The card is gone").wait_for(timeout=120_000)
     command(page, "notebook:run-all-cells")
     text = _report(page)
     assert "failed: the card, its memory or its link" in text

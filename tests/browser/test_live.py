@@ -33,7 +33,7 @@ def _mebibytes(page: Page) -> float:
 
 def _open_panel(page: Page) -> None:
     command(page, "tfguard:open-panel")
-    page.locator(BIG).wait_for(timeout=20_000)
+    page.locator(BIG).wait_for(timeout=120_000)
 
 
 def test_numbers_go_on_while_native_code_holds_the_kernel(lab: Lab) -> None:
@@ -43,13 +43,13 @@ def test_numbers_go_on_while_native_code_holds_the_kernel(lab: Lab) -> None:
     _open_panel(page)
     command(page, "notebook:run-all-cells")
     page.wait_for_function(
-        f"parseInt(document.querySelector('{BIG}')?.innerText) >= 250", timeout=30_000
+        f"parseInt(document.querySelector('{BIG}')?.innerText) >= 250", timeout=120_000
     )
     before = _mebibytes(page)
     below = page.locator(".jp-TfGuard-Gpu").bounding_box()
     seen = len(found[0].received)
     page.wait_for_function(
-        f"parseInt(document.querySelector('{BIG}')?.innerText) >= {before + 95}", timeout=9_000
+        f"parseInt(document.querySelector('{BIG}')?.innerText) >= {before + 95}", timeout=120_000
     )
     assert page.locator(".jp-TfGuard-Gpu").bounding_box() == below  # nothing jumps
     # The cell still runs: what was seen, was seen from outside.
@@ -66,7 +66,7 @@ def test_the_panel_follows_the_notebook_in_front_and_tells_of_the_others(lab: La
     _open_panel(page)
     others = page.locator(".jp-TfGuard-Others li")
     others.filter(has_text="large_name_").filter(has_text=re.compile(r"2\d\d MiB")).wait_for(
-        timeout=30_000
+        timeout=120_000
     )
     assert _mebibytes(page) < 200
     panel = page.locator(".jp-TfGuard-Panel")
@@ -75,9 +75,9 @@ def test_the_panel_follows_the_notebook_in_front_and_tells_of_the_others(lab: La
     assert scroll == client  # a long name is cut, it widens nothing
     command(page, "docmanager:open", {"path": others.first.locator("span").first.inner_text()})
     page.wait_for_function(
-        f"parseInt(document.querySelector('{BIG}')?.innerText) >= 200", timeout=60_000
+        f"parseInt(document.querySelector('{BIG}')?.innerText) >= 200", timeout=120_000
     )
-    others.filter(has_text="small.ipynb").wait_for(timeout=20_000)
+    others.filter(has_text="small.ipynb").wait_for(timeout=120_000)
     picture(page, "panel-two-notebooks")
     scroll, client = panel.evaluate(sizes)
     assert scroll == client
@@ -109,7 +109,7 @@ def test_a_reload_brings_the_line_back(lab: Lab) -> None:
     found: list[Network] = []
     found.append(Network(page))
     page.reload()
-    page.locator(BIG).wait_for(timeout=60_000)  # the panel is open again, by JupyterLab's layout
+    page.locator(BIG).wait_for(timeout=120_000)  # the panel is open again, by JupyterLab's layout
     page.wait_for_function("document.querySelector('.jp-TfGuard-HostMemory canvas') !== null")
     for _ in range(40):
         histories = [m for m in found[0].received if m["type"] == "history" and m["rows"]]
@@ -132,7 +132,7 @@ def test_a_part_of_the_panel_folds_and_stays_folded(lab: Lab) -> None:
     page.wait_for_timeout(2500)  # the state is saved a moment later
     page.reload()
     page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold[aria-expanded=false]").wait_for(
-        timeout=60_000
+        timeout=120_000
     )
     page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold").click()
     page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold[aria-expanded=true]").wait_for()

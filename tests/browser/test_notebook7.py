@@ -43,8 +43,8 @@ def open_page(classic: DemoServer, browser: Browser) -> Iterator[Page]:
 def visit(page: Page, server: DemoServer, notebook: Path) -> None:
     """Open a notebook, and wait for its idle kernel."""
     page.goto(f"{server.url}notebooks/{notebook.name}?token={server.token}")
-    page.wait_for_function("window.jupyterapp !== undefined", timeout=60_000)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=60_000)
+    page.wait_for_function("window.jupyterapp !== undefined", timeout=120_000)
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=120_000)
     page.wait_for_timeout(1500)
 
 
@@ -72,9 +72,9 @@ def test_the_panel_opens_at_the_right_and_moves_while_a_cell_runs(
     panel = page.locator(".jp-TfGuard-Panel")
     panel.wait_for()
     panel.get_by_text("busy.ipynb").wait_for()
-    page.locator(".jp-TfGuard-big", has_text="MiB").first.wait_for(timeout=20_000)
+    page.locator(".jp-TfGuard-big", has_text="MiB").first.wait_for(timeout=120_000)
     page.wait_for_function(
-        "parseFloat(document.querySelector('.jp-TfGuard-big').textContent) > 150", timeout=30_000
+        "parseFloat(document.querySelector('.jp-TfGuard-big').textContent) > 150", timeout=120_000
     )
     page.wait_for_timeout(3000)
     picture(page, "notebook7-panel")
@@ -89,14 +89,14 @@ def test_a_death_opens_its_report_as_a_page_of_the_server(
     visit(page, classic, classic.write_notebook("killed", [KILL]))
     command(page, "notebook:run-all-cells")
     dialog = page.locator(".jp-Dialog", has_text="appears to have died")
-    dialog.locator(".jp-TfGuard-Cause").get_by_text("killed with SIGKILL").wait_for(timeout=30_000)
+    dialog.locator(".jp-TfGuard-Cause").get_by_text("killed with SIGKILL").wait_for(timeout=120_000)
     page.wait_for_timeout(500)
     picture(page, "notebook7-dialog")
     with page.context.expect_page() as opened:
         dialog.get_by_role("button", name="Show why").click()
     report = opened.value
     article = report.locator("article")
-    article.get_by_role("heading", name="killed with SIGKILL").wait_for(timeout=20_000)
+    article.get_by_role("heading", name="killed with SIGKILL").wait_for(timeout=120_000)
     for words in ("killed.ipynb", "signal.SIGKILL", "How we know".upper()):
         assert words in article.inner_text()
     picture(report, "notebook7-report")
@@ -104,11 +104,11 @@ def test_a_death_opens_its_report_as_a_page_of_the_server(
     assert report.url == f"{classic.url}tfguard/report/{entry['id']}"
     assert not entry["unread"]
     mark = page.locator(".jp-TfGuard-CellMark")
-    mark.wait_for(timeout=20_000)
+    mark.wait_for(timeout=120_000)
     assert page.locator(".jp-TfGuard-Report").count() == 0
     report.close()
     page.reload()
-    mark.wait_for(timeout=60_000)
+    mark.wait_for(timeout=120_000)
     with page.context.expect_page() as again:
         mark.get_by_role("button", name="Show why").click()
     assert again.value.url == report.url

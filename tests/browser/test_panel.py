@@ -30,7 +30,7 @@ def test_the_panel_is_live_during_fit_in_light_and_dark(lab: Lab) -> None:
     panel.wait_for()
     command(page, "notebook:run-all-cells")
     training = panel.locator(".jp-TfGuard-Training")
-    training.wait_for(timeout=60_000)
+    training.wait_for(timeout=120_000)
     seen = set()
     for _ in range(40):
         text = training.inner_text()
@@ -60,7 +60,7 @@ def test_a_notebook_without_tensorflow_hears_nothing_of_it(lab: Lab) -> None:
     panel = page.locator(".jp-TfGuard-Panel")
     page.wait_for_function(
         r"/\d+ MiB/.test(document.querySelector('.jp-TfGuard-Panel')?.innerText ?? '')",
-        timeout=30_000,
+        timeout=120_000,
     )
     text = panel.inner_text().lower()
     assert "growth" not in text

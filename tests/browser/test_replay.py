@@ -29,7 +29,7 @@ def look(browser: Browser, address: str) -> Page:
     """The notebook with the panel beside it."""
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(f"{address}&reset")
-    page.wait_for_function("window.jupyterapp !== undefined", timeout=60_000)
+    page.wait_for_function("window.jupyterapp !== undefined", timeout=120_000)
     page.wait_for_selector(".jp-Notebook .jp-CodeCell")
     command(page, "tfguard:open-panel")
     return page
@@ -49,7 +49,7 @@ def test_the_panel_shows_recorded_numbers_and_the_death_brings_its_report(
         assert re.search(r"epoch \d+ of 30", text)
         picture(page, "replay-panel")
         dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
-        dialog.wait_for(timeout=60_000)
+        dialog.wait_for(timeout=120_000)
         cause = dialog.locator(".jp-TfGuard-Cause")
         cause.get_by_text("all of its container's memory").wait_for()
         picture(page, "replay-dialog")

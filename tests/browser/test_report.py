@@ -53,7 +53,7 @@ def report_id(server: DemoServer, browser: Browser) -> str:
     session = next(s for s in server.get("api/sessions") if s["path"] == notebook.name)
     command(page, "notebook:run-all-cells")
     dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
-    dialog.wait_for(timeout=90_000)
+    dialog.wait_for(timeout=120_000)
     found = None
     for _ in range(100):
         found = server.report_of(session["kernel"]["id"])
@@ -238,9 +238,9 @@ def test_the_report_is_a_page_of_the_server_without_any_script(
 def test_the_tab_of_a_report_is_there_again_after_a_reload(page: Page, report_id: str) -> None:
     page.wait_for_timeout(1500)  # until the layout is saved
     page.goto(page.url.split("?")[0], wait_until="domcontentloaded")
-    page.wait_for_selector("#jp-main-dock-panel", timeout=60_000)
+    page.wait_for_selector("#jp-main-dock-panel", timeout=120_000)
     tab = page.locator(f"#jp-tfguard-report-{report_id}")
-    tab.locator(".jp-TfGuard-Report").wait_for(timeout=30_000)
+    tab.locator(".jp-TfGuard-Report").wait_for(timeout=120_000)
 
 
 def test_a_second_report_is_a_tab_beside_the_first(page: Page, lab: Lab) -> None:
@@ -288,14 +288,16 @@ def test_a_narrow_window_is_not_split_for_a_report(lab: Lab, report_id: str) -> 
 def test_a_console_has_no_dialog_and_the_notification_tells_of_its_death(lab: Lab) -> None:
     page = lab.open()
     command(page, "console:create", {"kernelPreference": {"name": "python3"}})
-    page.wait_for_selector(".jp-CodeConsole-promptCell .cm-content", timeout=60_000)
-    page.wait_for_selector(".jp-CodeConsole-banner, .jp-CodeConsole .jp-OutputArea", timeout=60_000)
+    page.wait_for_selector(".jp-CodeConsole-promptCell .cm-content", timeout=120_000)
+    page.wait_for_selector(
+        ".jp-CodeConsole-banner, .jp-CodeConsole .jp-OutputArea", timeout=120_000
+    )
     page.wait_for_timeout(2500)
     page.locator(".jp-CodeConsole-promptCell .cm-content").click()
     page.keyboard.insert_text(KILL.replace("\n", "; "))
     page.keyboard.press("Shift+Enter")
     toast = page.locator(".Toastify__toast", has_text="killed")
-    toast.wait_for(timeout=30_000)
+    toast.wait_for(timeout=120_000)
     assert page.locator(".jp-Dialog").count() == 0
     toast.get_by_role("button", name="Show why").click()
     page.locator(".jp-TfGuard-Report", has_text="Console 1").wait_for()

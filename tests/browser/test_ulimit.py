@@ -34,18 +34,18 @@ def test_address_space_is_set_against_its_limit(lab: Lab) -> None:
     command(page, "tfguard:open-panel")
     page.wait_for_function(
         "document.querySelector('.jp-TfGuard-StatusItem').innerText.includes('3.2 of 4.0 GiB')",
-        timeout=30_000,
+        timeout=120_000,
     )
     memory = page.locator(".jp-TfGuard-Panel .jp-TfGuard-HostMemory")
     # The panel's words are drawn less often than the number of the status bar.
-    memory.get_by_text("3.2 of 4.0 GiB · address space limit (ulimit -v)").wait_for(timeout=30_000)
+    memory.get_by_text("3.2 of 4.0 GiB · address space limit (ulimit -v)").wait_for(timeout=120_000)
     text = memory.inner_text()
     assert re.search(r"^\d+ MiB$", text, re.MULTILINE), text  # resident, by itself
     page.wait_for_timeout(4000)
     picture(page, "panel-ulimit-light")
     command(page, "notebook:run-cell-and-select-next")
     notice = page.locator(".jp-TfGuard-Panel .jp-TfGuard-LimitNotice")
-    notice.wait_for(timeout=30_000)
+    notice.wait_for(timeout=120_000)
     assert "no more memory is given" in notice.inner_text()
     assert "killed" not in notice.inner_text()
     page.wait_for_timeout(1000)

@@ -205,7 +205,7 @@ def run_fit(page: Page) -> None:
     """Run all cells, and wait until the panel below has shown the third epoch."""
     command(page, "notebook:run-all-cells")
     training = page.locator(f"{WIDGET} .jp-TfGuard-Training")
-    training.wait_for(timeout=90_000)
+    training.wait_for(timeout=120_000)
     epochs = set()
     for _ in range(60):
         if found := re.search(r"epoch (\d+) of 400", training.inner_text()):
@@ -221,7 +221,7 @@ def pause_and_go_on(page: Page) -> None:
     widget = page.locator(WIDGET)
     training = widget.locator(".jp-TfGuard-Training")
     widget.get_by_role("button", name="Pause").click()
-    widget.get_by_text("Paused.").wait_for(timeout=8_000)
+    widget.get_by_text("Paused.").wait_for(timeout=120_000)
     before = training.inner_text()
     page.wait_for_timeout(2500)
     assert training.inner_text() == before
@@ -229,7 +229,7 @@ def pause_and_go_on(page: Page) -> None:
     page.wait_for_function(
         "([selector, text]) => document.querySelector(selector).innerText !== text",
         arg=[f"{WIDGET} .jp-TfGuard-Training", before],
-        timeout=10_000,
+        timeout=120_000,
     )
     assert page.locator(".jp-InputPrompt", has_text="[*]").count() == 1
 
@@ -249,7 +249,7 @@ def test_it_moves_while_a_fit_runs_and_its_button_is_answered(without_panel: Lab
 
 def is_called_busy(page: Page) -> None:
     """The kernel's answer on its control channel is no reason to call it idle."""
-    page.locator(".jp-StatusBar-Widget >> text=/\\| Busy/").wait_for(timeout=10_000)
+    page.locator(".jp-StatusBar-Widget >> text=/\\| Busy/").wait_for(timeout=120_000)
 
 
 # Counts the requests on the control channel; with `true` they do not reach the server, as with its `allowed_message_types`.
@@ -298,7 +298,7 @@ def test_a_page_that_is_gone_is_fed_no_more_while_the_cell_runs(without_panel: L
     client = server.connect(str(session["kernel"]["id"]))
     try:
         command(page, "notebook:run-all-cells")
-        page.locator(f"{WIDGET} canvas").wait_for(timeout=60_000)
+        page.locator(f"{WIDGET} canvas").wait_for(timeout=120_000)
         assert fed(client, 45.0) > 45  # also after more than 20 s: it is looked at, and says so
         assert fed(client, 2.0) > 0
         page.close()
