@@ -1,9 +1,13 @@
 """Follows ``fit``, ``evaluate`` and ``predict`` of the user's Keras, once it is imported.
 
-The methods of Keras' ``Model`` class are wrapped, and one callback is added to those that the user gives. When anything of
-ours fails, the user's fit runs as it would without us; its exceptions pass unchanged.
+Keras decorates these methods: the decorator's function, which removes Keras' own frames from tracebacks, calls the method
+that it keeps in its closure. That one is exchanged for ours, which adds a callback to those of the user. The methods of the
+class stay the same objects, so they pickle, print and compare as they do without us, and our frame is removed from
+tracebacks together with those of Keras. If our code fails, the user's fit runs as it would without us; its exceptions pass
+unchanged.
 
-Covers Keras 3, Keras 2 (TensorFlow 2.15) and tf_keras. Not the graph mode of TensorFlow 1.
+Covers Keras 3, Keras 2 (TensorFlow 2.15) and tf_keras. Not the graph mode of TensorFlow 1, and no training without ``fit``:
+loops around ``GradientTape`` or ``train_on_batch`` are not seen.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
+from types import CellType, ModuleType
 from typing import Any
 
 from ..shield import is_users, note_problem, shielded
@@ -32,15 +36,16 @@ _BURST_COUNT = 50
 _RUNS_PER_SECOND = 1.0
 
 
-@dataclass(frozen=True)
-class _Wrapped:
-    """A method that was replaced; `own` tells whether the class itself had it, or inherited it."""
+# Where Keras' decorator keeps the parts of paths whose frames it removes from tracebacks (Keras 2.15 to 3.15).
+_HIDDEN_PATHS = "_EXCLUDED_PATHS"
 
-    owner: Any
-    name: str
-    ours: Any
+
+@dataclass(frozen=True)
+class _Exchanged:
+    """The cell of a decorator's closure that holds our function instead of the original method."""
+
+    cell: CellType
     original: Any
-    own: bool
 
 
 @dataclass
@@ -71,37 +76,49 @@ class TrainingRecorder:
         self._rss_bytes = rss_bytes
         self._ids = itertools.count(1)
         self._running = threading.local()
-        self._wrapped: list[_Wrapped] = []
+        self._exchanged: list[_Exchanged] = []
+        self._hidden_in: list[dict[str, Any]] = []
         self._active = True
         self._watch: FitWatch | None = None
         self._allowed = float(_BURST_COUNT)
         self._allowed_at = time.monotonic()
 
     def attach(self, keras: ModuleType) -> None:
-        """Wrap the model class of this Keras; twice is as good as once."""
-        model_class = keras.Model
-        if any(wrapped.owner is model_class for wrapped in self._wrapped):
-            return
+        """Follow the model class of this Keras; idempotent."""
         callback_class = make_callback_class(keras.callbacks.Callback)
         list_class = getattr(keras.callbacks, "CallbackList", ())
-        for name in METHODS:
-            original = inspect.getattr_static(model_class, name)
-            ours = self._wrapper(name, original, callback_class, list_class)
-            own = name in vars(model_class)
-            setattr(model_class, name, ours)
-            self._wrapped.append(_Wrapped(model_class, name, ours, original, own))
+        found = [
+            (name, place)
+            for name in METHODS
+            if (place := _place_of(inspect.getattr_static(keras.Model, name))) is not None
+        ]
+        if not found:
+            note_problem("following fit", "This Keras has no decorator to attach to.")
+        for name, (decorated, cell) in found:
+            original = cell.cell_contents
+            if any(done.cell is cell for done in self._exchanged):
+                continue
+            self._hide_frames(decorated.__globals__)
+            cell.cell_contents = self._wrapper(name, original, callback_class, list_class)
+            self._exchanged.append(_Exchanged(cell, original))
+
+    def _hide_frames(self, decorator: dict[str, Any]) -> None:
+        """Let Keras remove the frame of our function as well. `decorator`: the namespace of its module."""
+        paths = decorator.get(_HIDDEN_PATHS)
+        if isinstance(paths, tuple) and __file__ not in paths:
+            decorator[_HIDDEN_PATHS] = (*paths, __file__)
+            self._hidden_in.append(decorator)
 
     def detach(self) -> None:
-        """Put the methods back. One that somebody else has wrapped since stays, and does nothing of ours any more."""
+        """Put the methods and the paths back."""
         self.silence()
-        for wrapped in self._wrapped:
-            if vars(wrapped.owner).get(wrapped.name) is not wrapped.ours:
-                continue
-            if wrapped.own:
-                setattr(wrapped.owner, wrapped.name, wrapped.original)
-            else:
-                delattr(wrapped.owner, wrapped.name)
-        self._wrapped.clear()
+        for exchanged in self._exchanged:
+            exchanged.cell.cell_contents = exchanged.original
+        self._exchanged.clear()
+        for decorator in self._hidden_in:
+            paths = decorator[_HIDDEN_PATHS]
+            decorator[_HIDDEN_PATHS] = tuple(path for path in paths if path != __file__)
+        self._hidden_in.clear()
 
     def silence(self) -> None:
         """Record nothing more. In a forked child: its fits are not this kernel's."""
@@ -251,6 +268,19 @@ class TrainingRecorder:
                 run.borrowed.callbacks.remove(run.callback)
             if run.watch is not None:
                 run.watch.ends(error)
+
+
+def _place_of(method: Any) -> tuple[Any, CellType] | None:
+    """The function of the decorator, and the cell of its closure that holds the method; None if it is not decorated."""
+    while (inner := getattr(method, "__wrapped__", None)) is not None:
+        for cell in getattr(method, "__closure__", None) or ():
+            if (
+                cell.cell_contents is inner
+                or getattr(cell.cell_contents, "__wrapped__", None) is inner
+            ):
+                return method, cell
+        method = inner
+    return None
 
 
 def _flat(callbacks: Any) -> list[Any]:
