@@ -22,6 +22,7 @@ GROUND = {
     "config",
     "options",
     "shield",
+    "threads",
     "places",
     "limits",
     "mounts",

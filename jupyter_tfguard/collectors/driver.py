@@ -10,13 +10,13 @@ import json
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import SourceUnavailable
+from ..threads import background_thread
 from .procfs import read_text
 
 DRIVER_LIBRARY = "libcuda.so.1"  # what programs that use CUDA open
@@ -131,9 +131,7 @@ def ask_driver(environ: Mapping[str, str], limit_seconds: float) -> DriverAnswer
         return DriverAnswer(f"the process that asks the driver cannot be started: {bad.strerror}")
     answer: list[bytes] = []
     # A process stuck inside the driver does not even take SIGKILL, so this thread may wait for ever; nobody else does.
-    reader = threading.Thread(
-        target=lambda: answer.append(process.communicate()[0]), name="tfguard-driver", daemon=True
-    )
+    reader = background_thread(lambda: answer.append(process.communicate()[0]), "tfguard-driver")
     reader.start()
     reader.join(limit_seconds)
     if reader.is_alive():

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..shield import shield
+from ..threads import background_thread
 
 _FIRST_SECONDS = 0.05
 _EVERY_SECONDS = 1.0
@@ -43,9 +44,7 @@ class BusyAgain:
         with self._lock:
             self._until = time.monotonic() + _LONGEST_SECONDS
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(
-                    target=self._follow, name="tfguard-busy", daemon=True
-                )
+                self._thread = background_thread(self._follow, "tfguard-busy")
                 self._thread.start()
 
     def stop(self) -> None:

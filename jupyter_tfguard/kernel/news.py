@@ -13,6 +13,7 @@ from ..places import bundles_folder, copies_folder, recordings_folder
 from ..record.claims import Claimed
 from ..record.identity import ProcessIdentity
 from ..shield import shielded
+from ..threads import background_thread
 from .header import watcher_alive
 
 _WAIT_SECONDS = 0.25
@@ -43,7 +44,7 @@ class News:
         if watcher_alive() or not (self._remote or has_dead_recordings()):
             self._reported.set()
         else:
-            threading.Thread(target=self._report, name="tfguard-reports", daemon=True).start()
+            background_thread(self._report, "tfguard-reports").start()
 
     def wait_reported(self, seconds: float) -> None:
         """Wait, no longer than that, until the reports of kernels that died unwatched are made."""
@@ -62,7 +63,7 @@ class News:
                 return
             self._asked = True
             wait = _WAIT_SECONDS
-            threading.Thread(target=self._ask, name="tfguard-news", daemon=True).start()
+            background_thread(self._ask, "tfguard-news").start()
         if self._ready.wait(wait):
             self._told = True
             for line in self._lines:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from ..metrics import Sample
 from ..sampler import Sampler
 from ..shield import note_problem
+from ..threads import background_thread
 
 _STOP_SECONDS = 2.0
 _FIRST_SECONDS = 0.05
@@ -40,7 +41,7 @@ class Pulse:
         self._busy = False
         self._stopping = False
         self._change = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="tfguard-pulse", daemon=True)
+        self._thread = background_thread(self._run, "tfguard-pulse")
         self.latest: Sample | None = None
 
     def start(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..shield import note_problem
+from ..threads import background_thread
 
 HERTZ_DEFAULT = 4.0
 HERTZ_LOWEST, HERTZ_HIGHEST = 0.5, 10.0
@@ -87,9 +88,7 @@ class WidgetFeed:
         if self._threaded and self._thread is None:
             # ipykernel 7.0.0 and 7.0.1 drop what a thread sends without the context of a cell.
             run = contextvars.copy_context().run
-            self._thread = threading.Thread(
-                target=run, args=(self._run,), name="tfguard-widget", daemon=True
-            )
+            self._thread = background_thread(lambda: run(self._run), "tfguard-widget")
             self._thread.start()
 
     def set_rate(self, hertz: float) -> float:

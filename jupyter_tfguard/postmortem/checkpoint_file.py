@@ -7,6 +7,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from ..threads import background_thread
+
 # A death is told within a second; a file server that is gone would keep it for ever.
 _PATIENCE_SECONDS = 0.5
 # TensorFlow's own format writes several files beside each other, of which this one comes last.
@@ -37,7 +39,7 @@ def checkpoint_file(events: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         finally:
             _asking.release()
 
-    thread = threading.Thread(target=ask, name="tfguard-checkpoint", daemon=True)
+    thread = background_thread(ask, "tfguard-checkpoint")
     try:
         thread.start()
     except RuntimeError:  # no more threads

@@ -41,6 +41,7 @@ import time
 from collections.abc import Callable
 
 from ..errors import SourceUnavailable
+from ..threads import background_thread
 from .folders import PrivateFolder
 from .forwarder import FLUSH_SECONDS, Forwarder
 from .linux_files import WriteWatch
@@ -186,7 +187,7 @@ class StderrSpool:
             self._close_all()
 
     def _started(self) -> threading.Thread:
-        thread = threading.Thread(target=self._run, name="tfguard-stderr", daemon=True)
+        thread = background_thread(self._run, "tfguard-stderr")
         try:
             thread.start()
         except RuntimeError as bad:
