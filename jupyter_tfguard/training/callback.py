@@ -18,6 +18,7 @@ def make_callback_class(base: Any) -> Any:
     ``_supports_tf_logs``), and it may be called from Keras' own threads (Keras 3, ``async_safe``).
     """
     follow = shield(_PLACE)
+    keeps_logs = not _hands_out_tensors(base)
 
     class TfGuardProgress(base):  # type: ignore[misc]
         """Follows the progress of one fit for jupyter-tfguard."""
@@ -54,6 +55,11 @@ def make_callback_class(base: Any) -> Any:
                     raise
                 note_problem(_PLACE, error)
 
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self._progress.finished_step = batch + 1
+            if keeps_logs:
+                self._progress.logs = logs
+
         @follow
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             self._watch.epoch_ends(epoch, logs)
@@ -69,6 +75,10 @@ def make_callback_class(base: Any) -> Any:
             if self._what == "evaluate":
                 self._watch.step_begins(batch)
 
+        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+            if self._what == "evaluate":
+                self.on_train_batch_end(batch, logs)
+
         @follow
         def on_predict_begin(self, logs: Any = None) -> None:
             self._watch.begins(self.params)
@@ -77,22 +87,13 @@ def make_callback_class(base: Any) -> Any:
         def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
             self._watch.step_begins(batch)
 
-    if _hands_out_tensors(base):
+        def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+            self._progress.finished_step = batch + 1
+
+    if not keeps_logs:
         # Keras 2 times the callbacks that do not bear the name of one of its own, and warns of slow ones.
         TfGuardProgress.__name__ = base.__name__
-    else:
-        TfGuardProgress.on_train_batch_end = _keep_logs
-        TfGuardProgress.on_test_batch_end = _keep_test_logs
     return TfGuardProgress
-
-
-def _keep_logs(callback: Any, batch: int, logs: Any = None) -> None:
-    callback._progress.logs = logs
-
-
-def _keep_test_logs(callback: Any, batch: int, logs: Any = None) -> None:
-    if callback._what == "evaluate":
-        callback._progress.logs = logs
 
 
 def _hands_out_tensors(base: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Mapping
@@ -60,14 +61,32 @@ def _dataset_batch_size(dataset: Any) -> int | None:
 def describe_model(model: Any) -> dict[str, Any]:
     """``model_name``, ``parameter_count`` (None before the model is built) and ``optimizer``."""
     name = getattr(model, "name", None)
-    optimizer = getattr(model, "optimizer", None)
+    optimizers = _optimizers(model)
     # With mixed precision the true optimizer is inside.
-    inner = getattr(optimizer, "inner_optimizer", None)
+    names = [type(getattr(o, "inner_optimizer", None) or o).__name__ for o in optimizers]
     return {
         "model_name": name if isinstance(name, str) else None,
         "parameter_count": parameter_count(model),
-        "optimizer": None if optimizer is None else type(inner or optimizer).__name__,
+        "optimizer": ", ".join(dict.fromkeys(names)) or None,
     }
+
+
+def _optimizers(model: Any) -> list[Any]:
+    """Those that the model trains with, as far as they are attributes of it.
+
+    A ``compile`` of the user's own may leave Keras its default optimizer, and train with others (a GAN).
+    """
+    chosen = getattr(model, "optimizer", None)
+    default = [] if chosen is None else [chosen]
+    compiles = getattr(type(model), "compile", None)
+    if compiles is None:
+        return default
+    parameters = inspect.signature(compiles).parameters
+    if "optimizer" in parameters:
+        return default
+    own = [o for o in vars(model).values() if hasattr(o, "apply_gradients") and o is not chosen]
+    passes_on = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values())
+    return default if passes_on and not own else own
 
 
 def parameter_count(model: Any) -> int | None:
@@ -101,9 +120,9 @@ def dtype_name(value: Any) -> str | None:
 
 
 def _is_array(value: Any) -> bool:
-    return _module_root(value) in ("numpy", "tensorflow", "pandas", "jax", "jaxlib", "torch") or (
-        "numpy" in sys.modules and issubclass(type(value), sys.modules["numpy"].ndarray)
-    )
+    if _module_root(value) in ("numpy", "tensorflow", "pandas", "jax", "jaxlib", "torch"):
+        return hasattr(value, "shape")  # a DataLoader of torch has none
+    return "numpy" in sys.modules and issubclass(type(value), sys.modules["numpy"].ndarray)
 
 
 def _module_root(value: Any) -> str:

@@ -28,6 +28,8 @@ class FitProgress:
     """One running ``fit``, ``evaluate`` or ``predict``. Epoch and step are 1-based; step is the one running.
 
     Attributes:
+        finished_step: The last step of this epoch that ended. Keras begins one more where data of unknown length runs out, and
+            several at once with ``steps_per_execution``.
         logs: Of the last step, as Keras gave them.
         earlier_steps: Steps of the epochs before this one.
         look_due: Monotonic seconds from which on a step that begins is worth a look.
@@ -43,6 +45,7 @@ class FitProgress:
     steps: int | None = None
     epoch: int | None = None
     step: int | None = None
+    finished_step: int | None = None
     logs: Any = None
     active: bool = True
     started: float = field(default_factory=time.time)
@@ -56,6 +59,15 @@ class FitProgress:
     def steps_begun(self) -> int:
         """Steps of all epochs so far, the running one included."""
         return self.earlier_steps + (self.step or 0)
+
+    def all_steps_end(self) -> bool:
+        """The epoch or the run is complete; True if that tells how many steps it has."""
+        if self.finished_step is not None:
+            self.step = self.finished_step
+        if self.steps is not None or not self.step:
+            return False
+        self.steps = self.step
+        return True
 
     def record(self, now: float) -> dict[str, Any]:
         """The progress as the recording keeps it. `now`: monotonic seconds."""

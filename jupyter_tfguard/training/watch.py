@@ -76,6 +76,7 @@ class FitWatch:
         progress = self.progress
         progress.epoch = int(epoch) + 1
         progress.earlier_steps, progress.step = progress.steps_begun, None
+        progress.finished_step = None
         self._epoch_began = time.monotonic()
 
     def step_begins(self, batch: int) -> None:
@@ -105,11 +106,7 @@ class FitWatch:
         """Keep the epoch's logs, and look whether a checkpoint was written."""
         progress = self.progress
         progress.logs = plain_logs(logs)
-        new = {}
-        # How many steps an epoch of a generator has shows only at the end of the first.
-        if progress.steps is None and progress.step:
-            progress.steps = new["steps"] = progress.step
-        self._tell_what_is_new(new)
+        self._all_steps_end()
         self._emit(
             "epoch_end",
             fit_id=progress.fit_id,
@@ -119,11 +116,19 @@ class FitWatch:
         )
         self.look_for_checkpoint()
 
+    def _all_steps_end(self) -> None:
+        # How many steps an epoch of a generator has shows only at the end of the first.
+        is_new = self.progress.all_steps_end()
+        self._tell_what_is_new({"steps": self.progress.steps} if is_new else {})
+
     def ends(self, error: BaseException | None) -> None:
         """The run is over."""
         self.look_for_checkpoint()
         self._checkpoints.close()
-        self._tell_what_is_new({})
+        if error is None:
+            self._all_steps_end()
+        else:
+            self._tell_what_is_new({})
         self._model = None  # not to be kept alive by us
         self._board.end(self.progress)
         self._emit(

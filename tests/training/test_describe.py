@@ -55,6 +55,13 @@ def test_a_sequence_is_asked_for_its_batch_size_only_where_it_keeps_one() -> Non
     assert batch(x=Computed())[0] is None
 
 
+def test_a_data_loader_is_no_array() -> None:
+    # Torch keeps the size in an attribute of the instance; its classes are not all arrays.
+    loader = type("DataLoader", (), {"__module__": "torch.utils.data.dataloader"})()
+    loader.batch_size = 40
+    assert batch(x=loader) == (40, None, None)
+
+
 def test_an_unbuilt_model_has_no_parameter_count() -> None:
     assert parameter_count(SimpleNamespace(built=False, weights=[])) is None
     built = SimpleNamespace(
@@ -72,6 +79,58 @@ def test_the_optimizer_under_loss_scaling_is_named() -> None:
         inner_optimizer = Adam()
 
     assert describe_model(SimpleNamespace(optimizer=LossScaleOptimizer()))["optimizer"] == "Adam"
+
+
+class Adam:
+    def apply_gradients(self, gradients: Any) -> None: ...
+
+
+class SGD(Adam):
+    pass
+
+
+class RMSprop(Adam):
+    pass
+
+
+class Model:
+    def compile(self, optimizer: Any = "rmsprop", loss: Any = None) -> None:
+        self.optimizer = optimizer if isinstance(optimizer, Adam) else RMSprop()
+
+
+class Gan(Model):
+    def compile(self, first: Any, second: Any) -> None:  # type: ignore[override]
+        super().compile()
+        self.first, self.second = first, second
+
+
+class GanWithMore(Model):
+    def compile(self, first: Any, **more: Any) -> None:  # type: ignore[override]
+        super().compile(**more)
+        self.first = first
+
+
+class Passing(Model):
+    def compile(self, *args: Any, **more: Any) -> None:
+        super().compile(*args, **more)
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "name"),
+    [
+        (Model(), [Adam()], "Adam"),
+        (Gan(), [Adam(), SGD()], "Adam, SGD"),
+        (Gan(), [Adam(), Adam()], "Adam"),
+        (Gan(), [{"of": Adam()}, None], None),
+        (GanWithMore(), [SGD()], "SGD"),
+        (Passing(), [SGD()], "SGD"),
+    ],
+)
+def test_a_default_optimizer_that_nobody_chose_is_not_named(
+    model: Any, given: list[Any], name: str | None
+) -> None:
+    model.compile(*given)
+    assert describe_model(model)["optimizer"] == name
 
 
 class ModelCheckpoint:

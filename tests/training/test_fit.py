@@ -108,6 +108,22 @@ def test_a_generator_and_a_sequence_are_followed(keras_kernel: GuardedKernel) ->
     assert fit.progress["steps"] == 4
 
 
+def test_data_of_unknown_length_has_as_many_steps_as_were_made(
+    keras_kernel: GuardedKernel,
+) -> None:
+    code = "data = tf.data.Dataset.from_tensor_slices((x, y)).batch(16).filter(lambda a, b: True)\n"
+    fit = Fitted(keras_kernel, code + "model.fit(data, epochs=2, verbose=0);")
+    assert (fit.progress["step"], fit.progress["steps"]) == (6, 6)
+    run = Fitted(keras_kernel, "model.predict(data, verbose=0);")
+    assert (run.progress["step"], run.progress["steps"]) == (6, 6)
+
+
+def test_several_steps_in_one_execution_are_all_counted(keras_kernel: GuardedKernel) -> None:
+    code = "several = make(steps_per_execution=4); several.fit(x, y, batch_size=8, verbose=0);"
+    fit = Fitted(keras_kernel, code)
+    assert (fit.progress["step"], fit.progress["steps"]) == (12, 12)
+
+
 def test_a_subclass_with_a_fit_of_its_own_is_followed_once(keras_kernel: GuardedKernel) -> None:
     code = """
 class Own(keras.Model):
