@@ -1,4 +1,4 @@
-"""Which recordings belong to kernels that ended without a mark, and were not reported by anybody."""
+"""Which recordings belong to kernels that did not end orderly, and were not reported by anybody."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..record.contents import RecordingContents, read_recording, recording_heade
 from ..record.folders import remove_folder
 from ..record.identity import ProcessIdentity
 from ..record.recording import remove_recording
+from .orderly import ended_orderly
 
 # A watcher needs about a tenth of a second for its own report; after this long it is not coming.
 WATCHER_GRACE_SECONDS = 10.0
@@ -83,7 +84,7 @@ def orphans(root: Path, copies: Path | None = None) -> list[Orphan]:
 def each_orphan(
     root: Path, copies: Path | None = None, in_hand: InHand = nobodys
 ) -> Iterator[Orphan]:
-    """Claim every recording of a kernel that ended without a mark; remove those of an orderly end.
+    """Claim every recording of a kernel that did not end orderly; remove those of an orderly end.
 
     One at a time, the newest first: hundreds that died while no server ran need no more memory than one.
     Recordings of living kernels are left alone, and so are those of a watcher that may still be at work.
@@ -148,7 +149,7 @@ def _look(
     if copies is not None and _place(copies / name) == Place.of(contents.header):
         copy = claim(copies / name)
     others = () if copy is None else (copy,)
-    if contents.end is not None and contents.end.get("reason") != "quit":
+    if ended_orderly(contents):
         for folder in (mine, *others):
             remove_recording(folder)
         return

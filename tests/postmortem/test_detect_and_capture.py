@@ -83,6 +83,44 @@ def test_an_orderly_end_is_swept_away_without_a_report(root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
+def test_a_kernel_that_was_asked_to_end_and_then_killed_is_swept_away(root: Path) -> None:
+    recording = record(root, dead_process())
+    recording.event("exit_requested", how="shutdown_request", restart=False)
+    recording.close()  # the manager lost its patience before the end was marked
+    assert orphans(root) == []
+    assert list(root.iterdir()) == []
+
+
+def test_quit_is_told_even_where_the_end_was_not_marked(root: Path) -> None:
+    recording = record(root, dead_process())
+    recording.event("exit_requested", how="quit", restart=None)
+    recording.close()
+    assert len(orphans(root)) == 1
+
+
+@pytest.mark.parametrize(
+    ("used_bytes", "fault", "count"), [(1e9, b"", 0), (9e9, b"", 1), (1e9, b"Fatal", 1)]
+)
+def test_the_end_of_an_idle_kernel_is_a_crash_only_if_something_speaks_for_it(
+    root: Path, used_bytes: float, fault: bytes, count: int
+) -> None:
+    identity = dead_process()
+    metrics = (
+        Metric("cgroup.used_bytes", "Used", Unit.BYTES, "memory.current"),
+        Metric("cgroup.limit_bytes", "Limit", Unit.BYTES, "memory.max"),
+    )
+    recording = Recording(root, identity, {"kernel_id": "k1"}, metrics)
+    recording.event("cell_start", execution_count=1)
+    recording.event("cell_end", execution_count=1)
+    values = {"cgroup.used_bytes": used_bytes, "cgroup.limit_bytes": 1e10}
+    recording.sample(Sample(1, time.monotonic(), time.time(), values))
+    if fault:
+        recording.folder.write_whole("fault.txt", fault)
+    recording.close()  # a client killed it, as nbclient does with shutdown_kernel="immediate"
+    assert len(orphans(root)) == count
+    assert len(list(root.iterdir())) == count
+
+
 def test_a_pid_that_is_used_again_is_not_taken_for_the_kernel(root: Path) -> None:
     mine = ProcessIdentity.of(os.getpid())
     assert mine is not None
