@@ -57,9 +57,8 @@ MAY_IMPORT = {
     "report": {"record", "diagnosis", "postmortem"},
     "kernel": _INNER,
     "server": _INNER,
-    "cli": _INNER | {"demo", "kernelspecs", "replay"},
+    "cli": _INNER | {"demo", "kernelspecs"},
     "demo": {"collectors", "record", "report"},
-    "replay": {"record", "watch", "diagnosis", "report", "server", "demo"},
     "etc": {"kernel"},
     "alias": {"kernel"},
     "__main__": {"cli"},
@@ -67,7 +66,7 @@ MAY_IMPORT = {
 }
 ONLY_IN = {
     "IPython": {"kernel"},
-    "ipykernel": {"kernel", "replay"},
+    "ipykernel": {"kernel"},
     "tornado": {"server"},
     "jupyter_server": {"server"},
 }

@@ -1,14 +1,19 @@
-"""``jupyter tfguard why [ID]``: why a kernel died; the last one unless an id is given."""
+"""``jupyter tfguard why [ID | BUNDLE]``: why a kernel died; the last one unless an id or a bundle is given."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+from pathlib import Path
 from typing import Any
 
+from ..diagnosis.diagnose import diagnose
 from ..errors import BundleNotFound
 from ..record.bundle import READ
+from ..record.bundle_file import read_bundle_file
 from ..report import text
+from ..report.wire import to_entry_and_report
 from ..shield import note_problem
 from ._records import one_id, open_store
 
@@ -19,7 +24,11 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser("why", help="why a kernel died")
     parser.add_argument(
-        "id", nargs="?", help="of the report (default: the last one); the first characters will do"
+        "id",
+        nargs="?",
+        metavar="ID | BUNDLE",
+        help="id of the report (default: the last one; the first characters will do), "
+        "or a bundle from elsewhere: an exported zip or its folder",
     )
     parser.add_argument("--json", action="store_true", help="the report as JSON")
     parser.set_defaults(run=run)
@@ -27,19 +36,32 @@ def add_to(commands: Any) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print one report."""
+    if chosen.id is not None and _is_file(chosen.id):
+        bundle = read_bundle_file(Path(chosen.id))
+        _, report = to_entry_and_report(bundle, diagnose(bundle))
+        _print(report, chosen.json)
+        return 0
     store = open_store()
     ids = [entry["id"] for entry in store.entries()]
     if chosen.id is None and not ids:
         print("null" if chosen.json else NOTHING)
         return 0
     report_id = ids[0] if chosen.id is None else one_id(ids, chosen.id)
-    report = store.report(report_id)
-    print(
-        json.dumps(report, indent=2) if chosen.json else text.render(report),
-        end="\n" if chosen.json else "",
-    )
+    _print(store.report(report_id), chosen.json)
     try:
         store.mark(report_id, READ)
     except (OSError, BundleNotFound) as bad:  # a full disk, or removed meanwhile: it was shown
         note_problem("marking a report as read", bad)
     return 0
+
+
+def _is_file(chosen: str) -> bool:
+    # os.path.exists does not raise for a name that is too long; Path.exists does.
+    return os.sep in chosen or chosen.endswith(".zip") or os.path.exists(chosen)
+
+
+def _print(report: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(report, indent=2))
+    else:
+        print(text.render(report), end="")

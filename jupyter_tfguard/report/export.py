@@ -46,7 +46,7 @@ class Export:
         }
 
     def zipped(self) -> bytes:
-        """The files as a zip, which :mod:`~..replay` plays."""
+        """The files as a zip, which ``jupyter tfguard why`` reads."""
         target = io.BytesIO()
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in self.files.items():

@@ -39,17 +39,13 @@ class TfGuardExtension(ExtensionApp):
         try:
             settings = load_settings(self.serverapp)
             set_environment(settings)
-            service = self.make_service(settings)
+            service = Service(self.serverapp, settings)
             self.settings["tfguard_service"] = service
         except Exception as bad:
             self.serverapp.log.warning(note_start_failure(bad))
             return
         self.service = service
         self.serverapp.io_loop.add_callback(self._begin)
-
-    def make_service(self, settings: TfGuard) -> Service:
-        """What answers the routes."""
-        return Service(self.serverapp, settings)
 
     def initialize_handlers(self) -> None:
         """Add the routes."""

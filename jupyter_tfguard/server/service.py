@@ -40,23 +40,6 @@ class Client(Protocol):
         """Say that the list of deaths has changed; to a hidden page only if so wished."""
 
 
-class Kernels(Protocol):
-    """Who knows the kernels: the tracker of this server, or a recording that is replayed."""
-
-    @property
-    def has_kernels(self) -> bool:
-        """True while there is one."""
-
-    def views(self) -> list[KernelView]:
-        """All of them."""
-
-    def view(self, kernel_id: str) -> KernelView | None:
-        """One of them; None when there is none of this id."""
-
-    async def stop(self) -> None:
-        """End."""
-
-
 class Service:
     """One per server.
 
@@ -74,7 +57,7 @@ class Service:
         self._gpu_timer: asyncio.TimerHandle | None = None
         self._hint_timer: asyncio.TimerHandle | None = None
         self._watcher: Watcher | None = None
-        self._tracker: Kernels | None = None
+        self._tracker: KernelTracker | None = None
         self._reporter: Reporter | None = None
         self._copies: Copies | None = None
         self._orphans: OrphanLooks | None = None

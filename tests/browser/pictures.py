@@ -1,6 +1,8 @@
-"""Makes the three pictures of the README, of a recorded death: ``python -m tests.browser.pictures``.
+"""Makes the three pictures of the README, of a real crash: ``python -m tests.browser.pictures``.
 
-They lie in ``labextension/pictures``: the panel while a fit nears its limit, the dialog with the cause, the top of the report.
+A fit keeps every batch of features until its kernel reaches a memory limit. ``labextension/pictures`` then holds the panel
+shortly before the limit, the dialog with the cause, and the top of the report. Takes about three minutes and needs the
+right to set a memory limit (a cgroup, or systemd).
 """
 
 from __future__ import annotations
@@ -13,60 +15,72 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
-from jupyter_tfguard.record.bundle import BundleStore
-from jupyter_tfguard.replay.recorded import read_recorded
-from jupyter_tfguard.replay.run import Replay, playing
-from jupyter_tfguard.replay.tape import tape_of
-from tests.browser.conftest import command, launch
+from jupyter_tfguard.demo.limits import make_limit
+from jupyter_tfguard.units import GIB
+from tests.browser.conftest import Lab, command, lab_server, launch
+from tests.browser.gpus import pid_behind
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, FloatRect, Locator, Page
+    from playwright.sync_api import FloatRect, Locator, Page
 
-ROOT = Path(__file__).parents[2]
-RECORDED = ROOT / "tests" / "fixtures" / "replay" / "memory-limit.zip"
-FOLDER = ROOT / "labextension" / "pictures"
-LIMIT_BYTES = 120_000
+FOLDER = Path(__file__).parents[2] / "labextension" / "pictures"
+FILE_LIMIT_BYTES = 120_000
+MEMORY_LIMIT_BYTES = 3 * GIB
 PANEL_WIDTH = 340
-# The limit is near then, and not reached.
-NEAR_SECONDS = 76.0
-LOOK_SECONDS = 8.0
+WAIT_MILLISECONDS = 300_000
+DATA = """\
+import numpy as np, tensorflow as tf
+rng = np.random.default_rng(7)
+labels = rng.integers(0, 2, 6000)
+images = rng.random((6000, 64, 64, 3), dtype=np.float32)
+images[labels == 1] += 0.02
+"""
+MODEL = """\
+encoder = tf.keras.layers.Conv2D(16, 3, activation="relu")
+model = tf.keras.Sequential([
+    tf.keras.layers.Input((64, 64, 3)),
+    encoder,
+    tf.keras.layers.MaxPooling2D(4),
+    tf.keras.layers.Flatten(),
+    tf.keras.layers.Dense(32, activation="relu"),
+    tf.keras.layers.Dense(2, activation="softmax"),
+], name="classifier")
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+features = []
+keep = tf.keras.callbacks.LambdaCallback(
+    on_train_batch_end=lambda batch, logs: features.append(encoder(images[:2]).numpy())
+)
+save = tf.keras.callbacks.ModelCheckpoint("checkpoints/classifier.keras", verbose=0)
+"""
+FIT = "model.fit(images, labels, epochs=30, verbose=0, callbacks=[keep, save])"
 
 
 def main() -> int:
-    """Make them; 1 when one is too large to be kept."""
+    """Make the pictures; 1 if one is too large for the repository."""
     FOLDER.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as empty:
-        tape = tape_of(read_recorded(str(RECORDED), BundleStore(Path(empty))))
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        with playing(tape, before_seconds=NEAR_SECONDS + LOOK_SECONDS) as (_, replay):
-            page = look(browser, replay, width=1360, height=1040, scale=1.5)
-            page.wait_for_timeout(LOOK_SECONDS * 1000)
-            place, last = (
-                box(page.locator(".jp-TfGuard-body")),
-                box(page.locator(".jp-TfGuard-Deaths")),
-            )
-            keep(page, "panel", place | {"height": last["y"] + last["height"] - place["y"]})
-            page.context.close()
-        with playing(tape, before_seconds=4) as (_, replay):
-            page = look(browser, replay, width=1080, height=860, scale=1)
-            death(page)
-        browser.close()
+    limit = make_limit(MEMORY_LIMIT_BYTES)
+    try:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            lab_server(Path(folder)) as server,
+            sync_playwright() as playwright,
+        ):
+            lab = Lab(server, launch(playwright))
+            page = lab.open(lab.notebook("train", DATA, MODEL, FIT))
+            limit.add(pid_behind(server, "train"))
+            before_the_limit(page)
+            after_the_crash(page)
+            lab.browser.close()
+    finally:
+        limit.remove()
     sizes = {path.name: path.stat().st_size for path in sorted(FOLDER.glob("*.png"))}
     print("\n".join(f"{name}: {size:,} bytes" for name, size in sizes.items()))
-    return int(any(size > LIMIT_BYTES for size in sizes.values()))
+    return int(any(size > FILE_LIMIT_BYTES for size in sizes.values()))
 
 
-def look(browser: Browser, replay: Replay, *, width: int, height: int, scale: float) -> Page:
-    """The notebook, with the panel beside it as wide as people have it."""
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, device_scale_factor=scale
-    )
-    page = context.new_page()
-    page.goto(f"{replay.address}&reset")
-    page.wait_for_function("window.jupyterapp !== undefined", timeout=120_000)
-    page.wait_for_selector(".jp-Notebook .jp-CodeCell")
-    page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/")
+def before_the_limit(page: Page) -> None:
+    """Run the notebook beside a narrow panel; keep the panel when it says that the limit is near."""
+    page.set_viewport_size({"width": 1360, "height": 1040})
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-body")
@@ -77,35 +91,41 @@ def look(browser: Browser, replay: Replay, *, width: int, height: int, scale: fl
     page.mouse.down()
     page.mouse.move(left + place["width"] - PANEL_WIDTH, middle, steps=4)
     page.mouse.up()
-    return page
+    command(page, "notebook:run-all-cells")
+    near = panel.get_by_text("Limit in about 20 seconds")
+    near.wait_for(timeout=WAIT_MILLISECONDS)
+    last = box(page.locator(".jp-TfGuard-Deaths"))
+    place = box(panel)
+    keep(page, "panel", place | {"height": last["y"] + last["height"] - place["y"]})
 
 
-def death(page: Page) -> None:
-    """Dialog and report, once the death has come."""
+def after_the_crash(page: Page) -> None:
+    """Keep the dialog and, in a window without the sidebar, the report."""
+    page.set_viewport_size({"width": 1080, "height": 860})
     dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
-    dialog.wait_for(timeout=120_000)
+    dialog.wait_for(timeout=WAIT_MILLISECONDS)
     dialog.locator(".jp-TfGuard-Cause").wait_for()
-    page.wait_for_timeout(1000)
+    command(page, "notebook:clear-all-cell-outputs")  # TensorFlow's messages around the dialog
+    page.wait_for_timeout(1000)  # the dialog fades in
     keep(page, "dialog", around(dialog.locator(".jp-Dialog-content"), 14))
     dialog.get_by_role("button", name="Show why").click()
     report = page.locator(".jp-TfGuard-Report")
     report.wait_for()
-    # Beside the notebook it would be narrow; people make it as wide as they like.
     page.evaluate("() => window.jupyterapp.shell.collapseRight()")
     command(page, "application:toggle-mode")
-    page.wait_for_timeout(1500)
+    page.wait_for_timeout(1500)  # the layout moves
     keep(page, "report", around(report, 12) | {"height": 640})
 
 
 def box(found: Locator) -> FloatRect:
-    """Where it stands on the page."""
+    """The place of an element on the page."""
     place = found.bounding_box()
     assert place is not None
     return place
 
 
 def around(found: Locator, pixels: float) -> FloatRect:
-    """The place of something with so much around it."""
+    """The place of an element with a margin."""
     place = box(found)
     return {
         "x": place["x"] - pixels,

@@ -1,0 +1,72 @@
+"""Reads a bundle that is not in the store: a bundle's folder, or an exported zip.
+
+Either may come from a stranger. One file is read, up to the size that a bundle may have; nothing is unpacked or changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from ..errors import RecordUnreadable
+from ..redact import one_line
+from .bundle import BUNDLE, check_format, is_bundle_id
+
+LIMIT_BYTES = 8 * 1024 * 1024
+_ZIP_LIMIT_BYTES = 64 * 1024 * 1024
+_ZIP_FILES_LIMIT = 1000
+
+
+def read_bundle_file(path: Path) -> dict[str, Any]:
+    """The bundle in a folder or in an exported zip.
+
+    Raises:
+        RecordUnreadable: There is no bundle, or it is damaged. RecordTooNew: it is from a newer version.
+    """
+    content = _from_folder(path) if os.path.isdir(path) else _from_zip(path)
+    if len(content) > LIMIT_BYTES:
+        raise RecordUnreadable(f"{BUNDLE} of {path} is larger than any bundle.")
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as bad:
+        raise RecordUnreadable(f"{BUNDLE} of {path} is damaged.") from bad
+    if not isinstance(value, dict) or not is_bundle_id(value.get("id")):
+        raise RecordUnreadable(f"{BUNDLE} of {path} is not a bundle.")
+    check_format(value)
+    return value
+
+
+def _from_folder(path: Path) -> bytes:
+    found = path / BUNDLE
+    if not found.is_file():  # a pipe would block
+        raise RecordUnreadable(f"There is no {BUNDLE} in {path}.")
+    try:
+        with found.open("rb") as file:
+            return file.read(LIMIT_BYTES + 1)
+    except OSError as bad:
+        raise RecordUnreadable(f"Could not read {found}: {bad.strerror}.") from bad
+
+
+def _from_zip(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _ZIP_LIMIT_BYTES:
+            raise RecordUnreadable(f"{path} is larger than any exported report.")
+        with zipfile.ZipFile(path) as archive:
+            named = archive.infolist()
+            if len(named) > _ZIP_FILES_LIMIT:
+                raise RecordUnreadable(f"{path} holds more files than any exported report.")
+            found = [info for info in named if info.filename.rpartition("/")[2] == BUNDLE]
+            if len(found) != 1:
+                raise RecordUnreadable(f"There is no {BUNDLE} in {path}.")
+            with archive.open(found[0]) as file:
+                return file.read(LIMIT_BYTES + 1)
+    except RecordUnreadable:
+        raise
+    # Encrypted, truncated, or no zip at all; each compression method has its own errors.
+    except Exception as bad:
+        raise RecordUnreadable(
+            f"Could not read {path} as an exported report: {one_line(str(bad))}."
+        ) from bad

@@ -1,3 +1,0 @@
-"""What the kernel of a replayed notebook is called."""
-
-KERNEL_NAME = "tfguard-replay"
