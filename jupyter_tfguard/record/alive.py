@@ -23,6 +23,7 @@ from ..errors import FolderUnusable
 from ..mounts import is_remote
 from .folders import PrivateFolder, file_stats
 from .identity import ProcessIdentity, boot_id
+from .linux_files import close_ours, identity
 
 try:
     import fcntl
@@ -106,9 +107,8 @@ class AliveLock:
     def __init__(self, folder: PrivateFolder) -> None:
         self._pid = os.getpid()
         self._descriptor = folder.open(LOCK, os.O_RDWR | os.O_CREAT)
+        self._identity = identity(self._descriptor)
         try:
-            found = os.fstat(self._descriptor)
-            self._identity = found.st_dev, found.st_ino
             self._take()
         except OSError as bad:
             self.close()
@@ -157,7 +157,7 @@ class AliveLock:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             with contextlib.suppress(OSError):
-                os.close(descriptor)
+                close_ours(descriptor, self._identity)
 
 
 # --- everywhere else

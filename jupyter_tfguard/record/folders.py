@@ -1,6 +1,6 @@
-"""Private folders and files: 0700 and 0600 under any umask, worked on relative to a folder descriptor, without following links.
+"""Private folders and files: 0700 and 0600 under any umask, used by a folder descriptor, without following links.
 
-What is refused, and why, is told in :mod:`~..private_files`.
+:mod:`~..private_files` says what is refused, and why.
 """
 
 from __future__ import annotations
@@ -9,76 +9,66 @@ import contextlib
 import errno
 import os
 import shutil
-import stat
-import threading
 from pathlib import Path
 
 from ..errors import FolderUnusable
-from ..private_files import HAS_DESCRIPTORS, empty_folder, make_room, open_file, open_folder
+from ..private_files import open_file, open_folder, remove_tree
 from .linux_files import Identity, close_ours, identity
 
 
 class PrivateFolder:
     """A folder that only its owner may enter, held open while it is used.
 
+    If user code closes the descriptor, its number may mean a folder of the user's: from then on every method fails.
+
     Args:
         path: Where it is.
         make: Make it when there is none.
 
     Raises:
-        FolderUnusable: It cannot be made, is not there, is a link, belongs to somebody else, or lies where somebody
-            else could replace it.
+        FolderUnusable: It cannot be made, is not there, is a link, or belongs to another user.
     """
 
     def __init__(self, path: Path, *, make: bool = True) -> None:
         self.path = path
         self._held: tuple[int, Identity | None] | None = None
-        self._lock = threading.Lock()
         try:
-            self._open(make=make)
+            descriptor = open_folder(path, make=make)
         except OSError as bad:
             raise FolderUnusable(
                 f"The folder {path} cannot be used: {bad.strerror or bad}. "
                 "Set TFGUARD_DIR to a folder of your own on a local disk."
             ) from bad
-
-    def _open(self, *, make: bool) -> int | None:
-        descriptor = open_folder(self.path, make=make)
-        self._held = None if descriptor is None else (descriptor, identity(descriptor))
-        return descriptor
+        if descriptor is not None:
+            self._held = descriptor, identity(descriptor)
 
     @property
     def _here(self) -> int | None:
-        """The descriptor; opened anew when user code closed ours, whose number may mean a folder of the user's by now."""
+        """The descriptor, if it is still ours; None where the system has none."""
         held = self._held
-        if held is None or identity(held[0]) == held[1]:
-            return None if held is None else held[0]
-        with self._lock:
-            if self._held is not held:  # another thread has done it
-                return None if self._held is None else self._held[0]
-            try:
-                return self._open(make=False)
-            except FolderUnusable as bad:
-                raise OSError(errno.EBADF, str(bad)) from bad
+        if held is None:
+            return None
+        if identity(held[0]) != held[1]:
+            raise OSError(errno.EBADF, f"other code closed the descriptor of {self.path}")
+        return held[0]
 
     def open(self, name: str, flags: int) -> int:
         """Descriptor of the regular file `name` in this folder; new files get mode 0600.
 
         Raises:
-            FolderUnusable: It is a link, not a regular file, hard-linked elsewhere, or somebody else's.
-            OSError: The system refused (full disk, no file, no descriptors left).
+            FolderUnusable: It is not a regular file, has another name elsewhere, or belongs to another user.
+            OSError: The system refused (a link, full disk, no file, no descriptors left).
         """
         return open_file(self._here, self.path, name, flags)
 
     def create(self, name: str, *, append: bool = False) -> int:
-        """Descriptor, for reading and writing, of a new file `name`; an old one of ours makes room. Raises as :meth:`open`."""
-        more = os.O_APPEND if append else 0
-        if HAS_DESCRIPTORS:
-            # Never an old file emptied: under its name there may lie a link by the time it is opened.
-            make_room(self._here, self.path, name)
-            return self.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | more)
-        descriptor = self.open(name, os.O_RDWR | os.O_CREAT | more)
-        os.ftruncate(descriptor, 0)
+        """Descriptor, for reading and writing, of the empty file `name`; an old one is emptied. Raises as :meth:`open`."""
+        descriptor = self.open(name, os.O_RDWR | os.O_CREAT | (os.O_APPEND if append else 0))
+        try:
+            os.ftruncate(descriptor, 0)
+        except OSError:
+            os.close(descriptor)
+            raise
         return descriptor
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
@@ -150,20 +140,10 @@ class PrivateFolder:
             OSError: It is not there, or something in it cannot be deleted.
         """
         here = self._here
-        if here is None:
+        if here is not None:
+            remove_tree(here, name)
+        else:
             shutil.rmtree(self.path / name)
-            return
-        found = os.stat(name, dir_fd=here, follow_symlinks=False)
-        if not stat.S_ISDIR(found.st_mode):
-            self.remove(name)
-            return
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(name, flags, dir_fd=here)
-        try:
-            empty_folder(descriptor)
-        finally:
-            os.close(descriptor)
-        os.rmdir(name, dir_fd=here)
 
     def has(self, name: str) -> bool:
         """True when there is something of this name in the folder; False when that cannot be told."""

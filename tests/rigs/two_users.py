@@ -136,19 +136,16 @@ def try_all(data: Path, bundle_id: str, other_pid: int) -> list[str]:
 
 
 def plant(place: Path) -> None:
-    """User B: folders and links where A would put the data folder, in a folder open to all."""
+    """User B: a folder and a link where A would put the data folder, in a folder open to all."""
     (place / "folder").mkdir(mode=0o777)
     (place / "folder").chmod(0o777)
-    (place / "around").mkdir(mode=0o777)
-    (place / "around").chmod(0o777)
     (place / "link").symlink_to(place / "home-of-a")
-    (place / "linked-around").symlink_to(place / "home-of-a")
 
 
 def answers(place: Path) -> dict[str, str]:
     """User A: the sentence with which each planted data folder is refused."""
     told = {}
-    for name in ("folder", "around/tfguard", "link", "linked-around/tfguard"):
+    for name in ("folder", "link"):
         os.environ["TFGUARD_DIR"] = str(place / name)
         shield._noted.clear()
         shield.note_problem("planted", SECRET)
@@ -185,12 +182,7 @@ def main() -> int:
     alive = os.waitpid(kernel, os.WNOHANG) == (0, 0)
     as_user(B, lambda: plant(place))
     refused = as_user(A, lambda: answers(place))
-    of_a = [
-        str(path)
-        for name in ("folder", "around")
-        for path in (place / name).rglob("*")
-        if path.lstat().st_uid == A
-    ]
+    of_a = [str(path) for path in (place / "folder").rglob("*") if path.lstat().st_uid == A]
     os.kill(kernel, signal.SIGKILL)
     os.waitpid(kernel, 0)
     told = {

@@ -34,7 +34,6 @@ def test_b_gets_at_nothing_of_a_and_a_uses_nothing_that_b_planted() -> None:
     assert told["kernel_alive"]
     assert told["at_home"] == ["tfguard"]
     assert told["of_a_at_b"] == []
-    assert set(told["refused"]) == {"folder", "around/tfguard", "link", "linked-around/tfguard"}
-    for name, sentence in told["refused"].items():
-        assert "TFGUARD_DIR" in sentence, (name, sentence)
-        assert "another user" in sentence or "is a link" in sentence, (name, sentence)
+    assert told["refused"].keys() == {"folder", "link"}
+    for sentence in told["refused"].values():
+        assert "TFGUARD_DIR" in sentence
