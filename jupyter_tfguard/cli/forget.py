@@ -13,7 +13,6 @@ from ..errors import TfGuardError
 from ..places import bundles_folder, copies_folder, data_folder, recordings_folder
 from ..record.bundle import BundleStore, died_of
 from ..record.forget import Forgotten, forget_leftovers, forget_recordings, forget_reports
-from ..record.groups import is_group_id
 from ..shield import PROBLEMS_FILE
 from ._records import one_id
 
@@ -44,7 +43,7 @@ def add_to(commands: Any) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Remove, after asking. Exit code 0: done, 2: nothing removed, or something stayed."""
     store = BundleStore(bundles_folder())
-    kept = [*store.ids(), *store.groups.ids()]
+    kept = store.ids()
     wanted = _wanted(chosen, store, kept)
     if not _is_sure(chosen, len(wanted)):
         print("Nothing was removed.", file=sys.stderr)
@@ -80,8 +79,7 @@ def _wanted(chosen: argparse.Namespace, store: BundleStore, kept: list[str]) -> 
     if chosen.older_than is None:
         return list(dict.fromkeys(one_id(kept, text) for text in chosen.ids))
     border = time.time() - chosen.older_than * 86400
-    groups = store.groups
-    return [i for i in kept if (groups.last_death if is_group_id(i) else died_of)(i) < border]
+    return [report_id for report_id in kept if died_of(report_id) < border]
 
 
 def _is_sure(chosen: argparse.Namespace, count: int) -> bool:

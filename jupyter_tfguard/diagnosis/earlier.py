@@ -20,7 +20,6 @@ class EarlierDeath:
         signal: That ended it; None for none, or unknown.
         died: Unix seconds.
         kernel_id, notebook_path: Whose; None = unknown.
-        count: More than one for deaths that were only counted; `died` is the last one's.
     """
 
     cause: str
@@ -28,7 +27,6 @@ class EarlierDeath:
     died: float
     kernel_id: str | None
     notebook_path: str | None
-    count: int = 1
 
 
 def earlier_deaths(value: object, died: float) -> list[EarlierDeath]:
@@ -39,8 +37,7 @@ def earlier_deaths(value: object, died: float) -> list[EarlierDeath]:
         cause, when = text_of(death.get("cause")), number_of(death.get("died"))
         if cause is not None and when is not None and when <= died:
             whose = text_of(death.get("kernel_id")), text_of(death.get("notebook_path"))
-            count = max(1, int(number_of(death.get("count")) or 1))
-            found.append(EarlierDeath(cause, text_of(death.get("signal")), when, *whose, count))
+            found.append(EarlierDeath(cause, text_of(death.get("signal")), when, *whose))
     return sorted(found, key=lambda death: -death.died)
 
 
@@ -54,5 +51,4 @@ def same_notebook(seen: Evidence, death: EarlierDeath) -> bool:
 
 def same_before_count(seen: Evidence, cause: str) -> int:
     """Deaths of the same notebook within the last day that had this cause, too."""
-    same = (d for d in seen.earlier_deaths if d.cause == cause and same_notebook(seen, d))
-    return sum(death.count for death in same)
+    return sum(d.cause == cause and same_notebook(seen, d) for d in seen.earlier_deaths)

@@ -86,27 +86,16 @@ def capture(
 
 def capture_orphan(orphan: Orphan) -> Bundle:
     """The bundle of a kernel that died while nobody watched: its recording, and what can still be read now."""
-    bundle = capture_recording(orphan)
-    add_aftermath(bundle, orphan)
-    return bundle
-
-
-def capture_recording(orphan: Orphan) -> Bundle:
-    """The same from the recording alone: enough to count the death."""
     bundle = capture(identity=orphan.identity, recording=orphan.contents, system_log=None)
     bundle["parent_gone"] = orphan.parent_is_gone
     bundle["judged_by"] = orphan.judged_by.value
-    return bundle
-
-
-def add_aftermath(bundle: Bundle, orphan: Orphan) -> None:
-    """Add what can still be read now: counters of its memory group, and the system's log."""
     # Elsewhere the same process ids and group paths name others.
     if orphan.same_processes:
         died = float(bundle["identity"]["died"])
         bundle["system_log"] = _log(system_log_after(died))
         bundle["counters"] = clean_value(counters_around(orphan.contents))
         bundle["checkpoint_file"] = checkpoint_file(orphan.contents.events)
+    return bundle
 
 
 def _seen(server: ServerFacts) -> dict[str, Any]:

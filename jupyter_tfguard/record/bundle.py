@@ -8,11 +8,11 @@
 ``announced``      empty; present once the next kernel has printed its two lines
 =================  ==========================================================================================
 
-A folder whose name begins with a dot is being written or removed. ``groups/`` holds deaths that have no bundle of their
-own (:mod:`~.groups`); in lists they stand among the others.
+A folder whose name begins with a dot is being written or removed.
 
 ``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the death), ``kernel`` is what the recording claimed,
-``earlier_deaths`` the ones before it that reports were kept of (``cause``, ``signal``, ``died``, ``count``, whose), newest first.
+``earlier_deaths`` the reports that were kept before it (``cause``, ``signal``, ``died``, ``kernel_id``, ``notebook_path``),
+newest first.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BundleNotFound, FolderUnusable, RecordTooNew, RecordUnreadable
+from .equal import Crash, kind_of, runs
 from .folders import PrivateFolder, file_stats, remove_folder
-from .groups import GroupStore, is_group_id
 from .records import major_of
 
 FORMAT = (1, 1)
@@ -39,7 +39,6 @@ REPORT = "report.json"
 ENTRY = "entry.json"
 READ = "read"
 ANNOUNCED = "announced"
-GROUPS = "groups"
 STAMP_LENGTH = len("20261121-021407")
 _LIMIT_BYTES = 8 * 1024 * 1024
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{1,10}-[0-9a-f]{4,8}")
@@ -71,7 +70,7 @@ def died_of(bundle_id: str) -> float:
 
 
 class BundleStore:
-    """All reports of this user: bundles, and groups of deaths that have none.
+    """All reports of this user.
 
     Reading never makes a folder. A damaged report is left out of lists, and one that was removed since it was listed is
     simply gone.
@@ -79,7 +78,6 @@ class BundleStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.groups = GroupStore(root / GROUPS)
 
     def save(self, bundle: dict[str, Any], report: dict[str, Any], entry: dict[str, Any]) -> None:
         """Write a bundle with its report; it appears whole or not at all.
@@ -104,7 +102,7 @@ class BundleStore:
             raise
 
     def ids(self) -> list[str]:
-        """Ids of all bundles, newest first; groups are not among them."""
+        """Ids of all bundles, newest first."""
         return sorted((name for name in self._names() if _ID.fullmatch(name)), reverse=True)
 
     def _names(self) -> list[str]:
@@ -114,18 +112,21 @@ class BundleStore:
             return []
 
     def entries(self) -> list[dict[str, Any]]:
-        """The list's lines, newest death first, each with ``unread`` and ``announced``."""
+        """The list's lines, newest death first, each with ``unread``, ``announced`` and ``same_as``.
+
+        ``same_as`` is the id of the newest of a run of equal crashes (:mod:`~.equal`); None for that one itself.
+        """
         found = []
-        for report_id in (*self.ids(), *self.groups.ids()):
+        for report_id in self.ids():
             with contextlib.suppress(RecordUnreadable, BundleNotFound):
                 found.append(self.entry(report_id))
         found.sort(key=lambda entry: str(entry.get("died_at", "")), reverse=True)
-        return found
+        crashes = (Crash(entry["id"], kind_of(entry), died_of(entry["id"])) for entry in found)
+        same_as = {crash.id: run[0].id for run in runs(crashes) for crash in run[1:]}
+        return [entry | {"same_as": same_as.get(entry["id"])} for entry in found]
 
     def entry(self, report_id: str) -> dict[str, Any]:
         """One line of the list. Raises as :meth:`bundle`."""
-        if is_group_id(report_id):
-            return self.groups.entry(report_id)
         entry = self._load(report_id, ENTRY)
         entry["id"] = report_id
         entry["unread"] = self.is_unread(report_id)
@@ -134,8 +135,6 @@ class BundleStore:
 
     def report(self, report_id: str) -> dict[str, Any]:
         """The report as the panel reads it. Raises as :meth:`bundle`."""
-        if is_group_id(report_id):
-            return self.groups.report(report_id)
         report = self._load(report_id, REPORT)
         report["unread"] = self.is_unread(report_id)
         return report
@@ -157,9 +156,6 @@ class BundleStore:
 
     def mark(self, report_id: str, name: str) -> None:
         """Leave the mark `READ` or `ANNOUNCED`. Raises as :meth:`bundle`, and OSError."""
-        if is_group_id(report_id):
-            self.groups.mark(report_id, name)
-            return
         with self._open(report_id) as folder:
             try:
                 os.close(folder.create(name))
@@ -180,9 +176,6 @@ class BundleStore:
             BundleNotFound: There was none.
             FolderUnusable, OSError: Something of it could not be deleted.
         """
-        if is_group_id(report_id):
-            self.groups.remove(report_id)
-            return True
         if not os.path.lexists(self.root / _checked(report_id)):
             raise BundleNotFound(report_id)
         # Renamed first: a reader finds it whole, or not at all.

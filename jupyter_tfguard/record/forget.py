@@ -16,7 +16,6 @@ from .alive import Looker
 from .bundle import BundleStore
 from .claims import Claimed
 from .contents import recording_header
-from .exclusive import LOCK
 from .folders import PrivateFolder
 from .identity import ProcessIdentity
 from .retention import sweep_leftovers
@@ -38,7 +37,7 @@ class Forgotten:
 
 
 def forget_reports(store: BundleStore, ids: Iterable[str]) -> Forgotten:
-    """Remove these reports: bundles and groups. One that is gone since it was listed counts as removed."""
+    """Remove these reports. One that is gone since it was listed counts as removed."""
     removed, stayed = [], []
     for report_id in ids:
         try:
@@ -51,13 +50,11 @@ def forget_reports(store: BundleStore, ids: Iterable[str]) -> Forgotten:
 
 
 def forget_leftovers(store: BundleStore) -> Forgotten:
-    """Remove what killed writers left half done among the reports, then the folders themselves if they are empty."""
+    """Remove what killed writers left half done among the reports, then the folder itself if it is empty."""
     sweep_leftovers(store, patience_seconds=0.0)
-    stayed = []
-    for root in (store.groups.root, store.root):
-        stayed += _remove(root, _half_written(root))
-        with contextlib.suppress(OSError):
-            root.rmdir()
+    stayed = _remove(store.root, _half_written(store.root))
+    with contextlib.suppress(OSError):
+        store.root.rmdir()
     return Forgotten(stayed=tuple(stayed))
 
 
@@ -89,8 +86,8 @@ def _names(root: Path) -> list[str]:
 
 
 def _half_written(root: Path) -> list[str]:
-    """Files whose writer was killed before they got their name. Locks are empty, and somebody may be waiting for one."""
-    hidden = (name for name in _names(root) if name.startswith(".") and name != LOCK)
+    """Files whose writer was killed before they got their name."""
+    hidden = (name for name in _names(root) if name.startswith("."))
     return [name for name in hidden if not (root / name).is_dir()]
 
 

@@ -8,39 +8,30 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
 from .bundle import STAMP_LENGTH, BundleStore, died_of
+from .equal import Crash, kind_of, runs
 from .folders import remove_folder
 from .identity import ProcessIdentity
 
 # A bundle from later than this was made while the clock was wrong: it does not push newer ones out.
 _CLOCK_MARGIN_SECONDS = 86400.0
 _LEFTOVER_SECONDS = 3600.0
-
-
-@dataclass(frozen=True)
-class Pruned:
-    """A bundle that made room.
-
-    Attributes:
-        bundle_id: Its id.
-        too_old: Its days were over; False: there was no room for it.
-        entry: Its line in the list; None when it could not be read.
-    """
-
-    bundle_id: str
-    too_old: bool
-    entry: dict[str, object] | None
+# Of a run of equal crashes these are kept longest, and the first one. Jupyter restarts a kernel five times by itself.
+_NEWEST_OF_RUN = 5
 
 
 @dataclass(frozen=True)
 class _Known:
-    """Of a bundle: it never changes, so this is read once. ``died_at`` tells more exactly than the id."""
+    """Of a bundle: it never changes, so this is read once. ``died_at`` is more exact than the id."""
 
     size_bytes: int
     died_at: str
+    kind: Hashable
 
 
 class Retention:
@@ -48,8 +39,8 @@ class Retention:
 
     Args:
         store: All reports.
-        limit_count: Bundles kept at most; of groups the same.
-        limit_bytes: Bytes of bundles and groups kept at most.
+        limit_count: Bundles kept at most.
+        limit_bytes: Bytes of bundles kept at most.
         limit_days: Days since the death.
     """
 
@@ -63,15 +54,16 @@ class Retention:
         self._known: dict[str, _Known] = {}
         self._leftovers_next = 0.0
 
-    def prune(self) -> list[Pruned]:
-        """Remove what is over a limit, oldest first; the newest unread bundle always stays.
+    def prune(self) -> list[str]:
+        """Remove what is over a limit: first the middle of runs of equal crashes, then the oldest.
+
+        The newest unread bundle always stays.
 
         Returns:
-            The bundles that this call removed; what another process removed is not among them.
+            Ids of the bundles that this call removed; what another process removed is not among them.
         """
         now = time.time()
         self._sweep_leftovers(now)
-        self._prune_groups(now)
         known = self._known
         self._known = {found: known.get(found) or self._look(found) for found in self._store.ids()}
         ids = sorted(self._known, key=lambda found: self._order(found, now), reverse=True)
@@ -79,52 +71,39 @@ class Retention:
         if not over:
             return []
         protected = next((found for found in ids if self._store.is_unread(found)), None)
-        removed = []
-        for bundle_id, too_old in over:
-            if bundle_id != protected and (pruned := self._remove(bundle_id, too_old)):
-                removed.append(pruned)
-        return removed
+        return [found for found in over if found != protected and self._remove(found)]
 
     def _look(self, bundle_id: str) -> _Known:
-        died_at = ""
+        entry: dict[str, Any] = {}
         with contextlib.suppress(BundleNotFound, RecordUnreadable):
-            died_at = str(self._store.entry(bundle_id).get("died_at"))
-        return _Known(self._store.size_bytes(bundle_id), died_at)
+            entry = self._store.entry(bundle_id)
+        size = self._store.size_bytes(bundle_id)
+        return _Known(size, str(entry.get("died_at", "")), kind_of(entry))
 
     def _order(self, bundle_id: str, now: float) -> tuple[bool, str, str]:
         """Sorts by the time of death; a time that cannot be comes before all others."""
         possible = 0 < died_of(bundle_id) < now + _CLOCK_MARGIN_SECONDS
         return (possible, bundle_id[:STAMP_LENGTH], self._known[bundle_id].died_at)
 
-    def _over_a_limit(self, ids: list[str], now: float) -> list[tuple[str, bool]]:
+    def _over_a_limit(self, ids: list[str], now: float) -> list[str]:
+        """Ids of bundles that are too old, or do not fit. `ids`: newest first."""
+        crashes = (Crash(found, self._known[found].kind, died_of(found)) for found in ids)
+        middle = {crash.id for run in runs(crashes) for crash in run[_NEWEST_OF_RUN:-1]}
         over = []
-        total = self._store.groups.size_bytes()
-        for position, bundle_id in enumerate(ids):
+        total = 0
+        for position, bundle_id in enumerate(sorted(ids, key=lambda found: found in middle)):
             total += self._known[bundle_id].size_bytes
             too_old = now - died_of(bundle_id) > self._limit_seconds
             if too_old or position >= self._limit_count or total > self._limit_bytes:
-                over.append((bundle_id, too_old))
+                over.append(bundle_id)
         return over
 
-    def _remove(self, bundle_id: str, too_old: bool) -> Pruned | None:
-        entry = None
-        with contextlib.suppress(Exception):  # whatever is wrong with it, it goes
-            entry = self._store.entry(bundle_id)
+    def _remove(self, bundle_id: str) -> bool:
+        """True if this process removed it. Where it cannot be deleted, the next prune tries again."""
         try:
-            removed = self._store.remove(bundle_id)
+            return self._store.remove(bundle_id)
         except (BundleNotFound, FolderUnusable, OSError):
-            return None  # gone already, or it cannot be deleted: the next prune tries again
-        return Pruned(bundle_id, too_old, entry) if removed else None
-
-    def _prune_groups(self, now: float) -> None:
-        groups = self._store.groups
-        ids = sorted(groups.ids(), key=groups.last_death, reverse=True)
-        for position, group_id in enumerate(ids):
-            # One more than bundles: deaths of many kernels have a group beside those of single ones.
-            too_many = position > self._limit_count
-            if too_many or now - groups.last_death(group_id) > self._limit_seconds:
-                with contextlib.suppress(BundleNotFound, FolderUnusable, OSError):
-                    groups.remove(group_id)
+            return False
 
     def _sweep_leftovers(self, now: float) -> None:
         if now >= self._leftovers_next:

@@ -59,8 +59,6 @@ def _lines(entry: dict[str, Any]) -> list[str]:
     kernel = f"the last kernel of {path.rsplit('/', 1)[-1]}" if path else "the last kernel"
     where = f" in {entry['where']}" if entry.get("where") else ""
     sure = "" if entry["cause"] == "unknown" else f" ({entry['confidence']})"
-    # A group: its short title counts already, "95 × Killed from outside".
-    died_last = "died again and again, last" if entry.get("group") else "died"
-    first = f"tfguard: {kernel} {died_last}{clock}{where}: {entry['short_title']}{sure}."
+    first = f"tfguard: {kernel} died{clock}{where}: {entry['short_title']}{sure}."
     step = f"{entry['next_step']} " if entry.get("next_step") else ""
     return [one_line(first), one_line(f"         {step}More: %tfguard why")]

@@ -54,18 +54,16 @@ class Export:
         return target.getvalue()
 
 
-def export(bundle: Json | None, report: Json, identity: Identity) -> Export:
+def export(bundle: Json, report: Json, identity: Identity) -> Export:
     """Everything about one death, as it may leave this machine.
 
     Args:
-        bundle: What was recorded; None for deaths that were only counted.
+        bundle: What was recorded.
         report: What was concluded.
         identity: Whose names are taken out, and those that the bundle itself tells.
     """
-    anonymous = Anonymous(identity, Identity.of_kernel(bundle or {}))
-    files = {}
-    if bundle is not None:
-        files["bundle.json"] = _json(anonymous.value(bundle))
+    anonymous = Anonymous(identity, Identity.of_kernel(bundle))
+    files = {"bundle.json": _json(anonymous.value(bundle))}
     told = anonymous.value(report)
     files["report.json"] = _json(told)
     files["report.md"] = markdown.render(told)

@@ -6,7 +6,7 @@ import base64
 import functools
 import hashlib
 import importlib.resources
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from ..errors import OTHER_SHAPE, RecordUnreadable
+from ..record.equal import folded
 from ..redact import printable
 from ..units import UNKNOWN_TEXT, human_bytes
 from .memory import memory_sentence
@@ -55,9 +56,21 @@ def render(report: Json, links: Links | None = None) -> str:
         raise RecordUnreadable(f"The report has another shape than it should: {bad}") from bad
 
 
-def render_list(entries: Iterable[tuple[Json, str]]) -> str:
-    """All deaths as a page. `entries`: each line of the list with the address of its report."""
-    deaths = [_printable(entry) | {"link": link} for entry, link in entries]
+def render_list(entries: Iterable[Json], address: Callable[[str], str]) -> str:
+    """All crashes as a page, equal ones in one line.
+
+    Args:
+        entries: The lines of the list.
+        address: Returns the address of the report with an id.
+    """
+
+    def linked(entry: Json) -> Json:
+        return dict(_printable(entry), link=address(str(entry["id"])))
+
+    deaths = [
+        linked(newest) | {"others": [linked(entry) for entry in others]}
+        for newest, others in folded(entries)
+    ]
     return _template("list.html").render(deaths=deaths)
 
 

@@ -23,11 +23,6 @@ _LAST_MOMENT = 253_402_300_799.0  # 9999-12-31 23:59:59 UTC
 Json = dict[str, Any]
 
 
-def to_entry(bundle: Json, diagnosis: Diagnosis) -> Json:
-    """The report's line in the list; ``group`` is told of by ``report/grouped.py``."""
-    return _entry(bundle, Evidence(bundle), diagnosis)
-
-
 def _entry(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> Json:
     best = diagnosis.best
     identity = seen.identity
@@ -48,7 +43,6 @@ def _entry(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> Json:
         "died_at": utc_text(seen.died),
         "kernel_alive": seen.kernel_alive,
         "next_step": best.advice[0].title if best.advice else None,
-        "group": None,
     }
 
 

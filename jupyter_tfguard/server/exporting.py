@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from ..errors import BundleNotFound
 from ..record.bundle import BundleStore
 from ..report.anonymous import Identity
 from ..report.export import Export, export
@@ -40,8 +37,4 @@ class BundleHandler(ApiHandler):
 
 
 def _exported(store: BundleStore, bundle_id: str) -> Export:
-    report = store.report(bundle_id)
-    bundle = None
-    with contextlib.suppress(BundleNotFound):  # deaths that were only counted have none
-        bundle = store.bundle(bundle_id)
-    return export(bundle, report, Identity.of_here())
+    return export(store.bundle(bundle_id), store.report(bundle_id), Identity.of_here())

@@ -48,8 +48,7 @@ class ListPage(Page):
     @authorized
     async def get(self) -> None:
         entries = await asyncio.to_thread(self.service.store.entries)
-        linked = [(entry, self.address("report", str(entry["id"]))) for entry in entries]
-        self.show(html.render_list(linked))
+        self.show(html.render_list(entries, lambda report_id: self.address("report", report_id)))
 
 
 class ReportPage(Page):

@@ -1,10 +1,8 @@
-"""From a death to a kept report or a count, a line in the server's log, and an event for the page."""
+"""From a death to a kept report, a line in the server's log, and an event for the page."""
 
 from __future__ import annotations
 
-import dataclasses
 import logging
-import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +15,6 @@ from ..postmortem.detect import InHand, nobodys
 from ..record.alive import FRESH_SECONDS
 from ..record.bundle import BundleStore
 from ..record.claims import claim
-from ..record.counted import kernel_key
-from ..record.facts import ServerFacts
 from ..record.identity import ProcessIdentity
 from ..record.recording import remove_recording
 from ..redact import redact
@@ -30,10 +26,6 @@ from .wrapped import unwrapped
 EVENT_SCHEMA = "https://schema.jupyter-tfguard.org/kernel_death/v1"
 EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_death.yaml"
 
-# Of deaths that are only counted, one line in the log per group and minute.
-_LOG_SECONDS = 60.0
-# Samples that a cause is judged by where nobody will see the others: 12 s of a busy kernel.
-_COUNTED_ROWS = 120
 # Deaths whose reports could not be written, to be tried again.
 _UNWRITTEN_LIMIT = 20
 # What is looked through for secrets before it is cut: half a key has no form any more.
@@ -51,8 +43,6 @@ class Reporter:
         settings: What to keep of them.
         log: The server's.
         on_report: Called with the report's line in the list, in the thread that made it; for each death once.
-        backlog: Deaths that wait to be reported. While more wait than reports are kept, deaths are only counted: their
-            reports would be thrown away.
         in_hand: Whether this server watches a kernel, or watched it a moment ago: its death comes to :meth:`report`.
     """
 
@@ -64,7 +54,6 @@ class Reporter:
         log: logging.Logger,
         on_report: Callable[[Entry], None],
         *,
-        backlog: Callable[[], int] = lambda: 0,
         in_hand: InHand = nobodys,
     ) -> None:
         self._recordings = recordings
@@ -72,16 +61,14 @@ class Reporter:
         self._settings = settings
         self._log = log
         self._on_report = on_report
-        self._backlog = backlog
         self._in_hand = in_hand
         self._publisher = Publisher(store, settings)
-        self._logged: dict[str, float] = {}
         self._unwritten: deque[tuple[Death, Path | None, Path | None]] = deque(
             maxlen=_UNWRITTEN_LIMIT
         )
 
     def report(self, death: Death) -> None:
-        """Capture, diagnose, keep or count, and tell one death. Reads and writes files."""
+        """Capture, diagnose, save and announce one crash. Reads and writes files."""
         death = unwrapped(death)
         alive = death.facts.kernel_alive
         # Claimed, so that nobody else reports this death; a living kernel's recording stays where it is.
@@ -94,7 +81,7 @@ class Reporter:
     def _try(self, death: Death, claimed: Path | None, recording: Path | None) -> Exception | None:
         """What went wrong; the death is then kept for the next time."""
         try:
-            entry = self._keep(death, recording)
+            entry = self._publisher.publish(_captured(death, recording))
         except (
             Exception
         ) as bad:  # a full disk, a folder of somebody else's, an error of ours: the server goes on
@@ -104,20 +91,6 @@ class Reporter:
             remove_recording(claimed)
         self._tell(entry)
         return None
-
-    def _keep(self, death: Death, recording: Path | None) -> Entry:
-        alive = death.facts.kernel_alive
-        whose = {
-            "kernel_id": death.kernel_id,
-            "kernel_name": death.kernel_name,
-            "notebook_path": death.notebook_path,
-        }
-        key = kernel_key(whose, alive=alive)
-        in_time = self._backlog() <= self._settings.bundle_limit_count
-        if in_time and self._publisher.has_share(key, death.facts.died):
-            return self._publisher.publish(_captured(death, recording))
-        judged = dataclasses.replace(death, facts=_judged_by(death.facts))
-        return self._publisher.count(_captured(judged, None))
 
     def _failed(self, death: Death, bad: Exception) -> None:
         fix = "Free some space, or set TFGUARD_DIR to a folder of your own on a disk with space."
@@ -132,28 +105,16 @@ class Reporter:
         )
 
     def _tell(self, entry: Entry) -> None:
-        group = entry.get("group")
-        if group is None or self._is_due(str(entry["id"])):
-            count = "" if group is None else f", with {group['deaths_count']} deaths since"
-            self._log.warning(
-                "tfguard: kernel %s (pid %s) %s: %s, %s. Report %s%s",
-                plain(entry.get("kernel_id")),
-                plain(entry.get("pid")),
-                "lost a child process" if entry.get("kernel_alive") else "died",
-                plain(entry.get("cause")),
-                plain(entry.get("confidence")),
-                plain(entry.get("id")),
-                count,
-            )
+        self._log.warning(
+            "tfguard: kernel %s (pid %s) %s: %s, %s. Report %s",
+            plain(entry.get("kernel_id")),
+            plain(entry.get("pid")),
+            "lost a child process" if entry.get("kernel_alive") else "died",
+            plain(entry.get("cause")),
+            plain(entry.get("confidence")),
+            plain(entry.get("id")),
+        )
         self._on_report(entry)
-
-    def _is_due(self, group_id: str) -> bool:
-        now = time.monotonic()
-        self._logged = {i: at for i, at in self._logged.items() if now - at < _LOG_SECONDS}
-        if group_id in self._logged:
-            return False
-        self._logged[group_id] = now
-        return True
 
     def report_orphans(self) -> None:
         """Report kernels that died while no server watched (with their server, or outside of one), and those whose
@@ -183,15 +144,6 @@ class Reporter:
             remove_recording(claimed)
 
 
-def _judged_by(facts: ServerFacts) -> ServerFacts:
-    """What a cause is found from; the rest would be for a person to see."""
-    before, after = (
-        seen and dataclasses.replace(seen, group_pids=None) for seen in (facts.before, facts.after)
-    )
-    rows = facts.rows[-_COUNTED_ROWS:]
-    return dataclasses.replace(facts, rows=rows, before=before, after=after)
-
-
 def _captured(death: Death, recording: Path | None) -> dict[str, Any]:
     return capture(
         identity=death.identity,
@@ -206,14 +158,13 @@ def _captured(death: Death, recording: Path | None) -> dict[str, Any]:
 
 def event_data(entry: Entry) -> dict[str, Any]:
     """What the event tells: no source, no path, no title, because operators log events."""
-    group = entry.get("group")
     return {
         "id": str(entry["id"]),
         "kernel_id": str(entry.get("kernel_id") or ""),
         "cause": str(entry["cause"]),
         "confidence": str(entry["confidence"]),
         "kernel_alive": bool(entry.get("kernel_alive")),
-    } | ({} if group is None else {"deaths_count": int(group["deaths_count"])})
+    }
 
 
 def plain(value: object) -> str:

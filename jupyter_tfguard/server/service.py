@@ -77,7 +77,6 @@ class Service:
             self._settings,
             self._app.log,
             self._on_report,
-            backlog=lambda: self._watcher.backlog if self._watcher else 0,
             in_hand=lambda identity: tracker.has_in_hand(identity),
         )
         self._watcher = Watcher(

@@ -6,12 +6,15 @@ lasts a second or more, and a kernel that is itself the victim looks alive for a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..record.facts import Counters
 from .process_handle import is_running
 
 _WAIT_SECONDS = 4.0
+# A pool starts a new worker for each one that was killed, without end: one report a minute is enough.
+_PAUSE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class ChildKillDetector:
         self._previous: Counters | None = None
         self._rise: tuple[Counters, Counters, frozenset[int]] | None = None
         self._found: ChildKill | None = None
+        self._taken = -math.inf
 
     def look(self, now: Counters, children: tuple[int, ...]) -> None:
         """Take in the counters of now and the children known from the look before."""
@@ -56,11 +60,14 @@ class ChildKillDetector:
             self._rise = None
 
     def take(self, now: float) -> ChildKill | None:
-        """The kill that was found at least a second ago, once; None otherwise."""
+        """The kill that was found at least a second ago, once, and at most one a minute; None otherwise."""
         found = self._found
         if found is None or now - found.time < 1.0:
             return None
         self._found = None
+        if 0 <= now - self._taken < _PAUSE_SECONDS:
+            return None
+        self._taken = now
         return found
 
 

@@ -72,14 +72,7 @@ class Deaths:
         self.log = SystemLogReader()
         self._log_lock = threading.Lock()
         self._kills: deque[_Kill] = deque(maxlen=20)
-        self._backlog = 0
-        self._backlog_lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tfguard-deaths")
-
-    @property
-    def backlog(self) -> int:
-        """Deaths accepted and not yet handed on; the one that is being handed on does not count."""
-        return self._backlog
 
     def accept(
         self,
@@ -149,22 +142,12 @@ class Deaths:
     def _submit(self, gather: Callable[[], Death]) -> Future[None] | None:
         def run() -> None:
             with shielded("handing on a death"):
-                try:
-                    death = gather()
-                finally:
-                    self._count(-1)
-                self._on_death(death)
+                self._on_death(gather())
 
-        self._count(1)
         try:
             return self._thread.submit(run)
         except RuntimeError:  # stopped in the meantime
-            self._count(-1)
             return None
-
-    def _count(self, more: int) -> None:
-        with self._backlog_lock:
-            self._backlog += more
 
     def _wait_for_gpus(self, witness: ProcessWitness, ended: Ended | None, died: float) -> None:
         with shielded("waiting for the driver's word about a death"):

@@ -101,11 +101,6 @@ class Watcher:
                 found = self._witnesses = tuple(self._watched)
         return found
 
-    @property
-    def backlog(self) -> int:
-        """Deaths accepted and not yet handed on; the one that is being handed on does not count."""
-        return self._deaths.backlog
-
     def drop(self, witness: ProcessWitness) -> None:
         """Stop watching a process; nothing is reported."""
         self._forget(witness)

@@ -56,8 +56,7 @@ export class Guard {
         if (this._settings.openReportOnDeath && !entry.kernel_alive) {
           this._reports.open(entry.id);
         }
-      },
-      onCounted: () => void this._model.refreshCrashes()
+      }
     });
     this._reports = new Reports({
       api: this._api,

@@ -5,17 +5,6 @@ import { logged, mark } from './wireLive';
 
 const confidence = word('certain', 'likely', 'possible');
 
-/** Deaths without a report of their own, counted: of one kernel in a loop, or of many at once. */
-const group = shape({
-  deaths_count: number,
-  kernels_count: number,
-  kernels_count_is_exact: flag,
-  one_kernel: flag,
-  first_at: text,
-  last_at: text,
-  causes: listOf(shape({ cause: text, short_title: text, confidence, count: number }))
-});
-
 /** The cell that ran at a death. `cell_id` is its id in the notebook file. */
 const deadCell = shape({ cell_id: orNull(text), execution_count: orNull(number) });
 
@@ -35,7 +24,8 @@ const crashEntryKeys = {
   died_at: text,
   kernel_alive: flag,
   unread: flag,
-  group: orNull(group)
+  /** Id of the newest of a run of equal crashes, where this is another one of them. */
+  same_as: orNull(text)
 };
 
 export const crashEntry = shape(crashEntryKeys);
@@ -135,14 +125,11 @@ export const death = shape({
   kernel_id: text,
   cause: text,
   confidence,
-  kernel_alive: flag,
-  /** Only where the death was counted, and `id` is that of its group. */
-  deaths_count: orNull(number)
+  kernel_alive: flag
 });
 
 export type Confidence = Checked<typeof confidence>;
 export type CrashEntry = Checked<typeof crashEntry>;
-export type Group = Checked<typeof group>;
 export type Evidence = Checked<typeof evidence>;
 export type Report = Checked<typeof report>;
 export type Curve = Checked<typeof curve>;

@@ -49,7 +49,14 @@ def nobody_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
 
 
-def die(store: BundleStore, count: int = 1, *, days: float = 0.0, kernel_id: str = "k") -> None:
+def die(
+    store: BundleStore,
+    count: int = 1,
+    *,
+    days: float = 0.0,
+    kernel_id: str = "k",
+    notebook_path: str = f"{MARKER}.ipynb",
+) -> None:
     publisher = Publisher(store, TfGuard())
     for _ in range(count):
         died = time.time() - days * 86400
@@ -57,7 +64,7 @@ def die(store: BundleStore, count: int = 1, *, days: float = 0.0, kernel_id: str
         bundle = capture(
             identity=ProcessIdentity(4711, 1),
             kernel_id=kernel_id,
-            notebook_path=f"{MARKER}.ipynb",
+            notebook_path=notebook_path,
             server=facts,
         )
         publisher.publish(bundle)
@@ -107,13 +114,13 @@ def test_after_forget_all_no_byte_of_a_report_or_a_dead_kernel_is_left(
     unreadable = dead_recording(recordings)
     (unreadable / "header.json").write_text("{")
     note_problem(f"a place with {MARKER}", f"{MARKER} {time.time()}")
-    # What killed writers leave: half a bundle, half a group, half a header.
+    # What killed writers leave: half a bundle, half a header.
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     half = store.root / f".{store.ids()[0]}.{dead.pid}"
     half.mkdir(mode=0o700)
     (half / "bundle.json").write_text(MARKER)
-    (store.groups.root / f".{store.groups.ids()[0]}.json.{dead.pid}.00").write_text(MARKER)
+    (store.root / f".header.json.{dead.pid}.00").write_text(MARKER)
     damaged = store.root / "20260101-000000-1-abcd"
     damaged.mkdir(mode=0o700)
     (damaged / "entry.json").write_text(MARKER)
@@ -121,7 +128,7 @@ def test_after_forget_all_no_byte_of_a_report_or_a_dead_kernel_is_left(
 
     out, _ = forget(capsys, "--all", "--yes")
     assert files_with_the_marker(data_folder) == []
-    assert out == "Removed 7 reports and 3 recordings of dead kernels.\n"
+    assert out == "Removed 9 reports and 3 recordings of dead kernels.\n"
     assert ids(store) == []
     assert [path for path in data_folder.rglob("*") if path.is_file() and path.read_bytes()] == []
 
@@ -150,12 +157,10 @@ def test_ids_by_their_first_characters(
     store: BundleStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     die(store, 7)
-    group = next(i for i in ids(store) if "group" in i)
-    chosen = next(i for i in ids(store) if "group" not in i)
-    rest = set(ids(store)) - {group, chosen}
-    out, _ = forget(capsys, chosen, group[:18])
+    first, second, *rest = ids(store)
+    out, _ = forget(capsys, first, second[:-1])
     assert out == "Removed 2 reports.\n"
-    assert set(ids(store)) == rest
+    assert ids(store) == rest
 
 
 def test_an_id_that_is_none_or_several_removes_nothing(
@@ -175,7 +180,7 @@ def test_older_than(store: BundleStore, capsys: pytest.CaptureFixture[str]) -> N
     die(store, 6, days=10, kernel_id="old")
     die(store, 1, days=1, kernel_id="new")
     out, _ = forget(capsys, "--older-than", "5")
-    assert out == "Removed 6 reports.\n"  # five of their own, and the group
+    assert out == "Removed 6 reports.\n"
     assert [entry["kernel_id"] for entry in store.entries()] == ["new"]
     out, _ = forget(capsys, "--older-than", "0.5", "--json")
     assert len(json.loads(out)["reports"]) == 1

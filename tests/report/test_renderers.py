@@ -10,7 +10,7 @@ import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.report import markdown, text
-from jupyter_tfguard.report.wire import to_entry, to_report
+from jupyter_tfguard.report.wire import to_entry_and_report, to_report
 from tests.conftest import EXAMPLES, Example, examples
 
 pytestmark = pytest.mark.quick
@@ -88,7 +88,7 @@ def test_hostile_text_has_no_meaning_in_markdown(hostile: str) -> None:
 
 def test_the_list_has_the_fields_that_scripts_read() -> None:
     bundle = Example("", "", EXAMPLES / "sys_exit/fires-exit-3.json").bundle
-    entry = to_entry(bundle, diagnose(bundle))
+    entry, _ = to_entry_and_report(bundle, diagnose(bundle))
     wanted = {
         "id",
         "kernel_id",
@@ -171,7 +171,8 @@ def test_the_json_has_the_shape_that_the_front_end_is_tested_with(name: str) -> 
     diagnosis = diagnose(bundle)
     made: object = to_report(bundle, diagnosis) | {"unread": True}
     if name == "crashes":
-        made = {"crashes": [to_entry(bundle, diagnosis) | {"unread": True}]}
+        entry, _ = to_entry_and_report(bundle, diagnosis)
+        made = {"crashes": [entry | {"unread": True, "same_as": None}]}
     versions_differ = {".versions.keras", ".versions.numpy", ".versions.ipykernel"}
     assert set(missing(shape(sample), shape(made))) - versions_differ == set()
 
@@ -259,11 +260,11 @@ def test_earlier_deaths_of_the_same_kind_in_the_same_notebook_are_counted() -> N
     same = {"cause": "cgroup_oom", "signal": None, "died": died - 60, "kernel_id": "k"}
     bundle["earlier_deaths"] = [
         same | {"notebook_path": path},
-        same | {"notebook_path": path, "count": 2},
+        same | {"notebook_path": path, "died": died - 30},
         same | {"notebook_path": path, "cause": "sys_exit"},
         same | {"notebook_path": "another.ipynb"},
     ]
-    assert to_report(bundle, diagnose(bundle))["same_before_count"] == 3
+    assert to_report(bundle, diagnose(bundle))["same_before_count"] == 2
 
 
 def test_the_way_to_go_on_from_a_checkpoint_stands_in_every_form() -> None:

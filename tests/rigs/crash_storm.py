@@ -1,4 +1,4 @@
-"""Deaths by the thousand, through the real watcher, reporter and store: does each have its event, and is each counted?
+"""Crashes by the thousand, through the real watcher, reporter and store: has each its event, and is disk use bounded?
 
 ``storm``: many kernels, all killed within a second. ``loop``: one kernel that dies again and again, with a restart of the
 watching server in the middle. A kernel is the program ``sleep``, with a recording that holds little more than a header; what
@@ -49,14 +49,7 @@ class Host:
         log = logging.getLogger("crash-storm")
         log.addHandler(logging.NullHandler())
         log.propagate = False
-        self._reporter = Reporter(
-            self.recordings,
-            self.store,
-            settings,
-            log,
-            self._take,
-            backlog=lambda: self._watcher.backlog,
-        )
+        self._reporter = Reporter(self.recordings, self.store, settings, log, self._take)
         self._watcher = Watcher(self.recordings, self._reporter.report, lambda witness: None)
         self._selector = selectors.DefaultSelector()
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -163,20 +156,13 @@ def loop(folder: Path, deaths: int) -> dict[str, Any]:
 
 
 def _found(host: Host) -> dict[str, Any]:
-    groups = [entry["group"] for entry in host.store.entries() if entry["group"]]
-    grouped = sum(group["deaths_count"] for group in groups)
-    bundles = host.store.ids()
+    entries = host.store.entries()
     return {
         "events": len(host.events),
         "event_kernels": len({entry["kernel_id"] for entry in host.events}),
-        "bundles": len(bundles),
-        "oldest_kept": min(host.store.entry(i)["died_at"] for i in bundles),
-        "newest_counted": max((group["last_at"] for group in groups), default=""),
-        "groups": len(groups),
-        "grouped": grouped,
-        "grouped_kernels": sum(group["kernels_count"] for group in groups),
-        "causes": sorted({cause["cause"] for group in groups for cause in group["causes"]}),
-        "counted": len(bundles) + grouped,
+        "bundles": len(entries),
+        "entries": len([entry for entry in entries if entry["same_as"] is None]),
+        "causes": sorted({entry["cause"] for entry in entries}),
         "recordings_left": len(os.listdir(host.recordings)),
         "kept_bytes": sum(p.stat().st_size for p in host.store.root.rglob("*") if p.is_file()),
     }

@@ -35,7 +35,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.rigs.fuzz_targets import BUNDLE_ID, CORPUS, GROUP_ID, RINGS, Targets, Wrong
+from tests.rigs.fuzz_targets import BUNDLE_ID, CORPUS, RINGS, Targets, Wrong
 from tests.rigs.long_run import Progress, Totals, long_run, options, show
 from tests.rigs.mutate import Parts, record_file, repair
 
@@ -119,7 +119,6 @@ def make_corpus() -> None:
     from jupyter_tfguard.record import recording as module
     from jupyter_tfguard.record.bundle import BundleStore
     from jupyter_tfguard.record.identity import ProcessIdentity
-    from jupyter_tfguard.report.grouped import counted_death, render_group
     from jupyter_tfguard.report.wire import to_entry_and_report
 
     for name in ("SAMPLES", "SECONDS", "MINUTES", "EVENTS"):
@@ -161,21 +160,15 @@ def make_corpus() -> None:
         (place / "stderr.0.txt").write_text("Check failed: 1 == 2\nfree(): invalid pointer\n")
         bundle = capture(identity=identity, recording=place)
         bundle["id"] = BUNDLE_ID
-        diagnosis = diagnose(bundle)
-        entry, report = to_entry_and_report(bundle, diagnosis)
+        entry, report = to_entry_and_report(bundle, diagnose(bundle))
         store = BundleStore(Path(folder) / "bundles")
         store.save(bundle, report, entry)
-        deaths = [counted_death(bundle, diagnosis)] * 3
-        store.groups.count(deaths, render_group, one_kernel=True, limit_count=9)
         shutil.rmtree(CORPUS, ignore_errors=True)
         (CORPUS / "recording").mkdir(parents=True)
         for path in place.iterdir():
             if path.stat().st_size:
                 shutil.copy(path, CORPUS if path.name in RINGS else CORPUS / "recording")
         shutil.copytree(store.root / BUNDLE_ID, CORPUS / "bundle")
-        (CORPUS / "groups").mkdir()
-        (group,) = store.groups.root.glob("*.json")
-        shutil.copy(group, CORPUS / "groups" / f"{GROUP_ID}.json")
 
 
 def guided(folder: Path, count: int) -> None:

@@ -40,7 +40,6 @@ RINGS = (
 )
 TEXTS = ("fault.txt", "signal-SIGTERM.txt", "stderr.0.txt")
 BUNDLE_ID = "20261121-021407-4711-3fa9"
-GROUP_ID = "20261121-021407-group-3fa9c2d1"
 
 
 class Wrong(Exception):
@@ -125,15 +124,13 @@ class Targets:
         self._recording = folder / "4711-815"
         self._store = BundleStore(folder / "bundles")
         self._bundle = self._store.root / BUNDLE_ID
-        self._groups = self._store.groups.root
         shutil.copytree(CORPUS / "recording", self._recording)
         shutil.copytree(CORPUS / "bundle", self._bundle)
-        shutil.copytree(CORPUS / "groups", self._groups)
         for name in RINGS:
             shutil.copy(CORPUS / name, self._recording)
         self._good = {
             path: path.read_bytes()
-            for place in (self._recording, self._bundle, self._groups)
+            for place in (self._recording, self._bundle)
             for path in place.iterdir()
         }
         known = [self._bundle / "bundle.json", *sorted(EXAMPLES.glob("*/fires-*.json"))]
@@ -199,15 +196,14 @@ class Targets:
             self._restore(changed)
 
     def _bundles(self, chance: random.Random) -> None:
-        changed = self._change(chance.choice((self._bundle, self._groups)), chance)
+        changed = self._change(self._bundle, chance)
         try:
             self._store.entries()
-            for report_id in (BUNDLE_ID, GROUP_ID):
-                for read in (self._store.entry, self._store.report, self._store.bundle):
-                    try:
-                        read(report_id)
-                    except (RecordUnreadable, BundleNotFound) as bad:
-                        _one_sentence(bad)
+            for read in (self._store.entry, self._store.report, self._store.bundle):
+                try:
+                    read(BUNDLE_ID)
+                except (RecordUnreadable, BundleNotFound) as bad:
+                    _one_sentence(bad)
         finally:
             self._restore(changed)
 

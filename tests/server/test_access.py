@@ -228,8 +228,6 @@ HOSTILE_IDS = [
     "x" * 5000,
     "*",
     "read",
-    "groups",
-    ".lock",
 ]
 
 

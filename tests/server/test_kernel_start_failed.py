@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from traitlets.config import Config
@@ -42,8 +41,8 @@ def jp_server_config(
     return jp_server_config
 
 
-async def test_each_failed_start_is_told_and_counted_once(
-    server: Server, starts: Path, data_folder: Path
+async def test_each_failed_start_has_one_report_and_all_are_one_entry(
+    server: Server, starts: Path
 ) -> None:
     answer = await server.fetch("api", "kernels", method="POST", body='{"name": "dies"}')
     kernel_id = json.loads(answer.body)["id"]
@@ -56,17 +55,10 @@ async def test_each_failed_start_is_told_and_counted_once(
 
     await wait_until_async(lambda: len(server.events) == deaths, "an event for each death")
     crashes = (await server.get("crashes"))["crashes"]
-    counted = [entry for entry in crashes if entry["group"]]
-    single = [entry for entry in crashes if not entry["group"]]
-    assert len(single) == 5
-    assert [entry["group"]["deaths_count"] for entry in counted] == [deaths - 5]
+    pids = {int(line) for line in starts.read_text().split()}
+    assert {entry["pid"] for entry in crashes} == pids
     assert {entry["kernel_id"] for entry in crashes} == {kernel_id}
     assert {entry["kernel_name"] for entry in crashes} == {"dies"}
-    assert {cause["cause"] for cause in counted[0]["group"]["causes"]} == {single[0]["cause"]}
-    pids = {int(line) for line in starts.read_text().split()}
-    assert {entry["pid"] for entry in single} <= pids
-    told = [event.get("deaths_count") for event in server.events]
-    assert told == [None] * 5 + list(range(1, deaths - 4))
-    assert {event["id"] for event in server.events[5:]} == {counted[0]["id"]}
-    listed: list[Any] = list((data_folder / "bundles").iterdir())
-    assert len([path for path in listed if not path.name.startswith(".")]) == 6
+    assert {entry["same_as"] for entry in crashes[1:]} == {crashes[0]["id"]}
+    assert crashes[0]["same_as"] is None
+    assert sorted(event["id"] for event in server.events) == sorted(e["id"] for e in crashes)

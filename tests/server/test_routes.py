@@ -14,8 +14,6 @@ from tornado.routing import PathMatches, RuleRouter
 from traitlets.config import Config
 
 from jupyter_tfguard.record.bundle import READ, new_bundle_id
-from jupyter_tfguard.record.counted import Death
-from jupyter_tfguard.report.grouped import render_group
 from jupyter_tfguard.server.handlers import HANDLERS
 
 from .conftest import Server, refused
@@ -106,24 +104,6 @@ async def test_a_report_that_is_forgotten_is_gone(server: Server, data_folder: P
     again = await refused(server.fetch("tfguard", "api", "crashes", forgotten, method="DELETE"))
     assert again.code == 404
     assert not [path for path in (data_folder / "bundles").rglob("*") if forgotten in str(path)]
-
-
-async def test_a_group_is_read_and_forgotten_like_a_report(server: Server) -> None:
-    store = server.app.web_app.settings["tfguard_service"].store
-    death = Death(
-        "k", "python3", "a.ipynb", "segfault_native", "certain", "Segmentation fault", 1e9
-    )
-    group = store.groups.count([death, death], render_group, one_kernel=True, limit_count=50)
-    [entry] = (await server.get("crashes"))["crashes"]
-    assert (entry["id"], entry["group"]["deaths_count"], entry["unread"]) == (group.id, 2, True)
-    report = await server.get("crashes", group.id)
-    assert report["title"] == entry["title"]
-    path = ("tfguard", "api", "crashes", group.id)
-    assert b"2 more times" in (await server.fetch(*path, "markdown")).body.replace(b"\\", b"")
-    assert (await server.fetch(*path, "read", method="POST", body="")).code == 204
-    assert (await server.get("crashes"))["crashes"][0]["unread"] is False
-    assert (await server.fetch(*path, method="DELETE")).code == 204
-    assert (await server.get("crashes"))["crashes"] == []
 
 
 async def test_a_damaged_report_is_a_sentence(server: Server) -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_tfguard.record.facts import Counters, ExitFacts
+from jupyter_tfguard.record.facts import Counters, ExitFacts, GroupCounters
 from jupyter_tfguard.units import GIB
 from jupyter_tfguard.watch import testimony
-from jupyter_tfguard.watch.child_kill import ChildKill
+from jupyter_tfguard.watch.child_kill import ChildKill, ChildKillDetector
 from jupyter_tfguard.watch.exit_status import Ended
 
 pytestmark = pytest.mark.quick
@@ -72,3 +72,15 @@ def test_an_exit_status_that_nobody_read_is_told_with_what_else_was_not() -> Non
     assert facts.exit is None
     assert set(facts.unavailable) == {"cgroup", "exit"}
     assert set(SEEN.unavailable) == {"cgroup"}
+
+
+def test_of_a_pool_whose_workers_are_killed_again_and_again_one_kill_a_minute_is_reported() -> None:
+    detector = ChildKillDetector()
+    ended = 1 << 22  # no process has this id
+    found = []
+    for second in range(150):
+        group = GroupCounters("/kernel", 2, own=True, oom_kill_count=second // 3)
+        detector.look(Counters(float(second), (group,)), (ended,))
+        kill = detector.take(second + 0.5)
+        found += [] if kill is None else [kill.time]
+    assert found == [3.0, 63.0, 123.0]

@@ -33,7 +33,7 @@ def crash_loop(seen: Evidence) -> Finding | None:
     own = [death for death in seen.earlier_deaths if same_notebook(seen, death)]
     row = list(itertools.takewhile(lambda death: death.cause == seen.cause, own))
     row = [death for death in row if seen.died - death.died < _WITHIN_SECONDS]
-    count = sum(death.count for death in row) + 1
+    count = len(row) + 1
     if count < _FEWEST:
         return None
     span = human_seconds(max(1.0, seen.died - row[-1].died))

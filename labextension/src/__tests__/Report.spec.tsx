@@ -260,10 +260,8 @@ describe('Report', () => {
     expect(text.split(evil)).toHaveLength(22);
   });
 
-  it('reads a group of deaths like any report, and can be forgotten', async () => {
-    const group = sample('crashes').crashes[4];
-    const drawn = draw(report => Object.assign(report, group, { memory: null, activity: [] }));
-    expect(drawn.text).toContain('This kernel died 995 more times');
+  it('can be forgotten', () => {
+    const drawn = draw();
     const button = [...drawn.node.querySelectorAll('button')].find(
       ({ textContent }) => textContent === 'Forget…'
     );

@@ -18,7 +18,6 @@ describe('DeathNotice', () => {
   let toasts: IToast[];
   let fetch: ReturnType<typeof vi.fn<(id: string) => Promise<CrashEntry>>>;
   let onDeath: ReturnType<typeof vi.fn<(entry: CrashEntry) => void>>;
-  let onCounted: ReturnType<typeof vi.fn<() => void>>;
   let notice: DeathNotice;
   let crashes: CrashEntry[];
 
@@ -29,7 +28,6 @@ describe('DeathNotice', () => {
     crashes = readCrashes(sample('crashes'));
     fetch = vi.fn(async (id: string) => ({ ...crashes[0], id }));
     onDeath = vi.fn();
-    onCounted = vi.fn();
     const notifier = {
       show: (kind: string, message: string, id: string) => {
         const toast = { kind, message, id, isGone: false };
@@ -39,7 +37,7 @@ describe('DeathNotice', () => {
         };
       }
     };
-    notice = new DeathNotice({ fetch, notifier, onCounted, onDeath, trans });
+    notice = new DeathNotice({ fetch, notifier, onDeath, trans });
   });
 
   afterEach(() => {

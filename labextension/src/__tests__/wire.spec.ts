@@ -17,13 +17,6 @@ describe('wire', () => {
     expect(readDeath(sample('event')).cause).toBe('cgroup_oom');
   });
 
-  it('reads what was counted: deaths of one kernel, deaths of many, and their events', () => {
-    const groups = readCrashes(sample('crashes')).map(({ group }) => group?.deaths_count ?? null);
-    expect(groups).toEqual([null, null, null, null, 995, 950]);
-    expect(readDeath(sample('event')).deaths_count).toBeNull();
-    expect(readDeath({ ...sample('event'), deaths_count: 7 }).deaths_count).toBe(7);
-  });
-
   it('reads a death of a kernel without an id, which files alone tell of', () => {
     const crashes = sample('crashes');
     crashes.crashes[0].kernel_id = null;

@@ -4,7 +4,7 @@ import { h } from '../parts/h';
 import { Section } from '../parts/Section';
 import { fileName } from '../units';
 import { dayAndTime } from '../when';
-import type { CrashEntry, Group } from '../wire';
+import type { CrashEntry } from '../wire';
 import type { Trans } from '../words';
 
 import { deathRows } from './crashLoops';
@@ -41,7 +41,7 @@ export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
   );
 }
 
-/** The other reports of a crash loop, folded at first. */
+/** The other reports of equal crashes, folded at first. */
 function Others(props: PastDeaths.IProps & { row: IDeathRow }): React.JSX.Element {
   const { row, trans } = props;
   const [isOpen, setOpen] = React.useState(false);
@@ -84,9 +84,6 @@ function Death(props: PastDeaths.IProps & { entry: CrashEntry; title: string }):
       <span className="jp-TfGuard-row">
         <span className="jp-TfGuard-Death-title">
           {title}
-          {entry.group !== null && (
-            <span className="jp-TfGuard-hidden">{trans.__(', counted together')}</span>
-          )}
           {entry.unread && <span className="jp-TfGuard-hidden">{trans.__(', not read yet')}</span>}
         </span>
         <span className="jp-TfGuard-quiet jp-TfGuard-small">
@@ -94,7 +91,7 @@ function Death(props: PastDeaths.IProps & { entry: CrashEntry; title: string }):
         </span>
       </span>
       <span className="jp-TfGuard-quiet jp-TfGuard-small jp-TfGuard-name">
-        {placeOf(entry, now, trans)}
+        {placeOf(entry, trans)}
       </span>
     </button>
   );
@@ -110,26 +107,16 @@ export namespace PastDeaths {
   }
 }
 
-/** A counted group says its number itself. */
 function titleOf({ entry, others }: IDeathRow, trans: Trans): string {
-  return entry.group !== null || others.length === 0
+  return others.length === 0
     ? entry.short_title
-    : trans.__('%1 deaths, the last: %2', others.length + 1, entry.short_title);
+    : trans.__('%1 × %2', others.length + 1, entry.short_title);
 }
 
-function placeOf(entry: CrashEntry, now: number, trans: Trans): string {
-  const { group } = entry;
+function placeOf(entry: CrashEntry, trans: Trans): string {
   return [
     ...(entry.notebook_path === null ? [] : [fileName(entry.notebook_path)]),
-    ...(group === null || group.one_kernel ? [] : [kernelsOf(group, trans)]),
-    ...(entry.where === null || group !== null ? [] : [entry.where]),
-    ...(group === null ? [] : [trans.__('since %1', dayAndTime(group.first_at, now, trans))]),
+    ...(entry.where === null ? [] : [entry.where]),
     ...(entry.kernel_alive ? [trans.__('the kernel lives on')] : [])
   ].join(' · ');
-}
-
-function kernelsOf(group: Group, trans: Trans): string {
-  return group.kernels_count_is_exact
-    ? trans._n('%1 kernel', '%1 kernels', group.kernels_count)
-    : trans.__('at least %1 kernels', group.kernels_count);
 }

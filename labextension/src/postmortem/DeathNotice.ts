@@ -19,12 +19,6 @@ const LATE_RETRY_MS = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
 /** JupyterLab's dialog follows a death within the restarter's pause, three seconds by default. */
 const JUST_NOW_MS = 15_000;
 
-/** A kernel in a crash loop, and kernels that die by the hundred, have one notice in this time. */
-const COUNTED_NOTICE_MS = 60_000;
-
-/** While such deaths come in, the panel is brought up to date this often. */
-const COUNTED_REFRESH_MS = 2_000;
-
 /** More notices than this within `BURST_MS` become one that counts the others. */
 const BURST_LIMIT = 5;
 const BURST_MS = 60_000;
@@ -55,9 +49,7 @@ export class DeathNotice {
       console.warn('jupyter-tfguard: a death event could not be read.', error);
       return;
     }
-    if (death.deaths_count !== null) {
-      await this._tellCounted(death);
-    } else if (!this._told.has(death.id)) {
+    if (!this._told.has(death.id)) {
       this._told.add(death.id);
       await this._tell(death);
     }
@@ -78,9 +70,6 @@ export class DeathNotice {
     for (const entry of fresh) {
       this.dismiss(entry.id); // that it could not be read yet
       this._told.add(entry.id);
-      if (entry.group !== null) {
-        this._counted.set(entry.id, { entry, at: Date.now() });
-      }
     }
     this._announce(newest, fresh.length - 1);
     for (const entry of fresh.reverse()) {
@@ -121,31 +110,6 @@ export class DeathNotice {
     }
     this._told.add(death.id);
     return entry;
-  }
-
-  /** A death without a report of its own: one notice a minute tells of its group. */
-  private async _tellCounted(death: Death): Promise<void> {
-    this._told.add(death.id);
-    const known = this._counted.get(death.id);
-    if (known !== undefined && Date.now() - known.at < COUNTED_NOTICE_MS) {
-      if (known.entry !== null) {
-        this._hear(known.entry);
-      }
-      this._refresh ??= setTimeout(() => {
-        this._refresh = null;
-        this._options.onCounted();
-      }, COUNTED_REFRESH_MS);
-      return;
-    }
-    const news = { entry: known?.entry ?? null, at: Date.now() };
-    this._counted.set(death.id, news);
-    const entry = await this._entryOf(death);
-    if (entry !== null) {
-      news.entry = entry;
-      this._announce(entry, 0);
-      this._hear(entry);
-    }
-    this._options.onCounted();
   }
 
   private _hear(entry: CrashEntry): void {
@@ -226,9 +190,6 @@ export class DeathNotice {
   /** By kernel id, on this page's clock: the server's may differ. */
   private readonly _heard = new Map<string, { entry: CrashEntry; at: number }>();
   private readonly _lastOf = new Map<string, string>();
-  /** Groups by id: as last read, and when last told of. */
-  private readonly _counted = new Map<string, { entry: CrashEntry | null; at: number }>();
-  private _refresh: ReturnType<typeof setTimeout> | null = null;
   /** When notices were shown, in the last `BURST_MS`. */
   private _notices: number[] = [];
   private _burst: { id: string; others: number } | null = null;
@@ -241,8 +202,6 @@ export namespace DeathNotice {
     readonly notifier: INotifier;
     /** A kernel died just now, and this is why. */
     readonly onDeath: (entry: CrashEntry) => void;
-    /** Deaths were counted in the list, without reports of their own. */
-    readonly onCounted: () => void;
     readonly trans: Trans;
   }
 }
@@ -256,11 +215,6 @@ function sentenceOf(entry: CrashEntry, trans: Trans): string {
     return name === ''
       ? trans.__('%1. The kernel lives on.', entry.short_title)
       : trans.__('%1: %2. The kernel lives on.', name, entry.short_title);
-  }
-  if (entry.group !== null) {
-    return name === ''
-      ? trans.__('Kernels died: %1.', entry.short_title)
-      : trans.__('The kernel of %1 died again and again: %2.', name, entry.short_title);
   }
   if (entry.cause === 'hang') {
     return name === ''
