@@ -10,7 +10,7 @@ import pytest
 
 from tests.rigs.nvml.reader import Line, Reader
 from tests.rigs.nvml.scenario import Scenario, eight_gpus, mig
-from tests.rigs.waiting import wait_until
+from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 from .conftest import Read
 
@@ -67,16 +67,14 @@ def test_each_is_told_once_with_its_card_and_time(read: Read, scenario: Scenario
 
 
 def test_they_do_not_wait_for_the_next_tick(read: Read, scenario: Scenario) -> None:
-    reader = read(scenario, seconds=30.0)
+    reader = read(scenario, seconds=10 * DEADLINE_SECONDS)
     reader.line()
     record = scenario.record
     assert record is not None
     wait_until(lambda: "nvmlEventSetWait_v2" in record.read_text())
     scenario.xid(1, 48)
     reader.save()
-    began = time.monotonic()
-    assert [event["xid"] for event in reader.line(10)["events"]] == [48]
-    assert time.monotonic() - began < 5
+    assert [event["xid"] for event in reader.line()["events"]] == [48]
 
 
 def test_an_event_of_a_divided_card_is_the_card_s(read: Read, tmp_path: Path) -> None:
@@ -139,7 +137,6 @@ def test_a_storm_is_told_in_few_lines(read: Read, scenario: Scenario) -> None:
         scenario.xid(number % 8, 13)
     reader.save()
     told: list[dict[str, Any]] = []
-    began = time.monotonic()
 
     def all_of_them(line: Line) -> bool:
         told.extend(line["events"])
@@ -147,7 +144,6 @@ def test_a_storm_is_told_in_few_lines(read: Read, scenario: Scenario) -> None:
 
     reader.until(all_of_them)
     assert len(told) == 80
-    assert time.monotonic() - began < 10
 
 
 def test_a_card_that_is_lost_in_the_same_moment_is_named(read: Read, scenario: Scenario) -> None:

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections import namedtuple
 from pathlib import Path
 
@@ -29,10 +28,8 @@ def records(data_folder: Path) -> Path:
     return data_folder
 
 
-def test_a_killed_process_leaves_a_record_in_under_five_seconds(records: Path) -> None:
-    begun = time.monotonic()
+def test_a_killed_process_leaves_a_record(records: Path) -> None:
     found = crash_record.check(Environment.here())
-    assert time.monotonic() - begun < 5
     assert found.status is Status.OK, found
     assert [path.name for path in records.iterdir()] == []  # and removes it
 

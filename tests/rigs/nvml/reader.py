@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.rigs.waiting import DEADLINE_SECONDS
+
 from .library import environ
 from .scenario import Scenario
 
@@ -56,7 +58,7 @@ class Reader:
             self._lines.put(json.loads(line))
         self._lines.put(None)
 
-    def line(self, seconds: float = 20.0) -> Line:
+    def line(self, seconds: float = DEADLINE_SECONDS) -> Line:
         """The next line.
 
         Raises:
@@ -74,7 +76,7 @@ class Reader:
         assert line["state"] == "ok", line["reason"]
         return list(line["devices"])
 
-    def until(self, holds: Callable[[Line], object], seconds: float = 20.0) -> Line:
+    def until(self, holds: Callable[[Line], object], seconds: float = DEADLINE_SECONDS) -> Line:
         """The first line for which something holds."""
         end = time.monotonic() + seconds
         while True:
