@@ -7,7 +7,16 @@ export const KEPT_SECONDS = 600;
 /** A reading that is older than the last by more than this is no late one: the clock was set back. */
 const STEP_BACK_SECONDS = 5;
 
+/** A move that is smaller than this in both directions is less than about a pixel of a chart. */
+const SMALL_SECONDS = 0.9;
+const SMALL_FRACTION = 0.008;
+
 export class Series implements IPoints {
+  /** Another number after each change that a chart shows. It changes only where samples come in, never while they are read. */
+  get version(): number {
+    return this._version;
+  }
+
   get times(): readonly number[] {
     return this._times;
   }
@@ -25,6 +34,8 @@ export class Series implements IPoints {
   clear(): void {
     this._times = [];
     this._values = [];
+    this._shown = null;
+    this._version += 1;
   }
 
   /**
@@ -44,6 +55,10 @@ export class Series implements IPoints {
     if (old > 0) {
       this._times.splice(0, old);
       this._values.splice(0, old);
+    }
+    if (this._shown === null || isVisible(this._shown, [time, value])) {
+      this._shown = [time, value];
+      this._version += 1;
     }
   }
 
@@ -67,4 +82,17 @@ export class Series implements IPoints {
 
   private _times: number[] = [];
   private _values: (number | null)[] = [];
+  /** The sample at which the version last changed. */
+  private _shown: Sample | null = null;
+  private _version = 0;
+}
+
+type Sample = readonly [time: number, value: number | null];
+
+function isVisible([oldTime, oldValue]: Sample, [time, value]: Sample): boolean {
+  return (
+    time - oldTime >= SMALL_SECONDS ||
+    (value === null) !== (oldValue === null) ||
+    Math.abs((value ?? 0) - (oldValue ?? 0)) > SMALL_FRACTION * Math.max(value ?? 0, oldValue ?? 0)
+  );
 }

@@ -66,3 +66,58 @@ def fake(page: Page, notebook_path: str, cell_id: str) -> None:
         re.compile(r"/tfguard/api/options"), lambda route: route.fulfill(json=sample("options"))
     )
     page.route_web_socket(re.compile(r"/tfguard/api/stream"), stream)
+
+
+class FakedStream:
+    """The stream of a page, sent by the test: as much history as wanted, at the speed of the test."""
+
+    # Between two samples, as it really is: ten minutes are no multiple of it.
+    STEP_SECONDS = 1.0137
+
+    def __init__(self, page: Page) -> None:
+        self._kernel_id = ""
+        self._page = page
+        self._socket: WebSocketRoute | None = None
+        self._time = time.time()
+        page.route_web_socket(re.compile(r"/tfguard/api/stream"), self._open)
+
+    def _open(self, socket: WebSocketRoute) -> None:
+        socket.on_message(self._watch)
+        self._socket = socket
+
+    def _watch(self, message: str | bytes) -> None:
+        self._kernel_id = json.loads(message).get("kernel_id") or self._kernel_id
+
+    def is_watched(self) -> bool:
+        """Whether the page has asked for a kernel."""
+        self._page.wait_for_timeout(20)  # Playwright hands on messages only while it waits
+        return self._kernel_id != ""
+
+    def send_history(self, seconds: float) -> None:
+        """What the server remembers of a kernel that has been running for so long."""
+        count = int(seconds / self.STEP_SECONDS)
+        times = [self._time - index * self.STEP_SECONDS for index in range(count, -1, -1)]
+        rows = [[when, self._bytes(when), None] for when in times]
+        self._send("history", sample("history") | {"rows": rows, "marks": [], "gpu_rows": {}})
+        self._send("tick", self._moved(sample("tick")))
+
+    def send_numbers(self, count: int) -> None:
+        """So many samples, one step after the other."""
+        for _ in range(count):
+            self._time += self.STEP_SECONDS
+            self._send("number", self._moved(sample("number")))
+
+    def _moved(self, message: Any) -> Any:
+        kernel = message.get("kernel", message)
+        kernel["kernel_id"] = self._kernel_id
+        message["time"] = kernel["host"]["time"] = self._time
+        kernel["host"]["rss_bytes"] = self._bytes(self._time)
+        return message
+
+    def _bytes(self, when: float) -> int:
+        return (200 + int(when) % 7) * 2**20
+
+    def _send(self, kind: str, message: Any) -> None:
+        assert self._socket is not None
+        kernel = {"kernel_id": self._kernel_id}
+        self._socket.send(json.dumps(message | {"type": kind} | (kernel if kind != "tick" else {})))

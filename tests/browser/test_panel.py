@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 from jupyter_tfguard.places import data_folder
 from jupyter_tfguard.shield import PROBLEMS_FILE, note_problem
 from tests.browser.conftest import command, picture, theme
+from tests.browser.faked import FakedStream
+from tests.rigs.waiting import wait_until
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
     from tests.browser.conftest import Lab
 
 FIT = """\
@@ -67,6 +71,36 @@ def test_a_notebook_without_tensorflow_hears_nothing_of_it(lab: Lab) -> None:
     assert "training" not in text
     assert "tensorflow" not in text
     picture(page, "panel-plain")
+
+
+def test_every_section_stays_when_the_kernel_is_older_than_the_chart(lab: Lab) -> None:
+    streams: list[FakedStream] = []
+    errors: list[str] = []
+
+    def prepare(page: Page) -> None:
+        streams.append(FakedStream(page))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on(
+            "console", lambda said: errors.append(said.text) if "tfguard" in said.text else None
+        )
+
+    page = lab.open(lab.notebook("old", "1"), prepare=prepare)
+    command(page, "tfguard:open-panel")
+    wait_until(streams[0].is_watched, "the page asks for its kernel")
+    streams[0].send_history(3_600)
+    memory = page.locator(".jp-TfGuard-HostMemory")
+    memory.locator("canvas").wait_for()
+    sections = page.locator(".jp-TfGuard-Section").count()
+    for _ in range(66):  # eleven minutes, and after each ten seconds one drawing
+        streams[0].send_numbers(10)
+        page.evaluate(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
+    assert memory.locator("canvas").is_visible()
+    assert page.locator(".jp-TfGuard-Section").count() == sections
+    assert page.get_by_text("This section stopped working.").count() == 0
+    assert errors == []
+    picture(page, "panel-old-kernel")
 
 
 def test_no_notebook_open_is_a_calm_sentence(lab: Lab) -> None:

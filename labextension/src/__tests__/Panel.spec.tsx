@@ -89,6 +89,17 @@ describe('Panel', () => {
     expect(text).toContain('✓ memory growth on, seen working');
   });
 
+  it('keeps its other sections where one stops working', () => {
+    vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const unreadable = kernel(0);
+    unreadable.cells = null as never;
+    unreadable.training!.logs = null as never;
+    const { text } = draw({ kernel: unreadable, others: [null as never] });
+    expect(text).toContain('of 8.0 GiB · container limit');
+    expect(text).toContain('GPU');
+    expect(text).toContain('Past deaths');
+  });
+
   it('shows where the training is', () => {
     const { node, text } = draw();
     expect(text).toContain('epoch 3 of 10 · step 219 of 313');

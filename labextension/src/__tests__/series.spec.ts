@@ -68,4 +68,38 @@ describe('Series', () => {
     series.prepend([[100, 2]]);
     expect(series.times).toEqual([100]);
   });
+
+  it('has another version after what a chart shows, and the same after less than a pixel', () => {
+    const series = new Series();
+    let version = series.version;
+    const isNew = (): boolean => {
+      const isOther = series.version !== version;
+      version = series.version;
+      return isOther;
+    };
+    series.push(100, 1_000);
+    expect(isNew()).toBe(true);
+    for (const [time, value] of [
+      [100.3, 1_002],
+      [100.3, 2_000], // the same reading again
+      [100.6, 1_007]
+    ] as const) {
+      series.push(time, value);
+      expect(isNew()).toBe(false);
+    }
+    for (const [time, value] of [
+      [100.7, 1_009], // more than small steps add up
+      [101.7, 1_009],
+      [101.8, null],
+      [101.9, 1_009],
+      [50, 1_009] // the clock was set back
+    ] as const) {
+      series.push(time, value);
+      expect(isNew()).toBe(true);
+    }
+    series.prepend([]);
+    expect(isNew()).toBe(true);
+    series.clear();
+    expect(isNew()).toBe(true);
+  });
 });

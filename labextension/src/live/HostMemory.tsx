@@ -30,22 +30,28 @@ export function HostMemory(props: HostMemory.IProps): React.JSX.Element | null {
         />
         <Moving model={model} className={QUIET} write={host => limitText(host, trans)} />
       </div>
-      <MemoryChart
-        read={() => ({
-          series: model.series,
-          marks: model.marks,
-          limit: model.kernel?.host.limit ?? null,
-          forecast: model.kernel?.host.forecast ?? null
-        })}
-        moved={model.moved}
-        title={trans.__('Memory of this kernel')}
-        trans={trans}
-      />
+      <Curve model={model} trans={trans} />
       <div>
         <Moving model={model} className={QUIET} write={host => memoryDetails(host, trans)} />
       </div>
       <LimitNotice host={host} trans={trans} />
     </Section>
+  );
+}
+
+/** The chart, which moves with the series and not with each number. */
+function Curve({ model, trans }: HostMemory.IProps): React.JSX.Element {
+  useRead(model.moved, () => model.series.version);
+  const host = model.kernel?.host;
+  return (
+    <MemoryChart
+      series={model.series}
+      marks={model.marks}
+      limit={host?.limit ?? null}
+      forecast={host?.forecast ?? null}
+      title={trans.__('Memory of this kernel')}
+      trans={trans}
+    />
   );
 }
 

@@ -2,6 +2,7 @@ import type * as React from 'react';
 
 import { Fragment, h } from '../parts/h';
 import type { GuardModel } from '../model';
+import { Boundary } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { hasServerPart } from '../serverLink';
 import { fileName } from '../units';
@@ -38,30 +39,42 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
         </h2>
         <GuardState server={server} kernel={kernel} trans={trans} />
       </div>
-      <ServerNotice server={server} staleSeconds={staleSeconds} trouble={trouble} trans={trans} />
-      <ProblemNotices problems={problems} now={now} trans={trans} />
+      <Boundary>
+        <ServerNotice server={server} staleSeconds={staleSeconds} trouble={trouble} trans={trans} />
+      </Boundary>
+      <Boundary>
+        <ProblemNotices problems={problems} now={now} trans={trans} />
+      </Boundary>
       {hasServer && (
         <>
           <Kernel {...props} />
-          {gpus !== null && (
-            <GpuSection
-              gpus={gpus}
-              kernelId={target?.kernelId ?? null}
-              series={model.gpuSeries}
-              inside={shown?.gpu?.tensorflow ?? []}
-              growth={shown?.guard.growth ?? null}
-              now={now}
-              onOpenNotebook={onOpenNotebook}
-              trans={trans}
-            />
-          )}
-          {shown !== null && <CellsByMemory cells={shown.cells} trans={trans} />}
-          <OtherKernels others={others} trans={trans} />
+          <Boundary>
+            {gpus !== null && (
+              <GpuSection
+                gpus={gpus}
+                kernelId={target?.kernelId ?? null}
+                series={model.gpuSeries}
+                inside={shown?.gpu?.tensorflow ?? []}
+                growth={shown?.guard.growth ?? null}
+                now={now}
+                onOpenNotebook={onOpenNotebook}
+                trans={trans}
+              />
+            )}
+          </Boundary>
+          <Boundary>
+            {shown !== null && <CellsByMemory cells={shown.cells} trans={trans} />}
+          </Boundary>
+          <Boundary>
+            <OtherKernels others={others} trans={trans} />
+          </Boundary>
         </>
       )}
-      {crashes !== null && (
-        <PastDeaths crashes={crashes} now={now} onOpen={onOpenReport} trans={trans} />
-      )}
+      <Boundary>
+        {crashes !== null && (
+          <PastDeaths crashes={crashes} now={now} onOpen={onOpenReport} trans={trans} />
+        )}
+      </Boundary>
       {hasServer && (
         <button type="button" className="jp-TfGuard-link jp-TfGuard-last" onClick={onShowOptions}>
           {trans.__('Options of the guard')}
@@ -134,25 +147,35 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
   }
   return (
     <>
-      {kernel.hang !== null && (
-        <HangNotice
-          hang={kernel.hang}
-          now={kernel.host.time ?? now}
-          onShowStacks={() => onShowStacks(kernel.kernel_id)}
+      <Boundary>
+        {kernel.hang !== null && (
+          <HangNotice
+            hang={kernel.hang}
+            now={kernel.host.time ?? now}
+            onShowStacks={() => onShowStacks(kernel.kernel_id)}
+            trans={trans}
+          />
+        )}
+      </Boundary>
+      <Boundary>
+        {gpuOom !== null && (
+          <GpuOomNotice oom={gpuOom} now={now} onDismiss={onDismissGpuOom} trans={trans} />
+        )}
+      </Boundary>
+      <Boundary>
+        <HostMemory model={model} trans={trans} />
+      </Boundary>
+      <Boundary>
+        <GuardNotices
+          guard={kernel.guard}
+          growth={gpus === null || gpus.devices.length === 0 ? kernel.guard.growth : null}
+          copy={copy}
           trans={trans}
         />
-      )}
-      {gpuOom !== null && (
-        <GpuOomNotice oom={gpuOom} now={now} onDismiss={onDismissGpuOom} trans={trans} />
-      )}
-      <HostMemory model={model} trans={trans} />
-      <GuardNotices
-        guard={kernel.guard}
-        growth={gpus === null || gpus.devices.length === 0 ? kernel.guard.growth : null}
-        copy={copy}
-        trans={trans}
-      />
-      {kernel.training !== null && <TrainingCard training={kernel.training} trans={trans} />}
+      </Boundary>
+      <Boundary>
+        {kernel.training !== null && <TrainingCard training={kernel.training} trans={trans} />}
+      </Boundary>
     </>
   );
 }

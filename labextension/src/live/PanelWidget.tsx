@@ -8,6 +8,7 @@ import type * as React from 'react';
 import { h } from '../parts/h';
 import { shieldIcon } from '../icons';
 import type { GuardModel } from '../model';
+import { Reloadable } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { Folding, FoldingContext } from '../parts/folding';
 import type { Trans } from '../words';
@@ -44,17 +45,19 @@ export class PanelWidget extends ReactWidget {
         {() => (
           <FoldingContext.Provider value={this._folding}>
             <DismissedContext.Provider value={this._dismissed}>
-              <Panel
-                model={model}
-                copy={copy}
-                now={Date.now() / 1000}
-                onDismissGpuOom={() => model.dismissGpuOom()}
-                onOpenNotebook={openNotebook}
-                onOpenReport={openReport}
-                onShowOptions={showOptions}
-                onShowStacks={showStacks}
-                trans={trans}
-              />
+              <Reloadable label={trans.__('Reload panel')} trans={trans}>
+                <Panel
+                  model={model}
+                  copy={copy}
+                  now={Date.now() / 1000}
+                  onDismissGpuOom={() => model.dismissGpuOom()}
+                  onOpenNotebook={openNotebook}
+                  onOpenReport={openReport}
+                  onShowOptions={showOptions}
+                  onShowStacks={showStacks}
+                  trans={trans}
+                />
+              </Reloadable>
             </DismissedContext.Provider>
           </FoldingContext.Provider>
         )}

@@ -2,10 +2,13 @@ import type { ISignal } from '@lumino/signaling';
 import * as React from 'react';
 
 /**
- * What `read` says now. The component is drawn again at an emission only if `read` says another thing than before, so
- * the same must come back, not its like, while nothing is to be drawn.
+ * The value that `read` returns now. The component is drawn again after an emission if the value differs. Only plain values:
+ * React reads the value several times for one drawing and never settles if a new object comes back each time.
  */
-export function useRead<T>(signal: ISignal<unknown, unknown> | undefined, read: () => T): T {
+export function useRead<T extends string | number | boolean>(
+  signal: ISignal<unknown, unknown> | undefined,
+  read: () => T
+): T {
   const follow = React.useCallback(
     (changed: () => void) => {
       const slot = (): void => changed();

@@ -2,6 +2,7 @@ import * as React from 'react';
 
 import type { GuardApi } from '../api';
 import { h } from '../parts/h';
+import { Boundary } from '../parts/Boundary';
 import { CopyButton } from '../parts/CodeBlock';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { Section } from '../parts/Section';
@@ -24,27 +25,47 @@ export function Report(props: Report.IProps): React.JSX.Element {
       <div className="jp-TfGuard-quiet jp-TfGuard-small">{origin(report, trans)}</div>
       <h2>{report.title}</h2>
       <Chips report={report} trans={trans} />
-      {report.memory !== null && (
-        <DeathChart memory={report.memory} isAlive={report.kernel_alive} trans={trans} />
-      )}
+      <Boundary>
+        {report.memory !== null && (
+          <DeathChart memory={report.memory} isAlive={report.kernel_alive} trans={trans} />
+        )}
+      </Boundary>
       <div className="jp-TfGuard-columns">
-        <Activity activity={report.activity} trans={trans} />
-        <AdviceList advice={report.advice} copy={copy} trans={trans} />
+        <Boundary>
+          <Activity activity={report.activity} trans={trans} />
+        </Boundary>
+        <Boundary>
+          <AdviceList advice={report.advice} copy={copy} trans={trans} />
+        </Boundary>
       </div>
-      <Section name="Evidence" title={trans.__('How we know')}>
-        <EvidenceList facts={report.evidence} empty={trans.__('Nothing was recorded.')} />
-      </Section>
-      <div className="jp-TfGuard-columns">
-        <Section name="Against" title={trans.__('What speaks against it')}>
-          <EvidenceList facts={report.against} empty={trans.__('Nothing found.')} />
+      <Boundary>
+        <Section name="Evidence" title={trans.__('How we know')}>
+          <EvidenceList facts={report.evidence} empty={trans.__('Nothing was recorded.')} />
         </Section>
-        <NotChecked texts={report.not_checked} trans={trans} />
+      </Boundary>
+      <div className="jp-TfGuard-columns">
+        <Boundary>
+          <Section name="Against" title={trans.__('What speaks against it')}>
+            <EvidenceList facts={report.against} empty={trans.__('Nothing found.')} />
+          </Section>
+        </Boundary>
+        <Boundary>
+          <NotChecked texts={report.not_checked} trans={trans} />
+        </Boundary>
       </div>
-      <OtherFindings findings={report.other_findings} trans={trans} />
-      <WhatIsLeft left={report.left} copy={copy} trans={trans} />
-      <Arrays arrays={report.arrays} trans={trans} />
-      <LastWords name="Native" title={trans.__('Last native words')} lines={report.native_tail} />
-      <LastWords name="Stack" title={trans.__('Python stack')} lines={report.python_stack} />
+      <Boundary>
+        <OtherFindings findings={report.other_findings} trans={trans} />
+      </Boundary>
+      <Boundary>
+        <WhatIsLeft left={report.left} copy={copy} trans={trans} />
+      </Boundary>
+      <Boundary>
+        <Arrays arrays={report.arrays} trans={trans} />
+      </Boundary>
+      <Boundary>
+        <LastWords name="Native" title={trans.__('Last native words')} lines={report.native_tail} />
+        <LastWords name="Stack" title={trans.__('Python stack')} lines={report.python_stack} />
+      </Boundary>
       {report.same_before_count !== null && report.same_before_count > 0 && (
         <div className="jp-TfGuard-quiet">
           {trans._n(

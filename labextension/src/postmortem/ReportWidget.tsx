@@ -5,6 +5,7 @@ import type * as React from 'react';
 import type { GuardApi } from '../api';
 import { h } from '../parts/h';
 import { shieldIcon } from '../icons';
+import { Reloadable } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { Notice } from '../parts/Notice';
 import { fileName } from '../units';
@@ -74,15 +75,17 @@ export class ReportWidget extends ReactWidget {
     const { api, copy, exportIt, forget, openPanel, reportId, trans } = this._options;
     if (this._report !== null) {
       return (
-        <Report
-          report={this._report}
-          copy={copy}
-          api={api}
-          onExport={exportIt}
-          onForget={forget}
-          onSeeAll={openPanel}
-          trans={trans}
-        />
+        <Reloadable label={trans.__('Reload report')} trans={trans}>
+          <Report
+            report={this._report}
+            copy={copy}
+            api={api}
+            onExport={exportIt}
+            onForget={forget}
+            onSeeAll={openPanel}
+            trans={trans}
+          />
+        </Reloadable>
       );
     }
     return this._failure === null ? (

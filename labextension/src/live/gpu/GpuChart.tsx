@@ -16,7 +16,8 @@ export function GpuChart(props: GpuChart.IProps): React.JSX.Element | null {
   const name = titleOf(device, trans);
   return series === undefined ? null : (
     <MemoryChart
-      read={() => ({ series, limit: bytes === null ? null : { bytes, name } })}
+      series={series}
+      limit={bytes === null ? null : { bytes, name }}
       title={trans.__('Memory of this kernel on %1', name)}
       height={84}
       trans={trans}

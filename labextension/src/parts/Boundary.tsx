@@ -1,0 +1,55 @@
+import * as React from 'react';
+
+import { h } from './h';
+import type { Trans } from '../words';
+
+import { Notice } from './Notice';
+
+const ReloadContext = React.createContext<React.ReactNode>(null);
+
+/** Parts that can be reloaded as a whole after an error in one of them; each is inside a `Boundary`. */
+export function Reloadable(props: Reloadable.IProps): React.JSX.Element {
+  const { children, label, trans } = props;
+  const [count, setCount] = React.useState(0);
+  return (
+    <ReloadContext.Provider
+      value={
+        <Notice kind="error" text={trans.__('This section stopped working.')}>
+          <button type="button" className="jp-TfGuard-button" onClick={() => setCount(count + 1)}>
+            {label}
+          </button>
+        </Notice>
+      }
+    >
+      <Boundary key={count}>{children}</Boundary>
+    </ReloadContext.Provider>
+  );
+}
+
+export namespace Reloadable {
+  export interface IProps {
+    /** What the button says. */
+    readonly label: string;
+    readonly trans: Trans;
+    readonly children: React.ReactNode;
+  }
+}
+
+/** Keeps an error inside one section: the others stay, and in its place is a notice with a button that reloads all. */
+export class Boundary extends React.Component<React.PropsWithChildren, { hasFailed: boolean }> {
+  static override contextType = ReloadContext;
+  declare context: React.ReactNode;
+  override state = { hasFailed: false };
+
+  static getDerivedStateFromError(): { hasFailed: boolean } {
+    return { hasFailed: true };
+  }
+
+  override componentDidCatch(error: unknown, { componentStack }: React.ErrorInfo): void {
+    console.error('jupyter-tfguard: a section stopped working.', error, componentStack);
+  }
+
+  override render(): React.ReactNode {
+    return this.state.hasFailed ? this.context : this.props.children;
+  }
+}
