@@ -33,7 +33,7 @@ class Rule:
     """Judges one cause.
 
     Attributes:
-        cause: The label of the cause; the file has the same name.
+        cause: The label of the cause. A rule with a file of its own has its name.
         needs: Kinds of evidence it looks at; those that are missing are listed as not checked.
         outranks: Causes that this one explains, so that they stand behind it: the first error wins, not the loudest.
         judge: The finding, or None where it does not apply.

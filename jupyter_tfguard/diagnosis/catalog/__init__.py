@@ -21,6 +21,11 @@ else:
 @functools.cache
 def table(name: str) -> dict[str, Any]:
     """The tables of one file of this folder, by its name without suffix."""
-    text = resources.files(__name__).joinpath(f"{name}.toml").read_text("utf-8")
+    return toml_file(__name__, name)
+
+
+def toml_file(package: str, name: str) -> dict[str, Any]:
+    """What a TOML file beside the code holds, by its name without suffix."""
+    text = resources.files(package).joinpath(f"{name}.toml").read_text("utf-8")
     found: dict[str, Any] = tomllib.loads(text)
     return found

@@ -1,0 +1,171 @@
+"""Rules that are a title and advice for what one line of a text names: the rows of ``table.toml``.
+
+Some of these causes can also be seen without such a line, from the exit status or the Python stack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..catalog import toml_file
+from ..catalog.native_aborts import heap_abort
+from ..ending import ending_chips, exit_fact, last_words, stack_facts, sure
+from ..evidence import Evidence
+from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..gpu_stack import cudnn_package, which_builds_run, which_driver_fits
+from ..python_stacks import endless, own_stacks
+from ..rule import rule
+from ..shared_memory import shared_memory_words
+from ..told import Told, told
+
+_MESSAGE_LIMIT = 300
+# module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000
+_NUMPY_VERSIONS = re.compile(
+    r"compiled against A[BP]I version (?P<built>0x[0-9a-f]{1,8}) but this version of numpy is (?P<here>0x[0-9a-f]{1,8})"
+)
+_DAMAGE = {
+    "overwritten": "Something wrote past the end of a block of memory.",
+    "freed twice": "One block of memory was freed twice.",
+    "foreign pointer": "Something was freed that never came from this allocator: often one library frees what another one allocated.",
+    "foreign allocator": "Two allocators share one heap.",
+}
+
+Words = dict[str, str]
+
+
+def _finding(row: dict[str, Any], seen: Evidence) -> Finding | None:
+    """The finding of one row; None where neither a text nor the end itself shows its cause."""
+    cause = row["cause"]
+    text = told(seen, cause)
+    if text is None and cause in _WITHOUT_TEXT:
+        text = _WITHOUT_TEXT[cause](seen)
+    if text is None:
+        return None
+    words = {"who": seen.who, "message": text.message[:_MESSAGE_LIMIT]}
+    words |= {name: found.rstrip(".") for name, found in text.details.items() if found}
+    if cause in _WORDS:
+        words |= _WORDS[cause](seen, text)
+    return text.finding(
+        title=_filled(row["title"], words),
+        short_title=row["short_title"],
+        advice=_advice(row["advice"], text.message, words),
+    )
+
+
+def _advice(rows: list[dict[str, Any]], message: str, words: Words) -> tuple[Advice, ...]:
+    found, taken = [], False
+    for row in rows:
+        if taken and row.get("otherwise"):
+            continue
+        matches = re.search(row.get("if", ""), message, re.DOTALL) is not None
+        taken = matches and row.get("known", "who") in words
+        if taken:
+            text, code = _filled(row.get("text", ""), words), row.get("code")
+            found.append(Advice(row["title"], text, code and code.format_map(words)))
+    return tuple(found)
+
+
+def _filled(texts: str | list[str], words: Words) -> str:
+    """The text with its words; of several the first whose words are all known."""
+    for text in [texts] if isinstance(texts, str) else texts:
+        try:
+            return text.format_map(words)
+        except KeyError:
+            continue
+    return ""
+
+
+# --- words that a line does not hold itself, for each cause --------------------------------------------------------------
+
+
+def _numpy(_: Evidence, text: Told) -> Words:
+    found = _NUMPY_VERSIONS.search(text.message)
+    if found is None or int(found["here"], 16) >= int(found["built"], 16):
+        return {}
+    return {"numpy_older": f"Built with {found['built']}, loaded with {found['here']}."}
+
+
+def _damage(_: Evidence, text: Told) -> Words:
+    check = heap_abort(text.message)
+    known = check is not None and check.origin.verified and check.kind in _DAMAGE
+    return {"damage": _DAMAGE[check.kind]} if check is not None and known else {}
+
+
+def _cudnn(_: Evidence, text: Told) -> Words:
+    package = cudnn_package(text.details.get("built", "").rstrip("."))
+    return {"cudnn_package": package} if package else {}
+
+
+def _driver(seen: Evidence, _: Told) -> Words:
+    fits = which_driver_fits(seen)
+    return {"driver_that_fits": fits} if fits else {}
+
+
+def _builds(seen: Evidence, _: Told) -> Words:
+    run = which_builds_run(seen)
+    return {"builds_that_run": run} if run else {}
+
+
+_WORDS: dict[str, Callable[[Evidence, Told], Words]] = {
+    "abi_mismatch": _numpy,
+    "cuda_driver_mismatch": _driver,
+    "cudnn_version_mismatch": _cudnn,
+    "glibc_abort_heap_corruption": _damage,
+    "gpu_arch_unsupported": _builds,
+}
+
+# --- causes that show without a line of text -----------------------------------------------------------------------------
+
+
+def _seen(seen: Evidence, confidence: Confidence, *facts: Fact) -> Told | None:
+    return Told(confidence, facts, ending_chips(seen), message="", details={})
+
+
+def _illegal_instruction(seen: Evidence) -> Told | None:
+    if seen.kernel_alive or seen.first_signal != "SIGILL":
+        return None
+    return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen), *last_words(seen))
+
+
+def _shared_memory(seen: Evidence) -> Told | None:
+    words = None if seen.kernel_alive else shared_memory_words(seen)
+    if words is None:
+        return None
+    complaint = Fact(Source.KERNEL, words.strip()[:400])
+    return _seen(seen, Confidence.LIKELY, exit_fact(seen), complaint, *stack_facts(seen))
+
+
+def _start_failed(seen: Evidence) -> Told | None:
+    if not (seen.never_answered and seen.exit_code):
+        return None
+    silent = Fact(Source.SERVER, "The server heard nothing from it between its start and its end")
+    return _seen(seen, Confidence.LIKELY, exit_fact(seen), silent)
+
+
+def _endless_recursion(seen: Evidence) -> Told | None:
+    """A native function that calls itself leaves a segmentation fault, and no trace in the Python stack."""
+    crashed = seen.first_signal in ("SIGSEGV", "SIGBUS") and not seen.kernel_alive
+    if not crashed or not any(map(endless, own_stacks((seen.fault_lines,)))):
+        return None
+    repeats = Fact(Source.KERNEL, "The innermost 100 Python frames are the same few lines")
+    return _seen(seen, Confidence.LIKELY, exit_fact(seen), repeats, *stack_facts(seen))
+
+
+_WITHOUT_TEXT: dict[str, Callable[[Evidence], Told | None]] = {
+    "bus_error_shm": _shared_memory,
+    "illegal_instruction": _illegal_instruction,
+    "kernel_start_failed": _start_failed,
+    "stack_overflow": _endless_recursion,
+}
+
+
+def _declare(row: dict[str, Any]) -> None:
+    needs, outranks = row.get("needs", ["kernel.recording"]), row.get("outranks", [])
+    declare = rule(row["cause"], needs=tuple(needs), outranks=tuple(outranks))
+    declare(lambda seen: _finding(row, seen))
+
+
+for _row in toml_file(__package__, "table")["rule"]:
+    _declare(_row)
