@@ -13,6 +13,7 @@ SIGNAL_NUMBERS: dict[str, int] = {name: row["number"] for name, row in _SIGNALS.
 _ENDS_A_PROGRAM = {"SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGSEGV", "SIGTERM"}
 _NAMES = {number: name for name, number in SIGNAL_NUMBERS.items()}
 # Windows ends a process with the status of the exception that nobody caught; shown signed or unsigned.
+_PROGRAMS: dict[int, str] = {row["code"]: row["says"] for row in table(_TABLE)["program"]}
 _WINDOWS = {row["status"]: row for row in table(_TABLE)["windows"] if origin(_TABLE, row).verified}
 
 
@@ -35,9 +36,16 @@ class ExitStatus:
         """``exit code 137, which stands for SIGKILL``."""
         if self.code is None:
             return f"ended by {self.signal}"
+        if self.code in _PROGRAMS:
+            return f"exit code {self.code}, {_PROGRAMS[self.code]}"
         return f"exit code {self.code}" + (
             f", which stands for {self.signal}" if self.signal else ""
         )
+
+    @property
+    def by_itself(self) -> bool:
+        """True for a code with which the program ended itself."""
+        return bool(self.code) and self.signal is None and self.code not in _PROGRAMS
 
 
 def exit_status(signal: str | None = None, code: int | None = None) -> ExitStatus | None:
@@ -58,7 +66,7 @@ def exit_status(signal: str | None = None, code: int | None = None) -> ExitStatu
         status = code & 0xFFFFFFFF
         if -64 <= code < 0:
             name = _NAMES.get(-code)
-        elif 128 < code <= 128 + 64:
+        elif 128 < code <= 128 + 64 and code not in _PROGRAMS:
             name = _NAMES.get(code - 128)
         elif status >= 0xC0000000:
             known = _WINDOWS.get(status, {})

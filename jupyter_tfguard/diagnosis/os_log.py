@@ -26,11 +26,19 @@ _LIMIT_GROUP = re.compile(r",oom_memcg=(?P<group>/.*?),task_memcg=")
 # Killed process 41 (python), UID 0, total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB             (up to 5.3)
 _KILLED = re.compile(
     r"(?:(?P<prefix>Out of memory|Memory cgroup out of memory)(?: \(oom_kill_allocating_task\))?: )?"
-    r"Kill(?:ed)? process (?P<pid>\d{1,10}|[A-Z#xX?]{1,12}),? \((?P<name>[^\n]{0,64}?)\)"
-    r"(?:,? (?:UID:? ?\d{1,10},? )?total-vm:\d{1,15}kB,? anon-rss:(?P<anon>\d{1,15})kB|,? score -?\d{1,6} or sacrifice child)"
+    r"Kill(?:ed)? process (?P<pid>\d{1,10}|[A-Z#xX?]{1,12}),? (?:\((?P<name>[^\n]{0,64}?)\)"
+    r"(?:,? (?:UID:? ?\d{1,10},? )?total-vm:\d{1,15}kB(?:,? anon-rss:(?P<anon>\d{1,15})kB)?|,? score -?\d{1,6} or sacrifice child)"
+    r"|\((?P<name_only>[^)\n]{1,64})\))"
 )
+# The same up to the colon: terminals and pages wrap there.
+_HEAD = re.compile(r"(?P<prefix>Out of memory|Memory cgroup out of memory):\s*$")
 # Task in /docker/4c0 killed as a result of limit of /docker/4c0                                          (up to 4.20)
-_LIMIT_OF = re.compile(r"Task in .{0,400} killed as a result of limit of ")
+_LIMIT_OF = re.compile(r"Task in .{0,400} killed as a result of limit of (?P<group>/\S{0,400})")
+# [81233.120] x      [Tue Nov  3 11:02:10 2026] x      Nov  3 11:02:10 host kernel: x      oom-kill:...      Killed process 41 ...
+_SYSTEM = re.compile(
+    r"^\[ *\d{1,10}\.\d{1,9}\]|^\[\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}\]|\bkernel: |^oom-kill:"
+    r"|^(?:Memory cgroup out|Out) of memory:$|^Task in /|^oom_reaper: |^NVRM: "
+)
 # NVRM: Xid (PCI:0000:c2:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
 # NVRM: Xid (0000:02:00): 31, Ch 00000010, ...
 _XID = re.compile(
@@ -62,6 +70,7 @@ class OomKill:
         by_limit: True for a cgroup's limit, False for the whole machine, None when the line does not say.
         anonymous_bytes: Its anonymous resident memory when it was killed; None when the line does not say.
         line: The raw line.
+        group: The cgroup whose limit was reached; empty when no line says.
     """
 
     pid: int | None
@@ -69,6 +78,7 @@ class OomKill:
     by_limit: bool | None
     anonymous_bytes: int | None
     line: str
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,39 +133,45 @@ def runs_python(name: str) -> bool:
     return _PYTHON_NAMES.match(name) is not None
 
 
-def oom_kills(lines: Iterable[str]) -> list[OomKill]:
+def is_of_system(line: str) -> bool:
+    """True for a line that the operating system wrote: with its time since start, or one about a kill."""
+    return (_SYSTEM.search(line) or _KILLED.search(line)) is not None
+
+
+def oom_kills(lines: Sequence[str]) -> list[OomKill]:
     """The kills in these lines, in order; several lines about the same victim count once."""
     found: dict[int | None, OomKill] = {}
-    limit_before = False
-    for line in lines:
+    group = prefix = ""
+    for place, line in enumerate(lines):
+        if head := _HEAD.search(line):
+            prefix = head["prefix"]
+            continue
         if "oom-kill:" not in line and "process" not in line and "limit of" not in line:
             continue
-        if _LIMIT_OF.search(line):
-            limit_before = True
-        elif summary := _SUMMARY.search(line):
-            pid = int(summary["pid"])
-            by_limit = summary["constraint"] == "CONSTRAINT_MEMCG" and bool(
-                _LIMIT_GROUP.search(line)
-            )
-            old = found.get(pid)
-            found[pid] = (
-                replace(old, by_limit=by_limit)
-                if old
-                else OomKill(pid, summary["name"], by_limit, None, line)
-            )
+        if limit := _LIMIT_OF.search(line):
+            group = limit["group"]
+        elif "oom-kill:constraint=" in line:
+            summary = _SUMMARY.search(line) or _SUMMARY.search("".join(lines[place : place + 2]))
+            if summary is None:
+                continue
+            pid, limit = int(summary["pid"]), _LIMIT_GROUP.search(summary[0])
+            by_limit = summary["constraint"] == "CONSTRAINT_MEMCG"
+            known = found.get(pid) or OomKill(pid, summary["name"], None, None, line)
+            group_named = limit["group"] if limit is not None else ""
+            found[pid] = replace(known, by_limit=by_limit, group=group_named)
         elif killed := _KILLED.search(line):
-            pid_or_none = int(killed["pid"]) if killed["pid"].isdigit() else None
-            old = found.get(pid_or_none)
-            said = killed["prefix"].startswith("Memory cgroup") if killed["prefix"] else None
-            known = old.by_limit if old and old.by_limit is not None else said
-            size = int(killed["anon"]) * 1024 if killed["anon"] else None
-            found[pid_or_none] = OomKill(
-                pid_or_none,
-                killed["name"],
-                True if known is None and limit_before else known,
-                size if size is not None else old.anonymous_bytes if old else None,
-                line,
-            )
+            prefix = killed["prefix"] or prefix
+            if killed["name_only"] and not prefix:
+                continue
+            number = int(killed["pid"]) if killed["pid"].isdigit() else None
+            old = found.get(number)
+            if old is None:
+                by_limit = prefix.startswith("Memory cgroup") if prefix else bool(group) or None
+                old = OomKill(number, "", by_limit, None, line, group if by_limit else "")
+            name = killed["name"] or killed["name_only"] or ""
+            size = int(killed["anon"]) * 1024 if killed["anon"] else old.anonymous_bytes
+            found[number] = replace(old, name=name, anonymous_bytes=size, line=line)
+            group = prefix = ""
     return list(found.values())
 
 

@@ -43,6 +43,7 @@ class MessageRow:
     source: str
     speaker: str = "native"
     aborts: bool = False
+    printed: bool = False
 
     def find(self, text: str) -> re.Match[str] | bool:
         """What it finds in a line that holds one of its needles; False for nothing."""
@@ -94,6 +95,7 @@ def message_rows() -> tuple[MessageRow, ...]:
             row["source"],
             row.get("speaker", "native"),
             row.get("aborts", False),
+            row.get("printed", False),
         )
         for row in table("messages")["message"]
     )

@@ -25,6 +25,10 @@ _FREE = re.compile(
 _CREATED = re.compile(
     r"Created (?:TensorFlow )?device .{0,200}device:GPU:\d{1,3} with (?P<size>\d{1,8}) MB memory"
 )
+# import pandas      from .core import api
+_IMPORT = re.compile(
+    r"^\s*(?:import [\w.]+|from [\w.]+ import )|, in import_module$|<frozen importlib"
+)
 _STARVED_FRACTION = 0.1
 _STARVED_MIB = 512
 _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
@@ -134,14 +138,35 @@ class Story:
         """True when something after the last progress tells of an end or a failure."""
         return bool(self.best or self.ended or self.exception)
 
+    @cached_property
+    def in_data_worker(self) -> bool:
+        """True for a stack that leads through the loop of a data-loader worker, which writes to shared memory."""
+        return any("_worker_loop" in line.text for line in self.lines)
+
+    @cached_property
+    def failed_import(self) -> bool:
+        """True where the last traceback leads through an import."""
+        begin = max(
+            (i for i, line in enumerate(self.lines) if "Traceback (most recent" in line.text),
+            default=len(self.lines),
+        )
+        return any(_IMPORT.search(line.text) for line in self.lines[begin:])
+
     def _went_on(self, sign: Sign) -> bool:
-        """True when ordinary output follows a record at error level or below, and no failure does."""
-        if sign.line.severity not in ("I", "W", "E"):
+        """True when ordinary output follows a warning, or a record at error level or below, and no failure does.
+
+        After an exception that is only printed, output counts up to the next failure.
+        """
+        survivable = sign.line.severity in ("I", "W", "E") or "Warning: " in sign.line.text
+        if not survivable and not sign.row.printed:
             return False
         failures = (Role.SETTLES, Role.NAMES, Role.FATAL, Role.ENDING, Role.ENDED, Role.FAILED)
-        if any(s.role in failures for s in self.signs if s.index > sign.index):
+        end = next(
+            (s.index for s in self.signs if s.index > sign.index and s.role in failures), None
+        )
+        if end is not None and not sign.row.printed:
             return False
-        return any(progress_marks.ordinary(line) for line in self.lines[sign.index + 1 :])
+        return any(progress_marks.ordinary(line) for line in self.lines[sign.index + 1 : end])
 
 
 def _is_starved(line: LogLine) -> bool:

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..units import human_seconds
 from .haystack import Haystack
 from .log_lines import log_lines
-from .os_log import OTHER_NAMES, OomKill, OsFault, Xid, oom_kills, os_faults, runs_python, xids
+from .os_log import (
+    OTHER_NAMES,
+    OomKill,
+    OsFault,
+    Xid,
+    is_of_system,
+    oom_kills,
+    os_faults,
+    runs_python,
+    xids,
+)
 from .typed import dict_of, number_of, text_of
 
 if TYPE_CHECKING:
     from .evidence import Evidence
+
+# pid 4711      process 4711      line 14: 4711 Killed      I0000 00:00:1700000000.123456    4711 parse_flags.cc:224]
+_PROCESS = (
+    r"(?i:\b(?:pid|process)\b\W{{0,4}}0*{0}\b)|\b{0} Killed\b|^[IWEF]\d{{4}} [\d:.]{{5,30}} +{0} "
+)
+# /slurm/uid_1000/job_120045/step_0      /docker/4c01db0b339c...: shown cut to 12 digits
+_JOB = re.compile(r"/job_(\d{1,12})\b")
+_CONTAINER = re.compile(r"[0-9a-f]{64}")
+# Job 120045      StepId=120045.batch      job120045
+_NAMES_JOB = r"(?i:\b(?:job|step)[a-z _]{{0,8}}\W{{0,3}}{0}\b)"
 
 
 class DeathLog:
@@ -76,20 +97,48 @@ class DeathLog:
         same = self._seen.pasted is not None and len(lines) == len(self._seen.story.lines)
         return os_faults(lines, self._seen.story.haystack if same else Haystack(lines))
 
-    @property
+    @cached_property
     def kill_of_kernel(self) -> OomKill | None:
-        """The OOM kill of this very process, if the system log tells of one.
+        """The OOM kill of this very process, if the system log has one.
 
-        A pasted log does not say which process it is about: there a victim that runs Python counts, else a single one
-        whose name is not that of another well-known program.
+        A pasted log rarely names its own process. The victim is then, in this order: the process that it names, one that
+        runs Python, one whose job or container it names, and a single one that is no other well-known program.
         """
-        if self._seen.pasted is not None:
-            kills = self.oom_kills
-            ours = [kill for kill in kills if runs_python(kill.name)]
-            if not ours and len(kills) == 1 and not OTHER_NAMES.match(kills[0].name):
-                ours = kills
-            return ours[-1] if ours else None
-        return next((kill for kill in reversed(self.oom_kills) if kill.pid == self._seen.pid), None)
+        kills = self.oom_kills
+        if self._seen.pasted is None:
+            return next((kill for kill in reversed(kills) if kill.pid == self._seen.pid), None)
+        ours = (
+            [kill for kill in kills if self._names_process(kill)]
+            or [kill for kill in kills if runs_python(kill.name)]
+            or [kill for kill in kills if self._names_group(kill)]
+            or [kill for kill in kills if len(kills) == 1 and not OTHER_NAMES.match(kill.name)]
+        )
+        return ours[-1] if ours else None
+
+    @property
+    def kill_is_certain(self) -> bool:
+        """True for a pasted log whose program is the victim beyond doubt: it names the process, or is a system log alone."""
+        kill = self.kill_of_kernel
+        if self._seen.pasted is None or kill is None or kill.by_limit is None:
+            return False
+        return self._names_process(kill) or (runs_python(kill.name) and not self._program_lines)
+
+    @cached_property
+    def _program_lines(self) -> list[str]:
+        """Lines of a pasted log that the program, and not the operating system, wrote."""
+        lines = [line.text for line in self._seen.story.lines]
+        return [line for line in lines if not is_of_system(line)]
+
+    def _names_process(self, kill: OomKill) -> bool:
+        named = re.compile(_PROCESS.format(kill.pid))
+        return kill.pid is not None and any(named.search(line) for line in self._program_lines)
+
+    def _names_group(self, kill: OomKill) -> bool:
+        """True where the program's lines name the job or container whose limit was reached."""
+        text = "\n".join(self._program_lines)
+        return any(name[:12] in text for name in _CONTAINER.findall(kill.group)) or any(
+            re.search(_NAMES_JOB.format(job), text) for job in _JOB.findall(kill.group)
+        )
 
     @property
     def kill_of_others(self) -> OomKill | None:

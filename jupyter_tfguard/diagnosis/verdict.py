@@ -64,7 +64,7 @@ def of_pasted(story: Story, status: ExitStatus | None) -> Verdict:
     if story.alarming or story.last_progress >= 0:
         went_on = story.last_progress >= 0
         line_of_life = story.lines[story.last_progress] if went_on else None
-        sure = Confidence.CERTAIN if went_on else Confidence.LIKELY
+        sure = Confidence.CERTAIN if story.survived and went_on else Confidence.LIKELY
         return Verdict("no_crash", sure, None, line_of_life, survived=tuple(story.alarming))
     return Verdict("unknown", Confidence.POSSIBLE)
 
@@ -77,11 +77,10 @@ def _of_failure(story: Story, status: ExitStatus | None) -> Verdict:
     """Something ended, and no line says of what."""
     end = story.ended or story.exception
     line = end.line if end is not None else None
-    if story.hinted is not None:
-        hint = story.hinted
+    hint = story.hinted
+    if hint is not None and (hint.cause != "abi_mismatch" or story.failed_import):
         return Verdict(hint.cause, Confidence.POSSIBLE, hint, hint.line, line)
-    by_itself = status is not None and bool(status.code) and status.signal is None
-    if by_itself and end is None:
+    if status is not None and status.by_itself and end is None:
         return Verdict("sys_exit", Confidence.POSSIBLE)
     return Verdict("unknown", Confidence.POSSIBLE, None, line)
 
@@ -95,6 +94,8 @@ def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
         sure = Confidence.CERTAIN
     if cause == "gpu_oom" and story.starved_device is not None:
         return "gpu_oom_other_process", Confidence.LIKELY
+    if sign.row.id == "bus-error" and story.in_data_worker:
+        return "bus_error_shm", Confidence.LIKELY
     return cause, sure
 
 

@@ -106,11 +106,27 @@ def test_the_first_error_explains_the_rest() -> None:
     assert best_of(text).cause == "gpu_oom"
 
 
-def test_the_operating_systems_word_stands_above_the_text() -> None:
-    kernel_log = example("host_oom/fires-kernel-log-of-an-old-kernel.txt").kernel_log
-    best = best_of("MemoryError\nKilled", kernel_log)
-    assert best.cause == "host_oom"
-    assert best.confidence is Confidence.CERTAIN
+KILL = "[7.1] Out of memory: Killed process 4711 (python3) total-vm:9kB, anon-rss:8kB, file-rss:0kB"
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence"),
+    [
+        ("", Confidence.CERTAIN),
+        ("MemoryError\nrun.sh: line 3: 4711 Killed    python train.py", Confidence.CERTAIN),
+        ("MemoryError\nKilled", Confidence.LIKELY),
+        ("MemoryError in step 4711\nKilled", Confidence.LIKELY),
+    ],
+)
+def test_a_kill_in_the_system_log_is_certain_only_where_the_text_names_its_process(
+    text: str, confidence: Confidence
+) -> None:
+    best = best_of(text, KILL)
+    assert (best.cause, best.confidence) == ("host_oom", confidence)
+
+
+def test_progress_alone_is_no_certain_end() -> None:
+    assert best_of("Epoch 3/10\n120/938 - loss: 0.2").confidence is Confidence.LIKELY
 
 
 @pytest.mark.parametrize(
@@ -126,6 +142,7 @@ def test_the_operating_systems_word_stands_above_the_text() -> None:
         ({"signal": "SIGTERM"}, "terminated_by_user_or_manager"),
         ({"code": 134}, "unknown"),
         ({"code": 3}, "sys_exit"),
+        ({"code": 138}, "unknown"),
         ({"code": 0}, "unknown"),
     ],
 )

@@ -22,7 +22,6 @@ from ..memory import (
     peak_fact,
 )
 from ..memory_advice import memory_advice
-from ..os_log import runs_python
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 from ..told import told
 
@@ -88,8 +87,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     # A v1 group counts only that it was full; what the kernel itself said of its memory makes nothing certain.
     limit_seen = _limit_that_was_hit(seen, claimed=False) is not None
     watched = seen.exit_was_seen and (by_log or (bool(kills) and limit_seen and victim_known))
-    pasted = seen.pasted is not None and log is not None and by_log and runs_python(log.name)
-    certain = watched or pasted
+    certain = watched or seen.system_log.kill_is_certain
     size = f" ({human_bytes(limit)})" if limit else ""
     return Finding(
         Confidence.CERTAIN if certain else Confidence.LIKELY,

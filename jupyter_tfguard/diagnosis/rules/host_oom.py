@@ -20,7 +20,6 @@ from ..memory import (
     peak_fact,
 )
 from ..memory_advice import memory_advice
-from ..os_log import runs_python
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 
 
@@ -58,9 +57,7 @@ def host_oom(seen: Evidence) -> Finding | None:
         text = f"The machine had {human_bytes(available)} of {human_bytes(total)} available at its lowest seen point"
         because.append(Fact(Source.SERVER if seen.server else Source.KERNEL, text))
     because += [fact for fact in (peak_fact(seen), growth_fact(seen), course_fact(seen)) if fact]
-    if log is not None and (
-        seen.exit_was_seen or (seen.pasted and log.by_limit is False and runs_python(log.name))
-    ):
+    if log is not None and (seen.exit_was_seen or seen.system_log.kill_is_certain):
         confidence = Confidence.CERTAIN
     elif log is not None or own_kills:
         confidence = Confidence.LIKELY
