@@ -82,3 +82,12 @@ def test_a_fatal_line_before_an_exit_code_of_0_is_told() -> None:
 def test_what_a_certain_finding_explains_is_no_second_one() -> None:
     found = diagnose(bundle_of("cgroup_oom/fires-v2-own-limit.json")).findings
     assert [finding.cause for finding in found] == ["cgroup_oom"]
+
+
+def test_an_exit_code_of_a_kernel_without_a_recording_may_be_a_crash_that_it_caught() -> None:
+    bundle = bundle_of("sys_exit/fires-exit-3.json")
+    assert diagnose(bundle).best.confidence is Confidence.CERTAIN
+    bundle["kernel"] = None
+    best = diagnose(bundle).best
+    assert (best.cause, best.confidence) == ("sys_exit", Confidence.POSSIBLE)
+    assert "catch a crash of their own" in against(best)

@@ -53,11 +53,18 @@ def sys_exit(seen: Evidence) -> Finding | None:
             ),
             chips=(f"exit code {code}",) if code is not None else (),
         )
+    # Nothing is known of a kernel without a recording; xeus kernels turn their own SIGSEGV into exit code 1.
+    handled = seen.kernel is None and bool(code)
+    doubt = Fact(
+        Source.SERVER,
+        "Some kernels catch a crash of their own and leave with an exit code; this one kept no record that would show it",
+    )
     return Finding(
-        Confidence.POSSIBLE if seen.verdict is not None else sure(seen),
+        Confidence.POSSIBLE if seen.verdict is not None or handled else sure(seen),
         title=f"The kernel process ended itself with exit code {code}{where}.",
         short_title=f"Ended itself, exit code {code}",
         because=(exit_fact(seen), *_idle_facts(seen), *last_words(seen)),
+        against=(doubt,) if handled else (),
         advice=(
             Advice(
                 "Look for a call that ends the process.",
