@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from .linux_files import Identity, checked_size, close_ours, punch
 from .native_text import FILE_BYTES
 from .outlet import Outlet
-
-if TYPE_CHECKING:
-    from .textfile import TextFile
 
 # Read at once.
 CHUNK_BYTES = 256 * 1024
@@ -46,8 +43,8 @@ class OpenedAnew:
             with contextlib.suppress(OSError):
                 os.pwrite(self.descriptor, b"\0", 0)
 
-    def take(self, outlet: Outlet, current: TextFile) -> None:
-        """Hand on what is new, by way of the current file."""
+    def take(self, outlet: Outlet, add: Callable[[bytes, Outlet], None]) -> None:
+        """Hand on what is new, by way of `add` of the current file."""
         size = checked_size(self.descriptor, self.identity)
         if self._front and (size < self._front or os.pread(self.descriptor, 1, 0).strip(b"\0")):
             # Emptied again: what is at its start is new, for what was taken there is erased.
@@ -68,7 +65,7 @@ class OpenedAnew:
             if len(text) > ADDED_BYTES:
                 outlet.put(text)
                 text = b""
-        current.add(text, outlet)
+        add(text, outlet)
         if self._end - FILE_BYTES - self._punched > _PUNCH_BYTES:
             with contextlib.suppress(OSError):
                 punch(self.descriptor, self._punched, self._end - FILE_BYTES - self._punched)

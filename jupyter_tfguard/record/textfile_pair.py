@@ -135,7 +135,7 @@ class TextFilePair:
     def _take_once(self) -> tuple[int, bool]:
         taken, replaced = 0, False
         for opened in self._opened:
-            opened.take(self._outlet, self.current)
+            opened.take(self._outlet, self.current.add)
         # What was begun before the files took turns still comes into the other one, and its writer goes on in this one.
         until = self.current.position()
         for file, end in ((self.other, None), (self.current, until)):
