@@ -1,4 +1,4 @@
-"""Who may import whom: the table of rooms, held against the imports that the files really have."""
+"""Who may import whom: the table of rooms and the absence of cycles, checked against the imports of the files."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ MAY_IMPORT = {
     "record": set(),
     "sampler": {"collectors", "record"},
     "watch": {"collectors", "record", "sampler"},
-    "postmortem": {"collectors", "record"},
+    "postmortem": {"collectors", "record", "watch", "diagnosis", "report"},
     "training": {"record"},
     "diagnosis": {"record"},
     "kernelspecs": set(),
     "doctor": {"collectors", "record", "diagnosis", "kernelspecs"},
-    "report": {"record", "diagnosis", "postmortem"},
+    "report": {"record", "diagnosis"},
     "kernel": _INNER,
     "server": _INNER,
     "cli": _INNER | {"demo", "kernelspecs"},
@@ -106,3 +106,45 @@ def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
         assert top not in NEVER or path.name == "trial.py", f"line {line}: {name}"
         assert top not in ONLY_IN or room in ONLY_IN[top], f"line {line}: {name}"
         assert top != "pynvml" or path.name == "gpu.py", f"line {line}: {name}"
+
+
+# Rooms whose files may still import each other in a circle.
+MAY_HAVE_CYCLES = {"diagnosis", "kernel"}
+
+
+def imported_files(path: Path) -> set[Path]:
+    """Files of the package that a file imports, also inside of functions and under `TYPE_CHECKING`."""
+    parts = path.relative_to(PACKAGE.parent).parts[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            module = PACKAGE.parent.joinpath(
+                *parts[: len(parts) - node.level + 1], *(node.module or "").split(".")
+            )
+            found |= {module.with_suffix(".py"), *(module / f"{a.name}.py" for a in node.names)}
+    return {file for file in found if file.is_file()}
+
+
+def cycle(start: Path, graph: dict[Path, set[Path]]) -> list[Path]:
+    """The shortest way from a file back to itself; empty where there is none."""
+    ways = [[start]]
+    seen = set()
+    for way in ways:
+        for target in graph[way[-1]]:
+            if target == start:
+                return [*way, start]
+            if target not in seen:
+                seen.add(target)
+                ways.append([*way, target])
+    return []
+
+
+def test_no_file_imports_itself_through_others() -> None:
+    graph = {path: imported_files(path) for path in FILES}
+    assert graph[PACKAGE / "record/bundle.py"] >= {PACKAGE / "record/equal.py"}
+    found = {path: cycle(path, graph) for path in FILES}
+    assert [
+        " -> ".join(str(file.relative_to(PACKAGE)) for file in way)
+        for path, way in found.items()
+        if way and path.relative_to(PACKAGE).parts[0] not in MAY_HAVE_CYCLES
+    ] == []

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from ..config import load_settings
 from ..errors import BundleNotFound, TfGuardError
 from ..places import bundles_folder, copies_folder, recordings_folder
+from ..postmortem.handle import Postmortem
 from ..record.bundle import BundleStore
-from ..report.publish import report_orphans
 
 
 def open_store() -> BundleStore:
@@ -18,7 +18,9 @@ def open_store() -> BundleStore:
         SettingsUnreadable: The per-user settings file is damaged.
     """
     store = BundleStore(bundles_folder())
-    report_orphans(recordings_folder(), store, load_settings(), copies=copies_folder())
+    Postmortem(
+        recordings_folder(), store, load_settings(), copies=copies_folder()
+    ).handle_unwatched()
     return store
 
 

@@ -72,15 +72,13 @@ class News:
     def _report(self) -> None:
         try:
             with shielded("reports of kernels that died unwatched"):
+                from ..postmortem.handle import Postmortem
                 from ..record.bundle import BundleStore
-                from ..report.publish import report_orphans
 
-                report_orphans(
-                    recordings_folder(),
-                    BundleStore(bundles_folder()),
-                    self._settings,
-                    copies=copies_folder(),
-                )
+                store = BundleStore(bundles_folder())
+                Postmortem(
+                    recordings_folder(), store, self._settings, copies=copies_folder()
+                ).handle_unwatched()
         finally:
             self._reported.set()
 

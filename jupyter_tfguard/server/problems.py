@@ -6,7 +6,7 @@ from typing import Any
 
 from ..places import DISABLE_VARIABLE, disabled_by_environment
 from ..shield import note_problem
-from .reporter import plain
+from .notify import plain
 
 DISABLED = "tfguard is switched off"
 _LIMIT = 20

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from typing import Any, Protocol
 
 from ..config import TfGuard
 from ..options import options_json
 from ..places import bundles_folder, copies_folder, recordings_folder
+from ..postmortem.handle import Postmortem
 from ..record.bundle import BundleStore
 from ..record.identity import ProcessIdentity
 from ..shield import shielded
 from ..watch.copies import Copies
-from ..watch.death import Death
 from ..watch.gpu_helper import GpuHelper, Gpus
 from ..watch.process_witness import ProcessWitness
 from ..watch.watcher import Watcher
 from .gpu_state import GpuWatch
 from .kernels import KernelTracker
+from .notify import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, event_data, log_crash, log_failure
 from .orphans import OrphanLooks
 from .problems import DISABLED, problems
-from .reporter import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, Reporter, event_data
 from .state import GpuView, KernelView, history, kernel_state, number, other_kernel
 from .worker import Worker
 
@@ -58,7 +57,7 @@ class Service:
         self._hint_timer: asyncio.TimerHandle | None = None
         self._watcher: Watcher | None = None
         self._tracker: KernelTracker | None = None
-        self._reporter: Reporter | None = None
+        self._postmortem: Postmortem | None = None
         self._copies: Copies | None = None
         self._orphans: OrphanLooks | None = None
         self._asked_ends = Worker("tfguard-files")
@@ -71,17 +70,23 @@ class Service:
             return
         self._loop = asyncio.get_running_loop()
         self._app.event_logger.register_event_schema(EVENT_SCHEMA_FILE)
-        self._reporter = Reporter(
+        copies = copies_folder()
+        if copies is not None:
+            # Where kernels may not write to the data folder itself, what they write is copied there.
+            self._copies = Copies(recordings_folder(), copies, self._processes)
+        self._postmortem = postmortem = Postmortem(
             recordings_folder(),
             self.store,
             self._settings,
-            self._app.log,
-            self._on_report,
+            copies=copies,
+            settle=None if self._copies is None else self._copies.settle,
             in_hand=lambda identity: tracker.has_in_hand(identity),
+            on_report=self._on_report,
+            on_failure=lambda death, bad: log_failure(self._app.log, death, bad),
         )
         self._watcher = Watcher(
             recordings_folder(),
-            self._on_death,
+            postmortem.handle,
             lambda witness: tracker.gone(witness),
             gpus=self._helper.read,
             busy_hertz=self._settings.busy_hertz,
@@ -89,40 +94,32 @@ class Service:
             hang_seconds=self._settings.hang_seconds,
         )
         self._gpu_watch = GpuWatch(self._watcher.gpu_map)
-        self._orphans = OrphanLooks(self._reporter.report_orphans)
+        self._orphans = OrphanLooks(self._report_unwatched)
         self._tracker = tracker = KernelTracker(
             self._app, self._watcher, self._on_asked_end, self._orphans.soon
         )
         tracker.start()
-        self._start_copies(self._watcher)
+        if self._copies is not None:
+            self._copies.start()
         self._orphans.begin()
         self._look_at_gpus()
 
-    def _start_copies(self, watcher: Watcher) -> None:
-        """Where kernels may not write to the data folder itself, what they write is carried there."""
-        target = copies_folder()
-        if target is not None:
-            self._copies = Copies(
-                recordings_folder(), target, lambda: [w.process for w in watcher.witnesses]
-            )
-            self._copies.start()
+    def _processes(self) -> list[ProcessIdentity]:
+        return [] if self._watcher is None else [w.process for w in self._watcher.witnesses]
 
-    def _on_death(self, death: Death) -> None:
-        assert self._reporter is not None
-        if self._copies is not None and not death.facts.kernel_alive:
-            death = replace(death, recording=self._copies.settle(death.process))
-        self._reporter.report(death)
+    def _report_unwatched(self) -> None:
+        assert self._postmortem is not None
+        with shielded("reports of kernels that died unwatched"):
+            self._postmortem.handle_unwatched()
 
     def _on_asked_end(self, identity: ProcessIdentity) -> None:
-        self._asked_ends.submit(lambda: self._forget(identity))
-
-    def _forget(self, identity: ProcessIdentity) -> None:
-        if self._copies is not None:
-            self._copies.settle(identity)
-        if self._reporter is not None:
-            self._reporter.forget(identity)
+        assert self._postmortem is not None
+        postmortem = self._postmortem
+        self._asked_ends.submit(lambda: postmortem.forget(identity))
 
     def _on_report(self, entry: Entry) -> None:
+        log_crash(self._app.log, entry)
+
         def emit() -> None:
             with shielded("the event of a kernel's death"):
                 self._app.event_logger.emit(schema_id=EVENT_SCHEMA, data=event_data(entry))

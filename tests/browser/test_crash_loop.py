@@ -11,10 +11,10 @@ import pytest
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.places import bundles_folder
 from jupyter_tfguard.postmortem.capture import capture
+from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import READ, BundleStore
 from jupyter_tfguard.record.facts import ExitFacts, ServerFacts
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.report.publish import Publisher
 from tests.browser.conftest import command, picture, theme
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def crash_loop(lab: Lab) -> Iterator[None]:
     """A crash loop, and a crash of another cause. Made after `lab`, which marks what is there as read."""
     store = BundleStore(bundles_folder())
     forget_all(store)
-    publisher = Publisher(store, TfGuard())
+    postmortem = Postmortem(store.root.parent / "recordings", store, TfGuard())
     began = time.time() - 20 * 60
     for number, signal in enumerate(["SIGABRT", *["SIGSEGV"] * LOOP]):
         bundle = capture(
@@ -39,7 +39,7 @@ def crash_loop(lab: Lab) -> Iterator[None]:
             notebook_path="course/train-cnn.ipynb",
             server=ServerFacts(exit=ExitFacts(signal, None, "waitid"), died=began + 5 * number),
         )
-        publisher.publish(bundle)
+        postmortem.report(bundle)
     for entry in store.entries()[1:]:
         store.mark(entry["id"], READ)
     yield

@@ -18,12 +18,12 @@ from jupyter_tfguard.cli import main
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.postmortem.capture import capture
+from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.claims import claim
 from jupyter_tfguard.record.facts import ExitFacts, ServerFacts
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
-from jupyter_tfguard.report.publish import Publisher
 from jupyter_tfguard.shield import note_problem
 
 pytestmark = pytest.mark.quick
@@ -57,7 +57,7 @@ def die(
     kernel_id: str = "k",
     notebook_path: str = f"{MARKER}.ipynb",
 ) -> None:
-    publisher = Publisher(store, TfGuard())
+    postmortem = Postmortem(store.root.parent / "recordings", store, TfGuard())
     for _ in range(count):
         died = time.time() - days * 86400
         facts = ServerFacts(exit=ExitFacts("SIGKILL", None, "waitid"), died=died)
@@ -67,7 +67,7 @@ def die(
             notebook_path=notebook_path,
             server=facts,
         )
-        publisher.publish(bundle)
+        postmortem.report(bundle)
 
 
 def dead_recording(root: Path) -> Path:

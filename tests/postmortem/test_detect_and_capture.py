@@ -18,12 +18,12 @@ from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.capture import capture, capture_orphan
 from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore, stamp
 from jupyter_tfguard.record.claims import claim
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
 from jupyter_tfguard.record.recording import FORMAT, Recording
-from jupyter_tfguard.report.publish import publish, report_orphans
 
 pytestmark = pytest.mark.quick
 
@@ -171,10 +171,10 @@ def test_a_report_that_cannot_be_written_leaves_the_recording_for_later(
     recording.close()
     (data_folder / "bundles").write_text("in the way")
     store = BundleStore(data_folder / "bundles")
-    assert report_orphans(root, store, TfGuard()) == []
+    assert Postmortem(root, store, TfGuard()).handle_unwatched() == []
     assert recording.folder.path.is_dir()
     (data_folder / "bundles").unlink()
-    assert len(report_orphans(root, store, TfGuard())) == 1
+    assert len(Postmortem(root, store, TfGuard()).handle_unwatched()) == 1
     assert list(root.iterdir()) == []
 
 
@@ -242,7 +242,7 @@ def test_everything_damaged_but_the_header_still_makes_a_report(
     for file in recording.folder.path.iterdir():
         if file.name != "header.json":
             file.write_bytes(os.urandom(5000))
-    (entry,) = report_orphans(root, BundleStore(data_folder / "bundles"), TfGuard())
+    (entry,) = Postmortem(root, BundleStore(data_folder / "bundles"), TfGuard()).handle_unwatched()
     assert entry["cause"] == "unknown"
 
 
@@ -254,12 +254,12 @@ def test_the_newest_reports_are_kept_and_the_newest_unread_never_goes(data_folde
     for count in range(6):
         bundle = capture(identity=identity, kernel_id=f"k{count}")
         bundle["id"] = f"{stamp(time.time() - 100 + count)}-{identity.pid}-abcd"
-        ids.append(publish(bundle, store, settings)["id"])
+        ids.append(Postmortem(data_folder, store, settings).report(bundle)["id"])
     assert store.ids() == sorted(ids, reverse=True)[:3]
     for bundle_id in store.ids()[:2]:
         store.mark(bundle_id, "read")
     older = capture(identity=identity) | {"id": f"{stamp(time.time() - 200)}-{identity.pid}-abcd"}
-    publish(older, store, TfGuard(bundle_limit_count=1))
+    Postmortem(data_folder, store, TfGuard(bundle_limit_count=1)).report(older)
     assert ids[3] in store.ids()  # unread, though two newer ones exist that were read
 
 

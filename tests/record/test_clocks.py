@@ -14,11 +14,11 @@ from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.capture import capture, capture_orphan
 from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
-from jupyter_tfguard.report.publish import publish
 
 METRICS = (Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "statm"),)
 DAY = 86400.0
@@ -85,7 +85,9 @@ def test_bundle_and_report_keep_the_order(
     assert cell is not None
     assert (cell.execution_count, cell.running) == (61, True)
     assert seen.peak_bytes == 600_000_000
-    entry = publish(bundle, BundleStore(data_folder / "bundles"), TfGuard())
+    entry = Postmortem(
+        data_folder / "recordings", BundleStore(data_folder / "bundles"), TfGuard()
+    ).report(bundle)
     assert entry["cause"] == "unknown"
     # Nothing of another century: the death is no later than now, and no earlier than what was read last.
     assert abs(seen.died - time.time()) < 2 * DAY

@@ -157,12 +157,12 @@ from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.record.bundle import READ, BundleStore
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.report.publish import Publisher, report_orphans
+from jupyter_tfguard.postmortem.handle import Postmortem
 
 root, part, name, stop = Path(sys.argv[1]), sys.argv[2], sys.argv[3], Path(sys.argv[4])
 store = BundleStore(root)
 settings = TfGuard(bundle_limit_count=5)
-publisher = Publisher(store, settings)
+postmortem = Postmortem(store.root.parent / "recordings", store, settings)
 done = {"read": 0, "gone": 0, "bad": []}
 (stop.parent / f"{name}.ready").touch()
 while len(list(stop.parent.glob("*.ready"))) < 4:
@@ -172,8 +172,8 @@ for number in itertools.count():
         break
     if part == "write":
         bundle = capture(identity=ProcessIdentity(1000 + number, 1), kernel_id=f"{name}-{number}")
-        publisher.publish(bundle)
-        report_orphans(recordings_folder(), store, settings, publisher=publisher)
+        postmortem.report(bundle)
+        Postmortem(recordings_folder(), store, settings).handle_unwatched()
     else:
         for bundle_id in store.ids():
             try:

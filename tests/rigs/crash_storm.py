@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import os
 import selectors
 import shutil
@@ -26,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_tfguard.config import TfGuard
+from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.folders import PrivateFolder
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
 from jupyter_tfguard.record.recording import FORMAT, HEADER
-from jupyter_tfguard.server.reporter import Entry, Reporter
 from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
@@ -44,20 +43,17 @@ class Host:
     def __init__(self, folder: Path, settings: TfGuard) -> None:
         self.recordings = folder / "recordings"
         self.store = BundleStore(folder / "bundles")
-        self.events: list[Entry] = []
+        self.events: list[dict[str, Any]] = []
         self._last_event = 0.0
-        log = logging.getLogger("crash-storm")
-        log.addHandler(logging.NullHandler())
-        log.propagate = False
-        self._reporter = Reporter(self.recordings, self.store, settings, log, self._take)
-        self._watcher = Watcher(self.recordings, self._reporter.report, lambda witness: None)
+        postmortem = Postmortem(self.recordings, self.store, settings, on_report=self._take)
+        self._watcher = Watcher(self.recordings, postmortem.handle, lambda witness: None)
         self._selector = selectors.DefaultSelector()
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._stopping = False
         self._loop = threading.Thread(target=self._wait_for_ends)
         self._loop.start()
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: dict[str, Any]) -> None:
         self.events.append(entry)
         self._last_event = time.monotonic()
 

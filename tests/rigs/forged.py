@@ -30,11 +30,11 @@ from jupyter_tfguard import shield
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.postmortem.capture import capture
+from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.facts import Counters, ExitFacts, GroupCounters, ServerFacts, SystemLog
 from jupyter_tfguard.report import markdown, text
-from jupyter_tfguard.report.publish import report_orphans
-from jupyter_tfguard.server.reporter import Reporter
+from jupyter_tfguard.server.notify import log_crash
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.live import LiveReader
 from tests.rigs.forger import COUNT, SECRET, Forger, outside_tree
@@ -104,7 +104,7 @@ class Publisher:
     def orphan(self, forger: Forger) -> None:
         """Nobody saw the death."""
         for store in self._published(
-            forger, lambda root, store: report_orphans(root, store, TfGuard())
+            forger, lambda root, store: Postmortem(root, store, TfGuard()).handle_unwatched()
         ):
             for report in self._reports(store):
                 found = [report, *report["other_findings"]]
@@ -131,9 +131,17 @@ class Publisher:
             told = Death(
                 forger.identity, forger.identity, "k", "python3", None, folder, facts, known
             )
-            Reporter(root, store, TfGuard(), logger, lambda entry: None).report(told)
-            if any("could not be written" in line for line in log):
-                raise RuntimeError(log[0])
+            failures: list[Exception] = []
+            postmortem = Postmortem(
+                root,
+                store,
+                TfGuard(),
+                on_report=lambda entry: log_crash(logger, entry),
+                on_failure=lambda death, bad: failures.append(bad),
+            )
+            postmortem.handle(told)
+            if failures:
+                raise failures[0]
 
         for store in self._published(forger, report):
             for found in self._reports(store):

@@ -25,13 +25,13 @@ from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.errors import TfGuardError
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import READ, BundleStore
 from jupyter_tfguard.record.claims import claim
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.folders import PrivateFolder, remove_folder
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
 from jupyter_tfguard.record.recording import Recording
-from jupyter_tfguard.report.publish import report_orphans
 from jupyter_tfguard.watch.live import LiveReader
 
 A, B = 61_001, 61_002
@@ -78,7 +78,7 @@ def keep_something(data: Path) -> str:
         recording.sample(Sample(1, 1.0, 1.0, {"process.rss_bytes": 1e9}))
         recording.close()
         if identity == GONE:
-            [entry] = report_orphans(root, BundleStore(data / "bundles"), TfGuard())
+            [entry] = Postmortem(root, BundleStore(data / "bundles"), TfGuard()).handle_unwatched()
     shield.note_problem("a test", SECRET)
     return str(entry["id"])
 
@@ -115,7 +115,7 @@ def try_all(data: Path, bundle_id: str, other_pid: int) -> list[str]:
         "leftovers": store.leftovers,
         "claimed": lambda: claim(recording),
         "orphans": lambda: orphans(root),
-        "reported": lambda: report_orphans(root, store, TfGuard()),
+        "reported": lambda: Postmortem(root, store, TfGuard()).handle_unwatched(),
         "contents": lambda: read_recording(recording) and True,
         "live": lambda: LiveReader(recording).read().header,
         "folder": lambda: PrivateFolder(data).path and True,

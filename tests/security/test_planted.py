@@ -16,12 +16,12 @@ from jupyter_tfguard import shield
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.errors import TfGuardError
 from jupyter_tfguard.metrics import Metric, Sample, Unit
+from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import READ, BundleStore
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.folders import remove_folder
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
 from jupyter_tfguard.record.recording import Recording
-from jupyter_tfguard.report.publish import report_orphans
 from jupyter_tfguard.watch.live import LiveReader
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pipes and devices of Linux")
@@ -78,7 +78,7 @@ def everything(data: Path) -> None:
     live.close()
     store = BundleStore(data / "bundles")
     with refused:
-        report_orphans(root, store, TfGuard())
+        Postmortem(root, store, TfGuard()).handle_unwatched()
     with refused:
         store.entries()
     for bundle_id in (BUNDLE, *store.ids()):
@@ -119,6 +119,6 @@ def test_where_nothing_is_planted_all_of_it_works(data_folder: Path) -> None:
     recording = Recording(data_folder / "recordings", GONE, {"boot_id": boot_id()}, METRICS)
     recording.event("cell_start", execution_count=1, head="x", cell_id=None, rss_bytes=1)
     recording.close()
-    [entry] = report_orphans(data_folder / "recordings", store, TfGuard())
+    [entry] = Postmortem(data_folder / "recordings", store, TfGuard()).handle_unwatched()
     assert store.report(entry["id"])["cause"] == "unknown"
     assert list((data_folder / "recordings").iterdir()) == []

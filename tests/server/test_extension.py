@@ -20,7 +20,7 @@ from traitlets.config import Config
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.server import kernels, managers
 from jupyter_tfguard.server.extension import set_environment
-from jupyter_tfguard.server.reporter import plain
+from jupyter_tfguard.server.notify import log_crash, plain
 from jupyter_tfguard.watch import exit_status
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import one_gpu
@@ -261,15 +261,6 @@ def test_control_characters_do_not_reach_the_log() -> None:
 
 @pytest.mark.quick
 def test_a_line_of_the_log_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    from jupyter_tfguard.record.bundle import BundleStore
-    from jupyter_tfguard.server.reporter import Reporter
-
-    told = []
-    log = logging.getLogger("test")
-    reporter = Reporter(
-        Path("/nowhere"), BundleStore(Path("/nowhere")), TfGuard(), log, told.append
-    )
     entry = {"id": "1", "kernel_id": "k\nFAKE", "pid": 1, "cause": "c", "confidence": "certain"}
-    reporter._tell(entry)
-    assert told == [entry]
+    log_crash(logging.getLogger("test"), entry)
     assert "\n" not in caplog.records[-1].getMessage()

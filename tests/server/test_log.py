@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_tfguard.server.notify import plain
 from jupyter_tfguard.server.problems import note_start_failure
-from jupyter_tfguard.server.reporter import plain
 from tests.rigs.hostile import hostile_texts
 from tests.rigs.waiting import wait_until_async
 

@@ -47,16 +47,16 @@ async def test_kernels_that_die_while_orphans_are_looked_for_are_told_once_by_wh
     server: Server, data_folder: Path
 ) -> None:
     pids = [await server.pid(await server.start_kernel()) for _ in range(3)]
-    reporter = server.app.web_app.settings["tfguard_service"]._reporter
+    postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     # While the loop has no turn, the recordings are those of dead kernels, and nobody has told of them.
-    reporter.report_orphans()
+    postmortem.handle_unwatched()
     for _ in range(20):
-        await asyncio.to_thread(reporter.report_orphans)
+        await asyncio.to_thread(postmortem.handle_unwatched)
         await asyncio.sleep(0.02)
     crashes = await server.crashes(3)
-    await asyncio.to_thread(reporter.report_orphans)
+    await asyncio.to_thread(postmortem.handle_unwatched)
     await asyncio.sleep(1.0)
     assert sorted(c["pid"] for c in await server.crashes(3)) == sorted(pids)
     assert {c["cause"] for c in crashes} == {"sigkill_unattributed"}  # seen: "unknown" without
@@ -72,7 +72,7 @@ async def test_an_end_that_was_asked_for_is_no_orphan(server: Server, data_folde
     manager.shutdown_wait_time = 1.0
     await server.fetch("api", "kernels", kernel_id, method="DELETE")
     for _ in range(10):
-        await asyncio.to_thread(service._reporter.report_orphans)
+        await asyncio.to_thread(service._postmortem.handle_unwatched)
         await asyncio.sleep(0.1)
     assert (await server.get("crashes"))["crashes"] == []
 

@@ -19,7 +19,7 @@ async def test_a_report_that_cannot_be_written_is_made_when_it_can(
     server: Server, caplog: pytest.LogCaptureFixture, data_folder: Path
 ) -> None:
     caplog.set_level(logging.WARNING)
-    reporter = server.app.web_app.settings["tfguard_service"]._reporter
+    postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
     kernel_id = await server.start_kernel()
     pid = await server.pid(kernel_id)
     in_the_way = data_folder / "bundles"
@@ -33,14 +33,14 @@ async def test_a_report_that_cannot_be_written_is_made_when_it_can(
     [line] = await wait_until_async(lines, "a line in the log")
     assert "could not be written" in line
     assert line.endswith("It is tried again every 5 min.")
-    await asyncio.to_thread(reporter.report_orphans)
+    await asyncio.to_thread(postmortem.handle_unwatched)
     assert len(lines()) == 1
     in_the_way.unlink()
-    await asyncio.to_thread(reporter.report_orphans)
+    await asyncio.to_thread(postmortem.handle_unwatched)
     [crash] = await server.crashes(1)
     assert (crash["kernel_id"], crash["pid"]) == (kernel_id, pid)
     # What the server saw of the end, and the kernel's recording, are both in it.
     assert (crash["cause"], crash["confidence"]) == ("sigkill_unattributed", "certain")
     assert not [name for name in os.listdir(data_folder / "recordings") if f"{pid}-" in name]
-    await asyncio.to_thread(reporter.report_orphans)
+    await asyncio.to_thread(postmortem.handle_unwatched)
     assert len(await server.crashes(1)) == 1

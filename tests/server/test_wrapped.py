@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from traitlets.config import Config
 
+from jupyter_tfguard.postmortem import wrapped
 from jupyter_tfguard.record.facts import ExitFacts, ServerFacts, SystemLog
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.server import wrapped
 from jupyter_tfguard.watch import live_feed
 from jupyter_tfguard.watch.death import Death
 from tests.rigs.waiting import wait_until_async
@@ -79,8 +79,8 @@ async def test_the_signal_behind_the_exit_code_is_told_once_and_never_as_certain
         f"exit code {128 + number}, which stands for signal {int(number)} ({number.name})" in told
     )
     assert "The exit status" not in told
-    reporter = server.app.web_app.settings["tfguard_service"]._reporter
-    await asyncio.to_thread(reporter.report_orphans)  # the kernel's own recording went into it
+    postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
+    await asyncio.to_thread(postmortem.handle_unwatched)  # the kernel's own recording went into it
     assert len((await server.get("crashes"))["crashes"]) == 1
 
 
@@ -134,8 +134,8 @@ async def test_a_kernel_whose_starter_was_killed_is_told_of_once_with_its_own_re
     assert (crash["pid"], crash["confidence"]) == (pid, "possible")
     report = await server.get("crashes", crash["id"])
     assert any("the program around the kernel" in text for text in report["not_checked"])
-    reporter = server.app.web_app.settings["tfguard_service"]._reporter
-    await asyncio.to_thread(reporter.report_orphans)
+    postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
+    await asyncio.to_thread(postmortem.handle_unwatched)
     assert len((await server.get("crashes"))["crashes"]) == 1
 
 
@@ -185,8 +185,8 @@ async def test_a_script_that_starts_the_next_kernel_shows_that_one(
         return state["pid"] if state["guard"]["loaded"] and state["pid"] != pid else None
 
     await wait_until_async(another, "the next kernel")
-    reporter = server.app.web_app.settings["tfguard_service"]._reporter
-    await asyncio.to_thread(reporter.report_orphans)
+    postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
+    await asyncio.to_thread(postmortem.handle_unwatched)
     [crash] = await server.crashes(1)
     assert crash["pid"] == pid
 
@@ -200,8 +200,8 @@ async def test_both_killed_at_once_are_one_death(server: Server, data_folder: Pa
     os.kill(around, signal.SIGKILL)
     [crash] = await server.crashes(1)
     assert (crash["pid"], crash["confidence"]) == (pid, "possible")
-    reporter = server.app.web_app.settings["tfguard_service"]._reporter
-    await asyncio.to_thread(reporter.report_orphans)
+    postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
+    await asyncio.to_thread(postmortem.handle_unwatched)
     assert len((await server.get("crashes"))["crashes"]) == 1
 
 
@@ -218,6 +218,6 @@ async def test_an_end_that_was_asked_for_leaves_nothing(server: Server, data_fol
         return not any(str(pid) in name for name in os.listdir(data_folder / "recordings"))
 
     await wait_until_async(is_gone, "its recording to go")
-    reporter = server.app.web_app.settings["tfguard_service"]._reporter
-    await asyncio.to_thread(reporter.report_orphans)
+    postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
+    await asyncio.to_thread(postmortem.handle_unwatched)
     assert (await server.get("crashes"))["crashes"] == []

@@ -10,11 +10,10 @@ import pytest
 
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.postmortem.capture import capture
+from jupyter_tfguard.postmortem.handle import EARLIER_LIMIT, Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.facts import ExitFacts, ServerFacts
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.report.earlier import LIMIT
-from jupyter_tfguard.report.publish import Publisher
 
 pytestmark = pytest.mark.quick
 
@@ -22,8 +21,8 @@ NOW = time.time()
 
 
 @pytest.fixture
-def publisher(data_folder: Path) -> Publisher:
-    return Publisher(BundleStore(data_folder / "bundles"), TfGuard())
+def postmortem(data_folder: Path) -> Postmortem:
+    return Postmortem(data_folder / "recordings", BundleStore(data_folder / "bundles"), TfGuard())
 
 
 def death(
@@ -38,18 +37,18 @@ def death(
     return capture(identity=ProcessIdentity(pid, 1), server=facts, **told)
 
 
-def others_of(publisher: Publisher, bundle: dict[str, Any]) -> list[str]:
-    entry = publisher.publish(bundle)
-    report = publisher._store.report(entry["id"])
+def others_of(postmortem: Postmortem, bundle: dict[str, Any]) -> list[str]:
+    entry = postmortem.report(bundle)
+    report = postmortem._store.report(entry["id"])
     return [finding["cause"] for finding in report["other_findings"]]
 
 
-def test_a_bundle_is_told_of_the_deaths_before_it(publisher: Publisher) -> None:
-    publisher.publish(death(3000, "SIGBUS", notebook_path="other.ipynb", kernel_id="k2"))
-    publisher.publish(death(2000, alive=True))
-    publisher.publish(death(90_000))
+def test_a_bundle_is_told_of_the_deaths_before_it(postmortem: Postmortem) -> None:
+    postmortem.report(death(3000, "SIGBUS", notebook_path="other.ipynb", kernel_id="k2"))
+    postmortem.report(death(2000, alive=True))
+    postmortem.report(death(90_000))
     bundle = death(0)
-    publisher.publish(bundle)
+    postmortem.report(bundle)
     (told,) = bundle["earlier_deaths"]
     assert told == {
         "cause": "segfault_native",
@@ -58,24 +57,24 @@ def test_a_bundle_is_told_of_the_deaths_before_it(publisher: Publisher) -> None:
         "notebook_path": "other.ipynb",
         "died": pytest.approx(NOW - 3000, abs=1),
     }
-    assert publisher._store.bundle(bundle["id"])["earlier_deaths"] == bundle["earlier_deaths"]
+    assert postmortem._store.bundle(bundle["id"])["earlier_deaths"] == bundle["earlier_deaths"]
 
 
-def test_the_third_death_of_a_kind_is_a_loop(publisher: Publisher) -> None:
-    assert others_of(publisher, death(1500, kernel_id="k1")) == []
-    assert others_of(publisher, death(1000, kernel_id="k2")) == []
-    assert others_of(publisher, death(500, kernel_id="k3")) == ["crash_loop"]
-    report = publisher._store.report(publisher._store.ids()[0])
+def test_the_third_death_of_a_kind_is_a_loop(postmortem: Postmortem) -> None:
+    assert others_of(postmortem, death(1500, kernel_id="k1")) == []
+    assert others_of(postmortem, death(1000, kernel_id="k2")) == []
+    assert others_of(postmortem, death(500, kernel_id="k3")) == ["crash_loop"]
+    report = postmortem._store.report(postmortem._store.ids()[0])
     assert report["other_findings"][0]["title"].startswith(
         "The same death for the 3rd time in 16 min"
     )
 
 
-def test_a_long_history_is_cut(publisher: Publisher) -> None:
-    for number in range(LIMIT + 5):
-        publisher.publish(death(20_000 - 100 * number, kernel_id=f"k{number}", pid=5000 + number))
+def test_a_long_history_is_cut(postmortem: Postmortem) -> None:
+    for number in range(EARLIER_LIMIT + 5):
+        postmortem.report(death(20_000 - 100 * number, kernel_id=f"k{number}", pid=5000 + number))
     bundle = death(0)
-    publisher.publish(bundle)
-    assert len(bundle["earlier_deaths"]) == LIMIT
+    postmortem.report(bundle)
+    assert len(bundle["earlier_deaths"]) == EARLIER_LIMIT
     times = [told["died"] for told in bundle["earlier_deaths"]]
     assert times == sorted(times, reverse=True)

@@ -12,13 +12,13 @@ import pytest
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.postmortem.capture import capture
+from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.equal import folded
 from jupyter_tfguard.record.facts import ExitFacts, ServerFacts
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.report import html
-from jupyter_tfguard.report.publish import Publisher, report_orphans
 
 pytestmark = pytest.mark.quick
 
@@ -42,13 +42,13 @@ def death(kernel_id: str | None = "k1", died: float | None = None, **more: Any) 
 
 
 def test_equal_crashes_are_one_entry_of_the_list(store: BundleStore) -> None:
-    publisher = Publisher(store, TfGuard())
+    postmortem = Postmortem(store.root.parent / "recordings", store, TfGuard())
     now = time.time()
-    alone = publisher.publish(death("another", now - 50))
-    equal = [publisher.publish(death("k", now - 7200 + 1700 * number)) for number in range(4)]
-    killed = publisher.publish(death("k", now - 10, signal="SIGKILL"))
-    child = publisher.publish(death("k", now - 20, signal=None, alive=True))
-    long_ago = publisher.publish(death("k", now - 20_000))
+    alone = postmortem.report(death("another", now - 50))
+    equal = [postmortem.report(death("k", now - 7200 + 1700 * number)) for number in range(4)]
+    killed = postmortem.report(death("k", now - 10, signal="SIGKILL"))
+    child = postmortem.report(death("k", now - 20, signal=None, alive=True))
+    long_ago = postmortem.report(death("k", now - 20_000))
     entries = store.entries()
     newest = equal[3]["id"]
     same = {entry["id"]: entry["same_as"] for entry in entries if entry["same_as"]}
@@ -59,8 +59,8 @@ def test_equal_crashes_are_one_entry_of_the_list(store: BundleStore) -> None:
 
 
 def test_the_page_with_the_list_links_to_each_of_equal_crashes(store: BundleStore) -> None:
-    publisher = Publisher(store, TfGuard())
-    ids = [publisher.publish(death(died=time.time() - 60 * number))["id"] for number in range(3)]
+    postmortem = Postmortem(store.root.parent / "recordings", store, TfGuard())
+    ids = [postmortem.report(death(died=time.time() - 60 * number))["id"] for number in range(3)]
     page = html.render_list(store.entries(), lambda report_id: f"/report/{report_id}")
     assert page.count("<tr><td>") == 1
     assert "2 more of the same" in page
@@ -68,10 +68,10 @@ def test_the_page_with_the_list_links_to_each_of_equal_crashes(store: BundleStor
 
 
 def test_a_thousand_crashes_of_a_loop_leave_the_other_reports_alone(store: BundleStore) -> None:
-    publisher = Publisher(store, TfGuard(bundle_limit_count=12))
+    postmortem = Postmortem(store.root.parent / "recordings", store, TfGuard(bundle_limit_count=12))
     now = time.time()
-    others = {publisher.publish(death(f"k{n}", now - 5000 + n))["id"] for n in range(6)}
-    loop = [publisher.publish(death("loops", now - 1000 + n))["id"] for n in range(40)]
+    others = {postmortem.report(death(f"k{n}", now - 5000 + n))["id"] for n in range(6)}
+    loop = [postmortem.report(death("loops", now - 1000 + n))["id"] for n in range(40)]
     assert set(store.ids()) == {*others, loop[0], *loop[-5:]}
 
 
@@ -95,7 +95,7 @@ def test_of_hundreds_of_orphans_the_newest_have_reports(
     root = data_folder / "recordings"
     for number in range(30):
         orphan(root, number)
-    assert len(report_orphans(root, store, TfGuard(bundle_limit_count=10))) == 30
+    assert len(Postmortem(root, store, TfGuard(bundle_limit_count=10)).handle_unwatched()) == 30
     kept = {store.entry(i)["kernel_id"] for i in store.ids()}
     assert kept == {f"k{number}" for number in range(20, 30)}
     assert os.listdir(root) == []
@@ -108,11 +108,11 @@ def test_kernels_of_unknown_id_and_notebook_have_a_report_each(
     root = data_folder / "recordings"
     for number in range(7):
         orphan(root, number, kernel_id=None, kernel_name="python3")
-    assert len(report_orphans(root, store, TfGuard())) == 7
+    assert len(Postmortem(root, store, TfGuard()).handle_unwatched()) == 7
     assert len(store.ids()) == 7
     assert len(folded(store.entries())) == 7
     assert os.listdir(root) == []
-    assert report_orphans(root, store, TfGuard()) == []
+    assert Postmortem(root, store, TfGuard()).handle_unwatched() == []
 
 
 def test_orphans_are_read_one_at_a_time(data_folder: Path) -> None:

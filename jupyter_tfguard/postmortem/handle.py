@@ -1,0 +1,179 @@
+"""What happens to every crash, in this order: capture, diagnose, save, notify.
+
+A crash comes from the watcher, which saw it (:meth:`Postmortem.handle`), or from a recording whose kernel died while nobody
+watched (:meth:`Postmortem.handle_unwatched`). Its report goes to `on_report`, in a server to the log and to open pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..config import TfGuard
+from ..diagnosis.diagnose import diagnose
+from ..errors import BundleNotFound, RecordUnreadable
+from ..record.bundle import STAMP_LENGTH, BundleStore, died_of, stamp
+from ..record.claims import claim
+from ..record.identity import ProcessIdentity
+from ..record.recording import remove_recording
+from ..record.retention import Retention
+from ..report.wire import to_entry_and_report
+from ..shield import note_problem
+from ..watch.death import Death
+from .capture import capture, capture_orphan
+from .detect import InHand, each_orphan, nobodys
+from .wrapped import unwrapped
+
+FREE_SPACE = "Free some space, or set TFGUARD_DIR to a folder of your own on a disk with space."
+EARLIER_SECONDS = 86400.0
+EARLIER_LIMIT = 30
+# Crashes whose reports could not be written, to be tried again.
+_UNWRITTEN_LIMIT = 20
+
+Json = dict[str, Any]
+
+
+class Postmortem:
+    """Makes the reports. Its methods read and write files, and may be called from any thread.
+
+    Args:
+        recordings: Folder of the kernels' recordings.
+        store: Where reports are kept.
+        settings: What to keep of them.
+        copies: Where watchers copy recordings to; None when they do not.
+        settle: Finishes the copy of a recording and returns its folder; None where recordings are not copied.
+        in_hand: Whether this process watches a kernel, or watched it a moment ago: its crash comes to :meth:`handle`.
+        on_report: Called with the report's line in the list, once for each crash, in the thread that made it.
+        on_failure: Called with a crash whose report could not be written; it is tried again.
+    """
+
+    def __init__(
+        self,
+        recordings: Path,
+        store: BundleStore,
+        settings: TfGuard,
+        *,
+        copies: Path | None = None,
+        settle: Callable[[ProcessIdentity], Path] | None = None,
+        in_hand: InHand = nobodys,
+        on_report: Callable[[Json], None] = lambda entry: None,
+        on_failure: Callable[[Death, Exception], None] = lambda death, bad: None,
+    ) -> None:
+        self._recordings = recordings
+        self._store = store
+        self._copies = copies
+        self._settle = settle
+        self._in_hand = in_hand
+        self._on_report = on_report
+        self._on_failure = on_failure
+        self._retention = Retention(
+            store,
+            limit_count=settings.bundle_limit_count,
+            limit_bytes=settings.bundle_limit_bytes,
+            limit_days=settings.bundle_limit_days,
+        )
+        self._unwritten: deque[tuple[Death, Path | None]] = deque(maxlen=_UNWRITTEN_LIMIT)
+
+    def handle(self, death: Death) -> None:
+        """Report a crash that the watcher saw. Raises nothing: a failure is noted, and the crash is tried again."""
+        alive = death.facts.kernel_alive
+        if self._settle is not None and not alive:
+            death = replace(death, recording=self._settle(death.process))
+        death = unwrapped(death)
+        # Claimed, so that no other process reports it; the recording of a living kernel stays where it is.
+        claimed = None if alive else claim(death.recording)
+        bad = self._try(death, claimed)
+        if bad is not None:
+            note_problem("report of a dead kernel", bad, fix=FREE_SPACE)
+            self._on_failure(death, bad)
+
+    def _try(self, death: Death, claimed: Path | None) -> Exception | None:
+        """What went wrong, if anything; the crash is then kept for the next time."""
+        living = death.facts.kernel_alive and death.recording.is_dir()
+        try:
+            bundle = capture(
+                identity=death.identity,
+                kernel_id=death.kernel_id,
+                kernel_name=death.kernel_name,
+                notebook_path=death.notebook_path,
+                recording=death.recording if living else claimed,
+                server=death.facts,
+                system_log=death.system_log,
+            )
+            entry = self.report(bundle)
+        except Exception as bad:  # a full disk, a folder of another user, a defect of ours
+            self._unwritten.append((death, claimed))
+            return bad
+        if claimed is not None:
+            remove_recording(claimed)
+        self._on_report(entry)
+        return None
+
+    def handle_unwatched(self) -> list[Json]:
+        """Report every kernel that died while nobody watched; remove the recordings of orderly ends.
+
+        Crashes whose reports could not be written before are tried again first.
+
+        Returns:
+            The lines in the list. A crash that cannot be written is noted, and its recording stays.
+        """
+        for _ in range(len(self._unwritten)):
+            self._try(*self._unwritten.popleft())
+        made: list[Json] = []
+        for orphan in each_orphan(self._recordings, self._copies, self._in_hand):
+            try:
+                entry = self.report(capture_orphan(orphan))
+            except (
+                Exception
+            ) as bad:  # a full disk, or a damaged recording: continue with the others
+                orphan.give_back()
+                place = f"report of a kernel that died unwatched (pid {orphan.identity.pid})"
+                note_problem(place, bad)
+                continue
+            orphan.remove()
+            made.append(entry)
+            self._on_report(entry)
+        return made
+
+    def report(self, bundle: Json) -> Json:
+        """Diagnose a captured crash and save it with its report; older reports make room.
+
+        Returns:
+            Its line in the list.
+
+        Raises:
+            FolderUnusable, OSError: It could not be written; nothing half-written is left.
+        """
+        bundle["earlier_deaths"] = _earlier_deaths(self._store, float(bundle["identity"]["died"]))
+        entry, report = to_entry_and_report(bundle, diagnose(bundle))
+        self._store.save(bundle, report, entry)
+        self._retention.prune()
+        return entry | {"unread": True}
+
+    def forget(self, identity: ProcessIdentity) -> None:
+        """Remove the recording of a kernel that ended because it was asked to."""
+        if self._settle is not None:
+            self._settle(identity)
+        claimed = claim(self._recordings / identity.folder_name)
+        if claimed is not None:
+            remove_recording(claimed)
+
+
+def _earlier_deaths(store: BundleStore, died: float) -> list[Json]:
+    """The crashes of the day before `died` (Unix seconds), at most `EARLIER_LIMIT`, newest first."""
+    first, last = stamp(died - EARLIER_SECONDS), stamp(died)
+    found: list[Json] = []
+    for bundle_id in store.ids():
+        if len(found) >= EARLIER_LIMIT:
+            break
+        if first <= bundle_id[:STAMP_LENGTH] <= last:
+            with contextlib.suppress(BundleNotFound, RecordUnreadable):
+                entry = store.entry(bundle_id)
+                if not entry.get("kernel_alive"):
+                    named = ("cause", "signal", "kernel_id", "notebook_path")
+                    found.append({n: entry.get(n) for n in named} | {"died": died_of(bundle_id)})
+    return sorted(found, key=lambda death: -death["died"])

@@ -1,0 +1,62 @@
+"""What a server says of a crash: a line in its log, and an event for open pages."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from ..postmortem.handle import FREE_SPACE
+from ..record.alive import FRESH_SECONDS
+from ..redact import redact
+from ..watch.death import Death
+
+EVENT_SCHEMA = "https://schema.jupyter-tfguard.org/kernel_death/v1"
+EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_death.yaml"
+
+# Redacted before it is cut: a truncated key no longer matches a pattern.
+_PLAIN_LIMIT = 5000
+
+Entry = dict[str, Any]
+
+
+def log_crash(log: logging.Logger, entry: Entry) -> None:
+    """Write that a kernel died, why, and the id of its report."""
+    log.warning(
+        "tfguard: kernel %s (pid %s) %s: %s, %s. Report %s",
+        plain(entry.get("kernel_id")),
+        plain(entry.get("pid")),
+        "lost a child process" if entry.get("kernel_alive") else "died",
+        plain(entry.get("cause")),
+        plain(entry.get("confidence")),
+        plain(entry.get("id")),
+    )
+
+
+def log_failure(log: logging.Logger, death: Death, bad: Exception) -> None:
+    """Write that a kernel died, and that its report could not be written."""
+    log.warning(
+        "tfguard: kernel %s died (%s), and its report could not be written: %s %s It is tried again every %.0f min.",
+        plain(death.kernel_id),
+        plain(str(death.facts.exit)),
+        plain(f"{type(bad).__name__}: {bad}"),
+        FREE_SPACE,
+        FRESH_SECONDS / 60,
+    )
+
+
+def event_data(entry: Entry) -> dict[str, Any]:
+    """The event's data: no source, no path, no title, because operators log events."""
+    return {
+        "id": str(entry["id"]),
+        "kernel_id": str(entry.get("kernel_id") or ""),
+        "cause": str(entry["cause"]),
+        "confidence": str(entry["confidence"]),
+        "kernel_alive": bool(entry.get("kernel_alive")),
+    }
+
+
+def plain(value: object) -> str:
+    """Text for one line of a log: no secrets, control characters escaped, at most 300 characters."""
+    text = redact(str(value)[:_PLAIN_LIMIT])
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)[:300]
