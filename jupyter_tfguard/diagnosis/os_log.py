@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .catalog import table
 from .haystack import Haystack
+from .log_lines import LONGEST_LINE
 
 # oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=python3,pid=41,uid=0
 _SUMMARY = re.compile(
@@ -30,14 +31,17 @@ _KILLED = re.compile(
     r"(?:,? (?:UID:? ?\d{1,10},? )?total-vm:\d{1,15}kB(?:,? anon-rss:(?P<anon>\d{1,15})kB)?|,? score -?\d{1,6} or sacrifice child)"
     r"|\((?P<name_only>[^)\n]{1,64})\))"
 )
-# The same up to the colon: terminals and pages wrap there.
-_HEAD = re.compile(r"(?P<prefix>Out of memory|Memory cgroup out of memory):\s*$")
+# The beginning of one of these lines, where a terminal or a page wrapped it, and the stamp of the record that goes on.
+_CUT = re.compile(
+    r"(?:Memory cgroup(?: out(?: of)?)?|[Oo]ut of memory:?|Kill(?:ed)? process(?: \d{1,10},?)?|oom-kill:constraint=CONSTRAINT_\w{1,30},.{0,4000})\s*$"
+)
+_STAMP = re.compile(r"^\[[^\]]{1,40}\] ?")
 # Task in /docker/4c0 killed as a result of limit of /docker/4c0                                          (up to 4.20)
 _LIMIT_OF = re.compile(r"Task in .{0,400} killed as a result of limit of (?P<group>/\S{0,400})")
 # [81233.120] x      [Tue Nov  3 11:02:10 2026] x      Nov  3 11:02:10 host kernel: x      oom-kill:...      Killed process 41 ...
 _SYSTEM = re.compile(
     r"^\[ *\d{1,10}\.\d{1,9}\]|^\[\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}\]|\bkernel: |^oom-kill:"
-    r"|^(?:Memory cgroup out|Out) of memory:$|^Task in /|^oom_reaper: |^NVRM: "
+    r"|^(?:Memory cgroup out|Out) of memory:$|^Task in /|^oom_reaper: |^NVRM: |^task_memcg="
 )
 # NVRM: Xid (PCI:0000:c2:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
 # NVRM: Xid (0000:02:00): 31, Ch 00000010, ...
@@ -141,38 +145,44 @@ def is_of_system(line: str) -> bool:
 def oom_kills(lines: Sequence[str]) -> list[OomKill]:
     """The kills in these lines, in order; several lines about the same victim count once."""
     found: dict[int | None, OomKill] = {}
-    group = prefix = ""
-    for place, line in enumerate(lines):
-        if head := _HEAD.search(line):
-            prefix = head["prefix"]
-            continue
+    group = ""
+    for line in rejoined(lines):
         if "oom-kill:" not in line and "process" not in line and "limit of" not in line:
             continue
         if limit := _LIMIT_OF.search(line):
             group = limit["group"]
-        elif "oom-kill:constraint=" in line:
-            summary = _SUMMARY.search(line) or _SUMMARY.search("".join(lines[place : place + 2]))
-            if summary is None:
-                continue
-            pid, limit = int(summary["pid"]), _LIMIT_GROUP.search(summary[0])
+        elif summary := _SUMMARY.search(line):
+            pid, named = int(summary["pid"]), _LIMIT_GROUP.search(line)
             by_limit = summary["constraint"] == "CONSTRAINT_MEMCG"
             known = found.get(pid) or OomKill(pid, summary["name"], None, None, line)
-            group_named = limit["group"] if limit is not None else ""
-            found[pid] = replace(known, by_limit=by_limit, group=group_named)
+            found[pid] = replace(known, by_limit=by_limit, group=named["group"] if named else "")
         elif killed := _KILLED.search(line):
-            prefix = killed["prefix"] or prefix
-            if killed["name_only"] and not prefix:
-                continue
             number = int(killed["pid"]) if killed["pid"].isdigit() else None
-            old = found.get(number)
+            old, prefix = found.get(number), killed["prefix"]
+            if killed["name_only"] and not prefix and old is None:
+                continue
             if old is None:
-                by_limit = prefix.startswith("Memory cgroup") if prefix else bool(group) or None
-                old = OomKill(number, "", by_limit, None, line, group if by_limit else "")
+                limited = prefix.startswith("Memory cgroup") if prefix else bool(group) or None
+                old = OomKill(number, "", limited, None, line, group if limited else "")
             name = killed["name"] or killed["name_only"] or ""
             size = int(killed["anon"]) * 1024 if killed["anon"] else old.anonymous_bytes
             found[number] = replace(old, name=name, anonymous_bytes=size, line=line)
-            group = prefix = ""
+            group = ""
     return list(found.values())
+
+
+def rejoined(lines: Sequence[str]) -> Iterator[str]:
+    """The lines; one about a kill that was wrapped is whole again."""
+    begun = ""
+    for line in lines:
+        whole = begun + _STAMP.sub("", line) if begun else line
+        begun = ""
+        if ("emory" in whole or "rocess" in whole or "oom-kill:" in whole) and (
+            len(whole) < LONGEST_LINE and _CUT.search(whole) and not _SUMMARY.search(whole)
+        ):
+            begun = whole if whole.endswith(",") else f"{whole.rstrip()} "
+        else:
+            yield whole
 
 
 def xids(lines: Iterable[str]) -> list[Xid]:

@@ -44,7 +44,7 @@ _NOT_LIFE = re.compile(
 # 5/10 [====>....] - loss: 0.2Segmentation fault (core dumped): a progress bar has no line end, so the end is glued to it.
 _LAST_WORDS = re.compile(
     r"Fatal Python error: |Segmentation fault|Bus error|Illegal instruction|Aborted\b|Killed\b|terminate called |OMP: Error #"
-    r"|Traceback \(most recent call last\)|[Kk]ernel\b.{0,60}\b(?:died|dead|crashed|[Rr]estarting)|double free or corruption|(?:free|malloc|realloc|munmap_chunk)\(\): |slurmstepd: error"
+    r"|Traceback \(most recent call last\)|[Kk]ernel\b.{0,60}\b(?:died|dead|crashed|[Rr]estarting)|[Dd]ead ?[Kk]ernel|double free or corruption|(?:free|malloc|realloc|munmap_chunk)\(\): |slurmstepd: error"
 )
 
 

@@ -25,6 +25,7 @@ _FREE = re.compile(
 _CREATED = re.compile(
     r"Created (?:TensorFlow )?device .{0,200}device:GPU:\d{1,3} with (?P<size>\d{1,8}) MB memory"
 )
+_DATA_WORKER = ("_worker_loop", "DataLoader worker")
 # import pandas      from .core import api
 _IMPORT = re.compile(
     r"^\s*(?:import [\w.]+|from [\w.]+ import )|, in import_module$|<frozen importlib"
@@ -140,8 +141,8 @@ class Story:
 
     @cached_property
     def in_data_worker(self) -> bool:
-        """True for a stack that leads through the loop of a data-loader worker, which writes to shared memory."""
-        return any("_worker_loop" in line.text for line in self.lines)
+        """True where a data-loader worker is named, or its loop is in a stack: it writes to shared memory."""
+        return any(name in line.text for line in self.lines for name in _DATA_WORKER)
 
     @cached_property
     def failed_import(self) -> bool:

@@ -17,6 +17,7 @@ from .os_log import (
     is_of_system,
     oom_kills,
     os_faults,
+    rejoined,
     runs_python,
     xids,
 )
@@ -127,7 +128,7 @@ class DeathLog:
     def _program_lines(self) -> list[str]:
         """Lines of a pasted log that the program, and not the operating system, wrote."""
         lines = [line.text for line in self._seen.story.lines]
-        return [line for line in lines if not is_of_system(line)]
+        return [line for line in rejoined(lines) if not is_of_system(line)]
 
     def _names_process(self, kill: OomKill) -> bool:
         named = re.compile(_PROCESS.format(kill.pid))

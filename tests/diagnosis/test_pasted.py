@@ -125,6 +125,13 @@ def test_a_kill_in_the_system_log_is_certain_only_where_the_text_names_its_proce
     assert (best.cause, best.confidence) == ("host_oom", confidence)
 
 
+def test_a_kill_that_is_wrapped_before_its_name_does_not_name_the_logs_own_process() -> None:
+    best = best_of(
+        "Killed\nOut of memory: Killed process 4711\n(python3) total-vm:9kB, anon-rss:8kB"
+    )
+    assert (best.cause, best.confidence) == ("host_oom", Confidence.LIKELY)
+
+
 def test_progress_alone_is_no_certain_end() -> None:
     assert best_of("Epoch 3/10\n120/938 - loss: 0.2").confidence is Confidence.LIKELY
 
