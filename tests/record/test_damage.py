@@ -14,11 +14,11 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_sample_of_all_damages_shows_what_is_intact() -> None:
-    command = [sys.executable, "tests/rigs/damage.py", "--sample", "4000", "--seed", "1", "--json"]
+    command = [sys.executable, "tests/rigs/damage.py", "--sample", "500", "--seed", "1", "--json"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
-    assert found["cases"] == 4000
+    assert found["cases"] == 500
     assert found["refused"] > 0, "no case had lost its header"

