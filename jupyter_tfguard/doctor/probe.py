@@ -26,7 +26,7 @@ from ..shield import fall_silent
 LAST_WORDS = "the last words of a process that jupyter tfguard doctor killed"
 _READY = b"ready\n"
 _SAMPLES = 3
-_LIMIT_SECONDS = 4.0
+_LIMIT_SECONDS = 15.0
 # The package may not be importable by its name: `jupyter tfguard enable` installs nothing. At the end of the path, so that
 # nothing else is taken from there that the environment has itself.
 _CHILD = """

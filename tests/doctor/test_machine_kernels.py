@@ -199,26 +199,6 @@ def test_a_variable_that_says_no_switches_nothing_off(running: Start, linked: Pa
     assert "TFGUARD_DISABLE" not in found.text
 
 
-def test_an_earlier_startup_file_that_fails_is_named(
-    running: Start, linked: Path, home: Path
-) -> None:
-    startup = linked.parents[1] / "etc/ipython/startup"
-    startup.mkdir(parents=True, exist_ok=True)
-    (startup / "00-tfguard.py").touch()
-    (startup / "00-a.py").write_text("this is no Python\n")
-    try:
-        time.sleep(0.3)  # the process is to be younger than the guard's file
-        running(linked)
-        (found,) = running_kernels.check(Environment.here()) or []
-        assert f"{startup / '00-a.py'} runs before it and fails" in found.text
-        (startup / "00-a.py").write_text("1 / 0\n")
-        (found,) = running_kernels.check(Environment.here()) or []
-        assert f"perhaps a file that runs before it raised: {startup / '00-a.py'}" in found.text
-    finally:
-        for file in startup.iterdir():
-            file.unlink()
-
-
 def test_a_kernel_older_than_the_guard_is_to_be_restarted(running: Start, linked: Path) -> None:
     running(linked)
     startup = linked.parents[1] / "etc/ipython/startup"
@@ -241,45 +221,25 @@ def guarded(tmp_path: Path) -> tuple[MadeMachine, Path]:
     startup = made.prefix / "etc/ipython/startup"
     startup.mkdir(parents=True)
     (startup / "00-tfguard.py").touch()
-    made.environ["IPYTHONDIR"] = str(tmp_path / "aaa")
     return made, startup
 
 
 def test_a_startup_file_that_is_there_is_fine(tmp_path: Path) -> None:
     made, _ = guarded(tmp_path)
-    (found,) = autoload.check(made.environment())
+    found = autoload.check(made.environment())
     assert found.status is Status.OK
-    assert "after" not in found.text
 
 
 def test_a_missing_startup_file_is_a_problem_with_its_cure(tmp_path: Path) -> None:
     made, startup = guarded(tmp_path)
     (startup / "00-tfguard.py").unlink()
-    (found,) = autoload.check(made.environment())
+    found = autoload.check(made.environment())
     assert found.status is Status.PROBLEM
     assert "--force-reinstall" in str(found.fix)
 
 
-@pytest.mark.parametrize("where", ["own profile", "environment"])
-def test_an_earlier_file_of_the_users_is_named_and_not_run(tmp_path: Path, where: str) -> None:
-    made, startup = guarded(tmp_path)
-    folder = tmp_path / "aaa/profile_default/startup" if where == "own profile" else startup
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "00-a.py"
-    file.write_text(f"open({str(tmp_path / 'was-run')!r}, 'w'); 1 / 0\n")
-    (found,) = autoload.check(made.environment())
-    assert found.status is Status.OK
-    assert str(file) in found.text
-    file.write_text("def f(:\n")
-    (found,) = autoload.check(made.environment())
-    assert found.status is Status.PROBLEM
-    assert str(file) in found.text
-    assert "line 1" in found.text
-    assert not (tmp_path / "was-run").exists()
-
-
 def test_a_kernel_that_was_given_the_guard_needs_no_startup_file(tmp_path: Path) -> None:
-    (found,) = autoload.check(MadeMachine(tmp_path).environment())
+    found = autoload.check(MadeMachine(tmp_path).environment())
     assert found.status is Status.OK
     assert "enable" in found.text
 

@@ -129,13 +129,6 @@ def test_the_tightest_thread_limit_of_the_groups_counts(made: MadeMachine, versi
     assert "4000 of the 4096" in limits(made)[0].text
 
 
-def test_a_core_file_is_told_where_one_would_be_written(made: MadeMachine) -> None:
-    made.write("/proc/sys/kernel/core_pattern", "core\n")
-    assert "core file (core)" in limits(made, core_file_size="unlimited")[0].text
-    made.write("/proc/sys/kernel/core_pattern", "|/usr/lib/systemd/systemd-coredump %P\n")
-    assert "core file" not in limits(made, core_file_size="unlimited")[0].text
-
-
 def test_limits_that_cannot_be_read_are_unknown(made: MadeMachine) -> None:
     (found,) = process_limits.check(made.environment()) or []
     assert found.status is Status.UNKNOWN

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.doctor.environment import Environment
 from tests.rigs.made_case import healthy
 from tests.rigs.made_cases import stack_checks
 from tests.rigs.made_machine import MadeMachine
@@ -50,8 +49,3 @@ def test_no_library_of_the_driver_or_of_cuda_is_mapped(standin: Path, tmp_path: 
     assert not [
         name for name in ("libnvidia", "libcuda", "libcudnn", "libtensorflow") if name in mapped
     ]
-
-
-def test_the_machine_it_runs_on_can_be_looked_at() -> None:
-    told = stack_checks(Environment.here())
-    assert "build" in told

@@ -26,7 +26,7 @@ def check(machine: Environment) -> list[CheckResult] | None:
         return [CheckResult(NAME, Status.UNKNOWN, str(absent))]
     found = [_tasks(root, limits), _file_size(limits), _address_space(limits)]
     results = [result for result in found if result is not None]
-    return results or [CheckResult(NAME, Status.OK, _core(machine, limits))]
+    return results or [CheckResult(NAME, Status.OK, "none that a kernel would hit")]
 
 
 def _tasks(root: str, limits: dict[str, int | None]) -> CheckResult | None:
@@ -70,15 +70,3 @@ def _address_space(limits: dict[str, int | None]) -> CheckResult | None:
         "and fail with messages about memory although there is plenty."
     )
     return CheckResult(NAME, Status.WARNING, text, "ulimit -v unlimited")
-
-
-def _core(machine: Environment, limits: dict[str, int | None]) -> str:
-    text = "none that a kernel would hit"
-    if limits.get("core file size", 0) is None:
-        try:
-            pattern = machine.path("/proc/sys/kernel/core_pattern").read_text().strip()
-        except OSError:
-            return text
-        if pattern and not pattern.startswith("|"):
-            text += f"; a crash leaves a core file ({pattern}) as large as the kernel's memory"
-    return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 
 from ...config import load_settings
@@ -14,7 +13,6 @@ from ...places import DISABLE_VARIABLE, disabled_by_environment
 from ..check import CheckResult, Status
 from ..environment import Environment
 from ..running import RunningKernel, running_kernels
-from ..startup_files import files_before, syntax_error
 
 NAME = "running kernels"
 _STARTING_SECONDS = 15.0
@@ -73,14 +71,6 @@ def _why(machine: Environment, kernel: RunningKernel) -> tuple[str, str | None]:
         return f"its environment {prefix} has none", enable
     if installed > kernel.started + _CLOCK_SECONDS:
         return "it runs longer than the guard is installed. Restart it", None
-    earlier = files_before(machine, guard, kernel.environ)
-    for file in earlier:
-        if syntax_error(file) is not None:
-            name = shlex.quote(str(file))
-            return f"{file} runs before it and fails", f"mv {name} {name}.off"
-    if earlier:
-        files = ", ".join(map(str, earlier))
-        return f"perhaps a file that runs before it raised: {files}", None
     return "`%load_ext tfguard` in it loads it, or says why not", None
 
 
