@@ -122,8 +122,7 @@ def test_a_grandchild_that_outlives_the_kernel_hides_no_death(tmp_path: Path) ->
             "        time.sleep(60)\n    os.write(1, b'%d' % inner)\n    os._exit(0)\nos.waitpid(pid, 0)[1]"
         )
         inner = int(ran.stdout)
-        os.kill(kernel.pid, signal.SIGKILL)
-        kernel.wait_for_end()
+        kernel.die("import signal; os.kill(os.getpid(), signal.SIGKILL)")
         os.kill(inner, 0)  # it lives
         try:
             assert len(orphans(kernel.data / "recordings")) == 1

@@ -29,6 +29,7 @@ from typing import Any
 from jupyter_tfguard import shield
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.diagnosis.finding import Confidence
 from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
@@ -120,8 +121,14 @@ class Publisher:
         handler.emit = lambda record: log.append(record.getMessage())  # type: ignore[method-assign]
         logger.addHandler(handler)
         known = SystemLog(True)
-        alone = diagnose(capture(identity=forger.identity, server=facts, system_log=known))
-        allowed = {f.cause for f in alone.findings if f.confidence.value == "certain"}
+        alone = capture(identity=forger.identity, server=facts, system_log=known)
+        # Some causes need a recording that shows nothing else; an empty one claims nothing.
+        allowed = {
+            finding.cause
+            for bundle in (alone, alone | {"kernel": {"header": {}}})
+            for finding in diagnose(bundle).findings
+            if finding.confidence is Confidence.CERTAIN
+        }
 
         def report(root: Path, store: BundleStore) -> None:
             folder = root / forger.identity.folder_name
