@@ -43,7 +43,6 @@ def test_many_lives_with_a_fault_each(library: Path) -> None:
     ("call", "nth", "code", "mode"),
     [
         ("*", 1, errno.EACCES, "a"),  # nothing may be written from the start on
-        ("posix_fallocate", 1, errno.ENOSPC, "a"),  # a full disk
         ("pwrite", 12, errno.EIO, "f"),
     ],
 )

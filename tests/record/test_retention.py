@@ -168,7 +168,7 @@ done = {"read": 0, "gone": 0, "bad": []}
 while len(list(stop.parent.glob("*.ready"))) < 4:
     time.sleep(0.005)
 for number in itertools.count():
-    if number == 60 if part == "write" else stop.exists():
+    if number == 25 if part == "write" else stop.exists():
         break
     if part == "write":
         bundle = capture(identity=ProcessIdentity(1000 + number, 1), kernel_id=f"{name}-{number}")

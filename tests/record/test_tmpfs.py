@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from jupyter_tfguard.record.contents import read_recording
 from tests.kernel.rig import GuardedKernel, guarded_kernel
+from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")
 
@@ -82,11 +82,13 @@ with open({str(disk / "mine")!r}, 'wb', buffering=0) as file:
         assert kernel.run(fill).stdout == "28\n"
         assert free_bytes(disk) == 0
         lives(kernel)
-        time.sleep(2.2)
-        now = kernel.recording()
         # What was taken beforehand goes on: every event, every sample.
+        wait_until(
+            lambda: kernel.recording().samples[-1].time > before.samples[-1].time + 2,
+            "samples on the full disk",
+        )
+        now = kernel.recording()
         assert len([e for e in now.events if e["kind"] == "cell_start"]) >= 6
-        assert now.samples[-1].time > before.samples[-1].time + 2
         assert "native words" in now.stderr_tail
         os.unlink(disk / "mine")
         lives(kernel)
@@ -101,7 +103,7 @@ def test_a_disk_that_is_full_before_the_kernel_starts(disk: Path, tmp_path: Path
         end(kernel)
 
 
-@pytest.mark.parametrize("kib", [64, 700])
+@pytest.mark.parametrize("kib", [300])
 def test_a_disk_with_room_for_a_part_of_it(disk: Path, tmp_path: Path, kib: int) -> None:
     (disk / "mine").write_bytes(b"x" * (free_bytes(disk) - kib * 1024))
     with guarded_kernel(tmp_path) as kernel:
@@ -109,8 +111,7 @@ def test_a_disk_with_room_for_a_part_of_it(disk: Path, tmp_path: Path, kib: int)
         paths = kernel.recording_paths()
         if paths and (paths[0] / "header.json").exists():
             assert read_recording(paths[0]).problems == []
-        if kib < 700:
-            assert "Problem:" in told(kernel)
+        assert "Problem:" in told(kernel)
         end(kernel)
 
 
