@@ -8,8 +8,9 @@ import zipfile
 from dataclasses import dataclass
 from typing import Any
 
-from . import html, markdown
+from . import html
 from .anonymous import Anonymous, Identity
+from .text import markdown
 
 Json = dict[str, Any]
 
@@ -66,7 +67,7 @@ def export(bundle: Json, report: Json, identity: Identity) -> Export:
     files = {"bundle.json": _json(anonymous.value(bundle))}
     told = anonymous.value(report)
     files["report.json"] = _json(told)
-    files["report.md"] = markdown.render(told)
+    files["report.md"] = markdown(told)
     files["report.html"] = html.render(told)
     return Export(files, anonymous.count)
 

@@ -1,8 +1,9 @@
-"""A report as plain text, for terminals and notebooks: the sentence first, then how we know, then what to do."""
+"""A report as plain text: the sentence first, then how we know, then what to do. In Markdown it is this text in a code block."""
 
 from __future__ import annotations
 
 import datetime
+import re
 import textwrap
 from typing import Any
 
@@ -15,10 +16,21 @@ WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
 _NATIVE_LINES = 12
 _STACK_LINES = 14
+_LINE_WIDTH = 200
 
 
-def render(report: dict[str, Any]) -> str:
-    """What ``jupyter tfguard why`` prints."""
+def render(report: dict[str, Any], *, whole: bool = False) -> str:
+    """What ``jupyter tfguard why`` prints.
+
+    Args:
+        whole: Print all native lines and frames, and the versions.
+    """
+    native, stack = report["native_tail"], report["python_stack"]
+    versions = [f"{name} {version}" for name, version in report["versions"].items()]
+    if not whole:
+        native = [line[:_LINE_WIDTH] for line in native[-_NATIVE_LINES:]]
+        stack = [line[:_LINE_WIDTH] for line in stack[:_STACK_LINES]]
+        versions = []
     parts = ["\n".join(wrapped(str(report["title"]), "")), _headline(report)]
     sections: list[tuple[str, list[str]]] = [
         ("What you were doing", [_row(r["label"], r["value"]) for r in report["activity"]]),
@@ -34,15 +46,21 @@ def render(report: dict[str, Any]) -> str:
         ("Also seen", _others(report["other_findings"])),
         ("What is left", _left(report)),
         ("Largest arrays when the last cell ended", _arrays(report)),
-        (
-            "Last native words",
-            [f"  {line[:200]}" for line in report["native_tail"][-_NATIVE_LINES:]],
-        ),
-        ("Python stack", [f"  {line[:200]}" for line in report["python_stack"][:_STACK_LINES]]),
+        ("Last native words", [f"  {line}" for line in native]),
+        ("Python stack", [f"  {line}" for line in stack]),
+        ("Versions", wrapped(", ".join(versions), "  ") if versions else []),
     ]
     parts += [f"{title}\n" + "\n".join(lines) for title, lines in sections if lines]
-    # Cleaned when it was written; but what lies in the store may be written by anybody who is this user.
+    # Cleaned when it was written, but any program of this user can write to the store.
     return printable("\n\n".join(parts)) + "\n"
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The whole text as a code block, for an issue or a chat: nothing in it has a meaning for Markdown or HTML."""
+    text = render(report, whole=True)
+    # Longer than any run of backquotes in the text, so that the text cannot end the block.
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}text\n{text}{fence}\n"
 
 
 def local_time(utc_text: str) -> str:

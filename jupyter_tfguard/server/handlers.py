@@ -18,7 +18,7 @@ from .._version import __version__
 from ..errors import FolderUnusable
 from ..record.bundle import READ
 from ..redact import clean
-from ..report.markdown import render
+from ..report.text import markdown
 from ..shield import read_problems
 from .api import ApiHandler
 from .control import NoAnswer, NotHere, ask_guard, request_of
@@ -95,13 +95,13 @@ class CrashHandler(ApiHandler):
 
 
 class MarkdownHandler(ApiHandler):
-    """``GET crashes/{id}/markdown``: the report as text, for an issue or a mail."""
+    """``GET crashes/{id}/markdown``: the report as text in a code block, for an issue."""
 
     @web.authenticated
     @authorized
     async def get(self, bundle_id: str) -> None:
         store = self.service.store
-        text = await self.load(lambda asked: render(store.report(asked)), bundle_id)
+        text = await self.load(lambda asked: markdown(store.report(asked)), bundle_id)
         if text is not None:
             self.set_attachment_header(f"{bundle_id}.md")
             self.finish(text, set_content_type="text/markdown; charset=utf-8")

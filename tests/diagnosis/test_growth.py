@@ -10,7 +10,7 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding
 from jupyter_tfguard.diagnosis.growth import Per
-from jupyter_tfguard.report import markdown, text
+from jupyter_tfguard.report import text
 from jupyter_tfguard.report.wire import to_report
 from tests.conftest import EXAMPLES, Example
 
@@ -137,7 +137,6 @@ def test_what_stands_beside_is_shown_with_its_evidence_and_first_advice() -> Non
     assert "Also seen" in printed
     assert "host_leak (likely)" in printed
     assert "Look for what the loop keeps." in printed
-    assert "### Also seen" in markdown.render(report)
 
 
 def test_reports_of_an_older_version_are_shown_too() -> None:
@@ -147,6 +146,3 @@ def test_reports_of_an_older_version_are_shown_too() -> None:
         {k: f[k] for k in ("cause", "confidence", "title")} for f in report["other_findings"]
     ]
     assert "host_leak (likely)" in text.render(report)
-    assert "host\\_leak" in markdown.render(report) or "`host_leak (likely)`" in markdown.render(
-        report
-    )

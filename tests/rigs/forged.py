@@ -34,7 +34,7 @@ from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.facts import Counters, ExitFacts, GroupCounters, ServerFacts, SystemLog
-from jupyter_tfguard.report import markdown, text
+from jupyter_tfguard.report import text
 from jupyter_tfguard.server.notify import log_crash
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.live import LiveReader
@@ -183,7 +183,7 @@ class Publisher:
         for entry in store.entries():
             self.result.reports += 1
             report = store.report(entry["id"])
-            shown = text.render(report), markdown.render(report)
+            shown = text.render(report), text.markdown(report)
             for page in shown:
                 page.encode()
                 bad = {c for c in page if unicodedata.category(c) in _NOT_SHOWN and c not in "\n\t"}

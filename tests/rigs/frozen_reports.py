@@ -1,6 +1,6 @@
 """Reports of the example bundles as they are printed: ``python -m tests.rigs.frozen_reports`` writes them again.
 
-``text.txt`` holds one report of every rule, ``markdown.md`` a few, ``hashes.txt`` a line for each example. A
+``text.txt`` holds one report of every rule, ``hashes.txt`` a line for each example. A
 review then shows how a change alters reports, and a refactoring that alters one by mistake fails its test.
 """
 
@@ -14,17 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
-from jupyter_tfguard.report import explained, markdown, text
+from jupyter_tfguard.report import explained, text
 from jupyter_tfguard.report.wire import to_report
 from tests.conftest import examples, text_examples
 
 FOLDER = Path(__file__).parents[1] / "report" / "frozen"
-_IN_MARKDOWN = (
-    "cgroup_oom/fires-v2-own-limit",
-    "gpu_leak/fires-over-epochs",
-    "hang/fires-a-fit-without-a-step",
-    "tf_check_failed/fires-check-failed-abort",
-)
 
 
 def frozen() -> dict[str, str]:
@@ -34,9 +28,6 @@ def frozen() -> dict[str, str]:
     texts = {name: forms[name]["text"] for _, name in sorted(first.items())}
     return {
         "text.txt": "\n".join(f"{'=' * 20} {name}\n{made}" for name, made in texts.items()),
-        "markdown.md": "\n".join(
-            f"<!-- {name} -->\n\n{forms[name]['markdown']}" for name in _IN_MARKDOWN
-        ),
         "hashes.txt": "".join(
             f"{name} {' '.join(f'{form}:{_hash(made)}' for form, made in by_form.items())}\n"
             for name, by_form in forms.items()
@@ -50,7 +41,6 @@ def _recorded() -> dict[str, dict[str, str]]:
         report = to_report(example.bundle, diagnose(example.bundle))
         found[str(example)] = {
             "text": text.render(report),
-            "markdown": markdown.render(report),
             "json": _json(report),
         }
     return found

@@ -78,7 +78,7 @@ async def test_a_report_as_json_and_as_markdown(server: Server) -> None:
     assert report["advice"]
     answer = await server.fetch("tfguard", "api", "crashes", bundle_id, "markdown")
     assert answer.headers["Content-Type"].startswith("text/markdown")
-    assert answer.body.decode().startswith("## ")
+    assert answer.body.decode().startswith("```text\n")
 
 
 @pytest.mark.parametrize(
