@@ -6,13 +6,10 @@ Not here: what comes again and again (moments.py).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .journal import journal
+from .observed import Observed
 from .typed import float_of, text_of, whole_of
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -70,14 +67,14 @@ class Fit:
         return ", ".join(parts) or None
 
 
-def last_cell(seen: Evidence) -> Cell | None:
+def last_cell(seen: Observed) -> Cell | None:
     """The cell that was running, else the last that ended; None when the journal names none."""
-    return _last_cell_of(journal(seen))
+    return _last_cell_of(seen.journal)
 
 
-def quitting_cell(seen: Evidence) -> Cell | None:
+def quitting_cell(seen: Observed) -> Cell | None:
     """The cell that ran when quit() was called, which ends it in good order before the kernel goes; None for none."""
-    events = journal(seen)
+    events = seen.journal
     asked = (
         i
         for i, event in enumerate(events)
@@ -109,10 +106,10 @@ def _last_cell_of(events: list[dict[str, Any]]) -> Cell | None:
     )
 
 
-def last_fit(seen: Evidence) -> Fit | None:
+def last_fit(seen: Observed) -> Fit | None:
     """The fit, evaluate or predict that was running, else None: a finished one explains no death."""
     start: dict[str, Any] = {}
-    for event in journal(seen):
+    for event in seen.journal:
         kind = event.get("kind")
         if kind == "fit_start":
             start = dict(event)
@@ -152,7 +149,7 @@ def last_fit(seen: Evidence) -> Fit | None:
     )
 
 
-def where(seen: Evidence) -> str | None:
+def where(seen: Observed) -> str | None:
     """One line for lists: ``cell [12] · epoch 1 of 10, step 3 of 5``."""
     cell, fit = last_cell(seen), last_fit(seen)
     parts = []
@@ -163,9 +160,9 @@ def where(seen: Evidence) -> str | None:
     return " · ".join(parts) or None
 
 
-def largest_arrays(seen: Evidence) -> list[tuple[str, int]]:
+def largest_arrays(seen: Observed) -> list[tuple[str, int]]:
     """(name, bytes) of the largest top-level arrays at the end of the last finished cell, largest first."""
-    for event in reversed(list(journal(seen))):
+    for event in reversed(list(seen.journal)):
         arrays = event.get("arrays")
         if event.get("kind") == "cell_end" and isinstance(arrays, list):
             pairs = [
@@ -177,11 +174,11 @@ def largest_arrays(seen: Evidence) -> list[tuple[str, int]]:
     return []
 
 
-def metrics_by_epoch(seen: Evidence) -> list[tuple[int, dict[str, float]]]:
+def metrics_by_epoch(seen: Observed) -> list[tuple[int, dict[str, float]]]:
     """(epoch, logs) of the last fit that finished an epoch, in order."""
     found: dict[Any, list[tuple[int, dict[str, float]]]] = {}
     last: Any = None
-    for event in journal(seen):
+    for event in seen.journal:
         epoch, logs = whole_of(event.get("epoch")), event.get("logs")
         if event.get("kind") == "epoch_end" and epoch is not None and isinstance(logs, dict):
             told = event.get("fit_id")

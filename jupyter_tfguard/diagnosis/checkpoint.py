@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os.path
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..secret_forms import REDACTED
-from .journal import journal
+from .evidence import Evidence
 from .typed import dict_of, float_of, number_of, text_of, whole_of
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 _BACKUP = "BackupAndRestore"
 _PATH_LIMIT = 4096
@@ -46,7 +43,7 @@ def last_checkpoint(seen: Evidence) -> Checkpoint | None:
     found: Checkpoint | None = None
     epoch: int | None = None
     epochs: int | None = None
-    for event in journal(seen):
+    for event in seen.journal:
         kind = event.get("kind")
         if kind == "fit_start":
             epoch, epochs = None, None

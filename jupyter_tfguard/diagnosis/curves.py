@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..limits import (
     ADDRESS_SPACE_LIMIT,
     CONTAINER_LIMIT,
     DATA_LIMIT,
     MACHINE_MEMORY,
-    ULIMITS,
-    Limit,
 )
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
+from .evidence import Evidence
+from .limits_seen import use_of
 
 Samples = list[tuple[float, float]]
 
@@ -52,18 +48,6 @@ def limit_curve(seen: Evidence) -> Samples:
     """(Unix seconds, bytes) of what the binding limit counts, file cache that could be given back left out."""
     limit = seen.limit()
     return [] if limit is None else use_of(seen, limit)
-
-
-def use_of(seen: Evidence, limit: Limit) -> Samples:
-    """(Unix seconds, bytes) of what a limit counts, file cache that could be given back left out."""
-    if limit.name in ULIMITS:
-        return [(p.time, p.highest) for p in seen.timeline(ULIMITS[limit.name][0])]
-    if limit.name == MACHINE_MEMORY:
-        free = seen.timeline("host.available_bytes")
-        return [(point.time, max(0.0, limit.size_bytes - point.lowest)) for point in free]
-    cache = dict(seen.series("cgroup.reclaimable_bytes"))
-    used = seen.timeline("cgroup.used_bytes")
-    return [(point.time, max(0.0, point.highest - cache.get(point.time, 0.0))) for point in used]
 
 
 def curves(seen: Evidence, since: float) -> list[Curve]:

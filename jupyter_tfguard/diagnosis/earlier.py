@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from .observed import Observed
 from .typed import dict_of, number_of, text_of
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -41,14 +38,9 @@ def earlier_deaths(value: object, died: float) -> list[EarlierDeath]:
     return sorted(found, key=lambda death: -death.died)
 
 
-def same_notebook(seen: Evidence, death: EarlierDeath) -> bool:
+def same_notebook(seen: Observed, death: EarlierDeath) -> bool:
     """True for a death of the same notebook; without one, of the same kernel."""
     path, kernel_id = seen.identity.get("notebook_path"), seen.identity.get("kernel_id")
     if path and death.notebook_path:
         return bool(path == death.notebook_path)
     return bool(kernel_id and kernel_id == death.kernel_id)
-
-
-def same_before_count(seen: Evidence, cause: str) -> int:
-    """Deaths of the same notebook within the last day that had this cause, too."""
-    return sum(d.cause == cause and same_notebook(seen, d) for d in seen.earlier_deaths)

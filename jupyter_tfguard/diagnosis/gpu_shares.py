@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..units import human_bytes
+from .evidence import Evidence
 from .finding import Fact, Source
 from .gpus import Gpu, GpuProcess
 from .typed import number_of
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 _CARDS = 2
 _NAMED = 2

@@ -11,17 +11,15 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..limits import CONTAINER_LIMIT
 from ..trend import Trend, floors, trend
 from ..units import human_bytes, human_seconds
 from .activity import last_cell, last_fit
 from .finding import Fact, Source
+from .limits_seen import memory_limit_of
 from .moments import Moment, cell_runs, epoch_ends, fit_starts
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
+from .observed import Observed
 
 # The first of each kind is left out: it traces functions, fills pools and starts threads.
 _WARM_UP = 1
@@ -96,12 +94,12 @@ class Growth:
         return f"about {likely} {unit}{'s' if likely > 1 else ''}{span}"
 
 
-def host_growth(seen: Evidence) -> Growth | None:
+def host_growth(seen: Observed) -> Growth | None:
     """Of the kernel's own memory; None when it did not rise steadily, or by too little to matter."""
     points = seen.timeline("process.rss_bytes")
     curve = _with_swap(seen, [(p.time, p.lowest) for p in points if p.lowest > 0])
     found = steady_growth(seen, curve)
-    limit = seen.memory_limit()
+    limit = memory_limit_of(seen)
     if found is None or not matters(
         seen, found, limit and limit[0], limit and room_bytes(seen, limit)
     ):
@@ -110,7 +108,7 @@ def host_growth(seen: Evidence) -> Growth | None:
 
 
 def steady_growth(
-    seen: Evidence, curve: Curve, *, host: bool = True, source: Source = Source.KERNEL
+    seen: Observed, curve: Curve, *, host: bool = True, source: Source = Source.KERNEL
 ) -> Growth | None:
     """The growth of a curve of (Unix seconds, bytes), counted by what the journal knows.
 
@@ -135,7 +133,7 @@ def steady_growth(
     return None if ends else _by_time(seen, curve, source)
 
 
-def matters(seen: Evidence, found: Growth, limit_bytes: float | None, room: float | None) -> bool:
+def matters(seen: Observed, found: Growth, limit_bytes: float | None, room: float | None) -> bool:
     """True when it took a good part of the limit, or would take the rest before the fit is through."""
     rise = found.trend.rise
     if rise < _LEAST_BYTES or limit_bytes is None or rise >= _LEAST_FRACTION * limit_bytes:
@@ -147,7 +145,7 @@ def matters(seen: Evidence, found: Growth, limit_bytes: float | None, room: floa
     return left is not None and left[0] <= fit.epochs - fit.epoch
 
 
-def room_bytes(seen: Evidence, limit: tuple[int, str]) -> float:
+def room_bytes(seen: Observed, limit: tuple[int, str]) -> float:
     """How much was left to the limit when it was last looked at."""
     if limit[1] == CONTAINER_LIMIT:
         used, cache = seen.last("cgroup.used_bytes"), seen.last("cgroup.reclaimable_bytes")
@@ -163,7 +161,7 @@ def _grown(series: Curve) -> Trend | None:
     return found if found is not None and found.is_steady_growth else None
 
 
-def _at_epochs(seen: Evidence, ends: list[Moment], curve: Curve) -> Curve:
+def _at_epochs(seen: Observed, ends: list[Moment], curve: Curve) -> Curve:
     """(epoch, lowest in it); the running one counts once enough of it was seen."""
     spans = []
     for before, now in zip([None, *ends], ends, strict=False):
@@ -200,7 +198,7 @@ def _at_curve(moments: list[Moment], curve: Curve) -> Curve:
     return found
 
 
-def _by_time(seen: Evidence, curve: Curve, source: Source) -> Growth | None:
+def _by_time(seen: Observed, curve: Curve, source: Source) -> Growth | None:
     """Within one cell that ran for long, where nothing tells its rounds."""
     cell = last_cell(seen)
     if cell is None or not cell.running or cell.started is None:
@@ -220,7 +218,7 @@ def _by_time(seen: Evidence, curve: Curve, source: Source) -> Growth | None:
     return Growth(Per.MINUTE, found, human_seconds(seconds), source)
 
 
-def _with_swap(seen: Evidence, curve: Curve) -> Curve:
+def _with_swap(seen: Observed, curve: Curve) -> Curve:
     """What was swapped out is still held."""
     swap = [(p.time, p.lowest) for p in seen.timeline("process.swap_bytes")]
     found, at = [], 0

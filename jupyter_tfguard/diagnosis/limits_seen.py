@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ..limits import ULIMITS, Limit, binding_limit
-from .curves import use_of
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
+from ..limits import MACHINE_MEMORY, ULIMITS, Limit, binding_limit
+from .observed import Observed
 
 
-def memory_limit_of(seen: Evidence) -> Limit | None:
+def memory_limit_of(seen: Observed) -> Limit | None:
     """The limit of resident memory that binds the kernel: its container's or the machine's."""
     limits = [group.limit_bytes for group in seen.groups if group.limit_bytes]
     if not limits and (known := seen.last("cgroup.limit_bytes")):
@@ -20,9 +15,9 @@ def memory_limit_of(seen: Evidence) -> Limit | None:
     return binding_limit(min(limits, default=None), total)
 
 
-def tightest_limit_of(seen: Evidence) -> Limit | None:
+def tightest_limit_of(seen: Observed) -> Limit | None:
     """The limit of memory, or of the process where that was fuller at its fullest."""
-    memory, ulimits = seen.memory_limit(), _ulimits_of(seen)
+    memory, ulimits = memory_limit_of(seen), _ulimits_of(seen)
     best, fullness = memory, 0.0
     if memory is not None and ulimits:
         used = [value for _, value in use_of(seen, memory)]
@@ -33,7 +28,7 @@ def tightest_limit_of(seen: Evidence) -> Limit | None:
     return best
 
 
-def _ulimits_of(seen: Evidence) -> list[tuple[Limit, float]]:
+def _ulimits_of(seen: Observed) -> list[tuple[Limit, float]]:
     """Limits of the process, each with the most that it was seen to use of it."""
     found = []
     for name, (used_metric, limit_metric) in ULIMITS.items():
@@ -42,3 +37,15 @@ def _ulimits_of(seen: Evidence) -> list[tuple[Limit, float]]:
         if used and limit and limit > 0:
             found.append((Limit(int(limit), name), max(used)))
     return found
+
+
+def use_of(seen: Observed, limit: Limit) -> list[tuple[float, float]]:
+    """(Unix seconds, bytes) of what a limit counts, file cache that could be given back left out."""
+    if limit.name in ULIMITS:
+        return [(p.time, p.highest) for p in seen.timeline(ULIMITS[limit.name][0])]
+    if limit.name == MACHINE_MEMORY:
+        free = seen.timeline("host.available_bytes")
+        return [(point.time, max(0.0, limit.size_bytes - point.lowest)) for point in free]
+    cache = dict(seen.series("cgroup.reclaimable_bytes"))
+    used = seen.timeline("cgroup.used_bytes")
+    return [(point.time, max(0.0, point.highest - cache.get(point.time, 0.0))) for point in used]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..limits import MACHINE_MEMORY, Limit, binding_limit
 from ..units import human_bytes, human_seconds
 from .activity import Cell, Fit, last_cell, last_fit
-from .curves import use_of
 from .evidence import Evidence
 from .finding import Fact, Source
+from .limits_seen import use_of
 from .typed import number_of
 
 NEAR_LIMIT_FRACTION = 0.85

@@ -7,10 +7,10 @@ import itertools
 from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, Limit
 from ..units import human_bytes
 from .activity import Fit, largest_arrays, last_fit
-from .curves import use_of
 from .evidence import Evidence
 from .finding import Advice
 from .leak_advice import leak_advice
+from .limits_seen import use_of
 from .memory import SPARE_BYTES, growth_fact
 
 _SETTERS = {

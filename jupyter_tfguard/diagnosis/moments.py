@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from .journal import journal
+from .observed import Observed
 from .typed import float_of, text_of, whole_of
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -32,11 +28,11 @@ class Moment:
     name: str | None = None
 
 
-def epoch_ends(seen: Evidence) -> list[Moment]:
+def epoch_ends(seen: Observed) -> list[Moment]:
     """The epochs that the newest fit finished."""
     found: list[Moment] = []
     newest: object = None
-    for event in journal(seen):
+    for event in seen.journal:
         number, when = whole_of(event.get("epoch")), float_of(event.get("t"))
         if event.get("kind") != "epoch_end" or number is None or when is None:
             continue
@@ -47,10 +43,10 @@ def epoch_ends(seen: Evidence) -> list[Moment]:
     return found
 
 
-def fit_starts(seen: Evidence) -> list[Moment]:
+def fit_starts(seen: Observed) -> list[Moment]:
     """The fits that the running cell began, or else the last one; of quick ones in a long row some are left out."""
     found: list[Moment] = []
-    for event in journal(seen):
+    for event in seen.journal:
         if event.get("kind") == "cell_start":
             found = []
         number, when = whole_of(event.get("fit_id")), float_of(event.get("t"))
@@ -62,9 +58,9 @@ def fit_starts(seen: Evidence) -> list[Moment]:
     return found
 
 
-def cell_runs(seen: Evidence) -> list[Moment]:
+def cell_runs(seen: Observed) -> list[Moment]:
     """The runs of the cell that ran last, each at its beginning."""
-    starts = [event for event in journal(seen) if event.get("kind") == "cell_start"]
+    starts = [event for event in seen.journal if event.get("kind") == "cell_start"]
     cell_id = text_of(starts[-1].get("cell_id")) if starts else None
     same = [event for event in starts if cell_id and event.get("cell_id") == cell_id]
     found = []
@@ -77,10 +73,10 @@ def cell_runs(seen: Evidence) -> list[Moment]:
     return found
 
 
-def grown_arrays(seen: Evidence) -> list[tuple[str, int, int]]:
+def grown_arrays(seen: Observed) -> list[tuple[str, int, int]]:
     """(name, bytes first, bytes last) of top-level arrays that were larger at each end of a cell than before."""
     sizes: dict[str, list[int]] = {}
-    for event in journal(seen):
+    for event in seen.journal:
         arrays = event.get("arrays") if event.get("kind") == "cell_end" else None
         for array in arrays if isinstance(arrays, list) else ():
             name, size = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from ..units import human_seconds
 from .haystack import Haystack
 from .log_lines import log_lines
+from .observed import Observed
 from .os_log import (
     OTHER_NAMES,
     OomKill,
@@ -22,9 +22,6 @@ from .os_log import (
     xids,
 )
 from .typed import dict_of, number_of, text_of
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 # pid 4711      process 4711      line 14: 4711 Killed      I0000 00:00:1700000000.123456    4711 parse_flags.cc:224]
 _PROCESS = (
@@ -44,7 +41,7 @@ class DeathLog:
         seen: The bundle, or the pasted log, that it belongs to.
     """
 
-    def __init__(self, seen: Evidence) -> None:
+    def __init__(self, seen: Observed) -> None:
         self._seen = seen
         self._told = dict_of(seen.bundle.get("system_log"))
 

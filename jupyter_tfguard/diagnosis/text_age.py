@@ -8,12 +8,9 @@ from __future__ import annotations
 import calendar
 import re
 import time
-from typing import TYPE_CHECKING
 
+from .observed import Observed
 from .typed import dict_of, number_of, text_of
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 # Between the last word and the end: exit handlers, and memory or a core file of many GiB that has to go first.
 _LATE_SECONDS = 60.0
@@ -30,7 +27,7 @@ _ZONE_SECONDS = 900.0
 _FARTHEST_SECONDS = 26 * 3600.0
 
 
-def native_text_is_old(seen: Evidence) -> bool:
+def native_text_is_old(seen: Observed) -> bool:
     """True when all native text was written before the last cell began, or long before the end."""
     kernel = dict_of(seen.kernel)
     written = number_of(kernel.get("stderr_time"))

@@ -7,14 +7,11 @@ the newest stays. The short live list of marks is in :mod:`~..record.marks`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .curves import limit_curve
-from .journal import journal
+from .evidence import Evidence
 from .typed import number_of, text_of, whole_of
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 CELL = "cell"
 FIT = "fit"
@@ -46,7 +43,7 @@ def timeline_events(seen: Evidence, since: float) -> list[TimelineEvent]:
     """All from `since` (Unix seconds) to the death, by time."""
     found: list[TimelineEvent] = []
     cell = None
-    for event in journal(seen):
+    for event in seen.journal:
         if event.get("kind") == "cell_start":
             cell = whole_of(event.get("execution_count"))
         made = _of_journal(event, cell)

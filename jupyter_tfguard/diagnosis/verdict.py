@@ -7,17 +7,14 @@ than *likely*, and it speaks only about an end that it can explain.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from .exit_status import ExitStatus
 from .finding import Confidence
 from .log_lines import LogLine
+from .observed import Observed
 from .signs import Role, Sign
 from .story import Story
 from .text_age import native_text_is_old, record_is_old
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 # Lines before a death that its own end prints; what stands further up belongs to something else.
 _LATE_LINES = 60
@@ -99,7 +96,7 @@ def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
     return cause, sure
 
 
-def gave_up(seen: Evidence) -> bool:
+def gave_up(seen: Observed) -> bool:
     """True for an end of the kernel's own making, as far as is known: no kill, no request, no orderly end."""
     return not seen.kernel_alive and (
         seen.exit_signal in _SIGNALS_OF_A_CRASH
@@ -108,7 +105,7 @@ def gave_up(seen: Evidence) -> bool:
     )
 
 
-def of_recorded(seen: Evidence) -> Verdict | None:
+def of_recorded(seen: Observed) -> Verdict | None:
     """What the native text of a recording tells about this end; None for nothing.
 
     A kill or a termination from outside, and an orderly end, are not explained by it. A fatal line that ordinary log lines

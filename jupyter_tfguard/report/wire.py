@@ -8,7 +8,7 @@ from typing import Any
 
 from ..diagnosis import activity
 from ..diagnosis.checkpoint import doubt, last_checkpoint, resume_code
-from ..diagnosis.earlier import same_before_count
+from ..diagnosis.earlier import same_notebook
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.finding import Advice, Diagnosis, Fact
 from ..units import human_bytes, human_count, human_seconds
@@ -87,7 +87,9 @@ def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
             }
             for f in diagnosis.findings[1:]
         ],
-        "same_before_count": same_before_count(seen, best.cause),
+        "same_before_count": sum(
+            d.cause == best.cause and same_notebook(seen, d) for d in seen.earlier_deaths
+        ),
         "activity": _activity(seen),
         "memory": memory_json(seen),
         "left": {
