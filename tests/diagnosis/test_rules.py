@@ -84,6 +84,36 @@ def test_a_plain_kill_never_speaks_of_out_of_memory_as_the_cause() -> None:
     assert best.confidence is Confidence.CERTAIN
 
 
+@pytest.mark.parametrize(
+    ("signal", "fault", "said"),
+    [
+        ("SIGFPE", "Floating-point exception", "an integer division by zero in native code"),
+        ("SIGABRT", "Aborted", "abort() in native code, which left no message that explains it"),
+    ],
+)
+def test_a_signal_of_native_code_is_explained_with_the_python_line(
+    signal: str, fault: str, said: str
+) -> None:
+    path = EXAMPLES / "unknown/fires-abort-without-words.json"
+    bundle = Example("unknown", "", path).bundle
+    bundle["server"]["exit"]["signal"] = signal
+    bundle["kernel"]["fault_text"] = [
+        f"Fatal Python error: {fault}",
+        "",
+        "Current thread 0x00007f3a (most recent call first):",
+        '  File "/tmp/ipykernel_4711/1234567890.py", line 3 in <module>',
+    ]
+    best = diagnose(bundle).best
+    assert best.title == (
+        f"The kernel was ended by {signal}, the signal of {said}; Python was at line 3 of the cell."
+    )
+    assert signal in best.short_title
+    assert "native code" in best.short_title
+    assert (best.cause, best.confidence) == ("unknown", Confidence.POSSIBLE)
+    assert "It was line 3 of the cell." in [step.text for step in best.advice]
+    assert "coredumpctl info 4711" in " ".join(step.code or "" for step in best.advice)
+
+
 def test_what_could_not_be_looked_at_is_said() -> None:
     path = EXAMPLES / "sigkill_unattributed/fires-without-any-counter.json"
     diagnosis = diagnose(Example("", "", path).bundle)

@@ -12,13 +12,25 @@ from ..rule import rule
 from ..told import told
 from ..typed import text_of
 
+# What the signals with which native code ends itself stand for, as far as that is known.
+_OF_NATIVE_CODE = {
+    "SIGABRT": "abort() in native code, which left no message that explains it",
+    "SIGFPE": "an integer division by zero in native code",
+}
+
 
 @rule("unknown", needs=("exit.status", "kernel.recording"))
 def unknown(seen: Evidence) -> Finding | None:
     if seen.pasted is not None:
         return _of_text(seen)
     signal = seen.first_signal
-    if signal is not None:
+    advice: tuple[Advice, ...] = ()
+    if signal in _OF_NATIVE_CODE:
+        frame = seen.last_cell_frame or seen.last_python_frame
+        place = f"; Python was at {frame}" if frame else ""
+        title = f"The kernel was ended by {signal}, the signal of {_OF_NATIVE_CODE[signal]}{place}."
+        advice = _native_advice(seen, frame)
+    elif signal is not None:
         title = f"The kernel was ended by {signal}, and nothing says why."
     elif seen.only_silent:
         title = "The kernel has been silent for minutes, on a machine that cannot be asked."
@@ -35,7 +47,6 @@ def unknown(seen: Evidence) -> Finding | None:
     peak = peak_fact(seen)
     if peak is not None:
         because.append(peak)
-    advice: tuple[Advice, ...] = ()
     if seen.kernel is None:
         name = text_of(seen.identity.get("kernel_name"))
         advice = (
@@ -47,17 +58,33 @@ def unknown(seen: Evidence) -> Finding | None:
                 else "python -m pip install jupyter-tfguard",
             ),
         )
-    elif not seen.exit_was_seen:
+    elif not seen.exit_was_seen and not advice:
         text = "A Jupyter server with jupyter-tfguard sees how its kernels end."
         advice = (Advice("Start the kernel from a watched Jupyter server.", text),)
     return Finding(
         Confidence.POSSIBLE,
         title=title,
-        short_title=f"Unknown, {signal}" if signal else "Unknown",
+        short_title=_short_title(signal),
         because=tuple(because),
         advice=advice,
         chips=(*((signal,) if signal else ()), *peak_chips(seen)),
     )
+
+
+def _short_title(signal: str | None) -> str:
+    if signal in _OF_NATIVE_CODE:
+        return f"{signal} in native code"
+    return f"Unknown, {signal}" if signal else "Unknown"
+
+
+def _native_advice(seen: Evidence, frame: str | None) -> tuple[Advice, ...]:
+    line = Advice("Look at the Python line that called into native code.", f"It was {frame}.")
+    stack = Advice(
+        "Read the native stack.",
+        "The core file has it, where the system keeps core files; `gdb` on a running process shows it too.",
+        f"coredumpctl info {seen.pid}",
+    )
+    return (line, stack) if frame else (stack,)
 
 
 def _of_text(seen: Evidence) -> Finding:
