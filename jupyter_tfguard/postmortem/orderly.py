@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..limits import fullest_limit, used_of
 from ..record.contents import RecordingContents
+from ..record.identity import ProcessIdentity
 
 _NEAR_FRACTION = 0.8  # of a limit: from here on lack of memory may have ended an idle kernel
 
@@ -20,7 +21,18 @@ def ended_orderly(contents: RecordingContents) -> bool:
         return contents.end.get("reason") != "quit"
     if asked:
         return asked[-1] != "quit"
-    return not (_cell_runs(contents) or contents.fault_text or _is_near_limit(contents))
+    return not (
+        _is_watched(contents)
+        or _cell_runs(contents)
+        or contents.fault_text
+        or _is_near_limit(contents)
+    )
+
+
+def _is_watched(contents: RecordingContents) -> bool:
+    """True while the server runs that started the kernel: it would have removed the recording after an orderly end."""
+    watcher = contents.header.get("watcher_pid")
+    return isinstance(watcher, int) and ProcessIdentity.of(watcher) is not None
 
 
 def _cell_runs(contents: RecordingContents) -> bool:

@@ -258,8 +258,7 @@ class Recording:
         if not self._is_mine:
             return
         with self._part("end mark"):
-            mark = {"reason": reason, "time": time.time()}
-            self.folder.write_whole(END, json.dumps(mark).encode())
+            _mark_end(self.folder, reason)
 
     def close(self) -> None:
         """Give all descriptors back; the files stay."""
@@ -276,6 +275,16 @@ class Recording:
         self.close()
         if self._is_mine:
             remove_recording(self.folder.path)
+
+
+def mark_end(path: Path, reason: str) -> None:
+    """Leave the mark of an orderly end in the recording of another process, if there is one."""
+    with contextlib.suppress(OSError, FolderUnusable), PrivateFolder(path, make=False) as folder:
+        _mark_end(folder, reason)
+
+
+def _mark_end(folder: PrivateFolder, reason: str) -> None:
+    folder.write_whole(END, json.dumps({"reason": reason, "time": time.time()}).encode())
 
 
 def remove_recording(path: Path) -> None:

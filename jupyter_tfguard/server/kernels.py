@@ -54,9 +54,8 @@ class KernelTracker:
         self._tracked: dict[str, Tracked] = {}
         self._ended: dict[ProcessIdentity, float] = {}  # monotonic seconds
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._wake = asyncio.Event()
-        self._is_stopped = False
+        self._timer: asyncio.Handle | None = None
+        self._soonest = 0.0  # loop time of the next comparison that an event may ask for
         self._paths = NotebookPaths(serverapp, lambda: self._tracked)
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -69,16 +68,13 @@ class KernelTracker:
                 schema_id=_KERNEL_ACTIONS, listener=self._on_kernel_action
             )
         self._paths.start()
-        self._task = self._loop.create_task(self._reconcile_forever())
+        self._timer = self._loop.call_soon(self._look)
 
     async def stop(self) -> None:
         """End; kernels that end from here on make no report."""
-        # Up to Python 3.11 wait_for() forgets that it was cancelled, if an event came in the same moment.
-        self._is_stopped = True
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         await self._paths.stop()
         with contextlib.suppress(Exception):
             self._app.event_logger.remove_listener(listener=self._on_kernel_action)
@@ -86,21 +82,21 @@ class KernelTracker:
             self._untrack(kernel_id)
 
     async def _on_kernel_action(self, logger: Any, schema_id: str, data: dict[str, Any]) -> None:
-        self._wake.set()
+        if self._timer is not None and self._loop is not None:  # not stopped
+            self._timer.cancel()
+            self._timer = self._loop.call_at(self._soonest, self._look)
 
-    async def _reconcile_forever(self) -> None:
-        while not self._is_stopped:
-            began = time.thread_time()
-            with shielded("watching the server's kernels"):
-                self.reconcile()
-            # A thousand kernels that start send thousands of events.
-            pause = min((time.thread_time() - began) / _EVENTS_FRACTION, _RECONCILE_SECONDS)
-            with shielded("reading the server's sessions"):
-                self._paths.look()
-            await asyncio.sleep(pause)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _RECONCILE_SECONDS - pause)
-            self._wake.clear()
+    def _look(self) -> None:
+        assert self._loop is not None
+        began = time.thread_time()
+        with shielded("watching the server's kernels"):
+            self.reconcile()
+        # A thousand kernels that start send thousands of events.
+        pause = min((time.thread_time() - began) / _EVENTS_FRACTION, _RECONCILE_SECONDS)
+        with shielded("reading the server's sessions"):
+            self._paths.look()
+        self._soonest = self._loop.time() + pause
+        self._timer = self._loop.call_later(_RECONCILE_SECONDS, self._look)
 
     # --- the list ------------------------------------------------------------------------------------------------
 
@@ -192,7 +188,13 @@ class KernelTracker:
         witness = tracked.witness
         if witness is None:
             return
-        asked = witness.was_asked_to_end() or tracked.kernel.kernel_id not in self._tracked
+        asked = (
+            witness.was_asked_to_end()
+            or tracked.kernel.kernel_id not in self._tracked
+            or bool(
+                getattr(self._app, "_stopping", False)
+            )  # a signal for the server and its kernels
+        )
         if asked and witness.hang is None:
             self._remember_end(witness)
             self._detach(tracked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from ..places import bundles_folder, copies_folder, recordings_folder
 from ..postmortem.handle import Postmortem
 from ..record.bundle import BundleStore
 from ..record.identity import ProcessIdentity
+from ..record.recording import mark_end
 from ..shield import shielded
 from ..watch.copies import Copies
 from ..watch.gpu_helper import GpuHelper, Gpus
@@ -99,6 +101,7 @@ class Service:
             self._app, self._watcher, self._on_asked_end, self._orphans.soon
         )
         tracker.start()
+        atexit.register(self._mark_ends)  # Ctrl-C may end a server without its stop()
         if self._copies is not None:
             self._copies.start()
         self._orphans.begin()
@@ -157,8 +160,15 @@ class Service:
                 self._helper.want()
         self._gpu_timer = self._loop.call_later(_GPU_SECONDS, self._look_at_gpus)
 
+    def _mark_ends(self) -> None:
+        """The server ends, and its kernels with it: that is no crash, whoever finds their recordings."""
+        atexit.unregister(self._mark_ends)
+        for witness in self._watcher.witnesses if self._watcher is not None else ():
+            mark_end(recordings_folder() / witness.process.folder_name, "server_stopped")
+
     async def stop(self) -> None:
         """End everything: threads, helper, connections. Kernels that end from here on make no report."""
+        await asyncio.to_thread(self._mark_ends)
         for timer in (self._gpu_timer, self._hint_timer):
             if timer is not None:
                 timer.cancel()

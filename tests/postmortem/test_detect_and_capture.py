@@ -99,17 +99,25 @@ def test_quit_is_told_even_where_the_end_was_not_marked(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("used_bytes", "fault", "count"), [(1e9, b"", 0), (9e9, b"", 1), (1e9, b"Fatal", 1)]
+    ("used_bytes", "fault", "watched", "count"),
+    [
+        (1e9, b"", False, 0),
+        (9e9, b"", False, 1),
+        (1e9, b"Fatal", False, 1),
+        (1e9, b"", True, 1),
+    ],
 )
 def test_the_end_of_an_idle_kernel_is_a_crash_only_if_something_speaks_for_it(
-    root: Path, used_bytes: float, fault: bytes, count: int
+    root: Path, used_bytes: float, fault: bytes, watched: bool, count: int
 ) -> None:
     identity = dead_process()
     metrics = (
         Metric("cgroup.used_bytes", "Used", Unit.BYTES, "memory.current"),
         Metric("cgroup.limit_bytes", "Limit", Unit.BYTES, "memory.max"),
     )
-    recording = Recording(root, identity, {"kernel_id": "k1"}, metrics)
+    recording = Recording(
+        root, identity, {"watcher_pid": os.getpid() if watched else None}, metrics
+    )
     recording.event("cell_start", execution_count=1)
     recording.event("cell_end", execution_count=1)
     values = {"cgroup.used_bytes": used_bytes, "cgroup.limit_bytes": 1e10}

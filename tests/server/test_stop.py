@@ -1,12 +1,21 @@
-"""The server ends, whatever happens to its kernels in that moment."""
+"""A server that ends: nothing of it is left pending, and its kernels make no report."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from jupyter_tfguard.config import TfGuard
+from jupyter_tfguard.postmortem.handle import Postmortem
+from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.server.kernels import KernelTracker
+from tests.rigs.waiting import wait_until_async
+
+from .conftest import Server
 
 
 class _Sessions:
@@ -14,17 +23,45 @@ class _Sessions:
         return []
 
 
-async def test_an_event_in_the_moment_of_the_end_does_not_keep_the_server() -> None:
+async def test_the_tracker_leaves_nothing_pending_on_the_loop() -> None:
+    looks = 0
+
+    def list_kernel_ids() -> list[str]:
+        nonlocal looks
+        looks += 1
+        return []
+
     app: Any = SimpleNamespace(
         event_logger=None,
-        kernel_manager=SimpleNamespace(list_kernel_ids=list),
+        kernel_manager=SimpleNamespace(list_kernel_ids=list_kernel_ids),
         session_manager=_Sessions(),
     )
     watcher: Any = None
     tracker = KernelTracker(app, watcher, lambda identity: None, lambda: None)
     tracker.start()
-    await asyncio.sleep(0.2)  # it waits for an event
+    await wait_until_async(lambda: looks, "the first look")
+    assert "_reconcile_forever" not in str(asyncio.all_tasks())
     await tracker._on_kernel_action(None, "", {})
-    await asyncio.sleep(0)  # the event was seen, and the one who waits for it not yet woken
-    done, _ = await asyncio.wait({asyncio.ensure_future(tracker.stop())}, timeout=10)
-    assert done
+    await wait_until_async(lambda: looks == 2, "a look for the event")
+    await tracker.stop()
+    await tracker._on_kernel_action(None, "", {})  # one that was on its way
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_busy_kernels_of_a_server_that_stops_make_no_report(
+    server: Server, data_folder: Path
+) -> None:
+    kernel_id = await server.start_kernel()
+    pid = await server.pid(kernel_id)
+    await server.execute(kernel_id, "import time; time.sleep(600)", wait=False)
+    await server.settle()
+    await server.app.extension_manager.stop_all_extensions()
+    os.kill(pid, signal.SIGKILL)  # what a manager does in the end
+    recordings = data_folder / "recordings"
+    postmortem = Postmortem(recordings, BundleStore(data_folder / "bundles"), TfGuard())
+
+    def swept() -> bool:
+        assert postmortem.handle_unwatched() == []
+        return not list(recordings.iterdir())
+
+    await wait_until_async(swept, "the recording swept away")
