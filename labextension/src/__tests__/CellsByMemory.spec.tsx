@@ -1,6 +1,6 @@
+import * as React from 'react';
 import { describe, expect, it } from 'vitest';
 
-import { h } from '../parts/h';
 import { CellsByMemory } from '../live/CellsByMemory';
 import type { Cell } from '../wire';
 

@@ -1,10 +1,10 @@
+import * as React from 'react';
 import { Signal } from '@lumino/signaling';
 import { act } from 'react';
 import { describe, expect, it, vi } from 'vitest';
 
 import { HostMemory } from '../live/HostMemory';
 import type { GuardModel } from '../model';
-import { h } from '../parts/h';
 import { readStatus } from '../wire';
 
 import { render } from './render';

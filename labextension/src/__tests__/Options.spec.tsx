@@ -1,7 +1,7 @@
+import * as React from 'react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { Options } from '../live/Options';
-import { h } from '../parts/h';
 import { readOptions } from '../wire';
 import type { Option } from '../wire';
 

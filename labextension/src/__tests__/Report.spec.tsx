@@ -1,6 +1,6 @@
+import * as React from 'react';
 import { describe, expect, it, vi } from 'vitest';
 
-import { h } from '../parts/h';
 import { Report } from '../postmortem/Report';
 import { readReport } from '../wire';
 

@@ -1,7 +1,6 @@
-import type * as React from 'react';
+import * as React from 'react';
 import { describe, expect, it, vi } from 'vitest';
 
-import { h } from '../parts/h';
 import { Folding, FoldingContext } from '../parts/folding';
 import { Section } from '../parts/Section';
 

@@ -1,8 +1,8 @@
 /** The panel's part for the GPUs, drawn; and what stands in it. */
+import * as React from 'react';
 import { vi } from 'vitest';
 
 import type { IChartData } from '../chart/timeChart';
-import { h } from '../parts/h';
 import { GpuSection } from '../live/gpu/GpuSection';
 import type { GpuDevice, TensorFlowMemory } from '../wire';
 

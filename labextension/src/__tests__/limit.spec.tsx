@@ -1,3 +1,4 @@
+import * as React from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { aboutSpan, shortSpan } from '../live/forecastText';
@@ -7,7 +8,6 @@ import { atLimitText, limitLabel, limitText } from '../live/hostText';
 import { isNearLimit, limitFraction } from '../live/memory';
 import { statusText } from '../live/statusText';
 import type { Brief } from '../currentKernel';
-import { h } from '../parts/h';
 import { readStatus, readStreamMessage } from '../wire';
 import type { Host } from '../wire';
 

@@ -1,9 +1,8 @@
 /** The panel of a page or a kernel that is older than what its charts keep. */
 import { act } from 'react';
-import type * as React from 'react';
+import * as React from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { h } from '../parts/h';
 import { GpuChart } from '../live/gpu/GpuChart';
 import { HostMemory } from '../live/HostMemory';
 import type { GuardModel } from '../model';

@@ -1,9 +1,8 @@
 import { Signal } from '@lumino/signaling';
-import type * as React from 'react';
+import * as React from 'react';
 import { act } from 'react';
 import { describe, expect, it } from 'vitest';
 
-import { h } from '../parts/h';
 import { useRead } from '../parts/useRead';
 
 import { render } from './render';

@@ -7,8 +7,6 @@ import uPlot from 'uplot';
 
 import { valueAxis } from './axis';
 import type { IValueAxis } from './axis';
-import { decimate } from './decimate';
-import type { IPoints } from './decimate';
 import { drawForecast } from './forecast';
 import type { ISegment } from './forecast';
 import { drawOverlay } from './overlay';
@@ -19,6 +17,12 @@ import { known, nearest, shifted, zoomed } from './span';
 import type { Span } from './span';
 import { onThemeChange, readPalette } from './theme';
 import type { IPalette } from './theme';
+
+/** Times, and values at these times; null where nothing is known, which breaks the line. */
+export interface IPoints {
+  readonly times: readonly number[];
+  readonly values: readonly (number | null)[];
+}
 
 /** What to draw. */
 export interface IChartData {
@@ -116,10 +120,7 @@ export class TimeChart {
     const all = [data.points, ...(data.lines ?? [])];
     const values = all.flatMap(line => line.values);
     this._axis = valueAxis(values, data.limit?.value ?? null, plotPixels(this._options.height));
-    const tables = all.map((line): uPlot.AlignedData => {
-      const { times, values } = decimate(line, width);
-      return [[...times], [...values]];
-    });
+    const tables = all.map(({ times, values }): uPlot.AlignedData => [[...times], [...values]]);
     const columns = tables.length === 1 ? tables[0] : uPlot.join(tables);
     const chart = (this._chart ??= this._create(width, this._palette));
     if (chart.width !== width) {

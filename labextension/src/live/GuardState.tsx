@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../parts/h';
 import type { GuardModel } from '../model';
 import { CommandNotice, Notice } from '../parts/Notice';
 import type { CodeBlock } from '../parts/CodeBlock';

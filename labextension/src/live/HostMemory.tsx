@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../parts/h';
 import type { GuardModel } from '../model';
 import { Section } from '../parts/Section';
 import { useRead } from '../parts/useRead';

@@ -1,6 +1,5 @@
 import * as React from 'react';
 
-import { h } from '../parts/h';
 import type { IChartData } from '../chart/timeChart';
 import type { GuardModel } from '../model';
 import { ChartView } from '../parts/ChartView';

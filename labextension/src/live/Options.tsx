@@ -1,7 +1,6 @@
 import * as React from 'react';
 
 import { CodeBlock } from '../parts/CodeBlock';
-import { h } from '../parts/h';
 import { humanBytes } from '../units';
 import type { Option } from '../wire';
 import type { Trans } from '../words';

@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { Fragment, h } from '../parts/h';
 import type { GuardModel } from '../model';
 import { Boundary } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';

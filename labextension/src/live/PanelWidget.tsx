@@ -3,9 +3,8 @@ import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../parts/h';
 import { shieldIcon } from '../icons';
 import type { GuardModel } from '../model';
 import { Reloadable } from '../parts/Boundary';

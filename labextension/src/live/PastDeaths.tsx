@@ -1,6 +1,5 @@
 import * as React from 'react';
 
-import { h } from '../parts/h';
 import { Section } from '../parts/Section';
 import { fileName } from '../units';
 import { dayAndTime } from '../when';

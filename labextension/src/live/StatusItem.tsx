@@ -1,8 +1,7 @@
 import { TextItem } from '@jupyterlab/statusbar';
 import { ReactWidget } from '@jupyterlab/ui-components';
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../parts/h';
 import type { GuardModel } from '../model';
 import { useSignal } from '../parts/useSignal';
 import type { Trans } from '../words';

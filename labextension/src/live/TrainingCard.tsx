@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../parts/h';
 import { Section } from '../parts/Section';
 import { humanCount } from '../units';
 import type { Training } from '../wire';

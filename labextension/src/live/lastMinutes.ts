@@ -1,5 +1,5 @@
 /** The last five minutes of a kernel's memory as a chart takes them: for the panel, and for the widget in a notebook. */
-import type { IPoints } from '../chart/decimate';
+import type { IPoints } from '../chart/timeChart';
 import type { ISegment } from '../chart/forecast';
 import type { ILevel } from '../chart/overlay';
 import type { Host } from '../wire';

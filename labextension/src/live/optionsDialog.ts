@@ -1,10 +1,10 @@
 import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { ReactWidget } from '@jupyterlab/ui-components';
+import * as React from 'react';
 
 import type { GuardApi } from '../api';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
-import { h } from '../parts/h';
 import type { Option } from '../wire';
 import type { Trans } from '../words';
 
@@ -29,7 +29,7 @@ export async function showOptions(
   keepEnterFromDialogs();
   await showDialog({
     title: trans.__('Options of the guard, as the server has them'),
-    body: ReactWidget.create(h(Options, { options, copy, trans })),
+    body: ReactWidget.create(React.createElement(Options, { options, copy, trans })),
     buttons: [Dialog.cancelButton({ label: trans.__('Close') })]
   });
 }

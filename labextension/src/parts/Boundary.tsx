@@ -1,6 +1,5 @@
 import * as React from 'react';
 
-import { h } from './h';
 import type { Trans } from '../words';
 
 import { Notice } from './Notice';

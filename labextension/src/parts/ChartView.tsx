@@ -1,6 +1,5 @@
 import * as React from 'react';
 
-import { h } from './h';
 import { TimeChart } from '../chart/timeChart';
 import type { IChartOptions } from '../chart/plot';
 import type { IChartData } from '../chart/timeChart';

@@ -1,7 +1,5 @@
 import * as React from 'react';
 
-import { h } from './h';
-
 const THANKS_MS = 2_000;
 
 /** Code, and a button that copies it. */

@@ -1,6 +1,5 @@
 import * as React from 'react';
 
-import { h } from './h';
 import { FoldingContext } from './folding';
 
 /** A titled part of the panel or of a report. `aside` stands beside the title, in plain letters. */
@@ -9,15 +8,17 @@ export function Section(props: Section.IProps): React.JSX.Element {
   const id = React.useId();
   const folding = React.useContext(FoldingContext);
   const isFolded = folding?.has(title) === true;
-  const words = [
-    title,
-    aside !== undefined && <span className="jp-TfGuard-aside"> · {aside}</span>
-  ];
+  const words = (
+    <span>
+      {title}
+      {aside !== undefined && <span className="jp-TfGuard-aside"> · {aside}</span>}
+    </span>
+  );
   return (
     <section className={`jp-TfGuard-Section jp-TfGuard-${name}`} aria-labelledby={id}>
       <h3 className="jp-TfGuard-heading" id={id} title={hint}>
         {folding === null ? (
-          h('span', null, ...words)
+          words
         ) : (
           <button
             type="button"
@@ -25,7 +26,7 @@ export function Section(props: Section.IProps): React.JSX.Element {
             aria-expanded={!isFolded}
             onClick={() => folding.toggle(title)}
           >
-            {h('span', null, ...words)}
+            {words}
             <span aria-hidden="true">{isFolded ? '▸' : '▾'}</span>
           </button>
         )}

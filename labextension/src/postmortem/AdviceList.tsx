@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../parts/h';
 import { CodeBlock } from '../parts/CodeBlock';
 import { Section } from '../parts/Section';
 import type { Advice } from '../wire';

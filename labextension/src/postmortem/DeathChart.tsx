@@ -1,11 +1,9 @@
 import * as React from 'react';
 
 import type { IChartOptions } from '../chart/plot';
-import type { IChartData } from '../chart/timeChart';
-import type { IPoints } from '../chart/decimate';
+import type { IChartData, IPoints } from '../chart/timeChart';
 import type { Span } from '../chart/span';
 import { ChartView } from '../parts/ChartView';
-import { h } from '../parts/h';
 import { humanBytes, tickBytes } from '../units';
 import { clock } from '../when';
 import type { Curve, Report, TimelineEvent } from '../wire';

@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../parts/h';
 import type { Evidence } from '../wire';
 
 /** Facts, each with who says it. */

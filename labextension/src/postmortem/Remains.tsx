@@ -1,7 +1,6 @@
-import type * as React from 'react';
+import * as React from 'react';
 
 import { CodeBlock } from '../parts/CodeBlock';
-import { Fragment, h } from '../parts/h';
 import { Notice } from '../parts/Notice';
 import { Section } from '../parts/Section';
 import { humanBytes, humanMetric } from '../units';
@@ -26,10 +25,10 @@ export function WhatIsLeft(props: WhatIsLeft.IProps): React.JSX.Element | null {
           )}
           {checkpoint.doubt !== null && <Notice kind="warning" text={checkpoint.doubt} />}
           {checkpoint.resume_code !== null && (
-            <Fragment>
+            <React.Fragment>
               <div>{trans.__('To go on from it:')}</div>
               <CodeBlock code={checkpoint.resume_code} copy={copy} />
-            </Fragment>
+            </React.Fragment>
           )}
         </div>
       )}

@@ -1,7 +1,6 @@
 import * as React from 'react';
 
 import type { GuardApi } from '../api';
-import { h } from '../parts/h';
 import { Boundary } from '../parts/Boundary';
 import { CopyButton } from '../parts/CodeBlock';
 import type { CodeBlock } from '../parts/CodeBlock';

@@ -1,9 +1,8 @@
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
-import type * as React from 'react';
+import * as React from 'react';
 
 import type { GuardApi } from '../api';
-import { h } from '../parts/h';
 import { shieldIcon } from '../icons';
 import { Reloadable } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';

@@ -1,7 +1,6 @@
-import type * as React from 'react';
+import * as React from 'react';
 
 import { known } from '../chart/span';
-import { h } from '../parts/h';
 import { humanBytes } from '../units';
 import { clock } from '../when';
 import type { Report, TimelineEvent } from '../wire';

@@ -1,9 +1,8 @@
 import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
-import type * as React from 'react';
+import * as React from 'react';
 
 import type { GuardApi } from '../api';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
-import { h } from '../parts/h';
 import { humanBytes } from '../units';
 import type { ExportPreview } from '../wire';
 import type { Trans } from '../words';

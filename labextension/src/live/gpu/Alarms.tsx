@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { Fragment, h } from '../../parts/h';
 import { Notice } from '../../parts/Notice';
 import { dayAndTime } from '../../when';
 import type { GpuDevice } from '../../wire';

@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { Fragment, h } from '../../parts/h';
 import type { TensorFlowMemory } from '../../wire';
 import type { Trans } from '../../words';
 

@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../../parts/h';
 import type { Series } from '../../series';
 import type { GpuDevice } from '../../wire';
 import type { Trans } from '../../words';

@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../../parts/h';
 import { Notice } from '../../parts/Notice';
 import { dayAndTime } from '../../when';
 import type { GpuOom } from '../../wire';

@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { Fragment, h } from '../../parts/h';
 import { Section } from '../../parts/Section';
 import type { Series } from '../../series';
 import type { GpuDevice, Gpus, Growth, TensorFlowMemory } from '../../wire';

@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../../parts/h';
 import type { Growth } from '../../wire';
 
 import { GROWTH_SIGNS } from './growthSigns';

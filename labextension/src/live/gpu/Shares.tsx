@@ -1,6 +1,5 @@
-import type * as React from 'react';
+import * as React from 'react';
 
-import { h } from '../../parts/h';
 import { bytesOfLimit, humanBytes } from '../../units';
 import type { GpuDevice, TensorFlowMemory } from '../../wire';
 import type { Trans } from '../../words';
