@@ -18,7 +18,7 @@ from ..units import KIB
 from .procfs import read_small, read_text
 from .resident import ResidentSize, psutil_process
 
-CHILDREN_COST_FRACTION = 0.001  # of a core
+_CHILDREN_COST_FRACTION = 0.001  # of a core
 _STATUS_EVERY_SECONDS = 0.95
 _CHILDREN_EVERY_SECONDS = 0.95  # whoever asks once a second is not to be put off by a hair
 _CHILDREN_LATEST_SECONDS = 10.0
@@ -51,7 +51,6 @@ class ProcessCollector:
 
     Attributes:
         children: Process ids of the descendants; None before the first look, and where they cannot be listed.
-        children_cost_fraction: How much of a core the looks for children may take.
 
     Raises:
         SourceUnavailable: There is no such process, or it may not be looked at.
@@ -81,7 +80,6 @@ class ProcessCollector:
     def __init__(self, pid: int, start_time: int | None = None) -> None:
         self.pid = pid
         self.children: tuple[int, ...] | None = None
-        self.children_cost_fraction = CHILDREN_COST_FRACTION
         self._children_next = 0.0
         self._children_values: dict[str, float] = {}
         self._status_next = 0.0
@@ -98,7 +96,6 @@ class ProcessCollector:
         Raises:
             SourceUnavailable: The process has ended, or its memory is being taken down (resident size 0).
         """
-        self.keep()
         rss, now = self.resident_bytes(), time.monotonic()
         peak = self._status_values.get("process.peak_bytes", 0)
         if fresh or now >= self._status_next or rss > peak:
@@ -106,10 +103,6 @@ class ProcessCollector:
             rss = self.resident_bytes()  # what was read was this process's, if it still answers
             self._status_values, self._status_next = values, now + _STATUS_EVERY_SECONDS
         return {"process.rss_bytes": rss, **self._status_values, **self.children_values()}
-
-    def keep(self) -> None:
-        """Try to hold a descriptor, if none could be held so far."""
-        self._resident.keep()
 
     def resident_bytes(self) -> int:
         """Resident memory alone.
@@ -143,7 +136,7 @@ class ProcessCollector:
         if began >= self._children_next:
             self._children_values = self._collect_children()
             cost = time.monotonic() - began
-            pause = max(_CHILDREN_EVERY_SECONDS, cost / self.children_cost_fraction)
+            pause = max(_CHILDREN_EVERY_SECONDS, cost / _CHILDREN_COST_FRACTION)
             self._children_next = began + min(pause, _CHILDREN_LATEST_SECONDS)
         return self._children_values
 

@@ -1,4 +1,4 @@
-"""The resident memory of one process, read so cheaply that a thousand processes can be followed."""
+"""The resident memory of one process, read so cheaply that hundreds of processes can be followed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 from typing import Any
 
 from ..errors import SourceUnavailable
-from .descriptors import BUDGET, FILES_SHARE
 from .procfs import KeptFile, read_small
 
 _STATM_BYTES = 128
@@ -19,9 +18,8 @@ class ResidentSize:
     """Resident memory of one process.
 
     Source: second field of ``/proc/[pid]/statm`` (pages) through a kept descriptor, which never shows a later process
-    with the same id: 2 microseconds. Where no descriptor may be kept (:mod:`~.descriptors`), field 24 of
-    ``/proc/[pid]/stat``, opened anew each time and held against the start time in field 22: 10 microseconds. psutil
-    where there is no procfs. Both in proc_pid_stat(5) and proc_pid_statm(5).
+    with the same id: 2 microseconds. Where no descriptor was left, field 24 of ``/proc/[pid]/stat``, opened for each
+    reading and compared with the start time in field 22: 10 microseconds. psutil where there is no procfs. Both in proc_pid_stat(5) and proc_pid_statm(5).
 
     Args:
         pid: The process.
@@ -47,33 +45,16 @@ class ResidentSize:
         if start_time is None:
             with contextlib.suppress(SourceUnavailable):
                 self._start_time = self._stat()[0]
-        self.keep()
-
-    @property
-    def is_kept(self) -> bool:
-        """True when a descriptor is held."""
-        return self._file is not None
-
-    def keep(self) -> None:
-        """Try to hold a descriptor from now on, where none is held yet."""
-        if (
-            self._file is not None
-            or self.psutil_process is not None
-            or not BUDGET.take(FILES_SHARE)
-        ):
-            return
         try:
             file = KeptFile(f"/proc/{self.pid}/statm", _STATM_BYTES)
         except SourceUnavailable:
-            BUDGET.give()
             return
-        # Only now, with the file open, the start time tells that it is this process's.
+        # Compared while the file is open: it belongs to this process, not to a later one with the same id.
         with contextlib.suppress(SourceUnavailable):
             if self._stat()[0] == self._start_time:
                 self._file = file
                 return
         file.close()
-        BUDGET.give()
 
     def read(self) -> int:
         """Bytes resident now.
@@ -111,7 +92,6 @@ class ResidentSize:
         file, self._file = self._file, None
         if file is not None:
             file.close()
-            BUDGET.give()
 
 
 def has_procfs() -> bool:

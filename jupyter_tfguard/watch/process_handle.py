@@ -7,7 +7,6 @@ import os
 import select
 import sys
 
-from ..collectors.descriptors import BUDGET
 from ..errors import SourceUnavailable
 from ..record.identity import ProcessIdentity, stat_fields
 from .exit_status import Ended, read_end
@@ -16,7 +15,7 @@ _DEAD = ("Z", "X")
 
 
 class ProcessHandle:
-    """A process, with a pidfd where the system has them (Linux 5.3 and later) and the budget allows one.
+    """A process, with a pidfd where the system has them (Linux 5.3 and later) and a descriptor is left.
 
     Raises:
         SourceUnavailable: There is no process with this id, not even a zombie, or it cannot be looked at now.
@@ -28,12 +27,10 @@ class ProcessHandle:
         if identity is None:
             raise SourceUnavailable(f"there is no process {pid}")
         self.identity = identity
-        if hasattr(os, "pidfd_open") and BUDGET.take():
-            # Not permitted in some sandboxes, or out of descriptors: then the process is asked for again and again.
+        if hasattr(os, "pidfd_open"):
+            # Not permitted in some sandboxes, or no descriptor is left: then the sampler notices the end.
             with contextlib.suppress(OSError):
                 self._pidfd = os.pidfd_open(pid)
-            if self._pidfd is None:
-                BUDGET.give()
         if ProcessIdentity.of(pid) != identity:
             self.close()
             raise SourceUnavailable(f"process {pid} ended just now")
@@ -67,7 +64,6 @@ class ProcessHandle:
         pidfd, self._pidfd = self._pidfd, None
         if pidfd is not None:
             os.close(pidfd)
-            BUDGET.give()
 
 
 def is_running(pid: int) -> bool:

@@ -37,7 +37,7 @@ class ProcessWitness(Witness):
     """Samples of one kernel process, and its counters before the death.
 
     Of what a witness has, others keep up to date: `live` :class:`~.live_feed.LiveFeed`, `hang` :class:`~.hangs.Hangs`,
-    `is_busy` :class:`~.sampling.Sampling`.
+    `is_busy` :class:`~.polling.Sampler`.
 
     Args:
         pid: The process.
@@ -49,8 +49,6 @@ class ProcessWitness(Witness):
         before: Counters while the process was well; None before the second look.
         group: Its memory group; shared.
         child_kills: Whether an OOM killer took a child of it.
-        due: Monotonic seconds by which the next sample is to be taken, kept by the sampler.
-        look_due: Monotonic seconds of the next look, kept by :class:`~.looks.Looks`.
         unavailable: What could not be read, and why.
 
     Raises:
@@ -66,7 +64,6 @@ class ProcessWitness(Witness):
         self._own_row = (_UNKNOWN, _UNKNOWN)
         self.unavailable: dict[str, str] = {}
         self.child_kills = ChildKillDetector()
-        self.due = self.look_due = 0.0
         self.before: Counters | None = None
         self._starter_peak_bytes = own_peak_bytes()
         self._fresh: Counters | None = None
@@ -113,7 +110,6 @@ class ProcessWitness(Witness):
             self._own_row, self._recent_children = (_UNKNOWN, _UNKNOWN), ()
             self.before = self._fresh = self._earlier = None
             self._forecaster = Forecaster(time.monotonic())
-            self.look_due = 0.0
         self._read_switch()
 
     @property
@@ -177,12 +173,11 @@ class ProcessWitness(Witness):
         children, swap = (slow.get(name, _UNKNOWN) for name in OWN_COLUMNS[1:])
         self._own_row = (children, swap)
 
-    def look(self, children_cost_fraction: float) -> None:
+    def look(self) -> None:
         """Read what is read rarely: peak, swap, threads, children, limits of the process, the group it is in."""
         process = self._process
         if process is None:
             return
-        process.children_cost_fraction = children_cost_fraction
         if self.is_switched_off is None:
             self._read_switch()
         try:
@@ -191,7 +186,6 @@ class ProcessWitness(Witness):
             with self._lock:
                 if self._process is not process:
                     return
-                process.keep()
                 process.resident_bytes()  # what was read was this process's, if it still answers
                 self._take_status(values)
                 self._take_children(process.children)

@@ -1,7 +1,7 @@
 """One memory group as all kernels in it see it: what is the same for all of them is read once.
 
-The kernels of a server mostly share one group. Values of samples are read by the sampler's thread, counters by the thread
-of the looks, counters after a death by the thread of the deaths; each only replaces whole objects.
+The kernels of a server mostly share one group. The sampler reads the values of samples, the slow poll the counters, the
+thread of the deaths the counters after a death; each only replaces whole objects.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from ..collectors.cgroup import GroupValues
 from ..collectors.host import HostCollector
 from ..collectors.memory_group import MemoryGroup, groups_at, machine_bytes
 from ..errors import SourceUnavailable
-from ..record.facts import Counters
-from .counters import GroupReader, counters
+from ..record.facts import Counters, GroupCounters
 from .history import SHARED_COLUMNS
 
 _MISSING_SECONDS = 20.0
@@ -63,24 +62,24 @@ class SharedGroup:
             self._sampled_tick = tick
         return self._sampled
 
-    def look(self, reader: GroupReader, host: Mapping[str, float]) -> None:
-        """Read limits and counters anew."""
+    def look(self, host: Mapping[str, float]) -> None:
+        """Read limits and counters again."""
         self._refresh()
-        self.counters = self._read(reader, host)
+        self.counters = self._read(host)
 
     def _refresh(self) -> None:
         if self._values is not None:
             self._values.refresh()
 
-    def _read(self, reader: GroupReader, host: Mapping[str, float]) -> Counters:
+    def _read(self, host: Mapping[str, float]) -> Counters:
         pids = self.groups[0].pids() if self.groups else None
-        return counters(reader.read(self.groups), host, pids)
+        return _counters(self.groups, host, pids)
 
     def counters_after(self, moment: float) -> Counters:
         """Counters read after a monotonic second; deaths of the same moment share one reading."""
         if self._after is None or self._after_began <= moment:
             self._after_began = time.monotonic()
-            self._after = self._read(GroupReader(), _host_now())
+            self._after = self._read(_host_now())
         return self._after
 
 
@@ -135,3 +134,32 @@ def _host_now() -> dict[str, float]:
         finally:
             fresh.close()
     return {}
+
+
+def _counters(
+    groups: tuple[MemoryGroup, ...],
+    host: Mapping[str, float],
+    group_pids: tuple[int, ...] | None,
+) -> Counters:
+    """Everything at one moment.
+
+    Args:
+        groups: The kernel's own group first.
+        host: What :class:`~..collectors.host.HostCollector` read.
+        group_pids: Processes of the kernel's own group.
+    """
+
+    def known(name: str) -> int | None:
+        return int(host[name]) if name in host else None
+
+    swap_total, swap_used = known("host.swap_total_bytes"), known("host.swap_used_bytes")
+    return Counters(
+        time=time.time(),
+        groups=tuple(GroupCounters(**group.counters()) for group in groups),
+        host_oom_kill_count=known("host.oom_kill_count"),
+        host_available_bytes=known("host.available_bytes"),
+        host_total_bytes=known("host.total_bytes"),
+        swap_total_bytes=swap_total,
+        swap_free_bytes=None if swap_total is None or swap_used is None else swap_total - swap_used,
+        group_pids=group_pids,
+    )

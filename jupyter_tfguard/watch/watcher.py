@@ -3,9 +3,8 @@
 The host says which processes to watch and when one has ended (:meth:`Watcher.ended`); deaths that were asked for are not
 handed on. An end that the host did not notice (no pidfd) is noticed by the sampler, which tells the host through `on_gone`.
 
-Two descriptors are kept for a kernel (pidfd, statm) and a third while it is busy (folder of its recording), a quarter of
-what the process may have in all (:mod:`~..collectors.descriptors`). A kernel that gets none is watched all the same: its
-files are opened for each reading, and its death is noticed at the next sample instead of at once.
+Three descriptors are kept for a kernel: pidfd, statm, folder of its recording. A kernel for which none is left is watched
+as well: its files are opened for each reading, and its death is noticed at the next sample instead of at once.
 """
 
 from __future__ import annotations
@@ -23,9 +22,8 @@ from .gpu_helper import Gpus
 from .gpu_map import GpuMap
 from .hangs import Hangs
 from .live_feed import LiveFeed
-from .looks import Looks
+from .polling import Sampler, SlowPoll
 from .process_witness import ProcessWitness
-from .sampling import Sampling
 from .shared_group import SharedGroups
 from .witness import Kernel
 
@@ -65,8 +63,8 @@ class Watcher:
         self._deaths = Deaths(recordings, on_death, gpus, self.gpu_map)
         busy_seconds = 1 / busy_hertz
         idle_seconds = max(1 / idle_hertz, busy_seconds)
-        self._sampling = Sampling(lambda: self.witnesses, on_gone, busy_seconds, idle_seconds)
-        self._looks = Looks(lambda: self.witnesses, self._take_child_kill)
+        self._sampler = Sampler(lambda: self.witnesses, on_gone, busy_seconds, idle_seconds)
+        self._slow_poll = SlowPoll(lambda: self.witnesses, self._take_child_kill)
         self._live = LiveFeed(recordings, lambda: self.witnesses)
         self._hangs = Hangs(recordings, lambda: self.witnesses, gpus, hang_seconds)
 
@@ -84,13 +82,13 @@ class Watcher:
                 self._started = True
                 for thread in self._threads:
                     thread.start()
-        self._looks.wake()
-        self._sampling.wake()
+        self._slow_poll.wake()
+        self._sampler.wake()
         return witness
 
     @property
-    def _threads(self) -> tuple[LiveFeed | Sampling | Looks | Hangs, ...]:
-        return self._live, self._sampling, self._looks, self._hangs
+    def _threads(self) -> tuple[LiveFeed | Sampler | SlowPoll | Hangs, ...]:
+        return self._live, self._sampler, self._slow_poll, self._hangs
 
     @property
     def witnesses(self) -> tuple[ProcessWitness, ...]:

@@ -1,4 +1,4 @@
-"""What a server's tfguard costs with 10, 100 and 1,000 kernels, one in twenty of them busy.
+"""What a server's tfguard costs with 10, 200 and 1,000 kernels, one in twenty of them busy.
 
 Each measurement is a real Jupyter server of its own (``tests/rigs/stub_kernels.py``), its histories filled before it
 measures. Processor: time of tfguard's threads and of its part of the event loop. Memory: anonymous memory of the server
@@ -17,8 +17,7 @@ from pathlib import Path
 from bench import Bench, Measure, paired
 
 RIG = Path(__file__).parents[1] / "rigs" / "stub_kernels.py"
-COUNTS = (10, 100, 1000)
-FEW_DESCRIPTORS = 2048  # of which a quarter may be kept: a pidfd for half of 1,000 kernels
+COUNTS = (10, 200, 1000)
 
 
 def measure(kernels: int, seconds: float, *options: str) -> dict[str, float]:
@@ -71,7 +70,6 @@ def main() -> None:
         return lambda: with_and_without(kernels, seconds, *options)
 
     cases: dict[str, Measure] = {str(count): case(count) for count in COUNTS}
-    cases["1000, few descriptors"] = case(1000, f"--descriptors={FEW_DESCRIPTORS}")
     cases["1000 dying"] = lambda: dying(1000)
     rows = bench.run(cases)
     per_kernel = "core_per_kernel"
@@ -79,7 +77,7 @@ def main() -> None:
         f"per kernel, {above} / {below}": paired(
             rows, (str(above), per_kernel), (str(below), per_kernel)
         )
-        for above, below in ((100, 10), (1000, 100))
+        for above, below in ((200, 10), (1000, 200))
     }
     bench.report(rows, ratios)
 

@@ -188,6 +188,7 @@ class Load:
         pattern = Recording(recordings_folder(), ProcessIdentity(1, 1), {}, metrics)
         for count in range(5):
             pattern.event("cell_start", execution_count=count)
+            pattern.event("cell_end", execution_count=count)
         pattern.set_progress({"what": "fit", "active": False, "epoch": 1})
         folder = recordings_folder() / ProcessIdentity(1, 1).folder_name
         # What a server reads of a running kernel. The header last, as if the others had been there before.
@@ -254,7 +255,6 @@ class Load:
             "memory_bytes": memory_bytes(),
             "descriptors": _descriptors(),
             "pidfds": sum(w.handle.fileno() is not None for w in self.watcher.witnesses),
-            "statm_kept": sum(w._process._resident.is_kept for w in self.watcher.witnesses),
         }
 
     async def kill_all(self) -> dict[str, float]:

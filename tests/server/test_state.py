@@ -98,7 +98,7 @@ def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: ProcessWi
     guard = state(witness)["guard"]
     assert guard["loaded"] is False
     assert guard["text"] == (
-        "The guard is not loaded in this kernel: not enabled there, or switched off."
+        "The guard is not loaded in this kernel: not enabled there, switched off, or started by a script without `exec`."
     )
     assert guard["fix"] == "%pip install jupyter-tfguard"
     named = state(witness, kernel=Kernel("k", kernel_name="my env"))["guard"]
@@ -128,9 +128,9 @@ def test_an_environment_that_read_empty_at_the_start_is_read_again(
     monkeypatch.setattr(process_witness, "read_environ", lambda path: told.pop(0))
     witness = ProcessWitness(os.getpid(), Kernel("k", "python3"), SharedGroups())
     assert witness.is_switched_off is None
-    witness.look(1.0)
+    witness.look()
     assert witness.is_switched_off is True
-    witness.look(1.0)  # and not asked again
+    witness.look()  # and not asked again
     witness.close()
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
 from jupyter_tfguard.errors import SourceUnavailable
-from jupyter_tfguard.watch.counters import GroupReader
-from jupyter_tfguard.watch.looks import Looks
+from jupyter_tfguard.watch.polling import SlowPoll
 from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.shared_group import SharedGroups
 from jupyter_tfguard.watch.witness import Kernel
@@ -30,13 +29,10 @@ def test_a_look_that_took_long_does_not_put_the_next_one_off_for_a_minute() -> N
         while time.thread_time() < ends:
             pass
 
-    group = Mock(look=take_long)
-    witness = SimpleNamespace(group=group, look_for_kills=lambda: None)
-    looks = Looks(lambda: (), lambda _: None)
-    host = SimpleNamespace(collect=dict)
-    now = time.monotonic()
-    looks._look_at_groups(host, (witness,), now)  # type: ignore[arg-type]
-    assert 1.0 <= looks._groups_due - now <= 5.0
+    witness: Any = Mock(group=Mock(look=take_long))
+    poll = SlowPoll(lambda: (), lambda _: None)
+    host: Any = SimpleNamespace(collect=dict)
+    assert 1.0 <= poll._round(host, (witness,), 0.0) <= 5.0
 
 
 def test_counters_from_before_a_kernel_are_not_its_own(start: Start) -> None:
@@ -49,13 +45,13 @@ def test_counters_from_before_a_kernel_are_not_its_own(start: Start) -> None:
     if first.group.path is None:
         pytest.skip("no memory group is visible here")
     host = HostCollector().collect()
-    first.group.look(GroupReader(), host)
+    first.group.look(host)
     second = ProcessWitness(start(SLEEP).pid, Kernel("second"), groups)
     assert second.group is first.group
     for tick in range(3):
         assert second.sample(tick, host)
     assert second.before is None
-    second.group.look(GroupReader(), host)
+    second.group.look(host)
     for tick in range(3, 6):
         assert second.sample(tick, host)
     assert second.before is second.group.counters

@@ -1,0 +1,169 @@
+"""The two polling loops of a watcher, each in a thread of its own.
+
+The sampler reads the memory of busy kernels ten times a second and of idle kernels once a second. The slow poll reads what
+takes longer (counters of the memory groups, children, peak, swap), so that a sample never waits for it: while the machine
+runs out of memory these files can take a second to read.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from ..collectors.host import HostCollector
+from ..errors import SourceUnavailable
+from ..shield import note_problem, shielded
+from .process_witness import ProcessWitness
+
+_NOTICE_BUSY_SECONDS = 0.25
+_SLOW_SECONDS, _SLOWEST_SECONDS = 1.0, 5.0
+_SLOW_CORE_FRACTION = 0.05
+_IDLE_ROUNDS = 20
+_STOP_SECONDS = 2.0
+
+
+class _Loop:
+    """A thread that runs :meth:`_round` until :meth:`stop`; it sleeps while nothing is watched.
+
+    Args:
+        name: Of the thread.
+        witnesses: Returns what is watched now.
+    """
+
+    def __init__(self, name: str, witnesses: Callable[[], tuple[ProcessWitness, ...]]) -> None:
+        self._witnesses = witnesses
+        self._known: set[ProcessWitness] = set()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Begin the next round now: there is a new kernel."""
+        self._wake.set()
+
+    def _run(self) -> None:
+        try:
+            host = HostCollector()
+        except SourceUnavailable as bad:
+            note_problem("watching kernels", bad)
+            return
+        due = time.monotonic()
+        while not self._stopping:
+            self._wake.wait(max(0.0, due - time.monotonic()) if self._witnesses() else None)
+            self._wake.clear()
+            began, pause = time.monotonic(), _SLOW_SECONDS
+            with shielded("watching kernels"):
+                witnesses = self._witnesses()
+                pause = self._round(host, witnesses, began)
+                self._known = set(witnesses)
+            due = min(
+                max(due + pause, began), began + pause
+            )  # on a fixed beat, unless it was woken
+        host.close()
+
+    def _round(
+        self, host: HostCollector, witnesses: tuple[ProcessWitness, ...], now: float
+    ) -> float:
+        """Poll the kernels; returns the seconds until the next round begins."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_SECONDS)
+
+
+class Sampler(_Loop):
+    """Takes the samples.
+
+    Args:
+        witnesses: Returns what is watched now.
+        on_gone: Called when a process has ended without a notice.
+        busy_seconds, idle_seconds: Between two samples of a kernel.
+    """
+
+    def __init__(
+        self,
+        witnesses: Callable[[], tuple[ProcessWitness, ...]],
+        on_gone: Callable[[ProcessWitness], None],
+        busy_seconds: float,
+        idle_seconds: float,
+    ) -> None:
+        super().__init__("tfguard-sampler", witnesses)
+        self._on_gone = on_gone
+        self._busy_seconds = busy_seconds
+        self._idle_seconds = idle_seconds
+        self._idle_due = 0.0
+        self._tick = 0
+
+    def _round(
+        self, host: HostCollector, witnesses: tuple[ProcessWitness, ...], now: float
+    ) -> float:
+        for witness in witnesses:
+            witness.is_busy = witness.kernel.is_busy() or witness.live.runs_cell
+        is_any_busy = any(witness.is_busy for witness in witnesses)
+        pause = self._busy_seconds if is_any_busy else min(self._idle_seconds, _NOTICE_BUSY_SECONDS)
+        takes_idle = now >= self._idle_due - pause / 2
+        if takes_idle:
+            self._idle_due = now + self._idle_seconds
+        due = [w for w in witnesses if takes_idle or w.is_busy or w not in self._known]
+        if due:
+            self._sample(due, host)
+        return pause
+
+    def _sample(self, due: list[ProcessWitness], host: HostCollector) -> None:
+        self._tick += 1
+        try:
+            machine = host.collect()
+        except SourceUnavailable:
+            machine = {}
+        for witness in due:
+            if not witness.sample(self._tick, machine) and not witness.handle.is_running():
+                self._on_gone(witness)
+
+
+class SlowPoll(_Loop):
+    """Reads what takes longer than a sample: once a second, of idle kernels without children every 20 seconds.
+
+    Args:
+        witnesses: Returns what is watched now.
+        after_look: Called with each kernel after the counters of its group were read.
+    """
+
+    def __init__(
+        self,
+        witnesses: Callable[[], tuple[ProcessWitness, ...]],
+        after_look: Callable[[ProcessWitness], None],
+    ) -> None:
+        super().__init__("tfguard-slow-poll", witnesses)
+        self._after_look = after_look
+        self._number = 0
+
+    def _round(
+        self, host: HostCollector, witnesses: tuple[ProcessWitness, ...], now: float
+    ) -> float:
+        began = time.thread_time()
+        takes_idle = self._number % _IDLE_ROUNDS == 0
+        self._number += 1
+        for witness in witnesses:
+            if takes_idle or witness.is_busy or witness.children or witness not in self._known:
+                witness.look()
+        try:
+            machine = host.collect()
+        except SourceUnavailable:
+            machine = {}
+        for group in {witness.group for witness in witnesses}:
+            group.look(machine)
+        for witness in witnesses:
+            witness.look_for_kills()
+            self._after_look(witness)
+        cost = time.thread_time() - began
+        # The longest pause is short: when memory is short, each reading is slow, and the next one is needed most.
+        return min(max(_SLOW_SECONDS, cost / _SLOW_CORE_FRACTION), _SLOWEST_SECONDS)
