@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,6 @@ class DemoServer:
     Args:
         work: Folder of the notebooks, private to the demo.
         lab: JupyterLab instead of the bare server.
-        more: Environment variables beside those of this process.
         python: The interpreter that runs it.
         program: Module of another Jupyter application, such as ``notebook``.
         options: For its command line.
@@ -50,7 +49,6 @@ class DemoServer:
         work: Path,
         *,
         lab: bool,
-        more: Mapping[str, str] | None = None,
         python: str = sys.executable,
         program: str | None = None,
         options: Sequence[str] = (),
@@ -77,14 +75,10 @@ class DemoServer:
         ]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.append("--allow-root")
-        environment = (
-            os.environ
-            | dict(more or {})
-            | {
-                "JUPYTER_RUNTIME_DIR": str(self.runtime),
-                "JUPYTER_TOKEN": self.token,
-            }
-        )
+        environment = os.environ | {
+            "JUPYTER_RUNTIME_DIR": str(self.runtime),
+            "JUPYTER_TOKEN": self.token,
+        }
         # TensorFlow's own reports of its start would hide the demo's.
         environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
         self.process = subprocess.Popen(
