@@ -14,14 +14,14 @@ __all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension"]
 
 def load_ipython_extension(shell: Any) -> None:
     """``%load_ext tfguard``: start the guard in this kernel, or say that it is there already."""
-    from .kernel.extension import load
+    from .kernel.startup import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext tfguard``: undo everything the guard did in this kernel."""
-    from .kernel.extension import unload
+    from .kernel.startup import unload
 
     unload(shell)
 

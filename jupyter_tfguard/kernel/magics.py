@@ -12,7 +12,7 @@ from ..errors import TfGuardError
 from ..places import bundles_folder
 from ..record.bundle import BundleStore
 from ..shield import shield
-from .startup import current
+from .current import current
 
 _REPORT_SECONDS = 10.0
 

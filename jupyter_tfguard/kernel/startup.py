@@ -7,23 +7,18 @@ import importlib
 import os
 from typing import Any
 
+from .._version import __version__
 from ..config import TfGuard, load_settings
 from ..errors import SettingsUnreadable
 from ..places import DISABLE_VARIABLE, disabled_by_environment, user_settings_file
 from ..shield import fall_silent, note_problem, shield, shielded
+from .current import current, of_parent, set_current
 from .session import GuardSession
 
 # IPython knows the extension by both names.
 NAMES = ("tfguard", "jupyter_tfguard")
 
-_session: GuardSession | None = None
-_session_pid = 0
 _fork_hook_registered = False
-
-
-def current() -> GuardSession | None:
-    """The guard of this kernel; None when there is none, and in forked children."""
-    return _session if os.getpid() == _session_pid else None
 
 
 def is_kernel(shell: Any) -> bool:
@@ -40,7 +35,6 @@ def autostart(shell: Any) -> None:
 
 def start(shell: Any) -> GuardSession | None:
     """The guard of this kernel, started if need be; None when it is switched off."""
-    global _session, _session_pid
     running = current()
     if running is not None:
         return running
@@ -49,7 +43,7 @@ def start(shell: Any) -> GuardSession | None:
         return None
     session = GuardSession(shell, settings)
     # Before it starts: a callback of its own may ask for it.
-    _session, _session_pid = session, os.getpid()
+    set_current(session)
     session.start()
     _register_fork_hook()
     with shielded("magics"):
@@ -63,9 +57,8 @@ def start(shell: Any) -> GuardSession | None:
 
 def stop(shell: Any) -> None:
     """Undo everything, if the guard runs."""
-    global _session
     session = current()
-    _session = None
+    set_current(None)
     with shielded("extension names"):
         _leave(shell)
     with shielded("magics"):
@@ -74,6 +67,29 @@ def stop(shell: Any) -> None:
         unregister(shell)
     if session is not None:
         session.unload()
+
+
+@shield("%load_ext tfguard")
+def load(shell: Any) -> None:
+    """Start the guard if it does not run, and print one line about it in any case."""
+    if not is_kernel(shell):
+        print(
+            f"tfguard {__version__}: guards Jupyter kernels only; there is nothing to do in a terminal."
+        )
+        return
+    session = start(shell)
+    if session is None:
+        print(f"tfguard {__version__}: switched off. {why_off(shell)}.")
+        return
+    from .status import state_line
+
+    print(state_line(session))
+
+
+@shield("%unload_ext tfguard")
+def unload(shell: Any) -> None:
+    """Undo everything; the kernel is then as it would be without us."""
+    stop(shell)
 
 
 def read_settings(shell: Any) -> TfGuard:
@@ -109,10 +125,10 @@ def _register_fork_hook() -> None:
 
 @shield("forked child")
 def _in_child() -> None:
-    # The session's pid is the parent's, so current() does not know it any more.
-    if _session is not None and os.getpid() != _session_pid:
+    session = of_parent()
+    if session is not None:
         fall_silent()
-        _session.leave_child()
+        session.leave_child()
 
 
 def _enter(shell: Any) -> None:
@@ -129,8 +145,6 @@ def _enter(shell: Any) -> None:
 
     def load_extension(module_str: str) -> Any:
         if module_str in NAMES and module_str in manager.loaded:
-            from .extension import load
-
             return load(shell)
         return original(module_str)
 

@@ -225,7 +225,7 @@ class TestInAKernel:
     def test_the_kernel_goes_on_when_memory_cannot_be_read(self, tmp_path_factory: Any) -> None:
         with guarded_kernel(tmp_path_factory.mktemp("fresh")) as fresh:
             fresh.run(
-                "from jupyter_tfguard.kernel.startup import current\n"
+                "from jupyter_tfguard.kernel.current import current\n"
                 "current().memory._process.collect = lambda **_: {}"
             )
             found = cell(fresh, "1")

@@ -126,7 +126,7 @@ def test_the_text_of_cells_can_be_left_out(new_kernel: Make, tmp_path: Path) -> 
 # The wait for the page is one that Stop is pressed in.
 OOM_AND_STOP = """
 import os, signal, time
-from jupyter_tfguard.kernel.startup import current
+from jupyter_tfguard.kernel.current import current
 class ResourceExhaustedError(Exception): pass
 ResourceExhaustedError.__module__ = "tensorflow.python.framework.errors_impl"
 def stop(seconds):
@@ -169,7 +169,7 @@ TRIGGER = "get_ipython().events.trigger('{}', None)"
 # By thread, the cells that count as running, asked without being one; how many the meter measures.
 RUNNING = """
 def running():
-    from jupyter_tfguard.kernel.startup import current
+    from jupyter_tfguard.kernel.current import current
     cells = current().cells
     return [cell.count for cell in cells._open.values()], len(cells._meter._running)
 """
@@ -199,7 +199,7 @@ def test_what_an_earlier_request_left_open_is_dropped(kernel: GuardedKernel) -> 
     # As of a cell whose end never came.
     kernel.run(
         "import threading\n"
-        "from jupyter_tfguard.kernel.startup import current\n"
+        "from jupyter_tfguard.kernel.current import current\n"
         "def lose_the_end():\n"
         "    cell = current().cells._open[threading.get_ident()]\n"
         "    cell.info, cell.depth = object(), 3\n"

@@ -118,14 +118,14 @@ def test_a_forked_child_never_writes_into_the_recording(new_kernel: Make) -> Non
     kernel = new_kernel()
     ran = kernel.run(
         "import os\n"
-        "from jupyter_tfguard.kernel import startup\n"
-        "session = startup._session\n"
+        "from jupyter_tfguard.kernel.current import current\n"
+        "session = current()\n"
         "child = os.fork()\n"
         "if child == 0:\n"
         "    session.emit('import', module='from-the-child', version=None)\n"
         "    session._write_progress({'fit_id': 99})\n"
-        "    os._exit(0 if startup.current() is None else 1)\n"
-        "print(os.waitpid(child, 0)[1], startup.current() is session)"
+        "    os._exit(0 if current() is None else 1)\n"
+        "print(os.waitpid(child, 0)[1], current() is session)"
     )
     assert ran.stdout == "0 True\n"
     recorded = kernel.recording()
@@ -137,10 +137,10 @@ def test_a_child_that_runs_its_exit_handlers_leaves_the_recording(new_kernel: Ma
     kernel = new_kernel()
     ran = kernel.run(
         "import os\n"
-        "from jupyter_tfguard.kernel import startup\n"
+        "from jupyter_tfguard.kernel.current import of_parent\n"
         "child = os.fork()\n"
         "if child == 0:\n"
-        "    startup._session._endings._at_exit()\n"
+        "    of_parent()._endings._at_exit()\n"
         "    os._exit(0)\n"
         "print(os.waitpid(child, 0)[1])"
     )

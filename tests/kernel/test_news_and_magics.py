@@ -81,7 +81,7 @@ def test_why_waits_for_the_report_that_is_being_made(new_kernel: Make) -> None:
     kernel = new_kernel()
     code = (
         "import threading, time\n"
-        "from jupyter_tfguard.kernel.startup import current\n"
+        "from jupyter_tfguard.kernel.current import current\n"
         "reported = current().news._reported\n"
         "reported.clear()\n"
         "threading.Timer(1.0, reported.set).start()\n"

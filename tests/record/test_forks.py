@@ -35,12 +35,12 @@ def look(way):
             continue
         if number != '2' and 'recordings/' in target:
             found.append(target)
-    startup = sys.modules.get('jupyter_tfguard.kernel.startup')
-    if startup is not None:
-        assert startup.current() is None
-        if startup._session is not None:
-            startup._session.emit('of-a-child', way=way)
-            startup._session._at_exit('of-a-child')
+    guard = sys.modules.get('jupyter_tfguard.kernel.current')
+    if guard is not None:
+        assert guard.current() is None
+        if guard.of_parent() is not None:
+            guard.of_parent().emit('of-a-child', way=way)
+            guard.of_parent()._at_exit('of-a-child')
     with open('seen.jsonl', 'a') as file:
         file.write(json.dumps({'way': way, 'pid': os.getpid(), 'found': found}) + '\n')
 """

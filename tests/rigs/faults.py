@@ -32,6 +32,7 @@ from typing import Any
 from jupyter_tfguard import shield
 from jupyter_tfguard.errors import RecordUnreadable
 from jupyter_tfguard.kernel import startup
+from jupyter_tfguard.kernel.current import current, set_current
 from jupyter_tfguard.kernel.session import GuardSession
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.recording import FAULT
@@ -212,7 +213,7 @@ def live(injector: Injector, fault: Fault | None, data: Path, *, unload: bool) -
     if fault is not None:
         injector.arm(fault)
     startup.autostart(shell())
-    session = startup.current()
+    session = current()
     assert session is not None
     recording = session.recording
     for code in CELLS:
@@ -228,7 +229,7 @@ def live(injector: Injector, fault: Fault | None, data: Path, *, unload: bool) -
         startup.stop(shell())
     else:
         session._at_exit("quit")
-        startup._session = None
+        set_current(None)
     found.failed = injector.failed
     injector.disarm()
     found.notices = (*session.problems, *shield.noted_in_this_process())

@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from jupyter_tfguard import shield
 from jupyter_tfguard.kernel import startup
+from jupyter_tfguard.kernel.current import current
 from jupyter_tfguard.metrics import Sample
 from jupyter_tfguard.record.contents import read_recording
 from tests.rigs.faults import quiet, shell
@@ -42,7 +43,7 @@ def work(seed: int, first: int, end: int, progress: Progress) -> Totals:
     with quiet():
         os.environ["TFGUARD_DIR"] = place
         startup.autostart(shell())
-        session = startup.current()
+        session = current()
         assert session is not None
         assert session.recording is not None
         folder = session.recording.folder.path

@@ -30,8 +30,8 @@ assert context._context is None or context._context._context_handle is None
 
 # Each test begins with the whole allowance of events.
 UNLIMITED = """
-from jupyter_tfguard.kernel import startup as _startup
-_startup.current().libraries._training._allowed = 50.0
+from jupyter_tfguard.kernel import current as _current
+_current.current().libraries._training._allowed = 50.0
 """
 
 
