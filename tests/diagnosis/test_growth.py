@@ -130,15 +130,6 @@ def test_the_growth_of_a_gpu_is_that_of_this_kernel_on_that_card() -> None:
     assert "gc.collect() frees nothing that such a list still holds" in everything(leak)
 
 
-def test_what_stands_beside_is_shown_with_its_evidence_and_first_advice() -> None:
-    bundle = bundle_of("host_leak/fires-crashed-of-something-else.json")
-    report = to_report(bundle, diagnose(bundle))
-    printed = " ".join(text.render(report).split())
-    assert "Also seen" in printed
-    assert "host_leak (likely)" in printed
-    assert "Look for what the loop keeps." in printed
-
-
 def test_reports_of_an_older_version_are_shown_too() -> None:
     bundle = bundle_of("host_leak/fires-crashed-of-something-else.json")
     report = to_report(bundle, diagnose(bundle))

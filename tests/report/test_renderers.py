@@ -45,12 +45,6 @@ def test_no_line_is_wider_than_a_terminal_except_code() -> None:
         assert max(len(line) for line in body.splitlines() if "model." not in line) <= 124
 
 
-def test_unknown_has_no_confidence_beside_it() -> None:
-    printed = text.render(report_of("unknown/fires-abort-without-words.json"))
-    assert "unknown · SIGABRT" in printed
-    assert "possible" not in printed
-
-
 def test_markdown_is_the_whole_text_in_a_code_block_that_no_line_ends() -> None:
     report: Any = report_of("tf_check_failed/" + NATIVE_EXAMPLE)
     report["native_tail"] = [f"line {n}" for n in range(60)] + ["`" * 5]
