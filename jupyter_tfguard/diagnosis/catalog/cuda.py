@@ -22,14 +22,12 @@ class MinimumDriver:
         toolkit_driver: The one that it came with; PTX of this toolkit is compiled by this one and newer ones only.
             None when that was not read.
         origin: Where ``driver`` comes from.
-        toolkit_origin: Where ``toolkit_driver`` comes from.
     """
 
     cuda: str
     driver: str
     toolkit_driver: str | None
     origin: Origin
-    toolkit_origin: Origin | None
 
     def fits(self, driver_version: str) -> bool | None:
         """Whether programs of this toolkit run on that driver; None when its version says nothing."""
@@ -65,11 +63,9 @@ def minimum_driver(cuda: str) -> MinimumDriver | None:
     own = next((r for r in table(_TABLE)["toolkit"] if Version(r["cuda"]) == wanted), None)
     family = next((r for r in table(_TABLE)["family"] if r["cuda"] == str(wanted.major)), None)
     came_with = own["linux"] if own is not None else None
-    read_in = origin(_TABLE, own) if own is not None else None
     if family is not None:
-        return MinimumDriver(cuda, family["linux"], came_with, origin(_TABLE, family), read_in)
-    if came_with is None or read_in is None:
+        return MinimumDriver(cuda, family["linux"], came_with, origin(_TABLE, family))
+    if own is None:
         return None
-    return MinimumDriver(
-        cuda, came_with, came_with, read_in, read_in
-    )  # before CUDA 11: its own driver
+    # Before CUDA 11: its own driver.
+    return MinimumDriver(cuda, own["linux"], own["linux"], origin(_TABLE, own))

@@ -17,20 +17,18 @@ class CudnnLibrary:
     Attributes:
         file: Its name, ``libcudnn_ops.so.9``.
         part: What it holds.
-        every_minor: False: only some minor versions have it.
     """
 
     major: int
     file: str
     part: str
-    every_minor: bool
     origin: Origin
 
 
 def cudnn_libraries(major: int) -> tuple[CudnnLibrary, ...]:
     """The files of a major version; empty for one that is not in the table."""
     return tuple(
-        CudnnLibrary(major, row["file"], row["part"], row["always"], origin(_TABLE, row))
+        CudnnLibrary(major, row["file"], row["part"], origin(_TABLE, row))
         for row in table(_TABLE)["library"]
         if row["file"].endswith(f".so.{major}")
     )
