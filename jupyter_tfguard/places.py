@@ -25,6 +25,8 @@ GROWTH_VARIABLE = "TF_FORCE_GPU_ALLOW_GROWTH"
 GROWTH_MARKER_VARIABLE = "TFGUARD_SET_GROWTH"
 # Process id of the Jupyter server whose watcher looks after the kernels it starts.
 WATCHER_VARIABLE = "TFGUARD_WATCHER_PID"
+# Process id of the guarded kernel that the other variables are meant for; programs that its code starts inherit them.
+KERNEL_VARIABLE = "TFGUARD_KERNEL_PID"
 # Local folder of the recordings of running kernels, used where the data folder is on a remote file system.
 LIVE_VARIABLE = "TFGUARD_LIVE_DIR"
 _NAME_FILE = "live-name"

@@ -142,6 +142,11 @@ class Observed:
         return bool(self.bundle.get("parent_gone"))
 
     @property
+    def outlived_starter(self) -> bool:
+        """True when the kernel noted the end of the process that had started it."""
+        return self.header.get("starter_gone") is not None
+
+    @property
     def only_silent(self) -> bool:
         """True when all that speaks for the death is that the recording does not change any more."""
         return self.server is None and self.bundle.get("judged_by") == "silence"

@@ -15,9 +15,11 @@ from types import ModuleType
 from typing import Any
 
 from .._version import __version__
-from ..places import WATCHER_VARIABLE
+from ..collectors.procfs import read_small
+from ..places import KERNEL_VARIABLE, WATCHER_VARIABLE
 from ..record.identity import ProcessIdentity
 
+_COMMAND_CHARACTERS = 500
 _KERNEL_ID = re.compile(r"kernel-(.+)\.json")
 # Version numbers taken when these are found imported; nothing is imported for it.
 _LIBRARIES = ("tensorflow", "keras", "tf_keras", "numpy")
@@ -29,9 +31,10 @@ def kernel_header(shell: Any) -> dict[str, Any]:
     return {
         "kernel_id": kernel_id(connection),
         "connection_file": None if connection is None else connection.name,
-        "notebook_path": os.environ.get("JPY_SESSION_NAME") or None,
+        "notebook_path": None if _is_inherited() else os.environ.get("JPY_SESSION_NAME") or None,
         "kernel_name": _kernel_name(connection),
         "parent_pid": os.getppid(),
+        "starter_command": _starter_command(),
         "watcher_pid": watcher_pid(),
         "prefix": sys.prefix,
         "cwd": _working_directory(),
@@ -73,9 +76,34 @@ def _working_directory() -> str | None:
         return None  # removed under us
 
 
+def claim_environment() -> None:
+    """Take the variables of the environment as meant for this kernel, unless another kernel's code started it."""
+    os.environ.setdefault(KERNEL_VARIABLE, str(os.getpid()))
+
+
+def release_environment() -> None:
+    """Undo :func:`claim_environment`."""
+    if not _is_inherited():
+        os.environ.pop(KERNEL_VARIABLE, None)
+
+
+def _is_inherited() -> bool:
+    """True where the environment is that of another guarded kernel: ``!papermill x.ipynb`` in a cell."""
+    return os.environ.get(KERNEL_VARIABLE, str(os.getpid())) != str(os.getpid())
+
+
+def _starter_command() -> str | None:
+    """The command line of the process that started this kernel: without a server it names the notebook."""
+    try:
+        command = read_small(f"/proc/{os.getppid()}/cmdline").decode("utf-8", "replace")
+    except OSError:
+        return None
+    return command.replace("\0", " ").strip()[:_COMMAND_CHARACTERS] or None
+
+
 def watcher_pid() -> int | None:
     """Process id of the server whose watcher looks after this kernel, as its environment tells."""
-    text = os.environ.get(WATCHER_VARIABLE, "")
+    text = "" if _is_inherited() else os.environ.get(WATCHER_VARIABLE, "")
     return int(text) if text.isascii() and text.isdigit() else None
 
 

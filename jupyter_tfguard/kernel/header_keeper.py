@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,8 @@ class HeaderKeeper:
     def __init__(self, recording: Callable[[], Recording | None]) -> None:
         self._recording = recording
         self._known_versions: dict[str, str] = {}
+        self._starter_pid = os.getppid()
+        self._starter_is_gone = False
 
     def write(self, fields: dict[str, Any]) -> None:
         """Put fields into the header."""
@@ -54,6 +58,12 @@ class HeaderKeeper:
         group = {"path": own.path, "version": own.version, "limited_by": binding.path}
         if recording.header.get("memory_group") != group:
             recording.write_header({"memory_group": group})
+
+    def starter(self) -> None:
+        """Note once that the process which started this kernel has ended: a kernel that ended first did not end because of it."""
+        if not self._starter_is_gone and os.getppid() != self._starter_pid:
+            self._starter_is_gone = True
+            self.write({"starter_gone": time.time()})
 
     def native_text_dropped(self, count: int) -> None:
         """So many bytes of native text could not be passed on."""

@@ -20,7 +20,7 @@ from .control import Controls
 from .endings import Endings
 from .gpu_oom import GpuOomTeller
 from .gpu_pulse import GpuPulse
-from .header import kernel_header, watcher_alive
+from .header import claim_environment, kernel_header, release_environment, watcher_alive
 from .header_keeper import HeaderKeeper
 from .libraries import UserLibraries
 from .memory import KernelMemory
@@ -124,6 +124,7 @@ class GuardSession:
             self._native.offer_stacks(self.recording, thread)
 
     def _start_recording(self, sampler: Sampler) -> None:
+        claim_environment()
         header = kernel_header(self.shell)
         self.news = News(self.settings, header["kernel_id"], header["notebook_path"])
         identity = ProcessIdentity.of(os.getpid())
@@ -160,6 +161,7 @@ class GuardSession:
         if self.recording is not None:
             self.recording.sample(sample)
             self._header.memory_group(self.memory.cgroup)
+            self._header.starter()
         self._meter.sampled_host(sample.values.get("process.rss_bytes"))
         self._gpu_pulse.tick()
         self.controls.sampled(sample)
@@ -197,6 +199,7 @@ class GuardSession:
         """Undo everything, and leave no recording: from here on the kernel is not guarded."""
         self._stop()
         self.libraries.undo_growth()
+        release_environment()
         if self.recording is not None:
             self.recording.end("unload")
             self.recording.remove()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import pytest
@@ -129,3 +130,11 @@ def test_a_kernel_killed_while_it_started_is_not_told_to_lack_the_guard() -> Non
     unchecked = " ".join(diagnose(Example("", "", path).bundle).not_checked)
     assert "it ended while it was starting, before the guard is loaded." in unchecked
     assert "not loaded in this kernel" not in unchecked
+
+
+def test_a_starter_that_ended_because_its_kernel_died_is_no_cause() -> None:
+    [example] = [e for e in examples("fires") if str(e).endswith("fires-parent-gone")]
+    bundle = copy.deepcopy(example.bundle)
+    assert "after the program that had started it" in diagnose(bundle).best.title
+    del bundle["kernel"]["header"]["starter_gone"]  # papermill ends once its kernel is gone
+    assert "started" not in diagnose(bundle).best.title

@@ -34,15 +34,13 @@ def unknown(seen: Evidence) -> Finding | None:
         title = f"The kernel was ended by {signal}, and nothing says why."
     elif seen.only_silent:
         title = "The kernel has been silent for minutes, on a machine that cannot be asked."
-    elif seen.parent_gone:
-        title = "The kernel ended together with the program that had started it, or after it."
+    elif seen.outlived_starter:
+        title = "The kernel ended after the program that had started it."
     else:
         title = "The kernel ended without a trace: SIGKILL or os._exit() leave none."
     because = [exit_fact(seen), *stack_facts(seen), *last_words(seen)]
-    if seen.parent_gone:
-        text = (
-            "The process that had started the kernel was gone; a kernel without it ends by itself"
-        )
+    if seen.outlived_starter:
+        text = "The process that had started the kernel ended first; most kernels then end by themselves"
         because.append(Fact(Source.KERNEL, text))
     peak = peak_fact(seen)
     if peak is not None:
