@@ -14,6 +14,7 @@ from ..config import TfGuard, load_settings
 from ..places import (
     GROWTH_MARKER_VARIABLE,
     GROWTH_VARIABLE,
+    KERNEL_VARIABLE,
     LIVE_VARIABLE,
     WATCHER_VARIABLE,
     copies_folder,
@@ -30,7 +31,6 @@ class TfGuardExtension(ExtensionApp):
 
     name = "tfguard"
     description = "Watches kernels, and says why one died."
-    open_browser = False
 
     service: Service | None = None
 
@@ -78,6 +78,7 @@ def set_environment(settings: TfGuard, environment: Any = os.environ) -> None:
     if not settings.active:
         return
     environment[WATCHER_VARIABLE] = str(os.getpid())
+    environment.pop(KERNEL_VARIABLE, None)  # a server that was started by a cell
     if copies_folder() is not None:
         environment[LIVE_VARIABLE] = str(live_folder())  # kernels may have another TMPDIR
     if settings.set_memory_growth and GROWTH_VARIABLE not in environment:

@@ -19,7 +19,7 @@ from traitlets.config import Config
 
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.server import kernels, managers
-from jupyter_tfguard.server.extension import set_environment
+from jupyter_tfguard.server.extension import TfGuardExtension, set_environment
 from jupyter_tfguard.server.notify import log_crash, plain
 from jupyter_tfguard.watch import exit_status
 from tests.rigs.nvml.library import environ
@@ -42,6 +42,12 @@ async def test_kernels_inherit_memory_growth_and_its_mark(server: Server) -> Non
     assert await kernel_environment(server, kernel_id) == dict(
         zip(GROWTH, ("true", "1", str(os.getpid())), strict=True)
     )
+
+
+@pytest.mark.quick
+def test_options_of_every_extension_are_known() -> None:
+    # `jupyter lab --no-browser` sets it for all extensions, and warns of those without it.
+    assert "open_browser" in TfGuardExtension.class_trait_names(config=True)
 
 
 @pytest.mark.quick
