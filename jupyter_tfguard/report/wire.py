@@ -132,8 +132,9 @@ def _activity(seen: Evidence) -> list[Json]:
     if cell is not None:
         count = f"[{cell.execution_count}] " if cell.execution_count else ""
         label = "cell" if cell.running else "last cell"
-        head = " ".join((cell.head or "(text not recorded)").split())
-        rows.append((label, f"{count}{head}", True))
+        lines = (" ".join(line.split()) for line in (cell.head or "").splitlines())
+        head = " ⏎ ".join(line for line in lines if line)
+        rows.append((label, f"{count}{head or '(text not recorded)'}", True))
     if fit is not None:
         parts = [f"{fit.what} of {fit.model_name or 'a model'}"]
         if fit.parameter_count:

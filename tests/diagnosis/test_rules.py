@@ -138,3 +138,16 @@ def test_a_starter_that_ended_because_its_kernel_died_is_no_cause() -> None:
     assert "after the program that had started it" in diagnose(bundle).best.title
     del bundle["kernel"]["header"]["starter_gone"]  # papermill ends once its kernel is gone
     assert "started" not in diagnose(bundle).best.title
+
+
+def test_memory_that_the_kernel_saw_itself_is_no_little_memory() -> None:
+    [example] = [e for e in examples("fires") if str(e).endswith("fires-unwatched-by-counters")]
+    assert diagnose(example.bundle).best.against == ()
+
+
+def test_the_lines_of_a_cell_stay_apart() -> None:
+    [example] = [e for e in examples("fires") if str(e).endswith("fires-parent-gone")]
+    bundle = copy.deepcopy(example.bundle)
+    bundle["kernel"]["events"][0]["head"] = "import os\n\nos.kill(1, 9)  # or\n    more"
+    row = to_report(bundle, diagnose(bundle))["activity"][0]
+    assert row["value"] == "[12] import os ⏎ os.kill(1, 9) # or ⏎ more"

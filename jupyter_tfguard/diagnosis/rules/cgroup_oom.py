@@ -81,7 +81,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
             "The memory in use was never seen near the limit; it may have risen between two samples"
         )
         against = (Fact(Source.SERVER, low),)
-    elif kills and not by_log and not _was_large(seen, limit):
+    elif kills and not by_log and not _was_large(seen, limit, claimed=True):
         other = "It held less than half of the limit; another process that came and went between two looks may have been killed"
         against = (Fact(Source.SERVER, other),)
     # A v1 group counts only that it was full; what the kernel itself said of its memory makes nothing certain.
@@ -100,8 +100,9 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     )
 
 
-def _was_large(seen: Evidence, limit: int | None) -> bool:
-    peak = seen.peak(claimed=False)
+def _was_large(seen: Evidence, limit: int | None, *, claimed: bool = False) -> bool:
+    """True if it held much of the limit; `claimed`: also by its own samples, where nobody watched."""
+    peak = seen.peak(claimed=claimed)
     return limit is not None and peak is not None and peak >= _LARGE_FRACTION * limit
 
 
