@@ -151,3 +151,18 @@ def test_the_lines_of_a_cell_stay_apart() -> None:
     bundle["kernel"]["events"][0]["head"] = "import os\n\nos.kill(1, 9)  # or\n    more"
     row = to_report(bundle, diagnose(bundle))["activity"][0]
     assert row["value"] == "[12] import os ⏎ os.kill(1, 9) # or ⏎ more"
+
+
+def test_an_end_without_a_trace_near_the_limit_has_memory_advice() -> None:
+    [example] = [e for e in examples("fires") if str(e).endswith("fires-unwatched-by-counters")]
+    bundle = copy.deepcopy(example.bundle)
+    counters = bundle["counters"]
+    counters["after"]["groups"], counters["after"]["host_oom_kill_count"] = (
+        [],
+        0,
+    )  # the group is gone
+    best = diagnose(bundle).best
+    assert (best.cause, best.confidence) == ("unknown", Confidence.POSSIBLE)
+    assert "near its memory limit" in best.title
+    assert "3.93 GiB in use of 4.00 GiB" in " ".join(fact.text for fact in best.because)
+    assert "batch" in best.advice[0].title

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import shlex
 
+from ...units import human_bytes
 from ..ending import exit_fact, last_words, stack_facts
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
-from ..memory import peak_chips, peak_fact
+from ..memory import (
+    limit_text,
+    memory_source,
+    near_limit,
+    peak_chips,
+    peak_fact,
+    reached_bytes,
+)
+from ..memory_advice import memory_advice
 from ..rule import rule
 from ..told import told
 from ..typed import text_of
@@ -24,6 +33,9 @@ def unknown(seen: Evidence) -> Finding | None:
     if seen.pasted is not None:
         return _of_text(seen)
     signal = seen.first_signal
+    # A kill for lack of memory is a SIGKILL, which a kernel without a watcher cannot note.
+    unseen = signal is None and not seen.exit_was_seen and not seen.only_silent
+    near = seen.memory_limit() if unseen and near_limit(seen) else None
     advice: tuple[Advice, ...] = ()
     if signal in _OF_NATIVE_CODE:
         frame = seen.last_cell_frame or seen.last_python_frame
@@ -34,6 +46,8 @@ def unknown(seen: Evidence) -> Finding | None:
         title = f"The kernel was ended by {signal}, and nothing says why."
     elif seen.only_silent:
         title = "The kernel has been silent for minutes, on a machine that cannot be asked."
+    elif near is not None:
+        title = "The kernel ended without a trace near its memory limit: lack of memory may have ended it."
     elif seen.outlived_starter:
         title = "The kernel ended after the program that had started it."
     else:
@@ -42,6 +56,9 @@ def unknown(seen: Evidence) -> Finding | None:
     if seen.outlived_starter:
         text = "The process that had started the kernel ended first; most kernels then end by themselves"
         because.append(Fact(Source.KERNEL, text))
+    if near is not None:
+        used = f"{human_bytes(reached_bytes(seen))} in use of {limit_text(near)}"
+        because.append(Fact(memory_source(seen), used))
     peak = peak_fact(seen)
     if peak is not None:
         because.append(peak)
@@ -59,10 +76,12 @@ def unknown(seen: Evidence) -> Finding | None:
     elif not seen.exit_was_seen and not advice:
         text = "A Jupyter server with jupyter-tfguard sees how its kernels end."
         advice = (Advice("Start the kernel from a watched Jupyter server.", text),)
+    if near is not None:
+        advice = (*memory_advice(seen, near)[:2], *advice)
     return Finding(
         Confidence.POSSIBLE,
         title=title,
-        short_title=_short_title(signal),
+        short_title="Unknown, near the memory limit" if near else _short_title(signal),
         because=tuple(because),
         advice=advice,
         chips=(*((signal,) if signal else ()), *peak_chips(seen)),
