@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 from ..diagnosis.diagnose import diagnose
 from ..errors import BundleNotFound
-from ..record.bundle import READ
+from ..record.bundle import READ, died_of
 from ..record.bundle_file import read_bundle_file
+from ..redact import printable
 from ..report import text
 from ..report.wire import to_entry_and_report
 from ..shield import note_problem
+from ..units import human_seconds
 from ._records import one_id, open_store
 
+_OLD_SECONDS = 600.0  # an older crash may not be the one that the user means
 NOTHING = "Nothing has died yet, as far as tfguard knows: there is no report."
 
 
@@ -30,6 +34,12 @@ def add_to(commands: Any) -> None:
         help="id of the report (default: the last one; the first characters will do), "
         "or a bundle from elsewhere: an exported zip or its folder",
     )
+    parser.add_argument(
+        "--since",
+        type=float,
+        metavar="MINUTES",
+        help="only a crash of the last so many minutes; exit status 1 if there was none",
+    )
     parser.add_argument("--json", action="store_true", help="the report as JSON")
     parser.set_defaults(run=run)
 
@@ -42,10 +52,21 @@ def run(chosen: argparse.Namespace) -> int:
         _print(report, chosen.json)
         return 0
     store = open_store()
-    ids = [entry["id"] for entry in store.entries()]
+    entries = store.entries()
+    ids = [entry["id"] for entry in entries]
     if chosen.id is None and not ids:
         print("null" if chosen.json else NOTHING)
         return 0
+    if chosen.id is None:
+        age_seconds = time.time() - died_of(ids[0])
+        ago = f"{human_seconds(age_seconds)} ago, {entries[0].get('notebook_path') or 'notebook unknown'}."
+        if chosen.since is not None and age_seconds > 60 * chosen.since:
+            minutes = f"{chosen.since:g} minutes"
+            none = f"No kernel died in the last {minutes}. Last crash: {printable(ago)}"
+            print("null" if chosen.json else none)
+            return 1
+        if age_seconds > _OLD_SECONDS and not chosen.json:
+            print(f"Last crash: {printable(ago)}\n")
     report_id = ids[0] if chosen.id is None else one_id(ids, chosen.id)
     _print(store.report(report_id), chosen.json)
     try:

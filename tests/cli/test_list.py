@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,15 @@ def test_a_disk_that_is_full_does_not_hide_the_report(
     monkeypatch.setattr(BundleStore, "mark", full)
     assert main(["why"]) == 0
     assert "sigkill" in capsys.readouterr().out
+
+
+def test_an_old_crash_is_not_taken_for_a_new_one(
+    store: BundleStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    die(store)
+    monkeypatch.setattr(time, "time", lambda now=time.time: now() + 4 * 3600)
+    assert main(["why"]) == 0
+    assert capsys.readouterr().out.startswith("Last crash: 4 h")
+    assert main(["why", "--since", "10"]) == 1
+    assert "No kernel died in the last 10 minutes" in capsys.readouterr().out
+    assert main(["why", "--since", "600"]) == 0
