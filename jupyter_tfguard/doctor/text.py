@@ -9,14 +9,20 @@ from .check import CheckResult, Status
 
 _MARKS = {Status.PROBLEM: "✕", Status.WARNING: "▲", Status.UNKNOWN: "?", Status.OK: "✓"}
 _WIDTH = 98
+_KEPT = "\xa0"
 
 
 def text(results: Sequence[CheckResult]) -> str:
-    """One paragraph for each result, with its cure."""
+    """A paragraph with its cure for each result that is not ok; of the others the names (their texts are in ``--json``)."""
     order = list(_MARKS)
     ranked = sorted(results, key=lambda result: order.index(result.status))
     wrong = [line for r in ranked if r.status is not Status.OK for line in _lines(r)]
-    fine = [line for r in ranked if r.status is Status.OK for line in _lines(r)]
+    # No line ends within a name.
+    names = ", ".join(r.name.replace(" ", _KEPT) for r in ranked if r.status is Status.OK)
+    fine = [
+        line.replace(_KEPT, " ")
+        for line in _wrapped(f"{_MARKS[Status.OK]} {names}" if names else "")
+    ]
     parts = ("\n".join(wrong), "\n".join(fine), _summary(results))
     return "\n\n".join(part for part in parts if part)
 

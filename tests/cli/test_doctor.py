@@ -65,6 +65,7 @@ def test_people_read_what_is_wrong_first_and_how_much_at_the_end(tmp_path: Path)
     text = printed(tmp_path, TFGUARD_DISABLE="1", TF_FORCE_GPU_ALLOW_GROWTH="no")
     marks = [line[0] for line in text.splitlines() if line[:1] in "✕▲?✓" and line]
     assert marks == sorted(marks, key="✕▲?✓".index)
+    assert marks.count("✓") == 1  # what is in order does not hide the rest
     assert "    fix: unset TFGUARD_DISABLE" in text.splitlines()
     assert text.splitlines()[-1].endswith(" ok")
     assert "warnings" in text.splitlines()[-1]
