@@ -30,7 +30,6 @@ GROUND = {
     "redact",
     "secret_forms",
     "growth_words",
-    "control_words",
     "bus_id",
 }
 _INNER = {

@@ -54,7 +54,6 @@ class PanelState:
         header = live.header or {}
         return {
             "time": time.time(),
-            "kernel_id": _text(header.get("kernel_id")),
             "notebook": _name(header.get("notebook_path")),
             "busy": session.cells.is_running,
             "host": self._host(),

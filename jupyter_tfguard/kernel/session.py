@@ -16,7 +16,6 @@ from ..sampler import Sampler
 from ..shield import note_problem, shielded
 from .cell_memory import CellMeter
 from .cells import CellRecorder
-from .control import Controls
 from .endings import Endings
 from .gpu_oom import GpuOomTeller
 from .gpu_pulse import GpuPulse
@@ -26,6 +25,7 @@ from .libraries import UserLibraries
 from .memory import KernelMemory
 from .native import NativeParts
 from .news import News
+from .panels import Panels
 from .parts import part
 from .pulse import Pulse
 
@@ -41,7 +41,7 @@ class GuardSession:
         problems: What it must do without, a sentence each.
         recording: None where nothing can be recorded, and at the end.
         pulse: The kernel's own samples; None where there are none.
-        memory, libraries, cells, controls: Its parts, for whoever shows what they know.
+        memory, libraries, cells, panels: Its parts, for whoever shows what they know.
     """
 
     def __init__(self, shell: Any, settings: TfGuard) -> None:
@@ -89,7 +89,7 @@ class GuardSession:
             on_end=self._cells_end,
         )
         self._endings = Endings(shell, self.emit, self._at_exit)
-        self.controls = Controls(self)
+        self.panels = Panels(self)
 
     # --- beginning
 
@@ -114,8 +114,6 @@ class GuardSession:
             self.libraries.start()
         with part("end of the kernel", self.problems):
             self._endings.start()
-        with part("requests while a cell runs", self.problems):
-            self.controls.start()
         with part("reports of earlier kernels", self.problems):
             self.news.start()
         if self.recording is not None:
@@ -145,14 +143,14 @@ class GuardSession:
     def _cell_starts(self) -> None:
         if self.pulse is not None:
             self.pulse.set_busy(True)
-        self.controls.set_busy(True)
+        self.panels.set_busy(True)
         self.news.at_cell()
         self._native.cell_starts()
 
     def _cells_end(self) -> None:
         if self.pulse is not None:
             self.pulse.set_busy(False)
-        self.controls.set_busy(False)
+        self.panels.set_busy(False)
         self._native.cell_ends()
         self.libraries.refresh_growth()
         self._header.versions()
@@ -164,14 +162,14 @@ class GuardSession:
             self._header.starter()
         self._meter.sampled_host(sample.values.get("process.rss_bytes"))
         self._gpu_pulse.tick()
-        self.controls.sampled(sample)
+        self.panels.sampled(sample)
         self.libraries.tick()
         self._native.tick()
 
     def _write_progress(self, record: dict[str, Any]) -> None:
         if self.recording is not None:
             self.recording.set_progress(record)
-        self.controls.progressed()
+        self.panels.progressed()
 
     def _write_gpu_memory(self, devices: list[dict[str, Any]]) -> None:
         if self.recording is not None:
@@ -222,7 +220,7 @@ class GuardSession:
     def _stop(self) -> None:
         """End every part; one that fails does not keep the others."""
         stops: list[Callable[[], None]] = [
-            self.controls.stop,
+            self.panels.stop,
             self._endings.stop,
             self.libraries.stop_listening,
             self.cells.stop,
@@ -242,7 +240,7 @@ class GuardSession:
         # Before anything of ours imports: a module that another thread was importing is locked in here for ever.
         with shielded("forked child"):
             self.cells.stop()
-        self.controls.leave_child()
+        self.panels.leave_child()
         # This process's copies of descriptors; the parent goes on with its own.
         pulse, self.pulse = self.pulse, None
         leaves: list[Callable[[], None]] = [] if pulse is None else [pulse.leave_child]

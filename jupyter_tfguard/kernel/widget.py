@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import functools
 import sys
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..shield import note_problem, shield
+from ..units import is_known
 from .status import status_text
-from .widget_views import Views
 
 if TYPE_CHECKING:
     from .session import GuardSession
@@ -41,15 +40,14 @@ def show(session: GuardSession, hertz: float | None) -> None:
     if widget_class is None:
         print(status_text(session))
         return
-    controls = session.controls
+    feed = session.panels.feed
     if hertz is not None:
-        answer = controls.answer({"request": "rate", "hertz": hertz})
-        if answer["status"] != "ok":
-            print(answer["message"])
+        if not is_known(hertz):
+            print("The rate must be finite.")
             return
-    panel = widget_class(session, controls.feed)
-    controls.offer_comm()
-    controls.feed.add(panel)
+        feed.set_rate(hertz)
+    panel = widget_class(session, feed)
+    feed.add(panel)
     display(panel)
 
 
@@ -71,23 +69,16 @@ def _widget_class() -> Any:
 
         _esm = code
         _css = style
-        # What its views call it where they do not answer by its own messages.
-        panel: Any = traitlets.Unicode().tag(sync=True)
         state: Any = traitlets.Dict().tag(sync=True, to_json=lambda _, panel: panel._state())
         history: Any = traitlets.List().tag(sync=True, to_json=lambda _, panel: panel._history())
 
         def __init__(self, session: GuardSession, feed: Any) -> None:
             self._session = session
             self._feed = feed
-            self._views = Views()
-            self._owes_history = False
-            super().__init__(panel=uuid.uuid4().hex)
+            self._views: set[str] = set()
+            self._was_opened = False
+            super().__init__()
             self.on_msg(self._on_message)
-
-        @property
-        def name(self) -> str:
-            """Unlike that of any other."""
-            return str(self.panel)
 
         @property
         def is_closed(self) -> bool:
@@ -96,23 +87,11 @@ def _widget_class() -> Any:
 
         @property
         def is_seen(self) -> bool:
-            """As :attr:`Views.is_seen`."""
-            return self._views.is_seen
-
-        def heard(self, view: str) -> None:
-            """As :meth:`Views.heard`."""
-            if self._views.heard(view[:_NAME_LENGTH]):
-                self._owes_history = True
-
-        def fed(self, seconds: float) -> None:
-            """As :meth:`Views.fed`."""
-            self._views.fed(seconds)
+            """False once all its views were closed, which is heard when no cell runs; true before the first was opened."""
+            return not self._was_opened or bool(self._views)
 
         def tell(self, message: dict[str, Any]) -> None:
-            """Send a message to the views; before it, what one that is back has missed."""
-            if self._owes_history:
-                self._owes_history = False
-                self.send({"type": "history", "rows": self._history()})
+            """Send a message to the views."""
             self.send(message)
 
         @shield("%tfguard panel")
@@ -120,21 +99,18 @@ def _widget_class() -> Any:
             kind = content.get("type") if isinstance(content, dict) else None
             view = str(content.get("view"))[:_NAME_LENGTH] if kind in ("opened", "closed") else ""
             if kind == "opened":
-                self._views.opened(view)
-                self._owes_history = False
+                self._was_opened = True
+                self._views.add(view)
                 self.tell({"type": "history", "rows": self._history()})
                 self._feed.wake()
             elif kind == "closed":
-                self._views.closed(view)
-            elif kind == "control":
-                self.tell({"type": "answer"} | self._session.controls.answer(content))
+                self._views.discard(view)
 
         def _state(self) -> dict[str, Any]:
-            state = self._session.controls.state
-            return state.now() | {"hertz": self._feed.hertz}
+            return self._session.panels.state.now()
 
         def _history(self) -> list[list[float | int | None]]:
-            return self._session.controls.state.history()
+            return self._session.panels.state.history()
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
             found = super()._repr_mimebundle_(**kwargs)

@@ -20,19 +20,12 @@ HERTZ_LOWEST, HERTZ_HIGHEST = 0.5, 10.0
 _IDLE_SECONDS = 1.0
 _CALLBACK_SECONDS = 0.5
 _STOP_SECONDS = 1.0
-# Between two messages of a busy kernel; what is more, it was kept from sending, and perhaps from hearing.
-_GAP_SECONDS = 3.0
 # An idle kernel's memory changes by some KiB of its own machinery.
 _NOTABLE_BYTES = 1024 * 1024
 
 
 class Panel(Protocol):
     """One widget."""
-
-    @property
-    def name(self) -> str:
-        """Unlike that of any other."""
-        ...
 
     @property
     def is_closed(self) -> bool:
@@ -42,14 +35,6 @@ class Panel(Protocol):
     @property
     def is_seen(self) -> bool:
         """False once all its views are gone; they may come back."""
-        ...
-
-    def heard(self, view: str) -> None:
-        """One of its views says that it is there."""
-        ...
-
-    def fed(self, seconds: float) -> None:
-        """A cell runs, and the last message came so long after the one before."""
         ...
 
     def tell(self, message: dict[str, Any]) -> None:
@@ -77,11 +62,6 @@ class WidgetFeed:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
-    @property
-    def hertz(self) -> float:
-        """Messages a second while a cell runs; 0 = paused."""
-        return self._hertz
-
     def add(self, panel: Panel) -> None:
         """Feed this one too."""
         self._panels = [*(p for p in self._panels if not p.is_closed), panel]
@@ -91,12 +71,9 @@ class WidgetFeed:
             self._thread = background_thread(lambda: run(self._run), "tfguard-widget")
             self._thread.start()
 
-    def set_rate(self, hertz: float) -> float:
-        """Send so often from here on; 0 pauses. The rate that holds, for all panels of the kernel."""
-        self._hertz = 0.0 if hertz <= 0 else min(max(hertz, HERTZ_LOWEST), HERTZ_HIGHEST)
-        self._tell({"type": "rate", "hertz": self._hertz})
-        self._wake.set()
-        return self._hertz
+    def set_rate(self, hertz: float) -> None:
+        """Send so often from here on while a cell runs, 0.5 to 10 messages a second, for all panels of the kernel."""
+        self._hertz = min(max(hertz, HERTZ_LOWEST), HERTZ_HIGHEST)
 
     def set_busy(self, busy: bool) -> None:
         """Tell that a cell has begun, or that the last one has ended."""
@@ -105,17 +82,6 @@ class WidgetFeed:
             self._wake.set()
         elif not busy:
             self._send_news()
-
-    def heard(self, panel: str, view: str) -> bool:
-        """A view of this panel says that it is there, on a way that is heard while a cell runs; False for no such panel."""
-        for one in self._panels:
-            if one.name == panel:
-                was_seen = one.is_seen
-                one.heard(view)
-                if not was_seen:
-                    self.wake()
-                return True
-        return False
 
     def wake(self) -> None:
         """A panel is looked at again."""
@@ -154,7 +120,7 @@ class WidgetFeed:
 
     @property
     def _rests(self) -> bool:
-        return self._hertz == 0 or not any(panel.is_seen for panel in self._panels)
+        return not any(panel.is_seen for panel in self._panels)
 
     def _pause(self) -> float | None:
         """Seconds until the next look; None = until somebody wakes us."""
@@ -163,8 +129,7 @@ class WidgetFeed:
         return self._until_due() if self._busy else max(_IDLE_SECONDS, self._until_due())
 
     def _until_due(self) -> float:
-        hertz = self._hertz
-        return max(0.0, self._sent_at + 1.0 / hertz - time.monotonic()) if hertz else 0.0
+        return max(0.0, self._sent_at + 1.0 / self._hertz - time.monotonic())
 
     def _send_news(self) -> bool:
         """False when it failed, and no more is to be tried."""
@@ -175,17 +140,11 @@ class WidgetFeed:
             if worth_sending(self._sent, now):
                 self._sent = now
                 self._tell({"type": "state", "state": now})
-                if now["busy"]:
-                    self._count_silence(time.monotonic() - self._sent_at)
             self._sent_at = time.monotonic()
         except Exception as error:
             note_problem("the panel in the notebook", error)
             return False
         return True
-
-    def _count_silence(self, since: float) -> None:
-        for panel in self._panels:
-            panel.fed(min(since, _GAP_SECONDS))
 
     def _tell(self, message: dict[str, Any]) -> None:
         for panel in self._panels:

@@ -20,7 +20,6 @@ from ..places import (
     copies_folder,
     live_folder,
 )
-from .control import keep_out_of_activity
 from .handlers import HANDLERS
 from .problems import note_start_failure
 from .service import Service
@@ -56,7 +55,6 @@ class TfGuardExtension(ExtensionApp):
         if self.service is None:
             return
         try:
-            keep_out_of_activity(self.serverapp.kernel_manager)
             self.service.start()
         except Exception as bad:
             self.serverapp.log.warning(note_start_failure(bad))

@@ -21,7 +21,6 @@ from ..redact import clean
 from ..report.text import markdown
 from ..shield import read_problems
 from .api import ApiHandler
-from .control import NoAnswer, NotHere, ask_guard, request_of
 from .exporting import BundleHandler, PreviewHandler
 from .pages import ListPage, ReportPage
 from .socket import StreamSocket
@@ -148,33 +147,6 @@ class StacksHandler(ApiHandler):
             self.finish({"lines": [clean(line) for line in lines]})
 
 
-class ControlHandler(ApiHandler):
-    """``POST kernels/{id}/control``: passes ``{"request": "state"}`` or ``{"request": "rate", "hertz": 4}`` to the guard in
-    a kernel, which answers while a cell runs. 409 and a sentence where it gives no answer, 404 where there is no way to it.
-    """
-
-    @web.authenticated
-    @authorized
-    async def post(self, kernel_id: str) -> None:
-        if kernel_id not in self.kernel_manager:
-            self.fail(404, "This server has no such kernel.")
-            return
-        request = request_of(self.get_json_body())
-        if request is None:
-            known = "state, rate (with hertz), here (with panel and view)"
-            self.fail(400, f"The guard in a kernel knows three requests: {known}.")
-            return
-        try:
-            answer = await ask_guard(self.kernel_manager.get_kernel(kernel_id), request)
-        except NotHere as away:
-            self.fail(404, str(away))
-            return
-        except NoAnswer as silent:
-            self.fail(409, str(silent))
-            return
-        self.finish(answer)
-
-
 _ID = r"([^/]+)"
 HANDLERS: list[tuple[str, type]] = [
     (r"/tfguard/api/status", StatusHandler),
@@ -186,7 +158,6 @@ HANDLERS: list[tuple[str, type]] = [
     (rf"/tfguard/api/crashes/{_ID}/bundle", BundleHandler),
     (rf"/tfguard/api/crashes/{_ID}/bundle/preview", PreviewHandler),
     (rf"/tfguard/api/kernels/{_ID}/stacks", StacksHandler),
-    (rf"/tfguard/api/kernels/{_ID}/control", ControlHandler),
     (r"/tfguard/api/stream", StreamSocket),
     (r"/tfguard/report/?", ListPage),
     (rf"/tfguard/report/{_ID}", ReportPage),

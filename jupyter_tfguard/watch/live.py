@@ -55,7 +55,7 @@ class Live:
 
     @property
     def runs_cell(self) -> bool:
-        """True when the kernel itself says so. Its server believes each "idle", also one of a subshell that has answered a widget."""
+        """True when the kernel itself says so. Its server believes each "idle", also that of a subshell which JupyterLab opens for a widget."""
         return any(cell["running"] for cell in self.cells)
 
 

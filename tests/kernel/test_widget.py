@@ -125,7 +125,9 @@ def test_an_idle_kernel_is_left_in_peace(kernel: GuardedKernel, panel: Callable[
 
 
 def test_the_rate_is_an_argument(kernel: GuardedKernel, panel: Callable[..., Any]) -> None:
-    assert opened(panel("pass", "--hertz 2"))["data"]["state"]["state"]["hertz"] == 2.0
+    slow = news(panel("import time; time.sleep(4)", "--hertz 0.5"))
+    fast = news(panel("import time; time.sleep(4)", "--hertz 10"))
+    assert 1 <= len(slow) < len(fast)
     assert kernel.run("%tfguard panel --hertz nan").text == "The rate must be finite.\n"
 
 

@@ -56,11 +56,3 @@ def tell(kernel: GuardedKernel, comm_id: str, content: dict[str, Any]) -> None:
     kernel.client.shell_channel.send(
         kernel.client.session.msg("comm_msg", {"comm_id": comm_id, "data": data})
     )
-
-
-def ask(kernel: GuardedKernel, **request: Any) -> dict[str, Any]:
-    """The answer on the control channel."""
-    message = kernel.client.session.msg("tfguard_request", request)
-    kernel.client.control_channel.send(message)
-    answer: dict[str, Any] = kernel.client.get_control_msg(timeout=20)["content"]
-    return answer

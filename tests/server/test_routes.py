@@ -156,7 +156,6 @@ async def test_the_walk_finds_every_route(server: Server) -> None:
             f"{bundle}/bundle",
             f"{bundle}/bundle/preview",
             f"{kernel}/stacks",
-            f"{kernel}/control",
             "stream",
         ]
     )

@@ -1,7 +1,6 @@
 /** A page of a notebook with the widget in it, and the kernel at its other end; the chart only remembers. */
 import { afterEach, beforeEach, vi } from 'vitest';
 
-import type { IKernel } from '../widget/host';
 import widget from '../widget';
 import { sample } from './samples';
 
@@ -28,7 +27,6 @@ export const NOW = told.state.time * 1000;
 export class FakeModel {
   sent: Json[] = [];
   listeners = new Set<(content: unknown) => void>();
-  widget_manager: { kernel: IKernel } | undefined;
   constructor(private readonly _values: Json = told) {}
 
   get(name: string): unknown {
@@ -56,7 +54,7 @@ export let el: HTMLElement;
 let undraw: () => void;
 
 export function draw(model = new FakeModel()): FakeModel {
-  undraw = widget.render({ model: model as never, el });
+  undraw = widget.render({ model: model, el });
   return model;
 }
 
@@ -66,9 +64,6 @@ export function leave(): void {
   undraw = () => undefined;
 }
 
-export const button = (): HTMLButtonElement => el.querySelector('button')!;
-/** Whether the button says that it waits for an answer. */
-export const isAsking = (): boolean => button().getAttribute('aria-disabled') === 'true';
 export const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 /** Each test has a page of its own, and leaves none. */
@@ -90,7 +85,6 @@ export function inNotebook(): void {
   afterEach(() => {
     leave();
     el.remove();
-    document.body.removeAttribute('data-base-url');
     vi.unstubAllGlobals();
     vi.useRealTimers();
   });

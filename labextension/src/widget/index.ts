@@ -6,11 +6,8 @@ import { ShapeError } from '../check';
 
 import type { IWidgetModel } from './host';
 import { PanelModel } from './model';
-import { Presence } from './presence';
 import { readNews, readRows, readState } from './state';
-import type { News } from './state';
 import { PanelView } from './view';
-import { waysToAsk } from './ways';
 import { trans } from './words';
 
 function render({ model, el }: { model: IWidgetModel; el: HTMLElement }): () => void {
@@ -22,69 +19,30 @@ function render({ model, el }: { model: IWidgetModel; el: HTMLElement }): () => 
     return () => el.replaceChildren();
   }
   const id = Math.random().toString(36).slice(2);
-  let isClosed = false;
+  const view = new PanelView(el, panel);
 
-  const take = (news: News): void => {
-    panel.take(news, Date.now());
-    if (news.type === 'answer' && !news.answer.isDone) {
-      view.setAsking(false, news.answer.reason);
-    } else if (news.type === 'answer' || news.type === 'rate') {
-      view.setAsking(false, '');
+  const onMessage = (content: unknown): void => {
+    try {
+      panel.take(readNews(content), Date.now());
+      view.setTrouble('');
+    } catch (error) {
+      view.setTrouble(unreadable(error));
     }
     view.draw();
   };
-  const onMessage = (content: unknown): void => {
-    try {
-      const news = readNews(content);
-      take(news);
-      if (news.type === 'state' && news.state.busy) {
-        presence.fed();
-      }
-    } catch (error) {
-      view.setAsking(false, unreadable(error));
+  /** Answered once no cell runs. Messages get lost while a laptop sleeps, so a page that is seen again asks again. */
+  const open = (): void => {
+    if (document.visibilityState === 'visible') {
+      send(model, { type: 'opened', view: id });
     }
   };
-  const ask = waysToAsk(
-    () => panel.state.kernel_id,
-    () => model.widget_manager?.kernel
-  );
-  const togglePause = async (): Promise<void> => {
-    const request = { request: 'rate', hertz: panel.isPaused ? panel.hertz : 0 } as const;
-    view.setAsking(true, '');
-    const answer = await ask(request);
-    if (isClosed) {
-      return;
-    }
-    if (answer !== null) {
-      take({ type: 'answer', answer });
-    } else {
-      view.setAsking(true, trans.__('The kernel answers once no cell runs.'));
-      send(model, { type: 'control', ...request });
-    }
-  };
-
-  /** Also answered with the news: messages get lost while a laptop sleeps, and then the kernel may long be idle. */
-  const sayHere = async (): Promise<boolean> => {
-    const answer = await ask({ request: 'here', panel: String(model.get('panel')), view: id });
-    if (answer?.isDone === true && !isClosed) {
-      panel.take({ type: 'answer', answer }, Date.now());
-      view.draw();
-    }
-    return answer !== null;
-  };
-
-  const presence = new Presence(sayHere);
-  const view = new PanelView(el, panel, {
-    onPause: () => void togglePause(),
-    onSilent: presence.tell
-  });
 
   model.on('msg:custom', onMessage);
+  document.addEventListener('visibilitychange', open);
   send(model, { type: 'opened', view: id });
   return () => {
-    isClosed = true;
-    presence.dispose();
     model.off('msg:custom', onMessage);
+    document.removeEventListener('visibilitychange', open);
     send(model, { type: 'closed', view: id });
     view.dispose();
   };

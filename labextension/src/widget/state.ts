@@ -11,18 +11,15 @@ const gpu = shape({
   limit_bytes: orNull(number)
 });
 
-/** `hertz`: messages a second, 0 while paused; null in news, which do not tell. */
 const panelState = shape({
   time: number,
-  kernel_id: orNull(text),
   notebook: orNull(text),
   busy: flag,
   host,
   training: orNull(training),
   marks: listOf(mark),
   gpu: listOf(gpu),
-  guard,
-  hertz: orNull(number)
+  guard
 });
 
 const rows = listOf(tuple(number, orNull(number)));
@@ -31,17 +28,10 @@ export type PanelState = Checked<typeof panelState>;
 export type Allocator = PanelState['gpu'][number];
 export type Rows = Checked<typeof rows>;
 
-/** What a request to the kernel brought. */
-export type Answer =
-  | { readonly isDone: true; readonly hertz: number | null; readonly state: PanelState | null }
-  | { readonly isDone: false; readonly reason: string };
-
 /** One message of the kernel. `other` is a kind that a newer kernel sends; it is passed over. */
 export type News =
   | { readonly type: 'state'; readonly state: PanelState }
   | { readonly type: 'history'; readonly rows: Rows }
-  | { readonly type: 'rate'; readonly hertz: number }
-  | { readonly type: 'answer'; readonly answer: Answer }
   | { readonly type: 'ended' }
   | { readonly type: 'other' };
 
@@ -53,19 +43,6 @@ export function readRows(value: unknown): Rows {
   return rows(value, 'history');
 }
 
-/** An answer of the kernel, however it was asked. */
-export function readAnswer(value: unknown): Answer {
-  const found = shape({
-    status: text,
-    message: orNull(text),
-    hertz: orNull(number),
-    state: orNull(panelState)
-  })(value, 'answer');
-  return found.status === 'ok'
-    ? { isDone: true, hertz: found.hertz, state: found.state }
-    : { isDone: false, reason: found.message ?? found.status };
-}
-
 /** @throws ShapeError - it has another shape. */
 export function readNews(value: unknown): News {
   switch (shape({ type: text })(value, 'message').type) {
@@ -73,10 +50,6 @@ export function readNews(value: unknown): News {
       return { type: 'state', ...shape({ state: panelState })(value, 'message') };
     case 'history':
       return { type: 'history', ...shape({ rows })(value, 'message') };
-    case 'rate':
-      return { type: 'rate', ...shape({ hertz: number })(value, 'message') };
-    case 'answer':
-      return { type: 'answer', answer: readAnswer(value) };
     case 'ended':
       return { type: 'ended' };
     default:

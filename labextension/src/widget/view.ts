@@ -1,4 +1,4 @@
-/** One panel in a cell's output: what it shows, and its one button. */
+/** One panel in a cell's output: what it shows. */
 import { onThemeChange } from '../chart/theme';
 import { TimeChart } from '../chart/timeChart';
 import { limitNotice } from '../live/forecastText';
@@ -15,29 +15,15 @@ import { trans } from './words';
 
 /** While a cell runs the kernel tells something several times a second; this long without a word is told. */
 const SILENT_SECONDS = 3;
-const ASK_EVERY_MS = 10_000;
-
-export interface IPanelCallbacks {
-  readonly onPause: () => void;
-  /** The kernel should have said something: called now and then until it does. */
-  readonly onSilent: () => void;
-}
 
 export class PanelView {
   constructor(
     host: HTMLElement,
-    private readonly _model: PanelModel,
-    private readonly _callbacks: IPanelCallbacks
+    private readonly _model: PanelModel
   ) {
     const { _root: root } = this;
     root.setAttribute('role', 'region');
     root.setAttribute('aria-label', trans.__('TF Guard'));
-    this._pause.type = 'button';
-    this._pause.addEventListener('click', () => {
-      if (!this._isAsking) {
-        _callbacks.onPause();
-      }
-    });
     this._sign.setAttribute('aria-hidden', 'true');
     const chart = element('div', '');
     const memory = element(
@@ -50,12 +36,7 @@ export class PanelView {
       this._near
     );
     root.append(
-      element(
-        'header',
-        'jp-TfGuard-header',
-        this._title,
-        element('span', 'jp-TfGuard-buttons', this._state, this._pause)
-      ),
+      element('header', 'jp-TfGuard-header', this._title, this._state),
       memory,
       this._training.node,
       this._gpu.node,
@@ -70,13 +51,9 @@ export class PanelView {
     this.draw();
   }
 
-  /** While the kernel is asked to pause or to go on, with a word on what it waits for. */
-  setAsking(isAsking: boolean, note: string): void {
-    this._isAsking = isAsking;
-    // A button that is really disabled would lose the keyboard's focus.
-    this._pause.setAttribute('aria-disabled', String(isAsking));
-    this._asked = note;
-    this._tell();
+  /** What is wrong with the messages of the kernel; empty: nothing. */
+  setTrouble(text: string): void {
+    this._trouble = text;
   }
 
   /** Show the model as it is now. */
@@ -114,40 +91,31 @@ export class PanelView {
 
   /** The line below: why nothing moves, if so. */
   private _tell(): void {
-    const { isEnded, isPaused, state } = this._model;
+    const { isEnded, state } = this._model;
     const silent = this._model.silentSeconds(Date.now());
-    const isSilent = state.busy && !isPaused && !isEnded && silent > SILENT_SECONDS;
-    if (isSilent && Date.now() - this._lookedAgain > ASK_EVERY_MS) {
-      this._lookedAgain = Date.now();
-      this._callbacks.onSilent();
-    }
-    this._pause.hidden = isEnded;
-    write(this._pause, isPaused ? trans.__('Go on') : trans.__('Pause'));
-    this._root.classList.toggle('jp-mod-stale', isSilent || isPaused || isEnded);
+    const isSilent = state.busy && !isEnded && silent > SILENT_SECONDS;
+    this._root.classList.toggle('jp-mod-stale', isSilent || isEnded);
     write(this._note, this._noteText(isSilent ? silent : null));
     this._note.hidden = this._note.textContent === '';
   }
 
-  /** Nothing of the cell where its end would not be told. */
+  /** Nothing of the cell where the kernel sends nothing more. */
   private _guardText(): string {
-    const { isEnded, isPaused, state } = this._model;
+    const { isEnded, state } = this._model;
     const { busy, guard } = state;
-    if (isEnded || isPaused) {
+    if (isEnded) {
       return guard.text;
     }
     return busy ? trans.__('%1, a cell runs', guard.text) : trans.__('%1, idle', guard.text);
   }
 
   private _noteText(silent: number | null): string {
-    const { isEnded, isPaused, state } = this._model;
+    const { isEnded, state } = this._model;
     if (isEnded) {
       return trans.__('The guard was unloaded at %1.', clock(state.time));
     }
-    if (this._asked !== '') {
-      return this._asked;
-    }
-    if (isPaused) {
-      return trans.__('Paused. Values of %1.', clock(state.time));
+    if (this._trouble !== '') {
+      return this._trouble;
     }
     if (silent === null) {
       return '';
@@ -164,7 +132,6 @@ export class PanelView {
   private readonly _sign = element('span', '');
   private readonly _stateText = element('span', 'jp-TfGuard-Widget-state');
   private readonly _state = element('span', 'jp-TfGuard-State', this._sign, ' ', this._stateText);
-  private readonly _pause = element('button', 'jp-TfGuard-button');
   private readonly _held = element('span', 'jp-TfGuard-big');
   private readonly _limit = element('span', 'jp-TfGuard-quiet jp-TfGuard-small');
   private readonly _details = element('div', 'jp-TfGuard-quiet jp-TfGuard-small');
@@ -176,7 +143,5 @@ export class PanelView {
   private readonly _chart: TimeChart;
   private readonly _endTheme: () => void;
   private readonly _timer: ReturnType<typeof setInterval>;
-  private _asked = '';
-  private _isAsking = false;
-  private _lookedAgain = -Infinity;
+  private _trouble = '';
 }
