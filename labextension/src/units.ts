@@ -66,27 +66,6 @@ export function signedBytes(bytes: number | null): string {
   return `${bytes < 0 ? '−' : '+'}${humanBytes(Math.abs(bytes))}`;
 }
 
-/**
- * Two changes, the second without its unit where that is the first's: `+3.1 GiB` and `+0.4`. A small
- * one keeps its own unit: `+3.1 GiB` and `+40 MiB`.
- */
-export function pairOfChanges(first: number | null, second: number | null): [string, string] {
-  const texts: [string, string] = [signedBytes(first), signedBytes(second)];
-  if (first === null || second === null || second === 0) {
-    return texts;
-  }
-  const { power } = scale(Math.abs(first));
-  const size = Math.abs(second);
-  const isSameUnit = scale(size).power === power;
-  // 0.4 GiB reads better beside 3.1 GiB than 410 MiB does.
-  const hasTenths = decimals(power) > 0 && size >= 1024 ** power / 10 && size < 1024 ** power;
-  if (isSameUnit || hasTenths) {
-    const digits = (size / 1024 ** power).toFixed(decimals(power));
-    texts[1] = `${second < 0 ? '−' : '+'}${digits}`;
-  }
-  return texts;
-}
-
 /** `9.8 M`, `12.4 k`, `313`. */
 export function humanCount(count: number): string {
   const steps: [number, string][] = [
@@ -141,9 +120,12 @@ export function fileName(path: string): string {
 /** JupyterLab cuts notifications at 140 characters; a name gets this share of them. */
 const NAME_LENGTH = 40;
 
-/** A name that leaves room for what is said of it: its beginning and its end. */
-export function shortName(name: string): string {
-  return name.length <= NAME_LENGTH
-    ? name
-    : `${name.slice(0, NAME_LENGTH - 11)}…${name.slice(-10)}`;
+/** A name that is cut in the middle where it is longer: its beginning and its end tell it from others. */
+export function shortName(name: string, length = NAME_LENGTH): string {
+  return name.length <= length ? name : `${name.slice(0, length - 11)}…${name.slice(-10)}`;
+}
+
+/** What a notebook is called where room is short, as in the panel. */
+export function shortFileName(path: string): string {
+  return shortName(fileName(path), 28);
 }

@@ -60,6 +60,7 @@ def test_the_panel_is_live_during_fit_in_light_and_dark(lab: Lab) -> None:
 def test_a_notebook_without_tensorflow_hears_nothing_of_it(lab: Lab) -> None:
     page = lab.open(lab.notebook("plain", "held = bytearray(50_000_000); 1 + 1"))
     command(page, "tfguard:open-panel")
+    page.wait_for_function("document.activeElement.id === 'jp-tfguard-panel'", timeout=60_000)
     command(page, "notebook:run-all-cells")
     panel = page.locator(".jp-TfGuard-Panel")
     page.wait_for_function(

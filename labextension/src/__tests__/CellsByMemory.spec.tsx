@@ -29,19 +29,18 @@ function rows(...cells: Cell[]): (string | null)[] {
 
 describe('Cells by memory', () => {
   it('tells how far memory rose and what stayed behind', () => {
-    expect(rows(cell())).toEqual(['[12] model.fit(x_train, y_train)+3.1 GiB peak · +0.4 kept']);
+    expect(rows(cell())).toEqual(['[12] model.fit(x_train, y_train)+3.1 GiB peak · 410 MiB kept']);
   });
 
-  it('tells of memory that was given back, and keeps a unit that differs', () => {
-    expect(rows(cell({ host_kept_bytes: -0.04 * GIB }))[0]).toContain('· −41 MiB kept');
-    expect(rows(cell({ host_kept_bytes: -0.2 * GIB }))[0]).toContain('· −0.2 kept');
-    expect(rows(cell({ host_kept_bytes: -2 * GIB }))[0]).toContain('· −2.0 kept');
-    expect(rows(cell({ host_kept_bytes: 0 }))[0]).toContain('· 0 kept');
+  it('says what was freed', () => {
+    expect(rows(cell({ host_kept_bytes: -0.04 * GIB }))[0]).toContain('· 41 MiB freed');
+    expect(rows(cell({ host_kept_bytes: -2 * GIB }))[0]).toContain('· 2.0 GiB freed');
+    expect(rows(cell({ host_kept_bytes: 0 }))[0]).toContain('· nothing kept');
   });
 
   it('has a second line for the GPU, where it is known', () => {
     expect(rows(cell({ gpu_peak_bytes: 2 * GIB, gpu_kept_bytes: GIB }))[1]).toBe(
-      'GPU+2.0 GiB peak · +1.0 kept'
+      'GPU+2.0 GiB peak · 1.0 GiB kept'
     );
     expect(rows(cell({ gpu_peak_bytes: 2 * GIB }))[1]).toBe('GPU+2.0 GiB peak · – kept');
   });
@@ -54,7 +53,7 @@ describe('Cells by memory', () => {
 
   it('shows an unknown value as a dash', () => {
     const unknown = { execution_count: null, head: null, host_peak_bytes: null };
-    expect(rows(cell(unknown))).toEqual(['[–]– peak · +410 MiB kept']);
+    expect(rows(cell(unknown))).toEqual(['[–]– peak · 410 MiB kept']);
   });
 
   it('keeps the whole head and the time where a line is too short for them', () => {

@@ -250,6 +250,12 @@ describe('Panel', () => {
     expect(draw().node.querySelector('.jp-TfGuard-Guard .jp-TfGuard-Growth')).not.toBeNull();
   });
 
+  it('says in one place that there is no GPU', () => {
+    const alone = kernel(0);
+    alone.guard.growth = { state: 'no_gpu', text: 'memory growth set; no NVIDIA GPU here' };
+    expect(draw({ kernel: alone }).text.match(/no NVIDIA GPU/gi)).toHaveLength(1);
+  });
+
   it('tells of a full GPU that did not kill, until the user has seen it', async () => {
     const onDismiss = vi.fn();
     const gpuOom = kernel(0).gpu_oom;

@@ -7,7 +7,7 @@ import {
   humanCount,
   humanMetric,
   humanRate,
-  pairOfChanges,
+  shortFileName,
   tickBytes
 } from '../units';
 
@@ -31,17 +31,11 @@ describe('units', () => {
   });
 
   it.each([
-    [3.1 * GIB, 0.4 * GIB, '+3.1 GiB', '+0.4'],
-    [3.1 * GIB, 40 * MIB, '+3.1 GiB', '+40 MiB'],
-    [300 * MIB, -200 * MIB, '+300 MiB', '−200'],
-    [300 * MIB, 40_960, '+300 MiB', '+40 KiB'],
-    [300 * MIB, 2 * GIB, '+300 MiB', '+2.0 GiB'],
-    [GIB, 0, '+1.0 GiB', '0'],
-    [0, GIB, '0', '+1.0 GiB'],
-    [null, GIB, '–', '+1.0 GiB'],
-    [GIB, null, '+1.0 GiB', '–']
-  ])('prints the changes %s and %s', (first, second, ...texts) => {
-    expect(pairOfChanges(first, second)).toEqual(texts);
+    ['course/train.ipynb', 'train.ipynb'],
+    ['a/very-long-name-of-an-experiment-v2.ipynb', 'very-long-name-of…t-v2.ipynb'],
+    ['a/very-long-name-of-an-experiment-v3.ipynb', 'very-long-name-of…t-v3.ipynb']
+  ])('cuts the name of %s in the middle, if at all', (path, name) => {
+    expect(shortFileName(path)).toBe(name);
   });
 
   it('gives the unit once where both have the same', () => {

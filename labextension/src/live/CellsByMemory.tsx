@@ -1,7 +1,7 @@
 import * as React from 'react';
 
 import { Section } from '../parts/Section';
-import { pairOfChanges, signedBytes } from '../units';
+import { humanBytes, signedBytes } from '../units';
 import { humanSpan } from '../when';
 import type { Cell } from '../wire';
 import type { Trans } from '../words';
@@ -73,24 +73,30 @@ function CellRow({ cell, trans }: { cell: Cell; trans: Trans }): React.JSX.Eleme
   );
 }
 
-/** `+3.1 GiB peak · +0.4 kept`; what is kept shows when the cell has ended. */
+/** `+3.1 GiB peak · 410 MiB kept`, `+18 MiB peak · 71 MiB freed`; the second shows when the cell has ended. */
 function Change(props: {
   readonly peak: number | null;
   readonly kept: number | null;
   readonly running: boolean;
   readonly trans: Trans;
 }): React.JSX.Element {
-  const { running, trans } = props;
-  const [peak, kept] = running
-    ? [signedBytes(props.peak), '']
-    : pairOfChanges(props.peak, props.kept);
+  const { kept, peak, running, trans } = props;
   return (
-    <span>
-      {trans.__('%1 peak', peak)}
+    <span title={trans.__('How far memory rose while the cell ran, and how much of it stayed.')}>
+      {trans.__('%1 peak', signedBytes(peak))}
       <span className="jp-TfGuard-quiet">
         {' · '}
-        {running ? trans.__('running') : trans.__('%1 kept', kept)}
+        {running ? trans.__('running') : keptText(kept, trans)}
       </span>
     </span>
   );
+}
+
+function keptText(bytes: number | null, trans: Trans): string {
+  if (bytes === 0) {
+    return trans.__('nothing kept');
+  }
+  return bytes !== null && bytes < 0
+    ? trans.__('%1 freed', humanBytes(-bytes))
+    : trans.__('%1 kept', humanBytes(bytes));
 }

@@ -1,7 +1,7 @@
 import * as React from 'react';
 
 import { Section } from '../parts/Section';
-import { fileName, humanBytes } from '../units';
+import { humanBytes, shortFileName } from '../units';
 import type { OtherKernel } from '../wire';
 import type { Trans } from '../words';
 
@@ -36,7 +36,7 @@ export namespace OtherKernels {
 
 function otherName(other: OtherKernel, trans: Trans): string {
   if (other.notebook_path !== null) {
-    return fileName(other.notebook_path);
+    return shortFileName(other.notebook_path);
   }
   return other.kernel_name ?? trans.__('kernel without a notebook');
 }

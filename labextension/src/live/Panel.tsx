@@ -4,7 +4,8 @@ import type { GuardModel } from '../model';
 import { Boundary } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { hasServerPart } from '../serverLink';
-import { fileName } from '../units';
+import { shortFileName } from '../units';
+import type { Gpus, Growth } from '../wire';
 import type { Trans } from '../words';
 
 import { CellsByMemory } from './CellsByMemory';
@@ -32,7 +33,7 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
           {target !== null && (
             <span className="jp-TfGuard-aside" title={target.path}>
               {' · '}
-              {fileName(target.path)}
+              {shortFileName(target.path)}
             </span>
           )}
         </h2>
@@ -167,7 +168,7 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
       <Boundary>
         <GuardNotices
           guard={kernel.guard}
-          growth={gpus === null || gpus.devices.length === 0 ? kernel.guard.growth : null}
+          growth={growthWithoutCard(gpus, kernel.guard.growth)}
           copy={copy}
           trans={trans}
         />
@@ -177,6 +178,14 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
       </Boundary>
     </>
   );
+}
+
+/** A card shows growth itself; where there is no card, its own section says so and nothing grows. */
+function growthWithoutCard(gpus: Gpus | null, growth: Growth | null): Growth | null {
+  const isSaidElsewhere =
+    gpus !== null &&
+    (gpus.devices.length > 0 || (gpus.state === 'none' && growth?.state === 'no_gpu'));
+  return isSaidElsewhere ? null : growth;
 }
 
 function Hint({ text }: { text: string }): React.JSX.Element {

@@ -29,6 +29,7 @@ export class PanelWidget extends ReactWidget {
     this.title.caption = trans.__('TF Guard: memory of the kernel, past deaths');
     this.addClass('jp-TfGuard-Panel');
     this.node.setAttribute('role', 'region');
+    this.node.tabIndex = -1;
     this.node.setAttribute('aria-label', trans.__('TF Guard'));
   }
 
@@ -62,6 +63,12 @@ export class PanelWidget extends ReactWidget {
         )}
       </UseSignal>
     );
+  }
+
+  /** A command has opened the panel: the keyboard goes there. */
+  protected override onActivateRequest(msg: Message): void {
+    super.onActivateRequest(msg);
+    this.node.focus();
   }
 
   protected override onAfterShow(msg: Message): void {

@@ -1,7 +1,7 @@
 import * as React from 'react';
 
 import { Section } from '../parts/Section';
-import { fileName } from '../units';
+import { shortFileName } from '../units';
 import { dayAndTime } from '../when';
 import type { CrashEntry } from '../wire';
 import type { Trans } from '../words';
@@ -114,7 +114,7 @@ function titleOf({ entry, others }: IDeathRow, trans: Trans): string {
 
 function placeOf(entry: CrashEntry, trans: Trans): string {
   return [
-    ...(entry.notebook_path === null ? [] : [fileName(entry.notebook_path)]),
+    ...(entry.notebook_path === null ? [] : [shortFileName(entry.notebook_path)]),
     ...(entry.where === null ? [] : [entry.where]),
     ...(entry.kernel_alive ? [trans.__('the kernel lives on')] : [])
   ].join(' · ');
