@@ -26,7 +26,7 @@ from ..shield import note_problem
 from ..watch.death import Death
 from .capture import capture, capture_orphan
 from .detect import InHand, each_orphan, nobodys
-from .wrapped import unwrapped
+from .wrapped import goes_on, recorders, unwrapped
 
 FREE_SPACE = "Free some space, or set TFGUARD_DIR to a folder of your own on a disk with space."
 EARLIER_SECONDS = 86400.0
@@ -81,9 +81,9 @@ class Postmortem:
     def handle(self, death: Death) -> None:
         """Report a crash that the watcher saw. Raises nothing: a failure is noted, and the crash is tried again."""
         alive = death.facts.kernel_alive
-        if self._settle is not None and not alive:
-            death = replace(death, recording=self._settle(death.process))
         death = unwrapped(death)
+        if self._settle is not None and not alive:
+            death = replace(death, recording=self._settle(death.identity))
         # Claimed, so that no other process reports it; the recording of a living kernel stays where it is.
         claimed = None if alive else claim(death.recording)
         bad = self._try(death, claimed)
@@ -154,13 +154,22 @@ class Postmortem:
         self._retention.prune()
         return entry | {"unread": True}
 
-    def forget(self, identity: ProcessIdentity) -> None:
-        """Remove the recording of a kernel that ended because it was asked to."""
-        if self._settle is not None:
-            self._settle(identity)
-        claimed = claim(self._recordings / identity.folder_name)
-        if claimed is not None:
-            remove_recording(claimed)
+    def forget(self, identity: ProcessIdentity, kernel_id: str, ended: float) -> None:
+        """Remove the recording of a kernel that ended because it was asked to.
+
+        Args:
+            identity: The process that ended: the kernel, or a program around it.
+            kernel_id: Of the kernel.
+            ended: Unix seconds.
+        """
+        for recorder in recorders(self._recordings, identity, kernel_id, ended):
+            if recorder != identity and goes_on(recorder):
+                continue
+            if self._settle is not None:
+                self._settle(recorder)
+            claimed = claim(self._recordings / recorder.folder_name)
+            if claimed is not None:
+                remove_recording(claimed)
 
 
 def _earlier_deaths(store: BundleStore, died: float) -> list[Json]:

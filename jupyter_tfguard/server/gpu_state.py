@@ -165,7 +165,7 @@ def _rows(holders: tuple[Holder, ...], kernel_id: str | None) -> list[dict[str, 
             "kernel_id": witness.kernel.kernel_id if witness is not None else None,
             "notebook_path": notebook_path(witness) if witness is not None else None,
             "name": holder.name,
-            "pid": witness.process.pid if witness is not None else holder.pid,
+            "pid": witness.identity.pid if witness is not None else holder.pid,
             "used_bytes": holder.used_bytes,
             "is_this": witness is not None and witness.kernel.kernel_id == kernel_id,
         }

@@ -36,7 +36,7 @@ class KernelTracker:
     Args:
         serverapp: The Jupyter server.
         watcher: Does the watching.
-        on_asked_end: Called with a process that ended because it was asked to.
+        on_asked_end: Called with a process that ended because it was asked to, and the id of its kernel.
         on_missed_end: Called when a process ended before it was watched: its recording tells of it.
     """
 
@@ -44,7 +44,7 @@ class KernelTracker:
         self,
         serverapp: Any,
         watcher: Watcher,
-        on_asked_end: Callable[[ProcessIdentity], None],
+        on_asked_end: Callable[[ProcessIdentity, str], None],
         on_missed_end: Callable[[], None],
     ) -> None:
         self._app = serverapp
@@ -199,7 +199,7 @@ class KernelTracker:
             self._remember_end(witness)
             self._detach(tracked)
             self._watcher.drop(witness)
-            self._on_asked_end(witness.process)
+            self._on_asked_end(witness.identity, tracked.kernel.kernel_id)
         else:
             self._report_end(tracked, asked=asked)
 
@@ -221,7 +221,7 @@ class KernelTracker:
             self._on_missed_end()
 
     def _remember_end(self, witness: ProcessWitness) -> None:
-        self._ended |= dict.fromkeys((witness.identity, witness.process), time.monotonic())
+        self._ended[witness.identity] = time.monotonic()
         while len(self._ended) > _REMEMBERED_ENDS:
             del self._ended[next(iter(self._ended))]
 
@@ -253,7 +253,7 @@ class KernelTracker:
         For any thread.
         """
         witnesses = (tracked.witness for tracked in list(self._tracked.values()))
-        if any(identity in (w.identity, w.process) for w in witnesses if w is not None):
+        if any(identity == w.identity for w in witnesses if w is not None):
             return True
         ended = self._ended.get(identity)
         return ended is not None and time.monotonic() - ended < _IN_HAND_SECONDS

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import time
 from typing import Any, Protocol
 
 from ..config import TfGuard
 from ..options import options_json
 from ..places import bundles_folder, copies_folder, recordings_folder
 from ..postmortem.handle import Postmortem
+from ..postmortem.wrapped import recorders
 from ..record.bundle import BundleStore
 from ..record.identity import ProcessIdentity
 from ..record.recording import mark_end
@@ -108,17 +110,17 @@ class Service:
         self._look_at_gpus()
 
     def _processes(self) -> list[ProcessIdentity]:
-        return [] if self._watcher is None else [w.process for w in self._watcher.witnesses]
+        return [] if self._watcher is None else [w.identity for w in self._watcher.witnesses]
 
     def _report_unwatched(self) -> None:
         assert self._postmortem is not None
         with shielded("reports of kernels that died unwatched"):
             self._postmortem.handle_unwatched()
 
-    def _on_asked_end(self, identity: ProcessIdentity) -> None:
+    def _on_asked_end(self, identity: ProcessIdentity, kernel_id: str) -> None:
         assert self._postmortem is not None
-        postmortem = self._postmortem
-        self._asked_ends.submit(lambda: postmortem.forget(identity))
+        postmortem, ended = self._postmortem, time.time()
+        self._asked_ends.submit(lambda: postmortem.forget(identity, kernel_id, ended))
 
     def _on_report(self, entry: Entry) -> None:
         log_crash(self._app.log, entry)
@@ -163,8 +165,10 @@ class Service:
     def _mark_ends(self) -> None:
         """The server ends, and its kernels with it: that is no crash, whoever finds their recordings."""
         atexit.unregister(self._mark_ends)
+        root, now = recordings_folder(), time.time()
         for witness in self._watcher.witnesses if self._watcher is not None else ():
-            mark_end(recordings_folder() / witness.process.folder_name, "server_stopped")
+            for recorder in recorders(root, witness.identity, witness.kernel.kernel_id, now):
+                mark_end(root / recorder.folder_name, "server_stopped")
 
     async def stop(self) -> None:
         """End everything: threads, helper, connections. Kernels that end from here on make no report."""

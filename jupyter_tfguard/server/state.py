@@ -18,7 +18,7 @@ from .gpu_state import GpuWatch
 REMOTE = "remote kernel, not watched here"
 STARTING = "starting"
 _SWITCHED_OFF = f"The guard is switched off in this kernel by {DISABLE_VARIABLE}."
-_NOT_LOADED = "The guard is not loaded in this kernel: not enabled there, or switched off."
+_NOT_LOADED = "The guard is not loaded in this kernel: not enabled there, switched off, or started by a script without `exec`."
 _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
 # What a kernel may claim; that growth was seen working is the server's own word.
@@ -92,7 +92,7 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         guard["growth"] = gpus.watch.growth(guard["growth"], witness)
     return {
         "kernel_id": view.kernel.kernel_id,
-        "pid": witness.process.pid if witness else None,
+        "pid": witness.identity.pid if witness else None,
         "kernel_name": view.kernel.kernel_name,
         "notebook_path": notebook_path(view),
         "execution_state": view.execution_state,
@@ -130,7 +130,7 @@ def number(view: KernelView) -> dict[str, Any]:
         "type": "number",
         "time": time.time(),
         "kernel_id": view.kernel.kernel_id,
-        "pid": witness.process.pid if witness else None,
+        "pid": witness.identity.pid if witness else None,
         "execution_state": view.execution_state,
         "run_since": view.run_since,
         "watched": witness is not None,

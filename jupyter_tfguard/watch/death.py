@@ -15,15 +15,13 @@ class Death:
 
     Attributes:
         identity: The process that ended.
-        process: The kernel's own: another than `identity` where that was a program around it.
         kernel_id, kernel_name, notebook_path: As the host knows them; None = unknown.
-        recording: Folder of the recording of `process`, whether it exists or not.
+        recording: Folder of the recording of `identity`, whether it exists or not.
         facts: What the watcher saw.
         system_log: Lines of the system's log from before the death on.
     """
 
     identity: ProcessIdentity
-    process: ProcessIdentity
     kernel_id: str
     kernel_name: str | None
     notebook_path: str | None

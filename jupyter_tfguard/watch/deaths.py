@@ -170,11 +170,10 @@ class Deaths:
         kernel = witness.kernel
         return Death(
             identity=witness.identity,
-            process=witness.process,
             kernel_id=kernel.kernel_id,
             kernel_name=kernel.kernel_name,
             notebook_path=kernel.notebook_path,
-            recording=self._recordings / witness.process.folder_name,
+            recording=self._recordings / witness.identity.folder_name,
             facts=facts,
             system_log=log,
         )

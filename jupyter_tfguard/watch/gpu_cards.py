@@ -100,7 +100,6 @@ class Joiner:
                 owners.setdefault(child, witness)
         # A kernel that another one started is itself.
         owners.update((witness.identity.pid, witness) for witness in witnesses)
-        owners.update((witness.process.pid, witness) for witness in witnesses)
         listed = {pid for device in devices for pid in _pids(device)}
         self._add_kin(listed, owners)
         seen = {pid: self._check.look(pid) for pid in listed}

@@ -100,11 +100,11 @@ class Hangs:
 
     def _take(self, witness: ProcessWitness, *, stands_still: bool) -> tuple[list[str], str | None]:
         """The stacks, and how they name the main thread."""
-        recording = self._recordings / witness.process.folder_name
+        recording = self._recordings / witness.identity.folder_name
         header = witness.live.header
         main = claims(header).get("main_thread")
         main = main if isinstance(main, str) else None
-        lines = take_stacks(witness.process, recording, header, stands_still=stands_still)
+        lines = take_stacks(witness.identity, recording, header, stands_still=stands_still)
         return user_first(lines, main), main
 
     def stop(self) -> None:

@@ -20,10 +20,8 @@ from ..limits import Limit, fullest_limit
 from ..metrics import Sample
 from ..places import disabled_by_environment
 from ..record.facts import Counters
-from ..record.identity import ProcessIdentity
 from .child_kill import ChildKillDetector
-from .forecast import Forecaster
-from .history import COLUMNS, OWN_COLUMNS, History, UlimitHistory
+from .history import COLUMNS, OWN_COLUMNS, UlimitHistory
 from .process_handle import ProcessHandle
 from .shared_group import SharedGroups
 from .testimony import Testimony, own_peak_bytes
@@ -87,30 +85,6 @@ class ProcessWitness(Witness):
         except SourceUnavailable as bad:  # it ended just now
             self.unavailable["process"] = str(bad)
         self._find_group()
-
-    def turn_to(self, process: ProcessIdentity) -> None:
-        """From here on look at this process: the kernel itself, and what was watched so far a program around it.
-
-        The end is that program's still; what was sampled of it is forgotten.
-        """
-        try:
-            collector = ProcessCollector(process.pid, process.start_time)
-        except SourceUnavailable:  # it ended just now
-            return
-        with self._lock:
-            if self._process is None:  # the witness was closed
-                collector.close()
-                return
-            self._process.close()
-            self._process, self.process = collector, process
-            self._ulimits, self._ulimit_history = UlimitCollector(process.pid), UlimitHistory()
-            self._placement = Placement(process.pid)
-            self.history, self.peak_bytes, self.children = History(), None, ()
-            self._last, self._slow, self._ulimit = None, {}, {}
-            self._own_row, self._recent_children = (_UNKNOWN, _UNKNOWN), ()
-            self.before = self._fresh = self._earlier = None
-            self._forecaster = Forecaster(time.monotonic())
-        self._read_switch()
 
     @property
     def latest(self) -> Sample | None:
@@ -198,7 +172,7 @@ class ProcessWitness(Witness):
     def _read_switch(self) -> None:
         """Unknown in the moment in which the process becomes another program: then its environment reads empty."""
         with contextlib.suppress(SourceUnavailable):
-            environ = read_environ(f"/proc/{self.process.pid}/environ")
+            environ = read_environ(f"/proc/{self.identity.pid}/environ")
             if environ:
                 self.is_switched_off = disabled_by_environment(environ)
 
@@ -258,7 +232,7 @@ class ProcessWitness(Witness):
         with self._lock:
             heard = self.kernel.heard_count()
             return Testimony(
-                pids=frozenset({self.identity.pid, self.process.pid}),
+                pids=frozenset({self.identity.pid}),
                 peak_bytes=self.peak_bytes,
                 starter_peak_bytes=self._starter_peak_bytes,
                 columns=("time", *COLUMNS, *self._ulimit_history.columns),

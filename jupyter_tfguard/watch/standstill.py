@@ -69,7 +69,7 @@ class Standstill:
 
     @property
     def _pid(self) -> int:
-        return self._witness.process.pid
+        return self._witness.identity.pid
 
     def moved(self) -> None:
         """It was seen doing something."""

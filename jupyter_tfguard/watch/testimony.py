@@ -20,7 +20,7 @@ class Testimony:
     """What was seen of a kernel until now, all of it at one moment.
 
     Attributes:
-        pids: The process, and a program around it.
+        pids: The process.
         peak_bytes: The most that it was seen holding resident; None = unknown.
         starter_peak_bytes: The same of this process when the watching began; None = unknown.
         columns, rows: Its last samples, as in :class:`~..record.facts.ServerFacts`.

@@ -49,7 +49,6 @@ class Witness(ABC):
 
     Attributes:
         identity, kernel, since: As above.
-        process: The kernel's own process: another than `identity` where that is a program around it.
         history: Its last samples.
         live: What the kernel says of itself.
         peak_bytes: The most that it held resident; None = not known.
@@ -60,7 +59,7 @@ class Witness(ABC):
     """
 
     def __init__(self, identity: ProcessIdentity, kernel: Kernel, since: float) -> None:
-        self.identity = self.process = identity
+        self.identity = identity
         self.kernel = kernel
         self.since = since
         self.history = History()

@@ -39,7 +39,7 @@ def test_the_watcher_gives_the_space_of_a_busy_kernel_back(tmp_path: Path, busy:
     native.chmod(0o600)
     kernel = SimpleNamespace(heard_count=lambda: None)
     witness = _Witness(
-        process=identity, is_busy=busy, live=None, kernel=kernel, latest=None, peak_bytes=None
+        identity=identity, is_busy=busy, live=None, kernel=kernel, latest=None, peak_bytes=None
     )
     feed = LiveFeed(tmp_path, lambda: cast(Any, (witness,)))
     feed.start()
