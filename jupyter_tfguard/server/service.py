@@ -77,7 +77,7 @@ class Service:
         copies = copies_folder()
         if copies is not None:
             # Where kernels may not write to the data folder itself, what they write is copied there.
-            self._copies = Copies(recordings_folder(), copies, self._processes)
+            self._copies = Copies(recordings_folder(), copies)
         self._postmortem = postmortem = Postmortem(
             recordings_folder(),
             self.store,
@@ -108,9 +108,6 @@ class Service:
             self._copies.start()
         self._orphans.begin()
         self._look_at_gpus()
-
-    def _processes(self) -> list[ProcessIdentity]:
-        return [] if self._watcher is None else [w.identity for w in self._watcher.witnesses]
 
     def _report_unwatched(self) -> None:
         assert self._postmortem is not None

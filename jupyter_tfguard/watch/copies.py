@@ -1,9 +1,8 @@
 """Copies the recordings of running kernels to the data folder, where that is on a remote file system.
 
-Kernels write to a local disk, so that a cell never waits for a file server. Once a second what is new is carried over, in
-a thread of its own that nobody waits for: a file server that hangs costs the copies, and nothing else. A copy that was
-cut short shows by the CRC of each record. While the kernel's process lives its copy is touched, so that other machines
-can tell.
+Kernels write to a local disk, so that a cell never waits for a file server. Every three seconds the files that changed are
+copied, in a thread of its own that nothing waits for: a file server that hangs costs the copies, and nothing else. While a
+kernel's process runs its copy is touched, so that other machines see that it is alive.
 """
 
 from __future__ import annotations
@@ -12,26 +11,22 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 
-from ..errors import FolderUnusable, RecordUnreadable
-from ..record.alive import LOCK, REFRESH_SECONDS, Place
+from ..errors import FolderUnusable
+from ..record.alive import LOCK, Place
 from ..record.contents import RECORDS_LIMIT_BYTES, recording_header
 from ..record.folders import PrivateFolder, file_stats
 from ..record.identity import ProcessIdentity
 from ..record.recording import HEADER, remove_recording
-from ..record.records import HEADER_BYTES, RecordHeader, read_header
-from ..record.tail import RecordTail
 from ..shield import note_problem
 
-_ROUND_SECONDS = 1.0
+_ROUND_SECONDS = 3.0
 _TEXT_LIMIT_BYTES = 128 * 1024
 _HANGS_SECONDS = 10.0
 _WAIT_SECONDS = 2.0
 _RECORDS = ".ring"
+_Stamps = dict[str, tuple[int, int, int]]
 
 
 class Copies:
@@ -40,29 +35,24 @@ class Copies:
     Args:
         recordings: Where kernels write.
         copies: Where the copies go.
-        kernels: Who is watched now.
     """
 
-    def __init__(
-        self, recordings: Path, copies: Path, kernels: Callable[[], Iterable[ProcessIdentity]]
-    ) -> None:
+    def __init__(self, recordings: Path, copies: Path) -> None:
         self._recordings = recordings
         self._copies = copies
-        self._kernels = kernels
-        self._copied: dict[ProcessIdentity, _Copy] = {}
-        self._settled: set[ProcessIdentity] = set()
+        self._copied: dict[str, _Stamps] = {}  # per recording, of its files when they were copied
         self._left: set[ProcessIdentity] = set()
         self._busy_since: float | None = None
-        self._lock = threading.Lock()  # held while one kernel is copied
+        self._lock = threading.Lock()  # held while one recording is copied
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tfguard-copies", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End; a copy that hangs is left alone."""
+        """End the thread; a copy that hangs is abandoned."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(_WAIT_SECONDS)
@@ -77,25 +67,24 @@ class Copies:
         return f"The file system of {self._copies} has not answered for {seconds:.0f} s; recordings are not copied there."
 
     def settle(self, identity: ProcessIdentity) -> Path:
-        """Copy no more of a kernel that has ended.
+        """Remove the copy of a kernel that has ended.
 
         Returns:
             The recording that its report is to be made from: the local one; the copy when that is gone.
         """
         local, copy = self._recordings / identity.folder_name, self._copies / identity.folder_name
-        self._settled.add(identity)
-        # Not for ever: the thread may hang in this very kernel's copy.
-        mine = self._lock.acquire(timeout=_WAIT_SECONDS)
+        # Not without a limit: the thread may hang in the copy of this kernel.
+        is_mine = self._lock.acquire(timeout=_WAIT_SECONDS)
         try:
             if not local.is_dir():
                 return copy
-            if mine:
+            if is_mine:
                 remove_recording(copy)
             else:
                 self._left.add(identity)
             return local
         finally:
-            if mine:
+            if is_mine:
                 self._lock.release()
 
     def _run(self) -> None:
@@ -108,163 +97,52 @@ class Copies:
             self._busy_since = None
 
     def _round(self) -> None:
-        kernels = set(self._kernels())
-        self._settled &= kernels
         while self._left:
             remove_recording(self._copies / self._left.pop().folder_name)
-        for identity in self._copied.keys() - kernels:
-            del self._copied[identity]
-        for identity in kernels:
+        names = {name for name, _ in file_stats(self._recordings)}
+        self._copied = {name: stamps for name, stamps in self._copied.items() if name in names}
+        for name in sorted(names):
+            identity = ProcessIdentity.from_folder_name(name)
             with self._lock:
-                if identity in self._settled or self._stop.is_set():
+                if self._stop.is_set():
+                    return
+                if identity is None or not identity.is_running():
                     continue
-                copy = self._copied.get(identity)
-                if copy is None:
-                    name = identity.folder_name
-                    copy = _Copy(self._recordings / name, self._copies / name)
-                    self._copied[identity] = copy
-                copy.update()
+                try:
+                    self._copy(name)
+                except (OSError, FolderUnusable) as bad:  # tried again in the next round
+                    note_problem("copying a recording to the data folder", bad)
+
+    def _copy(self, name: str) -> None:
+        """Copy the files of one recording that changed, each in one piece."""
+        source, target = self._recordings / name, self._copies / name
+        found = _stamps(source)
+        if HEADER not in found:
+            return  # not begun yet: a copy without a header could not be read
+        before = self._copied.get(name)
+        if before is None:
+            theirs = recording_header(target)
+            if theirs and Place.of(theirs) != Place.of(recording_header(source)):
+                raise FolderUnusable(f"{target} is the copy of another machine's kernel.")
+            before = self._copied[name] = {}
+        with PrivateFolder(source, make=False) as reading, PrivateFolder(target) as writing:
+            for file in sorted(found, key=lambda file: file != HEADER):
+                if before.get(file) != found[file]:
+                    limit = RECORDS_LIMIT_BYTES if file.endswith(_RECORDS) else _TEXT_LIMIT_BYTES
+                    content = reading.read(file, limit)
+                    if content is not None:
+                        writing.write_whole(file, content)
+                    before[file] = found[file]
+            for file in before.keys() - found.keys():
+                del before[file]
+                with contextlib.suppress(OSError):
+                    writing.remove(file)
+        os.utime(target)
 
 
-@dataclass
-class _Copy:
-    """One kernel's recording and its copy.
-
-    Attributes:
-        stamps: Of each file as it was when it was copied last.
-        rings: The files of records, followed.
-        touched: Monotonic seconds when the copy was touched last.
-    """
-
-    source: Path
-    target: Path
-    stamps: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    rings: dict[str, _Ring] = field(default_factory=dict)
-    touched: float = 0.0
-    refused: bool = False
-
-    def update(self) -> None:
-        """Carry over what has changed. What fails is noted, and tried again."""
-        if self.refused:
-            return
-        changed = dict(self._changed())
-        if HEADER not in self.stamps and HEADER not in changed:
-            return  # not begun, or gone with the folder: the copy speaks from here on
-        try:
-            if not self.stamps and self._is_of_another():
-                self.refused = True
-                raise FolderUnusable(f"{self.target} is the copy of another machine's kernel.")
-            self._carry(changed)
-        except (OSError, FolderUnusable) as bad:
-            note_problem("copying a recording to the data folder", bad)
-
-    def _changed(self) -> Iterable[tuple[str, tuple[int, int, int]]]:
-        for name, found in file_stats(self.source):
-            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            if name != LOCK and not name.startswith(".") and self.stamps.get(name) != stamp:
-                yield name, stamp
-
-    def _is_of_another(self) -> bool:
-        there, ours = recording_header(self.target), recording_header(self.source)
-        return bool(there) and Place.of(there) != Place.of(ours)
-
-    def _carry(self, changed: dict[str, tuple[int, int, int]]) -> None:
-        due = time.monotonic() - self.touched > REFRESH_SECONDS
-        if not changed and not (due and self.target.is_dir()):
-            return
-        with PrivateFolder(self.target) as target:
-            if changed:
-                with PrivateFolder(self.source, make=False) as source:
-                    # A copy without a header could not be read.
-                    for name in sorted(changed, key=lambda name: name != HEADER):
-                        self._copy(name, source, target)
-                        self.stamps[name] = changed[name]
-                    self._forget_removed(source, target)
-            if due:
-                os.utime(self.target)
-                self.touched = time.monotonic()
-
-    def _copy(self, name: str, source: PrivateFolder, target: PrivateFolder) -> None:
-        if name.endswith(_RECORDS):
-            ring = self.rings.setdefault(name, _Ring(name))
-            ring.copy(source, target)
-            return
-        content = source.read(name, _TEXT_LIMIT_BYTES)
-        if content is not None:
-            target.write_whole(name, content)
-
-    def _forget_removed(self, source: PrivateFolder, target: PrivateFolder) -> None:
-        for name in self.stamps.keys() - set(source.names()) if source.names() else ():
-            del self.stamps[name]
-            self.rings.pop(name, None)
-            with contextlib.suppress(OSError):
-                target.remove(name)
-
-
-class _Ring:
-    """A file of records and its copy: whole at first, then the records that are new."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._tail = RecordTail(name, RECORDS_LIMIT_BYTES)
-        self._header: RecordHeader | None = None
-        self._file: tuple[int, int] | None = None
-
-    def copy(self, source: PrivateFolder, target: PrivateFolder) -> None:
-        """Carry over what is new.
-
-        Raises:
-            OSError, FolderUnusable: The target refused.
-        """
-        # Before the file is read: what is written meanwhile is new next time.
-        new = [record.sequence for record in self._tail.read(source)]
-        try:
-            reading = source.open(self._name, os.O_RDONLY)
-        except (OSError, FolderUnusable):
-            return
-        try:
-            found = os.fstat(reading)
-            writing = target.open(self._name, os.O_RDWR | os.O_CREAT)
-            try:
-                if self._header is None or self._file != (found.st_dev, found.st_ino):
-                    self._copy_whole(reading, writing)
-                    self._file = (found.st_dev, found.st_ino)
-                else:
-                    self._copy_records(reading, writing, self._header, new)
-            finally:
-                os.close(writing)
-        finally:
-            os.close(reading)
-
-    def _copy_whole(self, reading: int, writing: int) -> None:
-        content = _read_at(reading, RECORDS_LIMIT_BYTES, 0)
-        os.ftruncate(writing, len(content))
-        _write_at(writing, content, 0)
-        with contextlib.suppress(RecordUnreadable):
-            self._header = read_header(content)
-
-    def _copy_records(
-        self, reading: int, writing: int, header: RecordHeader, new: list[int]
-    ) -> None:
-        slots = sorted({(sequence - 1) % header.capacity for sequence in new})
-        # Neighbours go over in one piece: a file server counts calls, not bytes.
-        for _, together in groupby(enumerate(slots), key=lambda pair: pair[1] - pair[0]):
-            run = [slot for _, slot in together]
-            start = HEADER_BYTES + run[0] * header.record_bytes
-            _write_at(writing, _read_at(reading, len(run) * header.record_bytes, start), start)
-
-
-def _read_at(descriptor: int, length: int, start: int) -> bytes:
-    parts = []
-    os.lseek(descriptor, start, os.SEEK_SET)
-    while length > 0 and (part := os.read(descriptor, min(length, 1 << 20))):
-        parts.append(part)
-        length -= len(part)
-    return b"".join(parts)
-
-
-def _write_at(descriptor: int, content: bytes, start: int) -> None:
-    os.lseek(descriptor, start, os.SEEK_SET)
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
+def _stamps(folder: Path) -> _Stamps:
+    return {
+        name: (found.st_mtime_ns, found.st_size, found.st_ino)
+        for name, found in file_stats(folder)
+        if name != LOCK and not name.startswith(".")
+    }
