@@ -48,44 +48,27 @@ _CALLS = {
 
 
 @dataclass(frozen=True)
-class Amount:
-    """A sum that went on rising while it was put together.
-
-    Attributes:
-        low, high: It was between these two.
-    """
-
-    low: float
-    high: float
-
-    def rise_since(self, before: Amount) -> float:
-        """By how much it rose at least."""
-        return self.low - before.high
-
-    def plus(self, more: float) -> Amount:
-        """With so much more."""
-        return Amount(self.low + more, self.high + more)
-
-
-@dataclass(frozen=True)
 class Doing:
     """What a process and its descendants have done so far; two of them tell what was done in between.
 
+    Of the process only some threads are counted, see :func:`doing`. What a thread did is lost when it ends, so two of them
+    can be compared only if `threads` is the same.
+
     Attributes:
-        cpu_seconds: Processor time of all of them, without the threads that were left out.
-        moved_bytes: Read and written by system calls, without those threads; None = not known.
+        threads: Ids of the counted threads.
+        cpu_seconds: Processor time.
+        moved_bytes: Read and written by system calls; 0 where that may not be read.
         major_fault_count: Pages read from a disk.
         main_switch_count: How often its own main thread has waited: it rises when it wakes and waits again.
-        left_out: Ids of the threads that were left out and lived. When one of them ends, what it did counts in the sums.
-        switch_counts: The same by thread, without those that were left out and those that wait for a lock just now: a
-            thread that wants the interpreter's lock looks two hundred times a second whether it has come.
+        switch_counts: The same by thread, without those that wait for a lock just now: a thread that wants the
+            interpreter's lock checks two hundred times a second whether it is free.
     """
 
-    cpu_seconds: Amount
-    moved_bytes: Amount | None
+    threads: frozenset[int]
+    cpu_seconds: float
+    moved_bytes: int
     major_fault_count: int
     main_switch_count: int
-    left_out: frozenset[int]
     switch_counts: dict[int, int]
 
 
@@ -95,41 +78,28 @@ def doing(pid: int, children: Collection[int], without_threads: Collection[int])
     Args:
         pid: The process.
         children: Ids of its descendants; one that has ended is left out.
-        without_threads: Ids of threads that run in it whatever the rest does.
+        without_threads: Ids of threads of the process that are not counted.
 
     Raises:
         SourceUnavailable: The process has ended, or this system does not tell.
     """
-    # Those threads go on while all this is read, on a busy machine for long: what they did is read before and after.
-    left_out_before = _of_threads(pid, without_threads)
-    all_cpu, faults = _work(f"/proc/{pid}")
-    all_moved, main = _moved(f"/proc/{pid}"), _switches(pid, pid)
-    left_out_after = _of_threads(pid, without_threads)
-    cpu = Amount(all_cpu - left_out_after[0], all_cpu - left_out_before[0])
-    moved = None
-    if all_moved is not None:
-        moved = Amount(all_moved - left_out_after[1], all_moved - left_out_before[1])
-    switches = _thread_switches(pid, without_threads)
+    main = _switches(pid, pid)
+    cpu, moved, faults = 0.0, 0, 0
+    counted = set()
+    for thread in _threads(pid) - {*without_threads}:
+        with contextlib.suppress(SourceUnavailable):  # it has ended
+            seconds, more_faults = _work(f"/proc/{pid}/task/{thread}")
+            cpu, faults = cpu + seconds, faults + more_faults
+            moved += _moved(f"/proc/{pid}/task/{thread}")
+            counted.add(thread)
+    switches = _thread_switches(pid, counted)
     for child in children:
         with contextlib.suppress(SourceUnavailable):
             seconds, more_faults = _work(f"/proc/{child}")
-            cpu, faults = cpu.plus(seconds), faults + more_faults
-            switches |= _thread_switches(child, ())
-            if moved is not None:
-                moved = moved.plus(_moved(f"/proc/{child}") or 0)
-    return Doing(cpu, moved, faults, main, left_out_after[2], switches)
-
-
-def _of_threads(pid: int, threads: Collection[int]) -> tuple[float, int, frozenset[int]]:
-    """Processor seconds and moved bytes of these threads, without those that have ended; who lives."""
-    cpu, moved, living = 0.0, 0, set()
-    for thread in threads:
-        path = f"/proc/{pid}/task/{thread}"
-        with contextlib.suppress(SourceUnavailable):
-            cpu += _work(path)[0]
-            moved += _moved(path) or 0
-            living.add(thread)
-    return cpu, moved, frozenset(living)
+            cpu, faults = cpu + seconds, faults + more_faults
+            moved += _moved(f"/proc/{child}")
+            switches |= _thread_switches(child, _threads(child))
+    return Doing(frozenset(counted), cpu, moved, faults, main, switches)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -223,11 +193,11 @@ def _work(path: str) -> tuple[float, int]:
     return ticks / _ticks_per_second(), int(fields[_MAJOR_FAULTS])
 
 
-def _moved(path: str) -> int | None:
+def _moved(path: str) -> int:
     try:
         return sum(map(int, _BYTES.findall(read_small(f"{path}/io"))))
     except OSError:
-        return None
+        return 0
 
 
 def _switches(pid: int, thread: int) -> int:
@@ -238,14 +208,18 @@ def _switches(pid: int, thread: int) -> int:
     return int(found[1]) if found else 0
 
 
-def _thread_switches(pid: int, without: Collection[int]) -> dict[int, int]:
-    found = {}
+def _threads(pid: int) -> set[int]:
     with contextlib.suppress(OSError):
-        for thread in map(int, os.listdir(f"/proc/{pid}/task")):
-            if thread not in without:
-                with contextlib.suppress(SourceUnavailable):  # it has ended
-                    if thread_wait(pid, thread) not in (Wait.LOCK, Wait.LOCK_WITH_TIMEOUT):
-                        found[thread] = _switches(pid, thread)
+        return set(map(int, os.listdir(f"/proc/{pid}/task")))
+    return set()
+
+
+def _thread_switches(pid: int, threads: Collection[int]) -> dict[int, int]:
+    found = {}
+    for thread in threads:
+        with contextlib.suppress(SourceUnavailable):  # it has ended
+            if thread_wait(pid, thread) not in (Wait.LOCK, Wait.LOCK_WITH_TIMEOUT):
+                found[thread] = _switches(pid, thread)
     return found
 
 

@@ -130,16 +130,13 @@ class Standstill:
 
 def _worked(before: Doing, now: Doing, seconds: float, *, in_fit: bool, guarded: bool) -> bool:
     fraction = _STILL_CPU_FRACTION if guarded else _STILL_CPU_FRACTION_UNKNOWN
-    if now.left_out == before.left_out:  # else the sums cannot be compared
-        cpu = now.cpu_seconds.rise_since(before.cpu_seconds)
-        if cpu > max(fraction * seconds, _STILL_CPU_SECONDS):
-            return True
-        if (
-            now.moved_bytes is not None
-            and before.moved_bytes is not None
-            and now.moved_bytes.rise_since(before.moved_bytes) > _STILL_BYTES
-        ):
-            return True
+    if now.threads != before.threads:  # a thread was started or has ended
+        return True
+    cpu = now.cpu_seconds - before.cpu_seconds
+    if cpu > max(fraction * seconds, _STILL_CPU_SECONDS):
+        return True
+    if now.moved_bytes - before.moved_bytes > _STILL_BYTES:
+        return True
     if now.major_fault_count - before.major_fault_count > _STILL_MAJOR_FAULTS:
         return True
     if not in_fit and now.main_switch_count != before.main_switch_count:
