@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 LIMIT_BYTES = 256 * 1024
 # Keys of the recording's header: how a watcher gets at the stacks, see kernel/stacks.py.
@@ -85,3 +86,15 @@ def thread_name(ident: int) -> str:
     Source: CPython, ``write_thread_id`` in Python/traceback.c: as many digits as an unsigned long has.
     """
     return f"0x{ident:016x}"
+
+
+def claims(header: dict[str, Any] | None) -> dict[str, Any]:
+    """What the kernel says of its stacks; empty without a guard."""
+    found = (header or {}).get(HEADER_KEY)
+    return found if isinstance(found, dict) else {}
+
+
+def service_threads(header: dict[str, Any] | None) -> tuple[int, ...]:
+    """Native ids of the threads of the kernel's machinery, as it claims them; empty when not known."""
+    found = claims(header).get("service_threads")
+    return tuple(t for t in found[:100] if type(t) is int) if isinstance(found, list) else ()

@@ -1,23 +1,36 @@
-"""Notices kernels that stand still in the middle of a cell, in a thread of its own, and takes their stacks."""
+"""Notices kernels that hang in the middle of a cell, in a thread of its own, and takes their stacks."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import dataclasses
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from ..collectors.standstill import catches
+from ..errors import FolderUnusable
 from ..record.facts import Hang
-from ..record.stacks import stacks_of, user_first
+from ..record.folders import PrivateFolder
+from ..record.identity import ProcessIdentity
+from ..record.recording import STACKS, STACKS_WANTED
+from ..record.stacks import LIMIT_BYTES, claims, stacks_of, user_first
 from ..shield import shielded
 from .gpu_helper import Gpus
 from .process_witness import ProcessWitness
-from .stacks import claims, take_stacks
 from .standstill import Standstill, Stillness, waits_for_user
 
 _LOOK_SECONDS = 10.0
-_LOOKS = 10  # at least, before a kernel is said to stand still
+_LOOKS = 10  # at least, before a kernel is said to hang
+_ANSWER_SECONDS = 3.0
+_SIGNAL_SECONDS = 2.0
+_POLL_SECONDS = 0.05
+_one_at_a_time = threading.Lock()
 
 
 class Hangs:
@@ -112,3 +125,85 @@ class Hangs:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(1)
+
+
+def take_stacks(
+    process: ProcessIdentity, recording: Path, header: dict[str, Any] | None, *, stands_still: bool
+) -> list[str]:
+    """Ask a kernel for the Python stacks of all its threads; empty when it gave none. Takes up to some seconds.
+
+    First by a file, which the guard's own thread in the kernel finds: it writes while it holds the interpreter's lock, so
+    no thread runs meanwhile. A kernel whose lock is held by native code gives no answer; one that hangs is then sent the
+    real-time signal that its guard has reserved, to that thread alone. ``kernel/stacks.py`` is the other end.
+
+    Args:
+        process: The kernel's.
+        recording: Folder of its recording.
+        header: Of the recording.
+        stands_still: Send the signal if the kernel does not answer.
+    """
+    if not claims(header):
+        return []
+    with (
+        _one_at_a_time,
+        contextlib.suppress(OSError, FolderUnusable),
+        PrivateFolder(recording, make=False) as folder,
+    ):
+        if _asked(folder) or (stands_still and _forced(process, folder, claims(header))):
+            text = folder.read(STACKS, LIMIT_BYTES) or b""
+            return text.decode("utf-8", "replace").splitlines()
+    return []
+
+
+def _asked(folder: PrivateFolder) -> bool:
+    os.close(folder.create(STACKS_WANTED))
+    if _until(lambda: not folder.has(STACKS_WANTED), _ANSWER_SECONDS):
+        return True
+    with contextlib.suppress(OSError):
+        folder.remove(STACKS_WANTED)
+    return False
+
+
+def _forced(process: ProcessIdentity, folder: PrivateFolder, claimed: dict[str, Any]) -> bool:
+    """Send the signal, and wait until the text is whole."""
+    number, thread, pid = claimed.get("signal"), claimed.get("thread"), process.pid
+    # The header is the kernel's claim: any other signal could end it, and so could this one without its handler.
+    if type(number) is not int or type(thread) is not int or not _is_real_time(number):
+        return False
+    if not process.is_running() or not catches(pid, number):
+        return False
+    descriptor = folder.open(STACKS, os.O_WRONLY)
+    try:
+        os.ftruncate(descriptor, 0)
+        if not _signal_thread(pid, thread, number):
+            return False
+        sizes = [-1, 0]
+
+        def is_whole() -> bool:
+            sizes.append(os.fstat(descriptor).st_size)
+            return sizes[-1] > 0 and sizes[-1] == sizes[-2] == sizes[-3]
+
+        return _until(is_whole, _SIGNAL_SECONDS)
+    finally:
+        os.close(descriptor)
+
+
+def _is_real_time(number: int) -> bool:
+    return hasattr(signal, "SIGRTMIN") and signal.SIGRTMIN <= number <= signal.SIGRTMAX
+
+
+def _signal_thread(pid: int, thread: int, number: int) -> bool:
+    """Signal one thread of a process; False where that cannot be done. Source: tgkill(2), in glibc since 2.30."""
+    try:
+        return bool(ctypes.CDLL(None).tgkill(pid, thread, number) == 0)
+    except (OSError, AttributeError):
+        return False
+
+
+def _until(done: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True

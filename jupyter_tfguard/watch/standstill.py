@@ -23,8 +23,7 @@ from ..collectors.standstill import (
 )
 from ..errors import SourceUnavailable
 from ..record.facts import Fork
-from ..record.stacks import Frame
-from .stacks import service_threads
+from ..record.stacks import Frame, service_threads
 from .witness import Witness
 
 # Of a core. A kernel without a guard does not tell which threads are the machinery's.

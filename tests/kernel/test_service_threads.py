@@ -13,7 +13,7 @@ import zmq
 from ipykernel.parentpoller import ParentPollerUnix
 from IPython.lib import backgroundjobs
 
-from jupyter_tfguard.kernel.service_threads import message_carriers, service_threads
+from jupyter_tfguard.kernel.stacks import message_carriers, service_threads
 
 pytestmark = pytest.mark.quick
 

@@ -14,11 +14,11 @@ import pytest
 from jupyter_tfguard.collectors.standstill import Wait, main_wait
 from jupyter_tfguard.record.stacks import HEADER_KEY
 from jupyter_tfguard.watch.gpu_helper import Gpus
+from jupyter_tfguard.watch.hangs import take_stacks
 from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.process_handle import ProcessHandle
 from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.stacks import take_stacks
 from jupyter_tfguard.watch.standstill import Standstill
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
