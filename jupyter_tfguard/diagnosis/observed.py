@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from ..record.facts import AROUND_THE_KERNEL
-from ..record.native_text import NATIVE_TEXT_DROPPED
 from ..record.timeline import Point, column, timeline
 from .exit_status import passed_on_signal
 from .gpus import Gpu, gpus_of
@@ -182,12 +181,6 @@ class Observed:
     def stderr_lines(self) -> list[str]:
         """The last native words, oldest first."""
         return lines_of((self.kernel or {}).get("stderr_tail"))
-
-    @property
-    def native_text_dropped_bytes(self) -> int:
-        """How much native text came too fast to be passed on to the notebook."""
-        found = number_of(self.header.get(NATIVE_TEXT_DROPPED))
-        return int(found) if found is not None and 0 < found < math.inf else 0
 
     @cached_property
     def story(self) -> Story:

@@ -20,7 +20,7 @@ from ..record.contents import RecordingContents, read_recording
 from ..record.folders import remove_folder
 from ..record.identity import ProcessIdentity
 from ..record.recording import Recording
-from ..record.spool import StderrSpool
+from ..record.stderr_tail import StderrTail
 from ..shield import fall_silent
 
 LAST_WORDS = "the last words of a process that jupyter tfguard doctor killed"
@@ -124,7 +124,7 @@ def record_until_killed(root: Path) -> None:
     metrics: Sequence[Metric] = [metric for c in collectors for metric in c.metrics]
     recording = Recording(root, identity, {"kernel_id": "doctor"}, metrics)
     with contextlib.suppress(SourceUnavailable, FolderUnusable, OSError):
-        StderrSpool(recording.folder, on_problem=lambda text: None).start()
+        StderrTail(recording.folder, on_problem=lambda text: None).start()
     recording.event("probe")
     for number in range(1, _SAMPLES + 1):
         values = {name: value for c in collectors for name, value in c.collect().items()}

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..record.native_since import Place
-
 if TYPE_CHECKING:
     from ..training.progress import FitProgress
 
@@ -39,7 +37,7 @@ _COPY_FAILED = "Dst tensor is not initialized"
 class Beginning:
     """Of a cell. `words`: where its native text begins; None while none is kept. `time`: Unix seconds."""
 
-    words: Place | None
+    words: int | None
     time: float
 
 
@@ -48,9 +46,9 @@ class GpuOomTeller:
 
     Args:
         emit: Called with the kind of an event and its fields.
-        place: Where the next native text goes.
+        place: Bytes of native text so far.
         text_since: The native text since a place.
-        wait_read: Waits so many seconds at most until the page has the native text so far.
+        wait_forwarded: Waits so many seconds at most until the native text so far was kept and forwarded.
         fit: The newest fit, None when there was none.
         gpu_made: True once TensorFlow has made a GPU device.
         prints: Whether the lines are printed, beside the event.
@@ -59,9 +57,9 @@ class GpuOomTeller:
     def __init__(
         self,
         emit: Callable[..., None],
-        place: Callable[[], Place | None],
-        text_since: Callable[[Place], str],
-        wait_read: Callable[[float], object],
+        place: Callable[[], int | None],
+        text_since: Callable[[int], str],
+        wait_forwarded: Callable[[float], object],
         fit: Callable[[], FitProgress | None],
         gpu_made: Callable[[], bool],
         *,
@@ -70,7 +68,7 @@ class GpuOomTeller:
         self._emit = emit
         self._place = place
         self._text_since = text_since
-        self._wait_read = wait_read
+        self._wait_forwarded = wait_forwarded
         self._fit = fit
         self._gpu_made = gpu_made
         self._prints = prints
@@ -87,6 +85,9 @@ class GpuOomTeller:
         message = out_of_memory_text(error)
         if message is None:
             return
+        # The allocator's own text may be hundreds of KiB, and is on its way; ours belongs under it.
+        with contextlib.suppress(KeyboardInterrupt):  # Stop, of this wait: the cell has ended
+            self._wait_forwarded(_WAIT_SECONDS)
         native = "" if cell.words is None else self._text_since(cell.words)
         if not speaks_of_gpu(message, native, gpu_made=self._gpu_made()):
             return
@@ -96,9 +97,6 @@ class GpuOomTeller:
         in_cell = fit is not None and fit.started >= cell.time
         found = GpuOom.of(native, message, fit.batch_size if fit is not None and in_cell else None)
         if self._prints:
-            # The allocator's own text may be hundreds of KiB, and is on its way; ours belongs under it.
-            with contextlib.suppress(KeyboardInterrupt):  # Stop, of this wait: the cell has ended
-                self._wait_read(_WAIT_SECONDS)
             print("\n".join(found.lines), file=sys.stderr)
         self._emit("gpu_oom", execution_count=count, **found.fields())
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ..collectors.cgroup import CgroupCollector
-from ..record.native_text import NATIVE_TEXT_DROPPED
 from ..record.recording import Recording
 from .header import library_versions
 
@@ -64,7 +63,3 @@ class HeaderKeeper:
         if not self._starter_is_gone and os.getppid() != self._starter_pid:
             self._starter_is_gone = True
             self.write({"starter_gone": time.time()})
-
-    def native_text_dropped(self, count: int) -> None:
-        """So many bytes of native text could not be passed on."""
-        self.write({NATIVE_TEXT_DROPPED: count})

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from ..record.folders import PrivateFolder
-from ..record.native_since import Place, native_text_since
-from ..record.native_text import last_words
+from ..record.native_text import last_words, native_text_since
 from ..record.recording import Recording
-from ..record.spool import StderrSpool
 from ..record.stacks import HEADER_KEY
+from ..record.stderr_tail import StderrTail
 from ..shield import shielded
 from .faults import FaultFiles
 from .parts import part
 from .stacks import StacksOnRequest
+
+_CELL_END_SECONDS = 0.5
 
 
 class NativeParts:
@@ -22,23 +24,16 @@ class NativeParts:
 
     Args:
         problems: Gets a sentence for each part that cannot begin.
-        on_problem: Told when native text is no longer kept.
-        on_dropped: Told how many bytes of native text were not passed on so far.
+        on_problem: Called with a sentence when native text is no longer kept.
     """
 
-    def __init__(
-        self,
-        problems: list[str],
-        on_problem: Callable[[str], None],
-        on_dropped: Callable[[int], None],
-    ) -> None:
+    def __init__(self, problems: list[str], on_problem: Callable[[str], None]) -> None:
         self._problems = problems
         self._on_problem = on_problem
-        self._on_dropped = on_dropped
         self._folder: PrivateFolder | None = None
         self._faults: FaultFiles | None = None
         self._faulthandler_state = "off"
-        self._spool: StderrSpool | None = None
+        self._tail: StderrTail | None = None
         self._stacks: StacksOnRequest | None = None
 
     def start(self, folder: PrivateFolder, *, keep_text: bool) -> None:
@@ -49,9 +44,9 @@ class NativeParts:
             self._faulthandler_state = self._faults.start()
         if keep_text:
             with part("native text", self._problems):
-                spool = StderrSpool(folder, self._on_problem, self._on_dropped)
-                spool.start()
-                self._spool = spool
+                tail = StderrTail(folder, self._on_problem)
+                tail.start()
+                self._tail = tail
 
     def offer_stacks(self, recording: Recording, thread: int | None) -> None:
         """Answer whoever wants stacks, and say so in the header.
@@ -70,22 +65,24 @@ class NativeParts:
         """What of it is in force, for the header."""
         return {
             "faulthandler": self._faulthandler_state,
-            "stderr": self._spool is not None and self._spool.running,
+            "stderr": self._tail is not None and self._tail.running,
+            "stderr_pipe": None if self._tail is None else self._tail.pipe,
         }
 
-    def place(self) -> Place | None:
-        """Where the next native text goes; None while none is kept."""
-        return None if self._spool is None else self._spool.place()
+    def place(self) -> int | None:
+        """Bytes of native text so far; None while none is kept."""
+        return None if self._tail is None else self._tail.written()
 
-    def text(self, since: Place | None = None) -> str:
-        """Native text since a place, or all that is kept; empty where none is."""
-        if self._folder is None or self._spool is None:
+    def text(self, since: int | None = None) -> str:
+        """Native text since a place, or the last of it; empty where none is kept."""
+        if self._folder is None or self._tail is None:
             return ""
         return last_words(self._folder) if since is None else native_text_since(self._folder, since)
 
-    def wait_read(self, seconds: float) -> bool:
-        """Wait so many seconds at most until the page has the native text so far; False when it has not."""
-        return self._spool is None or self._spool.wait_read(seconds)
+    def wait_forwarded(self, seconds: float) -> None:
+        """Wait until the native text so far was forwarded, for so many seconds at most."""
+        if self._tail is not None:
+            self._tail.wait_forwarded(seconds)
 
     def cell_starts(self) -> None:
         """Called before each cell."""
@@ -93,9 +90,9 @@ class NativeParts:
             self._stacks.cell_starts()
 
     def cell_ends(self) -> None:
-        """Called after each cell: the page gets its native text now."""
-        if self._spool is not None:
-            self._spool.nudge()
+        """Called after each cell: its native text must be forwarded before ipykernel reports the end of the cell."""
+        with contextlib.suppress(KeyboardInterrupt):  # Stop, of this wait: the cell has ended
+            self.wait_forwarded(_CELL_END_SECONDS)
 
     def tick(self) -> None:
         """Called with every sample: stacks may be wanted."""
@@ -104,16 +101,16 @@ class NativeParts:
 
     def stop(self) -> None:
         """End every part; one that fails does not keep the others."""
-        for ended in (self._spool, self._faults, self._stacks):
+        for ended in (self._tail, self._faults, self._stacks):
             if ended is not None:
                 with shielded("unloading"):
                     ended.stop()
-        self._spool = self._faults = self._stacks = None
+        self._tail = self._faults = self._stacks = None
 
     def leave_child(self) -> None:
         """In a forked child: undo what reaches into it, and give its copies of the descriptors back."""
-        parts = (self._spool, self._faults, self._stacks)
-        self._spool = self._faults = self._stacks = None
+        parts = (self._tail, self._faults, self._stacks)
+        self._tail = self._faults = self._stacks = None
         for left in parts:
             if left is not None:
                 with shielded("forked child"):

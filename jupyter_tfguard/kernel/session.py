@@ -62,7 +62,7 @@ class GuardSession:
             on_growth=self._write_guard_state,
             on_problem=self._problem,
         )
-        self._native = NativeParts(self.problems, self._problem, self._header.native_text_dropped)
+        self._native = NativeParts(self.problems, self._problem)
         self._meter = CellMeter(self.memory.process, self.memory.allocators.read)
         self._gpu_pulse = GpuPulse(
             self.memory.allocators,
@@ -79,7 +79,7 @@ class GuardSession:
                 self.emit,
                 self._native.place,
                 self._native.text,
-                self._native.wait_read,
+                self._native.wait_forwarded,
                 lambda: self.libraries.progress,
                 lambda: bool(self.memory.allocators.devices()),
                 prints=settings.explain_gpu_oom,

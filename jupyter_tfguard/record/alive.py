@@ -23,7 +23,7 @@ from ..errors import FolderUnusable
 from ..mounts import is_remote
 from .folders import PrivateFolder, file_stats
 from .identity import ProcessIdentity, boot_id
-from .linux_files import close_ours, identity
+from .own_descriptors import close_ours, identity
 
 try:
     import fcntl

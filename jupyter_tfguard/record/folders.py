@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..errors import FolderUnusable
 from ..private_files import open_file, open_folder, remove_tree
-from .linux_files import Identity, close_ours, identity
+from .own_descriptors import Identity, close_ours, identity
 
 
 class PrivateFolder:

@@ -1,34 +1,25 @@
-"""The files of native text in a recording, as everybody but their kernel sees them: names, sizes, the last words.
-
-Their kernel writes them: spool.py.
-"""
+"""The native text of a recording: ``stderr.N.txt``, written by ``stderr_tail.py`` in the kernel, read by everybody else."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import Path
 
 from ..errors import FolderUnusable
 from .folders import PrivateFolder
-from .linux_files import punch
-from .outlet import WAITING_BYTES
 
 PREFIX = "stderr."
 SUFFIX = ".txt"
 NATIVE_TEXT_FILES = f"{PREFIX}*{SUFFIX}"
-# Key of the recording's header: bytes of native text that were not forwarded.
-NATIVE_TEXT_DROPPED = "native_text_dropped_bytes"
+# The two newest are kept: at least the last 1 MiB.
+FILE_BYTES = 1024 * 1024
+# Of it, what goes into a report.
 KEPT_BYTES = 64 * 1024
-FILE_BYTES = 96 * 1024
-# Text begins here. Who opens /dev/stderr by its name, empties the file and writes at its start does not run into it.
-LEAD_BYTES = 8 * 1024
-# Before the number of a file there is one for what was cleared from it.
-NUMBER_STEP = 2
-FILES_KEPT = 3
-# More than this of one file is never read to the end by its kernel: the part between may be given back from outside.
-_HEAD_BYTES = WAITING_BYTES + FILE_BYTES
-_OVERGROWN_BYTES = 2 * WAITING_BYTES
-_LOOKS = 3
+# Recordings of version 2.0 had up to three files of this size, with NUL bytes around the text.
+_READ_BYTES = 96 * 1024
+_READ_FILES = 3
+_ATTEMPTS = 3
 
 
 def file_name(number: int) -> str:
@@ -52,50 +43,32 @@ def numbers_of(names: list[str]) -> list[int]:
 def last_words(folder: PrivateFolder) -> str:
     """The newest native text in a recording, at most :data:`KEPT_BYTES` of UTF-8; NUL bytes are left out."""
     text = b""
-    for _ in range(_LOOKS):
-        numbers = numbers_of(folder.names())[-FILES_KEPT:]
-        parts = [
-            folder.read(file_name(number), FILE_BYTES) or b""
-            for number in numbers
-            # Of one that is just being cleared the copy is whole, and what remains of itself stands in the copy.
-            if number - 1 not in numbers or not _is_being_cleared(folder, number)
-        ]
-        text = b"".join(parts).replace(b"\0", b"")
-        if numbers == numbers_of(folder.names())[-FILES_KEPT:]:
-            break  # otherwise the files have just taken turns
-    return text[-KEPT_BYTES:].decode("utf-8", "replace")
+    for _ in range(_ATTEMPTS):
+        numbers = numbers_of(folder.names())[-_READ_FILES:]
+        text = b"".join(folder.read(file_name(number), _READ_BYTES) or b"" for number in numbers)
+        if numbers == numbers_of(folder.names())[-_READ_FILES:]:
+            break  # otherwise a new file was begun just then
+    return text.replace(b"\0", b"")[-KEPT_BYTES:].decode("utf-8", "replace")
 
 
-def _is_being_cleared(folder: PrivateFolder, number: int) -> bool:
-    """True when the place of its first letter is empty: it is cleared from its start on."""
-    try:
-        descriptor = folder.open(file_name(number), os.O_RDONLY)
-    except (OSError, FolderUnusable):
-        return False
-    try:
-        os.lseek(descriptor, LEAD_BYTES, os.SEEK_SET)
-        return os.read(descriptor, 1) == b"\0"
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+def native_text_since(folder: PrivateFolder, place: int) -> str:
+    """The native text after the first `place` bytes of it, as far as it is kept: at least the last 1 MiB.
 
-
-def give_space_back(folder: PrivateFolder) -> None:
-    """From outside the kernel: bound the disk space of its native text while it cannot do so itself, the GIL being held.
-
-    The first :data:`WAITING_BYTES`, which the kernel will still pass on, and the last words stay. Nothing is raised.
+    Text of children counts like the kernel's own. Each file but the newest has :data:`FILE_BYTES`.
     """
+    parts = []
     for number in numbers_of(folder.names()):
-        with contextlib.suppress(OSError, FolderUnusable):
-            # Looked at by name: opening each file at each look would cost more than it is worth.
-            found = os.stat(folder.path / file_name(number), follow_symlinks=False)
-            if found.st_blocks * 512 < _OVERGROWN_BYTES:
-                continue
-            descriptor = folder.open(file_name(number), os.O_WRONLY)
-            try:
-                end = os.fstat(descriptor).st_size - KEPT_BYTES
-                if end > _HEAD_BYTES:
-                    punch(descriptor, _HEAD_BYTES, end - _HEAD_BYTES)
-            finally:
-                os.close(descriptor)
+        skipped = place - (number - 1) * FILE_BYTES
+        if skipped < FILE_BYTES:
+            text = folder.read(file_name(number), FILE_BYTES) or b""
+            parts.append(text[max(0, skipped) :])
+    return b"".join(parts).replace(b"\0", b"").decode("utf-8", "replace")
+
+
+def add_last_words(path: Path, text: bytes) -> None:
+    """Add text that was left in the pipe at the kernel's death to its recording, if there is one. Nothing is raised."""
+    with contextlib.suppress(OSError, FolderUnusable), PrivateFolder(path, make=False) as folder:
+        newest = max(numbers_of(folder.names()), default=0)
+        descriptor = folder.open(file_name(newest + 1), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with open(descriptor, "wb") as file:
+            file.write(text)

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from .linux_files import close_ours, identity
+from .own_descriptors import close_ours, identity
 from .records import (
     BLOCK_BYTES,
     FORMAT,

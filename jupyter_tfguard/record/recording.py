@@ -7,7 +7,7 @@
 ``events.ring``        events: cell, fit, limit, fault (journal.py)
 ``progress.ring``      progress of the running fit (progress.py)
 ``gpu_memory.ring``    what TensorFlow's allocators say of themselves; made when there is a GPU device (gpu_memory.py)
-``stderr.N.txt``       the last native words; the highest N is the newest (spool.py, native_text.py)
+``stderr.N.txt``       the last native text; the highest N is the newest (stderr_tail.py, native_text.py)
 ``fault.txt``          faulthandler's text of a fatal signal
 ``signal-NAME.txt``    Python stack at a terminating signal, for instance ``signal-SIGTERM.txt``
 ``end.json``           present when the kernel ended in an orderly way

@@ -11,7 +11,7 @@ from ..diagnosis.checkpoint import doubt, last_checkpoint, resume_code
 from ..diagnosis.earlier import same_notebook
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.finding import Advice, Diagnosis, Fact
-from ..units import human_bytes, human_count, human_seconds
+from ..units import human_count, human_seconds
 from .memory import memory_json
 
 NATIVE_LINES_LIMIT = 60
@@ -154,9 +154,6 @@ def _activity(seen: Evidence) -> list[Json]:
         rows.append(("ran for", f"{human_seconds(seen.died - cell.started)} in this cell", False))
     if cell is not None and not cell.running:
         rows.append(("state", "no cell was running", False))
-    if seen.native_text_dropped_bytes:
-        dropped = human_bytes(seen.native_text_dropped_bytes)
-        rows.append(("output", f"{dropped} of native text were not passed on", False))
     return [{"label": label, "value": value, "code": code} for label, value, code in rows]
 
 

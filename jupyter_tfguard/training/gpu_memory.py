@@ -10,13 +10,16 @@ told by TensorFlow's own log only.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..record.own_descriptors import unread_bytes
 from ..shield import note_problem
 
 _CONTEXT_MODULE = "tensorflow.python.eager.context"
@@ -83,7 +86,7 @@ class GpuAllocators:
     def read(self) -> tuple[DeviceMemory, ...] | None:
         """Each device that answers, in TensorFlow's order; None where TensorFlow has made no GPU device here.
 
-        A device that once refused is not asked again, and none is while stderr is a pipe.
+        A device that once refused is not asked again, and none is while native text waits for its reader.
         """
         module = sys.modules.get(_CONTEXT_MODULE)
         context = getattr(module, "_context", None)
@@ -93,13 +96,14 @@ class GpuAllocators:
         if handle is None or not devices:
             return None
         found: list[DeviceMemory] = []
-        if _stderr_may_block():
-            return ()
         for device in devices:
             if device in self._refused:
                 continue
             try:
-                told = module.pywrap_tfe.TFE_GetMemoryInfo(handle, device)  # type: ignore[union-attr]
+                with _no_writer_waits() as may_ask:
+                    if not may_ask:
+                        return ()
+                    told = module.pywrap_tfe.TFE_GetMemoryInfo(handle, device)  # type: ignore[union-attr]
                 found.append(DeviceMemory(device, int(told["current"]), int(told["peak"])))
             except Exception as bad:
                 self._refused.add(device)
@@ -121,18 +125,35 @@ class GpuAllocators:
         return self._devices
 
 
-def _stderr_may_block() -> bool:
-    """True when whoever writes to stderr may have to wait for a reader.
+@contextlib.contextmanager
+def _no_writer_waits() -> Iterator[bool]:
+    """For a moment nobody waits who writes to stderr; False when text waits there already, and the moment is bad.
 
-    An allocator that runs out of memory logs a long text while it holds its lock. Where that goes into a pipe that a thread
-    of this process empties (ipykernel's own, wurlitzer), this thread needs the GIL, and our question would hold the GIL
-    while it waits for the lock: all would stand still for ever. The guard's own copy of stderr is a file.
+    An allocator that runs out of memory logs a long text while it holds its lock. Where stderr is a pipe that a thread of
+    this process empties (the guard's, ipykernel's own), that thread needs the GIL, and our question would hold the GIL
+    while it waits for the lock: the kernel would hang. So what does not fit into the pipe just then is lost instead.
     """
     try:
-        mode = os.fstat(2).st_mode
+        stderr = os.dup(2)
     except OSError:
-        return False  # closed
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+        yield True  # closed
+        return
+    try:
+        mode = os.fstat(stderr).st_mode
+        if not stat.S_ISFIFO(mode):
+            yield not stat.S_ISSOCK(mode)
+        elif unread_bytes(stderr):
+            yield False
+        elif not os.get_blocking(stderr):
+            yield True
+        else:
+            os.set_blocking(stderr, False)
+            try:
+                yield True
+            finally:
+                os.set_blocking(stderr, True)
+    finally:
+        os.close(stderr)
 
 
 def _gpus_among(made: Any) -> tuple[str, ...]:

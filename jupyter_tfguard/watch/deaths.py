@@ -17,6 +17,7 @@ from typing import Any
 
 from ..collectors.os_log import SystemLogReader
 from ..record.facts import ServerFacts, SystemLog, SystemLogLine
+from ..record.native_text import add_last_words
 from ..shield import shielded
 from .child_kill import ChildKill
 from .death import Death
@@ -97,11 +98,14 @@ class Deaths:
             Done once it was handed on; None after :meth:`stop`.
         """
         noticed = time.monotonic()
+        last_words = witness.stderr.last_words()
         witness.close()
         if ended is not None and ended.exit.signal == "SIGKILL" and not asked:
             self._kills.append(_Kill(witness.group.path, died))
 
         def gather() -> Death:
+            if last_words:
+                add_last_words(self._recordings / witness.identity.folder_name, last_words)
             # Read after the death; for all deaths of one moment together.
             after = witness.group.counters_after(noticed)
             known = ended

@@ -18,7 +18,6 @@ from ..record.folders import PrivateFolder
 from ..record.gpu_memory import newest_gpu_memory
 from ..record.journal import EventReader
 from ..record.marks import MarkReader
-from ..record.native_text import give_space_back
 from ..record.progress import newest_progress
 from ..record.recording import EVENTS, GPU_MEMORY, HEADER, PROGRESS
 from ..record.tail import RecordTail
@@ -150,11 +149,6 @@ class LiveReader:
             value = json.loads(folder.read(HEADER, _HEADER_LIMIT_BYTES) or b"")
             if isinstance(value, dict):
                 self._header, self._header_stamp = value, stamp
-
-    def give_space_back(self) -> None:
-        """Bound the disk space of the kernel's native text, which it cannot do while native code holds the GIL."""
-        if self._folder is not None:
-            give_space_back(self._folder)
 
     def close(self) -> None:
         """Give the folder's descriptor back."""

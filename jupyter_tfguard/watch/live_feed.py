@@ -84,9 +84,10 @@ class LiveFeed:
             witness.live = feed.reader.read(_resident(witness))
             # A recording that does not exist yet may be there in the next round.
             feed.due = now if witness.live.header is None else now + _IDLE_SECONDS
-            if witness.is_busy:
-                feed.reader.give_space_back()
-            else:
+            guard = (witness.live.header or {}).get("guard")
+            pipe = guard.get("stderr_pipe") if isinstance(guard, dict) else None
+            witness.stderr.hold(witness.identity, pipe)
+            if not witness.is_busy:
                 feed.reader.close()  # opened again next time: user code may load the guard again, into a new folder
 
     def stop(self) -> None:

@@ -21,6 +21,7 @@ from ..metrics import Sample
 from ..places import disabled_by_environment
 from ..record.facts import Counters
 from .child_kill import ChildKillDetector
+from .held_pipe import HeldPipe
 from .history import COLUMNS, OWN_COLUMNS, UlimitHistory
 from .process_handle import ProcessHandle
 from .shared_group import SharedGroups
@@ -46,6 +47,7 @@ class ProcessWitness(Witness):
         handle: Of the process.
         before: Counters while the process was well; None before the second look.
         group: Its memory group; shared.
+        stderr: The pipe of its native text.
         child_kills: Whether an OOM killer took a child of it.
         unavailable: What could not be read, and why.
 
@@ -61,6 +63,7 @@ class ProcessWitness(Witness):
         self._shared: dict[str, float] = {}
         self._own_row = (_UNKNOWN, _UNKNOWN)
         self.unavailable: dict[str, str] = {}
+        self.stderr = HeldPipe()
         self.child_kills = ChildKillDetector()
         self.before: Counters | None = None
         self._starter_peak_bytes = own_peak_bytes()
@@ -246,6 +249,7 @@ class ProcessWitness(Witness):
 
     def close(self) -> None:
         """Give all descriptors back; what was seen is kept. Doing it twice is harmless."""
+        self.stderr.close()
         with self._lock:
             self.handle.close()
             if self._process is not None:

@@ -120,9 +120,17 @@ class GuardedKernel:
         """Process id of the kernel."""
         return int(self.manager.provisioner.process.pid)
 
-    def run(self, code: str, *, timeout: float = _WAIT_SECONDS, cell_id: str | None = None) -> Ran:
-        """Run a cell to its end."""
-        return self.finish(self.send(code, cell_id=cell_id), timeout=timeout)
+    def run(
+        self,
+        code: str,
+        *,
+        timeout: float = _WAIT_SECONDS,
+        cell_id: str | None = None,
+        until_idle: bool = False,
+    ) -> Ran:
+        """Run a cell to its end; `until_idle`: without what comes after the kernel's "idle"."""
+        request = self.send(code, cell_id=cell_id)
+        return self.finish(request, timeout=timeout, until_idle=until_idle)
 
     def send(self, code: str, *, cell_id: str | None = None) -> str:
         """Begin to run a cell; the id of the request."""
@@ -139,15 +147,17 @@ class GuardedKernel:
         self.client.shell_channel.send(message)
         return str(message["header"]["msg_id"])
 
-    def finish(self, request: str, *, timeout: float = _WAIT_SECONDS) -> Ran:
-        """Wait for the end of a cell and gather what it printed, late native text included."""
+    def finish(
+        self, request: str, *, timeout: float = _WAIT_SECONDS, until_idle: bool = False
+    ) -> Ran:
+        """Wait for the end of a cell and gather what it printed, late native text included unless `until_idle`."""
         ran = Ran()
         end = time.monotonic() + timeout
         ended = False
         quiet_since = time.monotonic()
         while time.monotonic() < end:
             # Native text comes a little after the end of the cell.
-            if ended and time.monotonic() - quiet_since > 0.4:
+            if ended and (until_idle or time.monotonic() - quiet_since > 0.4):
                 return ran
             try:
                 message = self.client.get_iopub_msg(timeout=0.1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from tests.kernel.rig import GuardedKernel, guarded_kernel
 from tests.rigs.waiting import wait_until
 
 GIB = 1024**3
-STDERR_MAY_BLOCK = gpu_memory._stderr_may_block
+NO_WRITER_WAITS = gpu_memory._no_writer_waits
 # The card's own line, in the form of TensorFlow 2.21 and in that of 2.4.
 LINE = (
     "I0000 00:00:1762253213.310854  475186 gpu_device.cc:2020] Created device /job:localhost/replica:0/task:0/"
@@ -80,7 +81,7 @@ def tensorflow(monkeypatch: pytest.MonkeyPatch, data_folder: Path) -> SimpleName
     )
     monkeypatch.setitem(sys.modules, gpu_memory._CONTEXT_MODULE, module)  # type: ignore[arg-type]
     # Whoever runs the tests may read their stderr from a pipe.
-    monkeypatch.setattr(gpu_memory, "_stderr_may_block", lambda: False)
+    monkeypatch.setattr(gpu_memory, "_no_writer_waits", lambda: nullcontext(True))
     return module
 
 
@@ -138,22 +139,31 @@ class TestAllocators:
         allocators.read()
         assert tensorflow.asked[4:] == ["GPU:0"]
 
-    def test_none_is_asked_while_the_text_of_a_full_gpu_might_wait_for_us(
+    def test_the_long_text_of_a_full_gpu_never_waits_for_us(
         self, tensorflow: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(gpu_memory, "_stderr_may_block", STDERR_MAY_BLOCK)
         # An allocator logs with its lock held; a pipe that a thread of ours must empty would never be emptied.
+        def log_and_answer(handle: object, device: str) -> dict[str, int]:
+            while True:
+                try:
+                    os.write(2, bytes(65536))
+                except BlockingIOError:
+                    return {"current": GIB, "peak": GIB}
+
+        monkeypatch.setattr(gpu_memory, "_no_writer_waits", NO_WRITER_WAITS)
+        tensorflow.pywrap_tfe.TFE_GetMemoryInfo = log_and_answer
         reading, writing = os.pipe()
         old = os.dup(2)
         try:
             os.dup2(writing, 2)
-            asked_nothing = GpuAllocators().read()
+            first, second = GpuAllocators().read(), GpuAllocators().read()
+            assert os.get_blocking(writing)
         finally:
             os.dup2(old, 2)
             for descriptor in (reading, writing, old):
                 os.close(descriptor)
-        assert asked_nothing == ()  # not None: a device there is
-        assert tensorflow.asked == []
+        assert first == (DeviceMemory("GPU:0", GIB, GIB),)
+        assert second == ()  # text waits: not asked
 
     def test_without_tensorflow_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(sys.modules, gpu_memory._CONTEXT_MODULE, raising=False)

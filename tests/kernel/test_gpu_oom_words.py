@@ -15,7 +15,6 @@ from jupyter_tfguard.kernel.gpu_oom import (
     out_of_memory_text,
     speaks_of_gpu,
 )
-from jupyter_tfguard.record.native_since import Place
 from tests.kernel.gpu_oom_rig import COPY, FULL, ON_CPU, ON_GPU, PINNED, TENSOR, XLA
 
 
@@ -100,7 +99,7 @@ class TestTelling:
     ) -> GpuOomTeller:
         return GpuOomTeller(
             lambda kind, **fields: events.append({"kind": kind} | fields),
-            lambda: Place(2, 8192),
+            lambda: 8192,
             lambda place: native,
             lambda seconds: None,
             lambda: SimpleNamespace(started=10.0, batch_size=64),  # type: ignore[arg-type,return-value]
@@ -113,16 +112,16 @@ class TestTelling:
     ) -> None:
         events: list[dict[str, Any]] = []
         teller = self.teller(events, FULL, prints=False)
-        teller.tell(error(ON_GPU), Beginning(Place(2, 0), 9.0), 7)
+        teller.tell(error(ON_GPU), Beginning(0, 9.0), 7)
         assert capsys.readouterr() == ("", "")
         assert [event["kind"] for event in events] == ["gpu_oom"]
 
     def test_only_the_fit_of_this_cell_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
         events: list[dict[str, Any]] = []
         teller = self.teller(events, FULL)
-        teller.tell(error(ON_GPU), Beginning(Place(2, 0), 9.0), 7)
+        teller.tell(error(ON_GPU), Beginning(0, 9.0), 7)
         assert "batch_size=32 instead of 64" in capsys.readouterr().err
-        teller.tell(error(ON_GPU), Beginning(Place(2, 0), 11.0), 8)
+        teller.tell(error(ON_GPU), Beginning(0, 11.0), 8)
         assert "batch_size" not in capsys.readouterr().err
         assert [event["execution_count"] for event in events] == [7, 8]
 
@@ -131,7 +130,7 @@ class TestTelling:
     ) -> None:
         events: list[dict[str, Any]] = []
         long = FULL.replace("Conv2D", "x" * 5000).replace(" next 1", f" by op {'y' * 5000} next 1")
-        self.teller(events, long).tell(error(ON_GPU), Beginning(Place(2, 0), 9.0), 7)
+        self.teller(events, long).tell(error(ON_GPU), Beginning(0, 9.0), 7)
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) == 3
         assert max(map(len, lines)) <= 401

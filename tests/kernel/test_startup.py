@@ -54,10 +54,14 @@ def test_the_header_tells_who_this_is(kernel: GuardedKernel) -> None:
     assert header["watcher_pid"] is None
     assert header["notebook_path"] is None
     assert set(header["versions"]) >= {"python", "ipython", "ipykernel", "jupyter_tfguard"}
-    assert header["guard"] == {
+    inode = int(kernel.run("import os; print(os.fstat(2).st_ino)").stdout)
+    assert header["guard"]["stderr_pipe"].pop("inode") == inode
+    assert set(header["guard"]["stderr_pipe"]) == {"descriptor"}
+    assert header["guard"] | {"stderr_pipe": None} == {
         "growth": None,
         "faulthandler": "ours",
         "stderr": True,
+        "stderr_pipe": None,
         "problems": [],
     }
 

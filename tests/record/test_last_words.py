@@ -52,7 +52,7 @@ def test_deaths_lose_no_words_and_no_stacks(tmp_path: Path) -> None:
 
 def test_the_rig_sees_words_that_were_not_kept(tmp_path: Path) -> None:
     nowhere = "last_words.os.dup2(last_words.os.open('/dev/null', 1), 2)"
-    change = f"last_words.StderrSpool.start = lambda self: {nowhere}"
+    change = f"last_words.StderrTail.start = lambda self: {nowhere}"
     code, found = run("-c", WITHOUT.format(root=str(ROOT), change=change))
     assert code == 1
     assert found["lost_words"] >= 40

@@ -188,21 +188,6 @@ def test_a_report_of_a_version_that_told_no_sources_is_printed() -> None:
     assert "Memory" in text.render(report)
 
 
-def test_native_text_that_was_not_passed_on_is_told_in_every_form() -> None:
-    bundle = Example("", "", EXAMPLES / "tf_check_failed" / NATIVE_EXAMPLE).bundle
-    bundle["kernel"]["header"]["native_text_dropped_bytes"] = 3_435_973_837
-    report = to_report(bundle, diagnose(bundle))
-    for printed in (text.render(report), json.dumps(report)):
-        assert "3.20 GiB of native text were not passed on" in printed
-
-
-@pytest.mark.parametrize("forged", [-1, 0, True, "5", None, float("inf"), []])
-def test_a_forged_count_of_native_text_does_no_harm(forged: object) -> None:
-    bundle = Example("", "", EXAMPLES / "tf_check_failed" / NATIVE_EXAMPLE).bundle
-    bundle["kernel"]["header"]["native_text_dropped_bytes"] = forged
-    assert "not passed on" not in text.render(to_report(bundle, diagnose(bundle)))
-
-
 def test_a_fact_that_rests_on_a_line_of_a_log_shows_that_line() -> None:
     report = report_of("cgroup_oom/fires-log-names-kernel-without-counters.json")
     evidence: Any = report["evidence"]

@@ -1,16 +1,17 @@
 """Lets processes that carry the real recorder die in many ways, each just after its last native words:
 
-    python tests/rigs/last_words.py --count N --seed S [--jobs J] [--state FILE] [--dir FOLDER] [--json]
+    python tests/rigs/last_words.py --count N --seed S [--jobs J] [--state FILE] [--dir FOLDER] [--unwatched] [--json]
 
 prints ``{"deaths", "lost_words", "lost_stacks", "wrong_deaths", "by_kind", ...}``. Each process is forked from a warm one
-and starts the recording, the spool of native text and the files of fatal signals as a kernel does; what it says, by which
-way, how much and when it dies follow from seed and number. A word is lost when it was written and is not in the record,
+and starts the recording, the stderr tail and the files of fatal signals as a kernel does; the rig holds its pipe as a watcher
+does, unless `--unwatched`. What it says, by which way, how much and when it dies follow from seed and number. A word is lost when it was written and is not in the record,
 or not in its place. The ways to die: ``tests/rigs/deaths.py``. Linux only.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -33,9 +34,10 @@ from jupyter_tfguard.kernel.faults import FaultFiles
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.native_text import KEPT_BYTES
+from jupyter_tfguard.record.native_text import KEPT_BYTES, add_last_words
 from jupyter_tfguard.record.recording import Recording
-from jupyter_tfguard.record.spool import StderrSpool
+from jupyter_tfguard.record.stderr_tail import StderrTail
+from jupyter_tfguard.watch.held_pipe import HeldPipe
 from tests.rigs.deaths import Kind, kinds, write_natively
 from tests.rigs.long_run import Progress, Totals, long_run, options, show
 
@@ -94,7 +96,7 @@ class Life:
         """Everything that it writes itself."""
         return b"".join(piece for _, piece in self.pieces)
 
-    def live(self, root: Path) -> None:
+    def live(self, root: Path, ready: int, go: int) -> None:
         """Begin to record, speak and die. Never to be called but in a process that may."""
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.alarm(LIFE_SECONDS)  # a life that hangs is a wrong death
@@ -106,7 +108,10 @@ class Life:
         assert identity is not None
         recording = Recording(root, identity, {"kernel_id": "rig"}, _METRICS)
         assert FaultFiles(recording.folder).start() == "ours"
-        StderrSpool(recording.folder, _problem).start()
+        tail = StderrTail(recording.folder, _problem)
+        tail.start()
+        os.write(ready, json.dumps(tail.pipe).encode())
+        os.read(go, 2)
         recording.event("cell_start", execution_count=1)
         values = {metric.name: 1.0 for metric in _METRICS}
         recording.sample(Sample(1, time.monotonic(), time.time(), values))
@@ -199,11 +204,12 @@ class LastWords:
 
     Args:
         seed: Of all lives.
+        watched: Whether the rig holds the pipes, as a watcher does.
         folder: Where recordings are made; None: the temporary folder.
     """
 
-    def __init__(self, seed: int, folder: str | None) -> None:
-        self._seed, self._folder = seed, folder
+    def __init__(self, seed: int, folder: str | None, *, watched: bool = True) -> None:
+        self._seed, self._folder, self._watched = seed, folder, watched
 
     def __call__(self, first: int, end: int, progress: Progress) -> Totals:
         """Deaths `first` to `end`."""
@@ -217,16 +223,28 @@ class LastWords:
         return totals
 
     def _one(self, number: int, life: Life, root: Path, totals: Totals) -> None:
+        ready, tell_ready = os.pipe()
+        wait_go, go = os.pipe()
         pid = os.fork()
         if pid == 0:
             with contextlib.suppress(BaseException):
                 try:
-                    life.live(root)
+                    life.live(root, tell_ready, wait_go)
                 except BaseException:
                     (root.parent / f"{number}.txt").write_text(traceback.format_exc())
             os._exit(_OWN_FAULT)
+        os.close(tell_ready)
+        held = HeldPipe()
+        said, process = os.read(ready, 1000), ProcessIdentity.of(pid)
+        if self._watched and said and process is not None:
+            held.hold(process, json.loads(said))
+        os.write(go, b"go")
+        for descriptor in (ready, wait_go, go):
+            os.close(descriptor)
         _, status = os.waitpid(pid, 0)
-        found = judge(life, status, next(iter(root.glob("*")), root / "none"))
+        path = next(iter(root.glob("*")), root / "none")
+        add_last_words(path, held.last_words())
+        found = judge(life, status, path)
         shutil.rmtree(root, ignore_errors=True)
         totals["deaths"] += 1
         totals["words"] += len(life.text.split())
@@ -242,10 +260,11 @@ class LastWords:
 def main() -> int:
     """Run what the command line asks for."""
     parser = options(str(__doc__).splitlines()[0].rstrip(":"), count=1000, jobs=os.cpu_count() or 1)
+    parser.add_argument("--unwatched", action="store_true", help="nobody holds the pipes")
     parser.add_argument("--dir", help="where the recordings lie; default: the temporary folder")
     chosen = parser.parse_args()
     totals = long_run(
-        LastWords(chosen.seed, chosen.dir),
+        LastWords(chosen.seed, chosen.dir, watched=not chosen.unwatched),
         chosen.count,
         settings={"rig": "last_words", "seed": chosen.seed},
         piece=100,

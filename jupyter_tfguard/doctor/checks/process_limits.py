@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...collectors.task_limits import soft_limits, tasks_of_group
 from ...errors import SourceUnavailable
-from ...record.spool import LEAST_FILE_SIZE_LIMIT_BYTES
+from ...record.stderr_tail import LEAST_FILE_SIZE_LIMIT_BYTES
 from ...units import GIB, human_bytes
 from ..check import CheckResult, Status
 from ..environment import Environment

@@ -1,0 +1,343 @@
+"""Keeps the last native text of a kernel: fd 2 becomes a pipe of ours, and a thread moves its text to a file, then on.
+
+As in a bare kernel, fd 2 is a pipe that somebody reads. The operating system moves the text from the pipe into a file
+(``splice``); the thread reads it from there and writes it to the old fd 2, with ordinary back-pressure: nothing is dropped
+or reordered. At any moment each byte is in the file or still in the pipe. The watcher holds the pipe's read end as well
+(``watch/held_pipe.py``) and reads what is left in it after the kernel's death; without a watcher that part is lost.
+
+While native code holds the GIL, the thread stops after the first piece of text, and the pipe fills up: a writer then
+waits after 256 KiB, where a bare kernel's waits after 64 KiB.
+
+Text that Python writes to ``sys.stderr`` does not come here: ipykernel sends it itself. Not on Windows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import threading
+import time
+from collections.abc import Callable
+
+from ..errors import FolderUnusable, SourceUnavailable
+from ..threads import background_thread
+from .folders import PrivateFolder
+from .native_text import FILE_BYTES, file_name
+from .own_descriptors import Identity, close_ours, identity, unread_bytes
+
+try:
+    import fcntl
+    import resource
+except ImportError:  # Windows
+    fcntl = resource = None  # type: ignore[assignment]
+
+STDERR = 2
+LEAST_FILE_SIZE_LIMIT_BYTES = FILE_BYTES
+# Not more: Linux allows all pipes of a user 64 MiB together, and makes further ones tiny.
+_PIPE_BYTES = 256 * 1024
+_CHUNK_BYTES = 64 * 1024
+# A file system that cannot (also where another layer says so), or a sandbox that does not allow it.
+_CANNOT_SPLICE = (errno.EINVAL, errno.ENOSYS, errno.EPERM)
+_QUIET_SECONDS = 0.015
+_LONGEST_SECONDS = 0.05
+_DRAIN_SECONDS = 2.0
+_CLOSE_SECONDS = 0.2  # it ends at once where no child holds the pipe
+_STEP_SECONDS = 0.001
+# ipykernel's thread has read the text and needs the GIL to hand it on.
+_READER_SECONDS = 0.003
+
+
+class StderrTail:
+    """Keeps and forwards what is written to fd 2, from :meth:`start` to :meth:`stop`.
+
+    Args:
+        folder: Where the files ``stderr.N.txt`` are made.
+        on_problem: Called with a sentence when text is no longer kept.
+    """
+
+    def __init__(self, folder: PrivateFolder, on_problem: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._on_problem = on_problem
+        self._pid = os.getpid()
+        self._source = self._outlet = -1
+        self._identities: dict[int, Identity] = {}
+        self._file: tuple[int, int] | None = None  # number and descriptor
+        self._splices = hasattr(os, "splice")
+        self._sent = 0
+        self._taken = 0  # from the pipe, where nothing is spliced
+        self._taking = threading.Lock()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """True while fd 2 is ours and its text is kept."""
+        return self._thread is not None and self._file is not None and not self._stopping
+
+    @property
+    def pipe(self) -> dict[str, int] | None:
+        """Descriptor and inode of the pipe's read end, for the watcher; None when there is no pipe."""
+        expected = self._identities.get(self._source)
+        if self._thread is None or self._stopping or expected is None:
+            return None
+        return {"descriptor": self._source, "inode": expected[1]}
+
+    def start(self) -> None:
+        """Make fd 2 our pipe.
+
+        Raises:
+            SourceUnavailable: Not on this system, fd 2 is closed, or files may not be long enough.
+            FolderUnusable: The file cannot be made safely.
+            OSError: The system refused; fd 2 is as it was.
+        """
+        if fcntl is None:
+            raise SourceUnavailable("Native text is not kept on Windows.")
+        _check_limit()
+        try:
+            self._outlet = self._own(os.dup(STDERR))
+        except OSError as bad:
+            raise SourceUnavailable(f"File descriptor 2 is not open: {bad.strerror}.") from bad
+        try:
+            self._file = 1, self._own(self._folder.create(file_name(1)))
+            source, target = os.pipe()
+            try:
+                self._source = self._own(source)
+                with contextlib.suppress(AttributeError, OSError):  # not Linux; the user's limit
+                    fcntl.fcntl(target, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+                os.dup2(target, STDERR)
+            finally:
+                os.close(target)
+            self._thread = self._started()
+        except BaseException:
+            self._give_back()
+            self._close_all()
+            raise
+
+    def written(self) -> int:
+        """Bytes of native text so far: a place for :func:`~.native_text.native_text_since`."""
+        while True:
+            file = self._file
+            if file is None or not self._splices:
+                with self._taking:
+                    return self._taken + unread_bytes(self._source)
+            size, unread = _size(file[1]), unread_bytes(self._source)
+            if (file, size) == (self._file, _size(file[1])):  # else some was moved meanwhile
+                return (file[0] - 1) * FILE_BYTES + size + unread
+
+    def wait_forwarded(self, seconds: float) -> None:
+        """Wait until the text so far was forwarded and read there, for so many seconds at most.
+
+        What is printed next then comes after it, and ipykernel's flush at the end of a cell sends it.
+        """
+        wanted = self.written()
+        if wanted <= self._sent - unread_bytes(self._outlet):
+            return
+        end = time.monotonic() + seconds
+        while not self._stopping and time.monotonic() < end:
+            time.sleep(_STEP_SECONDS)
+            if wanted <= self._sent - unread_bytes(self._outlet):
+                time.sleep(_READER_SECONDS)
+                return
+
+    def stop(self) -> None:
+        """Put the old fd 2 back, unless user code has replaced ours, and forward what is left.
+
+        Children that inherited the pipe keep it: their text is forwarded as long as the kernel lives.
+        Does nothing in a forked child.
+        """
+        thread = self._thread
+        if thread is None or os.getpid() != self._pid:
+            return
+        wanted = self.written()
+        self._stopping = True
+        self._give_back()
+        end = time.monotonic() + _DRAIN_SECONDS
+        while thread.is_alive() and self._sent < wanted and time.monotonic() < end:
+            time.sleep(_STEP_SECONDS)
+        thread.join(_CLOSE_SECONDS)
+
+    def leave_child(self) -> None:
+        """In a forked child: close its copies of our descriptors. fd 2 stays: the parent keeps what is written there."""
+        self._thread = None
+        self._close_all()
+
+    def _own(self, descriptor: int) -> int:
+        try:
+            found = os.fstat(descriptor)
+        except OSError:
+            os.close(descriptor)
+            raise
+        self._identities[descriptor] = found.st_dev, found.st_ino
+        return descriptor
+
+    def _is_ours(self, descriptor: int) -> bool:
+        """False when user code closed it: its number may mean a file of the user's by now."""
+        return identity(descriptor) == self._identities.get(descriptor, ())
+
+    def _give_back(self) -> None:
+        is_our_pipe = identity(STDERR) == self._identities.get(self._source, ())
+        if is_our_pipe and self._is_ours(self._outlet):
+            os.dup2(self._outlet, STDERR)
+
+    def _close_all(self) -> None:
+        while self._identities:
+            close_ours(*self._identities.popitem())
+
+    # --- the thread
+
+    def _started(self) -> threading.Thread:
+        thread = background_thread(self._run, "tfguard-stderr")
+        try:
+            thread.start()
+        except RuntimeError as bad:
+            raise OSError(errno.EAGAIN, str(bad)) from bad
+        return thread
+
+    def _run(self) -> None:
+        try:
+            self._move()
+        except Exception as bad:
+            self._give_back()
+            self._leave_file(bad)
+        finally:
+            self._stopping = True
+            self._close_all()
+
+    def _move(self) -> None:
+        """Move text until all writers have closed the pipe.
+
+        An abort comes right after its last words, and faulthandler then walks the stacks of all threads. It crashes when
+        a thread enters or leaves Python functions meanwhile. So the inner loop calls C functions only, and text is
+        forwarded, which wakes ipykernel's threads, only when nobody has written for a moment.
+
+        Raises:
+            OSError: User code closed one of our descriptors.
+        """
+        ready = select.poll()
+        ready.register(self._source, select.POLLIN)
+        while True:
+            self._check(self._source)
+            if not self._splices:
+                ready.poll()
+                if not self._copy():
+                    return
+                continue
+            assert self._file is not None
+            number, file = self._file
+            self._check(file)
+            inode = os.fstat(file).st_ino
+            start = (number - 1) * FILE_BYTES
+            size = self._sent - start
+            moved = -1
+            try:
+                moved = os.splice(self._source, file, FILE_BYTES - size, offset_dst=size)
+                size += moved
+                began = time.monotonic()
+                while (
+                    moved
+                    and size < FILE_BYTES
+                    and time.monotonic() - began < _LONGEST_SECONDS
+                    and ready.poll(_QUIET_SECONDS * 1000)
+                    and os.fstat(file).st_ino == inode
+                ):
+                    moved = os.splice(self._source, file, FILE_BYTES - size, offset_dst=size)
+                    size += moved
+            except OSError as bad:
+                self._taken, self._splices = start + size, False
+                if bad.errno not in _CANNOT_SPLICE:
+                    self._forward(file, start, size)
+                    self._leave_file(bad)
+                    continue
+            self._forward(file, start, size)
+            if not moved:
+                return
+            self._turn()
+
+    def _copy(self) -> bool:
+        """Read a piece, write it to the file if there is one, and forward it; False at the end."""
+        file = self._file
+        room = _CHUNK_BYTES
+        if file is not None:
+            size = self._sent - (file[0] - 1) * FILE_BYTES
+            room = min(room, FILE_BYTES - size)
+        with self._taking:
+            text = os.read(self._source, room)
+            self._taken += len(text)
+        if file is not None:
+            self._check(file[1])
+            try:
+                if os.pwrite(file[1], text, size) < len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError as bad:
+                self._leave_file(bad)
+            time.sleep(_QUIET_SECONDS)
+        self._send(text)
+        self._turn()
+        return bool(text)
+
+    def _forward(self, file: int, start: int, size: int) -> None:
+        while (left := start + size - self._sent) > 0:
+            text = os.pread(file, min(left, _CHUNK_BYTES), self._sent - start)
+            if not text:  # somebody cut the file
+                self._sent += left
+            self._send(text)
+
+    def _send(self, text: bytes) -> None:
+        while text:
+            self._check(self._outlet)
+            try:
+                count = os.write(self._outlet, text)
+            except BlockingIOError:  # another program of this terminal has made it so
+                time.sleep(_STEP_SECONDS)
+                continue
+            except OSError:  # nobody reads there any more
+                count = len(text)
+            self._sent += count
+            text = text[count:]
+
+    def _turn(self) -> None:
+        """Go on in a new file when this one is full; the two newest are kept."""
+        if self._file is None or self._sent < self._file[0] * FILE_BYTES:
+            return
+        number, full = self._file
+        try:
+            if self._stopping:
+                raise FolderUnusable("The recording has ended.")
+            self._file = number + 1, self._own(self._folder.create(file_name(number + 1)))
+        except (OSError, FolderUnusable) as bad:
+            self._taken, self._splices = self._sent, False
+            self._leave_file(bad)
+            return
+        close_ours(full, self._identities.pop(full, None))
+        if number > 1:
+            with contextlib.suppress(OSError):
+                self._folder.remove(file_name(number - 1))
+
+    def _leave_file(self, why: Exception) -> None:
+        """Keep no more text; it is still forwarded."""
+        self._file = None
+        if not self._stopping:
+            reason = why.strerror if isinstance(why, OSError) else str(why)
+            self._on_problem(f"Native text is no longer kept: {reason or type(why).__name__}.")
+
+    def _check(self, descriptor: int) -> None:
+        if not self._is_ours(descriptor):
+            raise OSError(errno.EBADF, "a descriptor of the guard was closed")
+
+
+def _check_limit() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_FILE_SIZE_LIMIT_BYTES:
+        raise SourceUnavailable(
+            f"Native text is not kept: files may have {limit // 1024} KiB here (ulimit -f), and it needs "
+            f"{LEAST_FILE_SIZE_LIMIT_BYTES // 1024} KiB."
+        )
+
+
+def _size(descriptor: int) -> int:
+    try:
+        return os.fstat(descriptor).st_size
+    except OSError:
+        return 0

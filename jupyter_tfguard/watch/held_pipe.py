@@ -1,0 +1,86 @@
+"""The read end of a kernel's native stderr, held by the watcher so that the last words outlive the kernel.
+
+While the kernel lives nothing is read here: the kernel does that itself (``record/stderr_tail.py``). After its death the
+rest is read at once and the pipe is closed, so that a child that outlives the kernel gets EPIPE at its next write, as it
+would with a bare kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import threading
+from typing import Any
+
+from ..record.identity import ProcessIdentity
+
+_LIMIT_BYTES = 1024 * 1024
+
+
+class HeldPipe:
+    """The read end of one kernel's pipe, from :meth:`hold` to :meth:`last_words` or :meth:`close`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._closed = False
+        self._inode: int | None = None
+        self._descriptor: int | None = None
+
+    def hold(self, process: ProcessIdentity, claimed: Any) -> None:
+        """Hold the pipe that the kernel names in its header; none when it names none.
+
+        Args:
+            process: The kernel's.
+            claimed: ``{"descriptor", "inode"}`` or None; not trusted.
+        """
+        fields = claimed if isinstance(claimed, dict) else {}
+        descriptor, inode = fields.get("descriptor"), fields.get("inode")
+        if not (type(descriptor) is int and type(inode) is int):
+            descriptor = inode = None
+        with self._lock:
+            if self._closed or inode == self._inode:
+                return
+            self._release()
+            self._inode = inode
+            if descriptor is not None:
+                with contextlib.suppress(OSError):  # it ended just now, or it may not be looked at
+                    self._open(process, f"/proc/{process.pid}/fd/{descriptor}")
+
+    def _open(self, process: ProcessIdentity, path: str) -> None:
+        # Looked at first: opening a device may do something.
+        if not self._is_it(os.stat(path)):
+            return
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        if self._is_it(os.fstat(opened)) and process.is_running():
+            self._descriptor = opened
+        else:
+            os.close(opened)
+
+    def _is_it(self, found: os.stat_result) -> bool:
+        return stat.S_ISFIFO(found.st_mode) and found.st_ino == self._inode
+
+    def last_words(self) -> bytes:
+        """What is left in the pipe after the kernel's death; the pipe is closed. Does not wait."""
+        parts: list[bytes] = []
+        with self._lock:
+            if self._descriptor is not None:
+                left = _LIMIT_BYTES
+                # Until it is empty, though a child may still hold it.
+                with contextlib.suppress(OSError):
+                    while left > 0 and (part := os.read(self._descriptor, left)):
+                        parts.append(part)
+                        left -= len(part)
+        self.close()
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Close it for good; idempotent."""
+        with self._lock:
+            self._closed = True
+            self._release()
+
+    def _release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
