@@ -19,6 +19,7 @@ from ..metrics import Metric, Sample
 from ..record.contents import RecordingContents, read_recording
 from ..record.folders import remove_folder
 from ..record.identity import ProcessIdentity
+from ..record.native_text import last_words
 from ..record.recording import Recording
 from ..record.stderr_tail import StderrTail
 from ..shield import fall_silent
@@ -27,6 +28,7 @@ LAST_WORDS = "the last words of a process that jupyter tfguard doctor killed"
 _READY = b"ready\n"
 _SAMPLES = 3
 _LIMIT_SECONDS = 15.0
+_TEXT_SECONDS = 5.0
 # The package may not be importable by its name: `jupyter tfguard enable` installs nothing. At the end of the path, so that
 # nothing else is taken from there that the environment has itself.
 _CHILD = """
@@ -123,12 +125,19 @@ def record_until_killed(root: Path) -> None:
     collectors = (ProcessCollector(os.getpid()), HostCollector())
     metrics: Sequence[Metric] = [metric for c in collectors for metric in c.metrics]
     recording = Recording(root, identity, {"kernel_id": "doctor"}, metrics)
+    tail = StderrTail(recording.folder, on_problem=lambda text: None)
     with contextlib.suppress(SourceUnavailable, FolderUnusable, OSError):
-        StderrTail(recording.folder, on_problem=lambda text: None).start()
+        tail.start()
     recording.event("probe")
     for number in range(1, _SAMPLES + 1):
         values = {name: value for c in collectors for name, value in c.collect().items()}
         recording.sample(Sample(number, time.monotonic(), time.time(), values))
     os.write(2, f"{LAST_WORDS}\n".encode())
+    # Nobody holds its pipe, as a watcher does: what is still in there would be lost.
+    end = time.monotonic() + _TEXT_SECONDS
+    while (
+        tail.running and time.monotonic() < end and LAST_WORDS not in last_words(recording.folder)
+    ):
+        time.sleep(0.001)
     os.write(1, _READY)
     time.sleep(10 * _LIMIT_SECONDS)
