@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from ..collectors.procfs import read_small
+from ..errors import SourceUnavailable
 from ..record.folders import PrivateFolder
 from ..record.native_text import last_words, native_text_since
 from ..record.recording import Recording
@@ -17,6 +20,8 @@ from .parts import part
 from .stacks import StacksOnRequest
 
 _CELL_END_SECONDS = 0.5
+_PIPE_READER = "_watch_pipe_fd"
+_HIGHEST_DESCRIPTOR = 0xFFFFFF
 
 
 class NativeParts:
@@ -82,7 +87,7 @@ class NativeParts:
     def wait_forwarded(self, seconds: float) -> None:
         """Wait until the native text so far was forwarded, for so many seconds at most."""
         if self._tail is not None:
-            self._tail.wait_forwarded(seconds)
+            self._tail.wait_forwarded(seconds, _pipe_readers_wait)
 
     def cell_starts(self) -> None:
         """Called before each cell."""
@@ -115,3 +120,19 @@ class NativeParts:
             if left is not None:
                 with shielded("forked child"):
                     left.leave_child()
+
+
+def _pipe_readers_wait() -> bool:
+    """True when ipykernel's threads that read fd 1 and 2 wait for text, so that they have handed on what they read.
+
+    Also where the system does not show what a thread does.
+    """
+    for thread in threading.enumerate():
+        if _PIPE_READER in thread.name:
+            # "0 0x2f 0x7f5c3c0..": number and arguments of a system call, here read; "running" outside of one. A thread
+            # that waits for the GIL has an address in the place of the descriptor.
+            with contextlib.suppress(OSError, SourceUnavailable):
+                fields = read_small(f"/proc/self/task/{thread.native_id}/syscall").split()
+                if len(fields) < 2 or int(fields[1], 16) > _HIGHEST_DESCRIPTOR:
+                    return False
+    return True

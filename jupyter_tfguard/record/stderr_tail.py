@@ -45,8 +45,6 @@ _LONGEST_SECONDS = 0.05
 _DRAIN_SECONDS = 2.0
 _CLOSE_SECONDS = 0.2  # it ends at once where no child holds the pipe
 _STEP_SECONDS = 0.001
-# ipykernel's thread has read the text and needs the GIL to hand it on.
-_READER_SECONDS = 0.003
 
 
 class StderrTail:
@@ -126,20 +124,22 @@ class StderrTail:
             if (file, size) == (self._file, _size(file[1])):  # else some was moved meanwhile
                 return (file[0] - 1) * FILE_BYTES + size + unread
 
-    def wait_forwarded(self, seconds: float) -> None:
+    def wait_forwarded(
+        self, seconds: float, reader_waits: Callable[[], bool] = lambda: True
+    ) -> None:
         """Wait until the text so far was forwarded and read there, for so many seconds at most.
 
         What is printed next then comes after it, and ipykernel's flush at the end of a cell sends it.
+
+        Args:
+            reader_waits: Whether the reader has handed on what it read.
         """
         wanted = self.written()
-        if wanted <= self._sent - unread_bytes(self._outlet):
-            return
         end = time.monotonic() + seconds
-        while not self._stopping and time.monotonic() < end:
-            time.sleep(_STEP_SECONDS)
-            if wanted <= self._sent - unread_bytes(self._outlet):
-                time.sleep(_READER_SECONDS)
+        while wanted > self._sent - unread_bytes(self._outlet) or not reader_waits():
+            if self._stopping or time.monotonic() >= end:
                 return
+            time.sleep(_STEP_SECONDS)
 
     def stop(self) -> None:
         """Put the old fd 2 back, unless user code has replaced ours, and forward what is left.

@@ -27,7 +27,7 @@ static long seen;     /* calls of the armed kind */
 static long failed;   /* faults that were injected */
 static char counted_name[32][32];
 static long counted[32];
-static __thread int after_inotify;
+static __thread int after_copy;
 
 void faults_folder(const char *path) {
   folder_length = strlen(path);
@@ -213,19 +213,13 @@ int dup2(int from, int to) {
 int dup3(int from, int to, int flags) {
   return fails("dup2", ours_fd(from)) ? -1 : REAL(dup3)(from, to, flags);
 }
-/* The only inotify and the only pipe right after it, in one thread, are those of the recorder of native text. */
-int inotify_init1(int flags) {
-  __typeof__(&inotify_init1) real = dlsym(RTLD_NEXT, "inotify_init1");
-  after_inotify = 1;
-  return fails("inotify_init1", folder_length > 0) ? -1 : real(flags);
+ssize_t splice(int from, off64_t *at, int to, off64_t *to_at, size_t length, unsigned flags) {
+  return fails("splice", ours_fd(to)) ? -1 : REAL(splice)(from, at, to, to_at, length, flags);
 }
-int inotify_add_watch(int fd, const char *path, unsigned mask) {
-  __typeof__(&inotify_add_watch) real = dlsym(RTLD_NEXT, "inotify_add_watch");
-  return fails("inotify_add_watch", ours_path(AT_FDCWD, path)) ? -1 : real(fd, path, mask);
-}
+/* The pipe right after a copy of fd 2 was made, in one thread, is that of the recorder of native text. */
 int pipe2(int ends[2], int flags) {
-  int ours = after_inotify;
-  after_inotify = 0;
+  int ours = after_copy;
+  after_copy = 0;
   return fails("pipe", ours) ? -1 : REAL(pipe2)(ends, flags);
 }
 int fcntl64(int fd, int command, ...) {
@@ -234,5 +228,6 @@ int fcntl64(int fd, int command, ...) {
   void *value = va_arg(list, void *);
   va_end(list);
   if (command == F_SETLK && fails("lock", ours_fd(fd))) return -1;
+  after_copy = after_copy || (fd == 2 && command == F_DUPFD_CLOEXEC);
   return REAL(fcntl64)(fd, command, value);
 }

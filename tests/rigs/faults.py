@@ -71,8 +71,7 @@ ERRORS: dict[str, tuple[int, ...]] = {
     "fchmod": (errno.EIO, errno.EROFS),
     "dup2": (errno.EMFILE, errno.EINTR),
     "pipe": (errno.EMFILE,),
-    "inotify_init1": (errno.EMFILE,),
-    "inotify_add_watch": (errno.ENOSPC,),
+    "splice": (*_FULL, errno.EINVAL),
     "lock": (errno.ENOLCK, errno.EIO, errno.EINTR),
     "*": (*_FULL, errno.EROFS),
 }
