@@ -107,10 +107,6 @@ def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
         assert top != "pynvml" or path.name == "gpu.py", f"line {line}: {name}"
 
 
-# Rooms whose files may still import each other in a circle.
-MAY_HAVE_CYCLES = {"kernel"}
-
-
 def imported_files(path: Path) -> set[Path]:
     """Files of the package that a file imports, also inside of functions and under `TYPE_CHECKING`."""
     parts = path.relative_to(PACKAGE.parent).parts[:-1]
@@ -145,5 +141,5 @@ def test_no_file_imports_itself_through_others() -> None:
     assert [
         " -> ".join(str(file.relative_to(PACKAGE)) for file in way)
         for path, way in found.items()
-        if way and path.relative_to(PACKAGE).parts[0] not in MAY_HAVE_CYCLES
+        if way
     ] == []

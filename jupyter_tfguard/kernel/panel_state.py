@@ -9,22 +9,35 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..errors import TfGuardError
 from ..limits import Limit, fullest_limit
 from ..metrics import Sample
 from ..record.contents import read_recording
+from ..record.recording import Recording
 from ..watch.forecast import Forecaster
 from ..watch.live import Live, LiveReader
-
-if TYPE_CHECKING:
-    from .session import GuardSession
+from .cells import CellRecorder
+from .libraries import UserLibraries
+from .memory import KernelMemory
+from .pulse import Pulse
 
 HISTORY_SECONDS = 300.0
 _FRESH_SECONDS = 5.0
 _TEXT_LIMIT = 300
 _PROBLEM_LIMIT = 10
+
+
+class Guarded(Protocol):
+    """What a panel reads of the kernel's guard, which is a :class:`~.session.GuardSession`."""
+
+    recording: Recording | None
+    pulse: Pulse | None
+    memory: KernelMemory
+    libraries: UserLibraries
+    cells: CellRecorder
+    problems: list[str]
 
 
 class PanelState:
@@ -34,7 +47,7 @@ class PanelState:
         session: The guard of the kernel.
     """
 
-    def __init__(self, session: GuardSession) -> None:
+    def __init__(self, session: Guarded) -> None:
         self._session = session
         self._reader: LiveReader | None = None
         self._limit_name: str | None = None
@@ -138,7 +151,7 @@ class PanelState:
         return found
 
 
-def _guard(session: GuardSession) -> dict[str, Any]:
+def _guard(session: Guarded) -> dict[str, Any]:
     growth = session.libraries.growth
     return {
         "loaded": True,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..metrics import Sample
-    from .panel_state import PanelState
-    from .session import GuardSession
+    from .panel_state import Guarded, PanelState
     from .widget_feed import WidgetFeed
+
+
+def _in_colab() -> bool:
+    """True in Google Colab, where messages from threads are reported not to arrive (colabtools issue 3373)."""
+    return "google.colab" in sys.modules
 
 
 class Panels:
@@ -18,7 +23,7 @@ class Panels:
         session: The guard of the kernel.
     """
 
-    def __init__(self, session: GuardSession) -> None:
+    def __init__(self, session: Guarded) -> None:
         self._session = session
         self._state: PanelState | None = None
         self._feed: WidgetFeed | None = None
@@ -36,10 +41,9 @@ class Panels:
     def feed(self) -> WidgetFeed:
         """Feeds the panels; made when it is first asked for."""
         if self._feed is None:
-            from .widget import in_colab
             from .widget_feed import WidgetFeed
 
-            self._feed = WidgetFeed(self.state.now, threaded=not in_colab())
+            self._feed = WidgetFeed(self.state.now, threaded=not _in_colab())
         return self._feed
 
     def stop(self) -> None:

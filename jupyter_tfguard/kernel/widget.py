@@ -7,24 +7,16 @@ widgets, the output is the text of ``%tfguard status``.
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..shield import note_problem, shield
 from ..units import is_known
+from .session import GuardSession
 from .status import status_text
-
-if TYPE_CHECKING:
-    from .session import GuardSession
 
 STATIC = Path(__file__).parents[1] / "static"
 _NAME_LENGTH = 40
-
-
-def in_colab() -> bool:
-    """True in Google Colab, where messages from threads are reported not to arrive (colabtools issue 3373)."""
-    return "google.colab" in sys.modules
 
 
 def show(session: GuardSession, hertz: float | None) -> None:
