@@ -62,7 +62,8 @@ def test_numbers_go_on_while_native_code_holds_the_kernel(lab: Lab) -> None:
 
 def test_the_panel_follows_the_notebook_in_front_and_tells_of_the_others(lab: Lab) -> None:
     page = lab.open(lab.notebook("small", "1 + 1"))
-    run_beside(lab.server, "large_name_" + "of_an_experiment_" * 6 + "v2", HELD)
+    name = "large_name_" + "of_an_experiment_" * 6 + "v2"
+    run_beside(lab.server, name, HELD)
     _open_panel(page)
     others = page.locator(".jp-TfGuard-Others li")
     others.filter(has_text="large_name_").filter(has_text=re.compile(r"2\d\d MiB")).wait_for(
@@ -73,7 +74,7 @@ def test_the_panel_follows_the_notebook_in_front_and_tells_of_the_others(lab: La
     sizes = "panel => [panel.scrollWidth, panel.clientWidth]"
     scroll, client = panel.evaluate(sizes)
     assert scroll == client  # a long name is cut, it widens nothing
-    command(page, "docmanager:open", {"path": others.first.locator("span").first.inner_text()})
+    command(page, "docmanager:open", {"path": f"{name}.ipynb"})
     page.wait_for_function(
         f"parseInt(document.querySelector('{BIG}')?.innerText) >= 200", timeout=120_000
     )
