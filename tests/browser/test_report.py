@@ -181,7 +181,7 @@ def test_the_export_is_shown_before_it_is_saved_and_the_file_opens(
     page.get_by_role("button", name="Export…").click()
     dialog = page.locator(".jp-Dialog")
     dialog.get_by_text("report.md").click()
-    dialog.locator("pre", has_text="### How we know").wait_for()
+    dialog.locator("pre", has_text="```text").wait_for()
     page.wait_for_timeout(300)
     picture(page, "export-preview")
     with page.expect_download() as waiting:

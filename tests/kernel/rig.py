@@ -21,6 +21,9 @@ from jupyter_client.manager import KernelManager
 
 import jupyter_tfguard
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
+from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.record.native_text import add_last_words
+from jupyter_tfguard.watch.held_pipe import HeldPipe
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 STARTUP_FILE = Path(jupyter_tfguard.__file__).parent / "etc" / "ipython_startup.py"
@@ -178,6 +181,15 @@ class GuardedKernel:
         """Run a cell that ends the kernel; its return code, negative for a signal."""
         self.send(code)
         return self.wait_for_end(timeout=timeout)
+
+    def die_watched(self, code: str) -> int:
+        """The same, with what a watcher keeps of its last words."""
+        process, held = ProcessIdentity.of(self.pid), HeldPipe()
+        assert process is not None
+        held.hold(process, self.recording().header["guard"]["stderr_pipe"])
+        ended = self.die(code)
+        add_last_words(self.recording_paths()[0], held.last_words())
+        return ended
 
     def wait_for_end(self, *, timeout: float = _WAIT_SECONDS) -> int:
         """Wait until the process has ended; its return code."""

@@ -67,7 +67,7 @@ def test_a_signal_is_noted_while_native_code_holds_the_gil(new_kernel: Make) -> 
 def test_a_faulthandler_of_the_users_own_is_left_alone(new_kernel: Make) -> None:
     kernel = new_kernel(before="import faulthandler; faulthandler.enable(); del faulthandler")
     assert kernel.recording().header["guard"]["faulthandler"] == "user"
-    assert kernel.die("import ctypes; ctypes.string_at(0)") == -signal.SIGSEGV
+    assert kernel.die_watched("import ctypes; ctypes.string_at(0)") == -signal.SIGSEGV
     recorded = kernel.recording()
     assert recorded.fault_text == ""
     # It went to fd 2, as the user wanted; and so into our copy.

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.native_text import add_last_words
-from jupyter_tfguard.watch.held_pipe import HeldPipe
 from tests.kernel.rig import GuardedKernel
 from tests.rigs.deaths import kinds
 from tests.rigs.last_words import ended_as
@@ -38,12 +35,7 @@ def test_a_kernel_loses_neither_words_nor_stack(new_kernel: Make, name: str) -> 
     if kind is None:
         pytest.skip("this system does not have it")
     kernel = new_kernel()
-    process, held = ProcessIdentity.of(kernel.pid), HeldPipe()
-    assert process is not None
-    held.hold(process, kernel.recording().header["guard"]["stderr_pipe"])
-    ended = kernel.die(CELL.format(root=str(ROOT), name=name))
-    (path,) = kernel.recording_paths()
-    add_last_words(path, held.last_words())
+    ended = kernel.die_watched(CELL.format(root=str(ROOT), name=name))
     recorded = kernel.recording()
     assert ended_as(kind, ended, recorded.fault_text), (ended, recorded.fault_text)
     said = re.search(f"(?:{kind.says})\\Z", recorded.stderr_tail)

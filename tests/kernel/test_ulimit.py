@@ -13,7 +13,7 @@ LIMIT_BYTES = 6 << 30
 RESERVE = "import mmap; held = mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)"
 PANEL = """\
 from jupyter_tfguard.kernel import startup
-print(startup.start(get_ipython()).controls.state.now()["host"]["limit"]["name"])
+print(startup.start(get_ipython()).panels.state.now()["host"]["limit"]["name"])
 """
 SET = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({LIMIT_BYTES}, resource.RLIM_INFINITY))"
 

@@ -135,9 +135,7 @@ class Publisher:
             live = LiveReader(folder)
             json.dumps(live.read().training, allow_nan=False)
             live.close()
-            told = Death(
-                forger.identity, forger.identity, "k", "python3", None, folder, facts, known
-            )
+            told = Death(forger.identity, "k", "python3", None, folder, facts, known)
             failures: list[Exception] = []
             postmortem = Postmortem(
                 root,

@@ -114,7 +114,7 @@ async def test_the_bundle_holds_the_four_files_and_opens_again(server: Server) -
     assert list(files) == ["bundle.json", "report.json", "report.md", "report.html"]
     assert json.loads(files["bundle.json"])["id"] == bundle_id
     assert json.loads(files["report.json"])["title"] in html.unescape(files["report.html"])
-    assert files["report.md"].startswith("## ")
+    assert files["report.md"].startswith("```text\n")
     assert "href=" not in files["report.html"]
 
 
