@@ -14,6 +14,7 @@ from ..record.identity import ProcessIdentity
 from ..record.recording import Recording, remove_recording
 from ..sampler import Sampler
 from ..shield import note_problem, shielded
+from ..training.gpu_memory import DeviceMemory
 from .cell_memory import CellMeter
 from .cells import CellRecorder
 from .endings import Endings
@@ -28,6 +29,8 @@ from .news import News
 from .panels import Panels
 from .parts import part
 from .pulse import Pulse
+
+_TEXT_SECONDS = 0.2
 
 
 class GuardSession:
@@ -63,7 +66,7 @@ class GuardSession:
             on_problem=self._problem,
         )
         self._native = NativeParts(self.problems, self._problem)
-        self._meter = CellMeter(self.memory.process, self.memory.allocators.read)
+        self._meter = CellMeter(self.memory.process, self._gpu_devices)
         self._gpu_pulse = GpuPulse(
             self.memory.allocators,
             self._meter.sampled_gpu,
@@ -139,6 +142,12 @@ class GuardSession:
         """Put an event into the journal."""
         if self.recording is not None:
             self.recording.event(kind, **fields)
+
+    def _gpu_devices(self) -> tuple[DeviceMemory, ...] | None:
+        """TensorFlow's view of its devices. While native text waits it is not asked, so that text goes first."""
+        if self.memory.allocators.devices():
+            self._native.wait_forwarded(_TEXT_SECONDS)
+        return self.memory.allocators.read()
 
     def _cell_starts(self) -> None:
         if self.pulse is not None:

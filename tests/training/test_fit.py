@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -171,8 +172,10 @@ def test_the_file_of_a_checkpoint_is_told(keras_kernel: GuardedKernel) -> None:
 
 
 def test_a_long_row_of_quick_runs_does_not_flood_the_journal(keras_kernel: GuardedKernel) -> None:
+    began = time.monotonic()
     runs = Fitted(keras_kernel, "for _ in range(120): model.predict(x[:1], verbose=0);")
-    assert 1 <= len(runs.all("fit_start")) <= 75
+    # Fifty at once, and one a second.
+    assert 1 <= len(runs.all("fit_start")) <= 51 + time.monotonic() - began
     assert len(runs.all("fit_start")) == len(runs.all("fit_end"))
     first = runs.all("fit_start")[0]["fit_id"]
     assert runs.progress["fit_id"] == first + 119  # the newest is shown all the same
