@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 from tests.rigs.waiting import wait_until_async
 
@@ -37,25 +36,3 @@ async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(server: 
         return bool(state and state["execution_state"] == "idle" and not witness.is_busy)
 
     await wait_until_async(is_idle, "the end of the cell")
-
-
-async def test_a_run_is_told_with_its_beginning_and_lasts_over_several_cells(
-    server: Server,
-) -> None:
-    async def since(code: str) -> float | None:
-        await server.execute(kernel_id, code)
-        state = await server.state(kernel_id)
-        assert state is not None
-        found: float | None = state["run_since"]
-        return found
-
-    kernel_id = await server.start_kernel()
-    before = time.time()
-    first = await since("pass")
-    assert first is not None
-    assert before - 60 < first < time.time()
-    assert await since("pass") == first
-    await asyncio.sleep(3.5)
-    second = await since("pass")
-    assert second is not None
-    assert second > first + 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import ctypes
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -20,7 +19,6 @@ from traitlets.config import Config
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.server import kernels, managers
 from jupyter_tfguard.server.extension import TfGuardExtension, set_environment
-from jupyter_tfguard.server.notify import log_crash, plain
 from jupyter_tfguard.watch import exit_status
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import one_gpu
@@ -83,18 +81,6 @@ class TestSwitchedOffByTheEnvironment:
         assert status["gpus"]["state"] == "unavailable"
         assert "TF_FORCE_GPU_ALLOW_GROWTH" not in os.environ
         assert not [t for t in threading.enumerate() if t.name.startswith("tfguard")]
-
-
-class TestSwitchedOffByAnOption:
-    @pytest.fixture
-    def jp_server_config(self, jp_server_config: Config) -> Config:
-        jp_server_config.TfGuard.enabled = False
-        return jp_server_config
-
-    async def test_it_says_so(self, jp_serverapp: Any, jp_fetch: Any) -> None:
-        status = await Server(jp_serverapp, jp_fetch).get("status")
-        assert "c.TfGuard.enabled" in status["problems"][0]["fix"]
-        assert "TFGUARD_WATCHER_PID" not in os.environ
 
 
 class TestABadOption:
@@ -257,16 +243,3 @@ import jupyter_tfguard.sampler
 def test_everything_imports_without_posix_names() -> None:
     answer = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
-
-
-@pytest.mark.quick
-def test_control_characters_do_not_reach_the_log() -> None:
-    assert plain("a\nb\x1b[31mc\u202ed") == r"a\nb\x1b[31mc\u202ed"
-    assert len(plain("x" * 1000)) == 300
-
-
-@pytest.mark.quick
-def test_a_line_of_the_log_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    entry = {"id": "1", "kernel_id": "k\nFAKE", "pid": 1, "cause": "c", "confidence": "certain"}
-    log_crash(logging.getLogger("test"), entry)
-    assert "\n" not in caplog.records[-1].getMessage()

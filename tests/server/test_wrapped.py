@@ -61,7 +61,6 @@ async def start(server: Server, data_folder: Path) -> tuple[str, int]:
     [
         (signal.SIGKILL, "sigkill_unattributed"),
         (signal.SIGSEGV, "segfault_native"),
-        (signal.SIGTERM, "terminated_by_user_or_manager"),
     ],
 )
 async def test_the_signal_behind_the_exit_code_is_told_once_and_never_as_certain(
@@ -138,19 +137,6 @@ async def test_of_a_kernel_that_goes_on_nothing_is_told_when_its_starter_ends(
             ((1.0, 3.0),),
         )
         assert (inside.facts.peak_bytes, inside.facts.ended_children) == (None, ())
-
-
-async def test_both_killed_at_once_are_one_death(server: Server, data_folder: Path) -> None:
-    kernel_id, pid = await start(server, data_folder)
-    around = server.app.kernel_manager.get_kernel(kernel_id).provisioner.pid
-    os.kill(around, signal.SIGSTOP)  # it cannot pass anything on
-    os.kill(pid, signal.SIGKILL)
-    os.kill(around, signal.SIGKILL)
-    [crash] = await server.crashes(1)
-    assert (crash["pid"], crash["confidence"]) == (pid, "possible")
-    postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
-    await asyncio.to_thread(postmortem.handle_unwatched)
-    assert len((await server.get("crashes"))["crashes"]) == 1
 
 
 async def test_an_end_that_was_asked_for_leaves_nothing(server: Server, data_folder: Path) -> None:
