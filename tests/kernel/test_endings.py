@@ -52,31 +52,7 @@ def test_without_a_watcher_a_shutdown_leaves_nothing(new_kernel: Make) -> None:
     assert kernel.recording_paths() == []
 
 
-def test_without_a_watcher_quit_leaves_its_mark_for_the_next_kernel(new_kernel: Make) -> None:
-    kernel = new_kernel()
-    assert kernel.die("quit()") == 0
-    recorded = kernel.recording()
-    assert recorded.end is not None
-    assert recorded.end["reason"] == "quit"
-
-
 def test_a_watcher_that_is_dead_is_none(new_kernel: Make) -> None:
     kernel = new_kernel(environment={"TFGUARD_WATCHER_PID": "999999999"})
     kernel.shutdown()
     assert kernel.recording_paths() == []
-
-
-def test_an_exit_code_of_the_users_own_is_no_orderly_end(new_kernel: Make) -> None:
-    kernel = new_kernel(environment=WATCHED)
-    assert kernel.die("import os; os._exit(3)") == 3
-    recorded = kernel.recording()
-    assert recorded.end is None
-    assert requested(recorded) == []
-
-
-def test_sys_exit_in_a_cell_ends_nothing(new_kernel: Make) -> None:
-    kernel = new_kernel(environment=WATCHED)
-    kernel.run("import sys; sys.exit(5)")
-    assert kernel.run("print('alive')").stdout == "alive\n"
-    assert kernel.recording().end is None
-    assert requested(kernel.recording()) == []

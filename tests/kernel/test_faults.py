@@ -10,39 +10,6 @@ from tests.kernel.rig import GuardedKernel
 Make = Callable[..., GuardedKernel]
 
 
-def test_a_segfault_leaves_its_stack(new_kernel: Make) -> None:
-    kernel = new_kernel()
-    code = (
-        "import ctypes\ndef the_guilty_function():\n    ctypes.string_at(0)\nthe_guilty_function()"
-    )
-    assert kernel.die(code) == -signal.SIGSEGV
-    recorded = kernel.recording()
-    assert recorded.fault_text.startswith("Fatal Python error: Segmentation fault")
-    assert "the_guilty_function" in recorded.fault_text
-    assert recorded.end is None
-    assert recorded.events[-1]["kind"] == "cell_start"
-
-
-def test_an_abort_leaves_its_stack_and_the_last_native_words(new_kernel: Make) -> None:
-    kernel = new_kernel()
-    code = "import os\nos.write(2, b'F0000 check failed: the last words\\n')\nos.abort()"
-    assert kernel.die(code) == -signal.SIGABRT
-    recorded = kernel.recording()
-    assert recorded.fault_text.startswith("Fatal Python error: Aborted")
-    assert recorded.stderr_tail.endswith("F0000 check failed: the last words\n")
-
-
-def test_a_kill_leaves_the_last_native_words_and_nothing_else(new_kernel: Make) -> None:
-    kernel = new_kernel()
-    code = "import os, signal\nos.write(2, b'last words\\n')\nos.kill(os.getpid(), signal.SIGKILL)"
-    assert kernel.die(code) == -signal.SIGKILL
-    recorded = kernel.recording()
-    assert recorded.stderr_tail == "last words\n"
-    assert recorded.fault_text == ""
-    assert recorded.signal_texts == {}
-    assert recorded.end is None
-
-
 def test_a_terminating_signal_leaves_a_stack_and_its_status(new_kernel: Make) -> None:
     kernel = new_kernel()
     kernel.send("import time\ndef where_it_was():\n    time.sleep(60)\nwhere_it_was()")
@@ -112,37 +79,3 @@ def test_a_killed_forked_child_leaves_no_trace_of_its_own(new_kernel: Make) -> N
     # The parent itself is still guarded.
     assert kernel.die("import ctypes; ctypes.string_at(0)") == -signal.SIGSEGV
     assert "Segmentation fault" in kernel.recording().fault_text
-
-
-def test_a_forked_child_never_writes_into_the_recording(new_kernel: Make) -> None:
-    kernel = new_kernel()
-    ran = kernel.run(
-        "import os\n"
-        "from jupyter_tfguard.kernel.current import current\n"
-        "session = current()\n"
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "    session.emit('import', module='from-the-child', version=None)\n"
-        "    session._write_progress({'fit_id': 99})\n"
-        "    os._exit(0 if current() is None else 1)\n"
-        "print(os.waitpid(child, 0)[1], current() is session)"
-    )
-    assert ran.stdout == "0 True\n"
-    recorded = kernel.recording()
-    assert "from-the-child" not in [event.get("module") for event in recorded.events]
-    assert recorded.progress is None
-
-
-def test_a_child_that_runs_its_exit_handlers_leaves_the_recording(new_kernel: Make) -> None:
-    kernel = new_kernel()
-    ran = kernel.run(
-        "import os\n"
-        "from jupyter_tfguard.kernel.current import of_parent\n"
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "    of_parent()._endings._at_exit()\n"
-        "    os._exit(0)\n"
-        "print(os.waitpid(child, 0)[1])"
-    )
-    assert ran.stdout == "0\n"
-    assert kernel.recording().end is None

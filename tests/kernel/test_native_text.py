@@ -41,20 +41,6 @@ def test_more_native_text_than_a_bare_kernel_takes_while_the_gil_is_held(
     assert ran.stderr.splitlines() == [f"{number:049d}" for number in range(4000)]
 
 
-def test_a_flood_of_native_text_arrives_whole_and_in_order(kernel: GuardedKernel) -> None:
-    ran = kernel.run(
-        "import ctypes\n"
-        "text = b''.join(b'%015d\\n' % n for n in range(1 << 18))\n"  # 4 MiB
-        "left = len(text)\n"
-        "while left:\n"
-        "    left -= ctypes.CDLL(None).write(2, text[-left:], left)\n"
-    )
-    assert ran.stderr.splitlines() == [f"{n:015d}" for n in range(1 << 18)]
-    recorded = kernel.recording()
-    assert recorded.stderr_tail.endswith(f"{(1 << 18) - 1:015d}\n")
-    assert sum(path.stat().st_size for path in recorded.path.glob("stderr.*.txt")) <= 2 << 20
-
-
 def test_the_kernel_leaves_by_itself_after_native_text(new_kernel: Make) -> None:
     kernel = new_kernel()
     kernel.run("import os; os.write(2, b'some text\\n' * 10_000);")

@@ -265,10 +265,3 @@ def test_what_the_startup_file_loaded_can_be_unloaded_and_loaded_again(new_kerne
     assert kernel.run("import os; os.write(2, b'kept\\n')").stderr == "kept\n"
     assert kernel.recording().stderr_tail.endswith("kept\n")
     assert "guarding this kernel" in kernel.run("%reload_ext tfguard").text
-
-
-def test_missing_server_part_is_not_claimed_for_a_dead_watcher(new_kernel: Make) -> None:
-    kernel = new_kernel(
-        environment={"TFGUARD_WATCHER_PID": "999999999", "JPY_SESSION_NAME": "x.ipynb"}
-    )
-    assert "server part not loaded" in kernel.run("%load_ext tfguard").text.lower()

@@ -36,16 +36,8 @@ def test_kernel_start_pays_nothing_for_it(new_kernel: Callable[..., GuardedKerne
     assert new_kernel().run(imported).stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    "busy",
-    [
-        "import time; time.sleep(3)",
-        "import time\nend = time.time() + 3\nwhile time.time() < end: pass",
-    ],
-    ids=["sleeps", "loops"],
-)
-def test_it_moves_while_a_cell_runs(panel: Callable[..., Any], busy: str) -> None:
-    found = panel(busy)
+def test_it_moves_while_a_cell_runs(panel: Callable[..., Any]) -> None:
+    found = panel("import time\nend = time.time() + 3\nwhile time.time() < end: pass")
     display = next(m["content"]["data"] for m in found if m["msg_type"] == "display_data")
     assert VIEW in display
     assert display["text/plain"].startswith("tfguard ")
@@ -125,8 +117,8 @@ def test_an_idle_kernel_is_left_in_peace(kernel: GuardedKernel, panel: Callable[
 
 
 def test_the_rate_is_an_argument(kernel: GuardedKernel, panel: Callable[..., Any]) -> None:
-    slow = news(panel("import time; time.sleep(4)", "--hertz 0.5"))
-    fast = news(panel("import time; time.sleep(4)", "--hertz 10"))
+    slow = news(panel("import time; time.sleep(2)", "--hertz 0.5"))
+    fast = news(panel("import time; time.sleep(2)", "--hertz 10"))
     assert 1 <= len(slow) < len(fast)
     assert kernel.run("%tfguard panel --hertz nan").text == "The rate must be finite.\n"
 
