@@ -97,12 +97,11 @@ def test_without_a_server_the_kernel_sets_memory_growth_itself(
     assert run_alone(code) == "None\n"
 
 
-@pytest.mark.parametrize("environment", ["linked", "older"])
 def test_the_doctor_in_such_a_kernel_finds_no_fault_with_it(
-    environment: str, kernels: Path, home: Path, request: pytest.FixtureRequest
+    kernels: Path, linked: Path, home: Path
 ) -> None:
     """Nothing of ours is installed there, neither a startup file nor a panel: that is as it should be."""
-    write_kernel(kernels / "other", request.getfixturevalue(environment))
+    write_kernel(kernels / "other", linked)
     enable("other")
     text = run_alone("%tfguard doctor")
     text = text.replace("\n  ", " ")

@@ -145,20 +145,6 @@ def test_an_unknown_id_is_a_sentence_not_a_traceback(environment: dict[str, str]
         assert "Traceback" not in done.stderr
 
 
-def test_a_damaged_report_does_not_hide_the_others(
-    manager: tuple[KernelManager, BlockingKernelClient],
-    environment: dict[str, str],
-    data_folder: Path,
-) -> None:
-    die(manager, "import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
-    entries(environment)
-    damaged = data_folder / "bundles" / "20990101-000000-1-abcd"
-    damaged.mkdir(mode=0o700)
-    (damaged / "entry.json").write_bytes(b"\x00{{{")
-    (entry,) = entries(environment)
-    assert entry["cause"] == "terminated_by_user_or_manager"
-
-
 def test_a_living_kernel_is_not_reported(
     manager: tuple[KernelManager, BlockingKernelClient], environment: dict[str, str]
 ) -> None:

@@ -50,6 +50,12 @@ class WatchedKernel(Kernel):
         """As the restart button does it."""
         self.server.ask("POST", f"api/kernels/{self.id}/restart", {})
 
+    def restart_and_forget(self) -> None:
+        """Restart; return when the server has judged the end, and dropped the recording."""
+        pid, recordings = self.pid, self.server.data / "recordings"
+        self.restart()
+        wait_until(lambda: not any(recordings.glob(f"*{pid}-*")), "the recording to go")
+
 
 @pytest.fixture
 def make_kernel(

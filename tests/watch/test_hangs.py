@@ -102,15 +102,6 @@ def test_a_wait_that_needs_stacks_to_be_judged_is_not_told_without_them(
     assert stays_quiet(bench.watch(start(WAIT).pid))
 
 
-def test_what_its_end_does_is_no_sign_that_it_went_on(bench: Bench, start: Start) -> None:
-    bench.runs_cell = True
-    witness = bench.watch(start(STUCK).pid)
-    wait_until(lambda: witness.hang is not None)
-    bench.is_ending, bench.runs_cell = True, False
-    time.sleep(HANG_SECONDS)
-    assert witness.hang is not None
-
-
 def test_an_end_that_begins_during_a_look_is_no_sign_that_it_went_on(
     bench: Bench, start: Start
 ) -> None:
