@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,20 +76,6 @@ def test_the_mark_stands_after_a_reload_and_goes_when_the_cell_ran_well(
         theme(page, dark=False)
 
 
-def test_a_mark_that_was_taken_away_does_not_return(lab: Lab) -> None:
-    page = lab.open(lab.notebook("taken-away", DIES_ONCE.format(name="away")))
-    mark = run_and_die(page)
-    away = mark.get_by_role("button", name="Take this mark away")
-    away.focus()
-    page.keyboard.press("Enter")
-    mark.wait_for(state="detached")
-    time.sleep(2)  # JupyterLab keeps its state a moment later
-    page.reload()
-    page.locator(".jp-TfGuard-Death").first.wait_for(state="attached", timeout=120_000)
-    page.wait_for_timeout(2000)
-    assert mark.count() == 0
-
-
 def test_the_mark_comes_back_into_view_in_a_long_notebook(lab: Lab) -> None:
     cells = [f"# cell {number}\n{number}" for number in range(300)]
     cells[1] = DIES_ONCE.format(name="long")
@@ -110,17 +95,3 @@ def test_the_mark_comes_back_into_view_in_a_long_notebook(lab: Lab) -> None:
         page.evaluate("window.jupyterapp.shell.currentWidget.content.scrollToItem(0)")
         mark.wait_for(timeout=120_000)
         assert mark.count() == 1
-
-
-def test_a_cell_that_is_drawn_late_has_its_mark(lab: Lab) -> None:
-    cells = [f"# cell {number}\n{number}" for number in range(300)]
-    cells[280] = DIES_ONCE.format(name="late")
-    page = lab.open(lab.notebook("late", *cells))
-    run_and_die(page)
-    page.reload()
-    page.locator(".jp-Cell", has_text="# cell 1").first.wait_for(timeout=120_000)
-    page.evaluate("window.jupyterapp.shell.currentWidget.content.scrollToItem(280)")
-    mark = page.locator(MARK)
-    mark.wait_for(timeout=120_000)
-    marked = page.locator(".jp-Cell", has=mark)
-    marked.filter(has_text="os.kill").wait_for(timeout=120_000)  # the editor comes after the mark

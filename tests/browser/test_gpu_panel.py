@@ -1,4 +1,4 @@
-"""The panel with GPUs: one card that two notebooks share, eight cards, a card in MIG instances, a card that goes.
+"""The panel with a card that two notebooks share.
 
 NVIDIA's library is a stand-in (`tests/rigs/nvml`); all above it is real.
 """
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.browser.conftest import command
 from tests.browser.gpus import cuda_pid_behind, pictures, run_beside
-from tests.rigs.nvml.scenario import GIB, MIB, eight_gpus, holding, mig, one_gpu
+from tests.rigs.nvml.scenario import GIB, MIB, holding, one_gpu
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -23,21 +23,6 @@ os.write(2, b"2026-11-22 10:00:00.000000: W external/local_xla/xla/tsl/framework
 raise tf.errors.ResourceExhaustedError(
     None, None, "OOM when allocating tensor with shape[64,8388608] and type float on "
     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:Mul]")
-"""
-# TensorFlow as it is once it has made a GPU: a build without CUDA cannot, so its list of cards, its device, its allocator's
-# answer and its log line are put in its place.
-WORK = """\
-import os, tensorflow as tf
-from tensorflow.python import pywrap_tfe
-from tensorflow.python.eager import context
-real = pywrap_tfe.TF_ListPhysicalDevices
-pywrap_tfe.TF_ListPhysicalDevices = lambda: [*real(), b"/physical_device:GPU:0"]
-context.pywrap_tfe.TFE_GetMemoryInfo = lambda handle, device: {"current": 19 << 26, "peak": 24 << 26}
-one = tf.constant(1.0)
-os.write(2, b"I0000 00:00:1762253213.310854  475186 gpu_device.cc:2020] Created device /job:localhost/replica:0/task:0/"
-    b"device:GPU:0 with 13942 MB memory:  -> device: 0, name: Tesla T4, pci bus id: 0000:00:1e.0, compute capability: 7.5\\n")
-made = context.context()  # a new list, as TensorFlow makes one each time that it makes devices
-made._logical_devices = [*made._logical_devices, context.LogicalDevice("/device:GPU:0", "GPU")]
 """
 
 
@@ -93,66 +78,3 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     page.locator(".lm-TabBar-tab.lm-mod-current", has_text="other.ipynb").wait_for(timeout=120_000)
     # The same card from the other notebook's side.
     _wait_for(page, "this kernel 5.0 GiB", "held by train.ipynb 7.0 GiB")
-
-
-def test_growth_that_works_and_tensorflows_own_view_are_told(start: Start) -> None:
-    lab, cards = start(one_gpu(holders=()))
-    page = lab.open(lab.notebook("grow", cards.hold("x"), WORK, "tf.constant(2.0)"))
-    _panel(page)
-    command(page, "notebook:run-all-cells")
-    _wait_for(page, "memory growth on", seconds=90)
-    mine = cuda_pid_behind(lab.server, "grow")
-    holding(cards.scenario.cards[0], [(mine, 2662 * MIB)], 200 * MIB)
-    cards.show()
-    text = _wait_for(page, "seen working: 2.60 GiB of 15.0 GiB", seconds=60)
-    assert "this kernel 2.6 GiB (1.2 in tensors)" in text
-    pictures(page, "grow")
-
-
-def test_eight_cards_stay_calm_and_one_that_is_lost_comes_to_the_front(start: Start) -> None:
-    lab, cards = start(eight_gpus(holders={}))
-    page = lab.open(lab.notebook("train", cards.hold("x")))
-    panel = _panel(page)
-    command(page, "notebook:run-all-cells")
-    other = run_beside(lab.server, "train_b", cards.hold("y"))
-    mine = cuda_pid_behind(lab.server, "train")
-    holding(cards.scenario.cards[2], [(mine, 39 * GIB)], 500 * MIB)
-    holding(cards.scenario.cards[5], [(other, 71 * GIB)], 500 * MIB)
-    cards.show()
-    _wait_for(page, "this kernel 39.0 GiB", "GPU 5 · train_b.ipynb 71.5 GiB", seconds=60)
-    assert panel.locator(".jp-TfGuard-Folded").count() == 7
-    assert panel.locator(".jp-TfGuard-Gpu > h3", has_text="GPU 2").count() == 1
-    line = panel.locator(".jp-TfGuard-Folded", has_text="GPU 5")
-    line.locator("summary").focus()
-    page.keyboard.press("Enter")
-    line.get_by_text("held by train_b.ipynb").wait_for()
-    page.wait_for_timeout(2500)  # new values must not fold it again
-    assert line.get_by_text("held by train_b.ipynb").is_visible()
-    pictures(page, "eight")
-    cards.scenario.xid(7, 79)
-    cards.scenario.lose(7)
-    cards.show()
-    lost = panel.locator(".jp-TfGuard-Gpu", has_text="GPU 7").locator(".jp-mod-error")
-    lost.filter(has_text="gone").wait_for(timeout=120_000)
-    lost.filter(has_text="Xid 79").wait_for(timeout=120_000)
-    assert panel.locator(".jp-TfGuard-Folded").count() == 6
-    assert "this kernel 39.0 GiB" in _text(page)
-    pictures(page, "eight-lost")
-
-
-def test_mig_instances_are_cards_of_their_own(start: Start) -> None:
-    lab, cards = start(mig(holders={}))
-    page = lab.open(lab.notebook("train", cards.hold("x")))
-    panel = _panel(page)
-    command(page, "notebook:run-all-cells")
-    other = run_beside(lab.server, "other", cards.hold("y"))
-    mine = cuda_pid_behind(lab.server, "train")
-    parts = cards.scenario.cards[0].instances
-    holding(parts[0], [(mine, 12 * GIB)], 13 * MIB)
-    holding(parts[1], [(other, 6 * GIB)], 13 * MIB)
-    cards.show()
-    text = _wait_for(page, "this kernel 12.0 GiB", "GPU 0 · MIG 1 · other.ipynb", seconds=60)
-    assert "split into 3 MIG instances" in text
-    assert "3g.20gb, 19.8 GiB" in text
-    assert panel.locator(".jp-TfGuard-Gpu > h3", has_text="GPU 0 · MIG 0").count() == 1
-    pictures(page, "mig")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, hide, picture
+from tests.browser.conftest import command, picture
 from tests.browser.gpus import run_beside
 from tests.browser.network import Network
 
@@ -82,58 +82,3 @@ def test_the_panel_follows_the_notebook_in_front_and_tells_of_the_others(lab: La
     picture(page, "panel-two-notebooks")
     scroll, client = panel.evaluate(sizes)
     assert scroll == client
-
-
-def test_a_page_that_is_not_seen_gets_nothing_and_a_closed_panel_little(lab: Lab) -> None:
-    found: list[Network] = []
-    page = lab.open(
-        lab.notebook("quiet", "1 + 1"), prepare=lambda page: found.append(Network(page))
-    )
-    network = found[0]
-    page.wait_for_timeout(3000)
-    assert 1 <= network.count(4) <= 3
-    assert {message["type"] for message in network.received[-2:]} == {"number"}
-    _open_panel(page)
-    assert network.count(3) >= 5
-    assert "tick" in {message["type"] for message in network.received[-6:]}
-    hide(page, hidden=True)
-    network.count(0.5)  # what was on its way
-    assert network.count(5) == 0
-    hide(page, hidden=False)
-    assert network.count(3) >= 5
-
-
-def test_a_reload_brings_the_line_back(lab: Lab) -> None:
-    page = lab.open(lab.notebook("again", "1 + 1"))
-    _open_panel(page)
-    page.wait_for_timeout(12_000)
-    found: list[Network] = []
-    found.append(Network(page))
-    page.reload()
-    page.locator(BIG).wait_for(timeout=120_000)  # the panel is open again, by JupyterLab's layout
-    page.wait_for_function("document.querySelector('.jp-TfGuard-HostMemory canvas') !== null")
-    for _ in range(40):
-        histories = [m for m in found[0].received if m["type"] == "history" and m["rows"]]
-        if histories:
-            break
-        page.wait_for_timeout(250)
-    rows = histories[-1]["rows"]
-    assert rows[-1][0] - rows[0][0] > 8
-    picture(page, "panel-idle-light")
-
-
-def test_a_part_of_the_panel_folds_and_stays_folded(lab: Lab) -> None:
-    page = lab.open(lab.notebook("fold", "1 + 1"))
-    _open_panel(page)
-    title = page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold")
-    assert title.get_attribute("aria-expanded") == "true"
-    title.focus()
-    page.keyboard.press("Enter")
-    page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold[aria-expanded=false]").wait_for()
-    page.wait_for_timeout(2500)  # the state is saved a moment later
-    page.reload()
-    page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold[aria-expanded=false]").wait_for(
-        timeout=120_000
-    )
-    page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold").click()
-    page.locator(".jp-TfGuard-Deaths .jp-TfGuard-fold[aria-expanded=true]").wait_for()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
-from tests.browser.conftest import command, hide, picture, theme
+from tests.browser.conftest import command, picture, theme
 from tests.browser.gpus import pid_behind
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ import time
 for step in range(400):
     held.append(bytearray(5 << 20)); time.sleep(0.5)
 """
-SLOW_RISE = RISE.replace("5 << 20", "2 << 20")
 FREE = "held.clear()"
 
 
@@ -74,30 +73,3 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
     page.wait_for_function(
         "!document.querySelector('.jp-TfGuard-StatusItem').innerText.includes('▲')"
     )
-
-
-def test_a_run_is_not_told_again_to_a_user_who_comes_back(
-    lab: Lab, limit: LimitedGroup | SystemdScope
-) -> None:
-    lab.notebook("eda", "1")
-    page = lab.open(lab.notebook("leak", HOLD, SLOW_RISE))
-    limit.add(pid_behind(lab.server, "leak"))
-    command(page, "notebook:run-all-cells")
-    status = page.locator(".jp-TfGuard-StatusItem")
-    toast = page.locator(".Toastify__toast", has_text="leak.ipynb: memory reaches the container")
-    toast.wait_for(timeout=120_000)
-    # A page behind another one: who comes back finds the warning where it was, and no second one.
-    toast.evaluate("toast => { toast.dataset.first = 'yes'; }")
-    hide(page, hidden=True)
-    page.wait_for_timeout(35_000)
-    hide(page, hidden=False)
-    page.wait_for_timeout(5000)
-    assert "limit in" in status.inner_text()
-    assert toast.get_attribute("data-first") == "yes"
-    command(page, "docmanager:open", {"path": "eda.ipynb"})
-    toast.wait_for(state="detached", timeout=120_000)  # nothing is known of that run any more
-    command(page, "docmanager:open", {"path": "leak.ipynb"})
-    status.filter(has_text="limit in").wait_for(timeout=120_000)
-    page.wait_for_timeout(5000)
-    assert "limit in" in status.inner_text()
-    assert toast.count() == 0

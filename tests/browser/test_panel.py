@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from jupyter_tfguard.places import data_folder
-from jupyter_tfguard.shield import PROBLEMS_FILE, note_problem
 from tests.browser.conftest import command, picture, theme
 from tests.browser.faked import FakedStream
 from tests.rigs.waiting import wait_until
@@ -57,23 +55,6 @@ def test_the_panel_is_live_during_fit_in_light_and_dark(lab: Lab) -> None:
     theme(page, dark=False)
 
 
-def test_a_notebook_without_tensorflow_hears_nothing_of_it(lab: Lab) -> None:
-    page = lab.open(lab.notebook("plain", "held = bytearray(50_000_000); 1 + 1"))
-    command(page, "tfguard:open-panel")
-    page.wait_for_function("document.activeElement.id === 'jp-tfguard-panel'", timeout=60_000)
-    command(page, "notebook:run-all-cells")
-    panel = page.locator(".jp-TfGuard-Panel")
-    page.wait_for_function(
-        r"/\d+ MiB/.test(document.querySelector('.jp-TfGuard-Panel')?.innerText ?? '')",
-        timeout=120_000,
-    )
-    text = panel.inner_text().lower()
-    assert "growth" not in text
-    assert "training" not in text
-    assert "tensorflow" not in text
-    picture(page, "panel-plain")
-
-
 def test_every_section_stays_when_the_kernel_is_older_than_the_chart(lab: Lab) -> None:
     streams: list[FakedStream] = []
     errors: list[str] = []
@@ -102,38 +83,3 @@ def test_every_section_stays_when_the_kernel_is_older_than_the_chart(lab: Lab) -
     assert page.get_by_text("This section stopped working.").count() == 0
     assert errors == []
     picture(page, "panel-old-kernel")
-
-
-def test_no_notebook_open_is_a_calm_sentence(lab: Lab) -> None:
-    page = lab.open()
-    command(page, "tfguard:open-panel")
-    panel = page.locator(".jp-TfGuard-Panel")
-    panel.wait_for()
-    page.wait_for_timeout(1500)
-    assert panel.inner_text().strip()
-    assert page.locator(".jp-TfGuard-Panel [role=alert]").count() == 0
-    picture(page, "panel-empty")
-
-
-def test_a_problem_that_is_over_is_told_with_its_time_until_it_is_dismissed(lab: Lab) -> None:
-    what = "Copying a recording: OSError: [Errno 28] No space left on device"
-    note_problem("copying a recording", OSError(28, "No space left on device"), fix="Free some.")
-    page = lab.open()
-    command(page, "tfguard:open-panel")
-    notice = page.locator(".jp-TfGuard-Panel .jp-TfGuard-Notice", has_text=what)
-    notice.get_by_text(re.compile("Noted (today|[A-Z])")).wait_for()
-    picture(page, "panel-problem-light")
-    theme(page, dark=True)
-    page.wait_for_timeout(1000)
-    picture(page, "panel-problem-dark")
-    theme(page, dark=False)
-    notice.get_by_role("button", name="Dismiss").click()
-    notice.wait_for(state="detached")
-    page.wait_for_timeout(2000)  # JupyterLab keeps its state a moment later
-    page.reload()
-    panel = page.locator(".jp-TfGuard-Panel")
-    panel.wait_for()
-    panel.get_by_text("Past deaths").wait_for()
-    page.wait_for_timeout(500)
-    assert what not in panel.inner_text()
-    (data_folder() / PROBLEMS_FILE).unlink()

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from jupyter_tfguard.demo.server import DemoServer
 from tests.browser.conftest import Lab, command, lab_server, picture
-from tests.browser.gpus import pid_behind
-from tests.browser.network import Network
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -60,56 +58,3 @@ def _pid(server: DemoServer, kernel_id: str) -> int:
     pid = server.kernel_pid(kernel_id)
     assert pid is not None
     return pid
-
-
-def _networked(lab: Lab, name: str) -> tuple[Page, Network]:
-    found: list[Network] = []
-    page = lab.open(lab.notebook(name, "1 + 1"), prepare=lambda page: found.append(Network(page)))
-    command(page, "tfguard:open-panel")
-    page.locator(".jp-TfGuard-Panel .jp-TfGuard-big").wait_for(timeout=120_000)
-    return page, found[0]
-
-
-def test_a_death_while_the_page_was_cut_off_is_told_once_when_it_is_back(lab: Lab) -> None:
-    page, network = _networked(lab, "away")
-    pid = pid_behind(lab.server, "away")
-    network.cut()
-    page.wait_for_selector(STALE, timeout=120_000)
-    os.kill(pid, signal.SIGKILL)
-    page.wait_for_timeout(4000)
-    assert _toasts(page, "The kernel of away.ipynb died") == 0
-    network.mend()
-    toast = page.locator(".Toastify__toast", has_text="The kernel of away.ipynb died")
-    toast.wait_for(timeout=120_000)
-    page.wait_for_selector(STALE, state="detached", timeout=120_000)
-    page.wait_for_timeout(6000)
-    assert _toasts(page, "The kernel of away.ipynb died") == 1
-
-
-def test_a_connection_that_falls_silent_is_opened_anew(lab: Lab) -> None:
-    page, network = _networked(lab, "asleep")
-    assert network.count(2) > 0
-    network.silence()  # as after a sleep: open, and nobody at the other end
-    opened = network.opened
-    assert network.count(5) == 0
-    for _ in range(60):
-        if network.opened > opened:
-            break
-        page.wait_for_timeout(500)
-    assert network.opened == opened + 1
-    assert network.count(3) > 0
-    assert page.locator(STALE).count() == 0
-    # Jupyter's own stream of events is silent still: a death is heard of all the same.
-    os.kill(pid_behind(lab.server, "asleep"), signal.SIGKILL)
-    toast = page.locator(".Toastify__toast", has_text="The kernel of asleep.ipynb died")
-    toast.wait_for(timeout=120_000)
-
-
-def test_the_dialog_says_why_also_while_our_stream_is_not_back(lab: Lab) -> None:
-    page, network = _networked(lab, "woken")
-    pid = pid_behind(lab.server, "woken")
-    network.cut_streams()  # as after a sleep: the kernel's own socket can be back before ours
-    page.wait_for_selector(STALE, timeout=120_000)
-    os.kill(pid, signal.SIGKILL)
-    dialog = page.locator(".jp-Dialog", has_text="appears to have died")
-    dialog.get_by_text("Cause: The kernel was killed").wait_for(timeout=120_000)

@@ -160,21 +160,6 @@ def test_the_keyboard_looks_closer_goes_along_and_shows_all(page: Page) -> None:
     all_button.wait_for(state="detached")
 
 
-def test_the_cursor_names_the_event_it_is_near(page: Page) -> None:
-    chart(page).focus()
-    readout = chart(page).locator(".jp-TfGuard-Chart-readout")
-    seen: set[str] = set()
-    # On a busy machine the kernel lives longer, and its curve has more points.
-    for _ in range(40):
-        for _ in range(50):
-            page.keyboard.press("ArrowLeft")
-            seen.add(readout.inner_text())
-        if any("[2] fit" in text for text in seen):
-            break
-    assert any("epoch" in text for text in seen)
-    assert any("[2] fit" in text for text in seen)
-
-
 def test_the_export_is_shown_before_it_is_saved_and_the_file_opens(
     page: Page, report_id: str, tmp_path: Path
 ) -> None:
@@ -196,16 +181,6 @@ def test_the_export_is_shown_before_it_is_saved_and_the_file_opens(
     assert json.loads(texts["bundle.json"])["id"] == report_id
     assert json.loads(texts["report.json"])["id"] == report_id
     assert str(Path.home()) + "/" not in "".join(texts.values())
-
-
-def test_a_key_held_too_long_forgets_no_report(page: Page, report_id: str) -> None:
-    page.get_by_role("button", name="Forget…").focus()
-    page.keyboard.press("Enter")
-    page.locator(".jp-Dialog").wait_for()
-    page.wait_for_timeout(300)
-    page.keyboard.press("Enter")
-    page.locator(".jp-Dialog").wait_for(state="detached")
-    assert page.locator(f"#jp-tfguard-report-{report_id}").is_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
