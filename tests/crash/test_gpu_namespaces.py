@@ -21,7 +21,6 @@ from tests.rigs.nvml.scenario import GIB, Scenario, holding, one_gpu
 from tests.rigs.waiting import wait_until
 
 _UNSHARE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
-_PATIENCE_SECONDS = 40.0
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,13 +13,11 @@ import pytest
 from jupyter_tfguard.postmortem.detect import orphans
 from jupyter_tfguard.record.alive import Lock, look_at_lock
 from tests.kernel.rig import GuardedKernel, guarded_kernel
-from tests.rigs.forks import BAD
 from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="procfs shows descriptors")
 
 ROOT = Path(__file__).parents[2]
-FORKS = 60  # many more: tests/rigs/forks.py
 
 # What every child does: tells which of our descriptors it has, and writes what it can. What atexit knows is run by the
 # rig: in a forked ipykernel that hangs for ever, with and without us.
@@ -128,13 +125,3 @@ def test_a_grandchild_that_outlives_the_kernel_hides_no_death(tmp_path: Path) ->
             assert len(orphans(kernel.data / "recordings")) == 1
         finally:
             os.kill(inner, signal.SIGKILL)
-
-
-def test_many_forks_beside_busy_threads() -> None:
-    command = [sys.executable, "-m", "tests.rigs.forks", "--json", "--count", str(FORKS)]
-    keep = {k: v for k, v in os.environ.items() if not k.startswith(("TFGUARD_", "PYTEST_"))}
-    run = subprocess.run(command, cwd=ROOT, env=keep, capture_output=True, text=True, check=False)
-    totals = json.loads(run.stdout)
-    assert totals["forks"] == FORKS
-    assert {name: totals[name] for name in BAD} == dict.fromkeys(BAD, 0), totals
-    assert run.returncode == 0

@@ -8,22 +8,13 @@ Input `NUMBER` of a seed is always the same. Four in five are record files, whic
 the format alone, must read alike; the others are whole recordings, followed files, reports, and bundles to be diagnosed.
 Nothing may be raised but the errors that are declared, no input may take 100 ms of processor time, and all inputs of a
 process together may not take 64 MiB of memory.
-
-With coverage to guide the chance (the readers' own branches), where atheris is installed (``pip install atheris`` into an
-environment of its own that also has jupyter-tfguard):
-
-    python tests/rigs/fuzz.py --atheris FOLDER [--count N]
-
-FOLDER keeps what it found worth keeping; it may be empty, and the same command goes on from it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import os
-import random
 import resource
 import shutil
 import sys
@@ -37,7 +28,6 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.rigs.fuzz_targets import BUNDLE_ID, CORPUS, RINGS, Targets, Wrong
 from tests.rigs.long_run import Progress, Totals, long_run, options, show
-from tests.rigs.mutate import Parts, record_file, repair
 
 LIMIT_SECONDS = 0.1
 LIMIT_BYTES = 64 * 1024 * 1024
@@ -171,47 +161,15 @@ def make_corpus() -> None:
         shutil.copytree(store.root / BUNDLE_ID, CORPUS / "bundle")
 
 
-def guided(folder: Path, count: int) -> None:
-    """Coverage-guided, for one process; never returns. Whatever it finds ends it, with the input in a file beside."""
-    import atheris
-
-    for name in [n for n in sys.modules if n.startswith(("jupyter_tfguard", "tests.rigs"))]:
-        del sys.modules[name]  # imported anew below, with counters at every branch
-    with atheris.instrument_imports(include=["jupyter_tfguard.record"]):
-        targets = importlib.import_module("tests.rigs.fuzz_targets")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in RINGS:
-        shutil.copy(CORPUS / name, folder)
-
-    def change(content: bytes, limit: int, seed: int) -> bytes:
-        chance = random.Random(seed)
-        try:
-            changed = record_file(Parts.of(content), chance)
-        except Exception:
-            # What was changed before may be no file any more: then as bytes, with right CRCs.
-            array = bytearray(atheris.Mutate(content, limit))
-            repair(array)
-            changed = bytes(array)
-        return changed[:limit]
-
-    arguments = [sys.argv[0], str(folder), f"-runs={count}", "-max_len=16384", "-timeout=5"]
-    arguments += ["-rss_limit_mb=512", f"-artifact_prefix={folder}/found-"]
-    atheris.Setup(arguments, targets.check_records, custom_mutator=change)
-    atheris.Fuzz()
-
-
 def main() -> int:
     """Run what the command line asks for."""
     parser = options(str(__doc__).splitlines()[0].rstrip(":"), count=20_000)
     parser.add_argument("--only", type=int, metavar="NUMBER", help="one input")
     parser.add_argument("--make-corpus", action="store_true")
-    parser.add_argument("--atheris", type=Path, metavar="FOLDER")
     chosen = parser.parse_args()
     if chosen.make_corpus:
         make_corpus()
         return 0
-    if chosen.atheris:
-        guided(chosen.atheris, chosen.count)
     if chosen.only is not None:
         with folder_in_memory() as folder:
             print(Targets(folder).one(chosen.seed, chosen.only))
