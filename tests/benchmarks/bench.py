@@ -1,8 +1,7 @@
-"""What the benchmark scripts share: options, interleaving, going on after an interruption, and a table.
+"""What the benchmark scripts share: options, interleaving, and a table.
 
 A script declares cases; each case measures once per call and returns numbers by name. Cases take turns, so that a machine
-that is busy for a while is busy for all of them. Each measurement is kept at once in ``.state/`` beside the scripts; the
-same command goes on from there, ``--fresh`` begins anew.
+that is busy for a while is busy for all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 Measure = Callable[[], dict[str, float]]
@@ -48,16 +46,10 @@ class Bench:
             "--only", action="append", metavar="CASE", help="only this case; may be repeated"
         )
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-        parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")
         add_arguments(parser)
         self.options = parser.parse_args()
         self.name, self.title = name, title
         self._count = quick_repetitions if self.options.quick else repetitions
-        suffix = "-quick" if self.options.quick else ""
-        self._store = Path(__file__).parent / ".state" / f"{name}{suffix}.jsonl"
-        self._store.parent.mkdir(exist_ok=True)
-        if self.options.fresh:
-            self._store.unlink(missing_ok=True)
 
     @property
     def quick(self) -> bool:
@@ -69,11 +61,11 @@ class Bench:
         return not self.options.only or case in self.options.only
 
     def run(self, cases: Mapping[str, Measure]) -> Rows:
-        """Measure what is missing, in turns; all measurements by case."""
+        """Measure in turns; all measurements by case."""
         unknown = set(self.options.only or ()) - set(cases)
         if unknown:
             sys.exit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(cases)}")
-        rows = self._load(cases)
+        rows: Rows = {case: [] for case in cases}
         order = list(cases.items())
         for repetition in range(self._count):
             # Whoever comes first in a turn, or after the same one each time, would be measured in another state.
@@ -81,30 +73,17 @@ class Bench:
                 *order[repetition % len(order) :],
                 *order[: repetition % len(order)],
             ):
-                if self.wants(case) and len(rows[case]) <= repetition:
-                    row = measure()
-                    rows[case].append(row)
-                    with self._store.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps({"case": case, "row": row}) + "\n")
+                if self.wants(case):
+                    rows[case].append(measure())
         return {case: found for case, found in rows.items() if self.wants(case)}
 
-    def _load(self, cases: Mapping[str, Measure]) -> Rows:
-        rows: Rows = {case: [] for case in cases}
-        if self._store.exists():
-            for line in self._store.read_text(encoding="utf-8").splitlines():
-                kept = json.loads(line)
-                if kept["case"] in rows:
-                    rows[kept["case"]].append(kept["row"])
-        return rows
-
     def report(self, rows: Rows, ratios: Mapping[str, list[float]]) -> None:
-        """Print medians and spread, and of the ratios the same; the run is then complete.
+        """Print medians and spread, and of the ratios the same.
 
         Args:
             rows: As :meth:`run` gave them.
             ratios: By name; each as :func:`paired` gives them, empty ones are left out.
         """
-        self._store.unlink(missing_ok=True)
         found = {case: summary(measured) for case, measured in rows.items()}
         if given := {name: values for name, values in ratios.items() if values}:
             found["ratio"] = {

@@ -1,6 +1,6 @@
 """Kills a process that carries the real recording, again and again, at a random instant:
 
-    python tests/benchmarks/kill_loop.py --count N --seed S [--jobs J] [--state FILE] [--dir FOLDER] [--json]
+    python tests/benchmarks/kill_loop.py --count N --seed S [--jobs J] [--dir FOLDER] [--json]
 
 prints ``{"kills", "unreadable", "lost_records", "torn_shown", ...}``. Each life is forked from a warm process and dies in
 its phase (start, header, record, rotate, close) by SIGKILL: most by a timer of the OS kernel's, which can strike between
@@ -168,10 +168,8 @@ def main() -> int:
         totals = long_run(
             KillLoop(chosen.seed, base),
             chosen.count,
-            settings={"rig": "kill_loop", "seed": chosen.seed},
             piece=500,
             jobs=chosen.jobs,
-            state=chosen.state,
         )
     return show(totals | {"seed": chosen.seed}, as_json=chosen.json, bad=BAD)
 

@@ -3,7 +3,7 @@
 A library in C (faults.c, loaded before the C library) fails calls whose path or descriptor lies in tfguard's folder; the
 life is a whole GuardSession in a real IPython shell that runs cells, writes natively, forks and ends. Run alone::
 
-    python -m tests.rigs.faults --count 10000 --seed 1 --json --state FILE
+    python -m tests.rigs.faults --count 10000 --seed 1 --json
 
 Each life must go on: no exception in a cell, no process that dies, no descriptor left over; at least one notice of what
 was lost, none twice; and what could be written is readable.
@@ -317,15 +317,13 @@ def quiet() -> Iterator[None]:
     yield
 
 
-def run(count: int, *, seed: int, jobs: int, state: Path | None) -> Totals:
+def run(count: int, *, seed: int, jobs: int) -> Totals:
     """All lives; this process must have been started with the library loaded."""
     totals = long_run(
         functools.partial(work, seed),
         count,
-        settings={"rig": "faults", "seed": seed},
         piece=100,
         jobs=jobs,
-        state=state,
     )
     # A worker that dies is a kernel that would have died.
     deaths = int(totals.get("crashes", 0)) + int(totals.get("hangs", 0))
@@ -352,7 +350,7 @@ def main() -> int:
             library = build(Path(place))
             command = [sys.executable, "-m", "tests.rigs.faults", *sys.argv[1:]]
             return subprocess.run(command, env=preloaded(library), check=False).returncode
-    totals = run(arguments.count, seed=arguments.seed, jobs=arguments.jobs, state=arguments.state)
+    totals = run(arguments.count, seed=arguments.seed, jobs=arguments.jobs)
     return show(totals, as_json=arguments.json, bad=BAD)
 
 

@@ -1,6 +1,6 @@
 """Feeds the readers of recordings and reports with damaged and forged input:
 
-    python tests/rigs/fuzz.py --count N --seed S [--jobs 2] [--state FILE] [--json]
+    python tests/rigs/fuzz.py --count N --seed S [--jobs 2] [--json]
     python tests/rigs/fuzz.py --only NUMBER --seed S     one input again, with the whole traceback
     python tests/rigs/fuzz.py --make-corpus              write the files in corpus/ anew
 
@@ -178,10 +178,8 @@ def main() -> int:
         totals = long_run(
             Fuzz(chosen.seed, base),
             chosen.count,
-            settings={"rig": "fuzz", "seed": chosen.seed},
             piece=20_000 if chosen.count > 200_000 else 2_500,
             jobs=chosen.jobs,
-            state=chosen.state,
         )
     return show(totals | {"seed": chosen.seed}, as_json=chosen.json, bad=BAD)
 

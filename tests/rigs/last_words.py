@@ -1,6 +1,6 @@
 """Lets processes that carry the real recorder die in many ways, each just after its last native words:
 
-    python tests/rigs/last_words.py --count N --seed S [--jobs J] [--state FILE] [--dir FOLDER] [--unwatched] [--json]
+    python tests/rigs/last_words.py --count N --seed S [--jobs J] [--dir FOLDER] [--unwatched] [--json]
 
 prints ``{"deaths", "lost_words", "lost_stacks", "wrong_deaths", "by_kind", ...}``. Each process is forked from a warm one
 and starts the recording, the stderr tail and the files of fatal signals as a kernel does; the rig holds its pipe as a watcher
@@ -266,10 +266,8 @@ def main() -> int:
     totals = long_run(
         LastWords(chosen.seed, chosen.dir, watched=not chosen.unwatched),
         chosen.count,
-        settings={"rig": "last_words", "seed": chosen.seed},
         piece=100,
         jobs=chosen.jobs,
-        state=chosen.state,
         stall_seconds=2.0 * LIFE_SECONDS,
     )
     return show(totals | {"seed": chosen.seed}, as_json=chosen.json, bad=BAD)

@@ -1,8 +1,7 @@
-"""What the rigs with long counts share: pieces of work in forked processes, and going on after an interruption.
+"""What the rigs with long counts share: pieces of work in forked processes.
 
 A count is cut into pieces; each piece runs in a process of its own, whose death or standstill is itself a result: the
-case it was at is counted under ``crashes`` or ``hangs``, and the rest of the piece runs again. Finished pieces are kept
-in a state file; the same command goes on from there, also with a bigger count.
+case it was at is counted under ``crashes`` or ``hangs``, and the rest of the piece runs again.
 
 Not for Windows: it forks.
 """
@@ -22,7 +21,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 Totals = dict[str, Any]
@@ -72,9 +70,6 @@ def options(title: str, *, count: int, jobs: int = 1) -> argparse.ArgumentParser
     parser.add_argument("--count", type=int, default=count, help="how many; default %(default)s")
     parser.add_argument("--seed", type=int, default=1, help="default %(default)s")
     parser.add_argument("--jobs", type=int, default=jobs, help="processes; default %(default)s")
-    parser.add_argument(
-        "--state", type=Path, metavar="FILE", help="keep what is done here, and go on from it"
-    )
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     return parser
 
@@ -96,46 +91,31 @@ def long_run(
     work: Work,
     count: int,
     *,
-    settings: Totals,
     piece: int,
     jobs: int,
-    state: Path | None,
     stall_seconds: float = 30.0,
 ) -> Totals:
-    """The totals over cases 0 .. `count`, of this run and those it goes on from.
+    """The totals over cases 0 .. `count`.
 
     Args:
         work: Called in a forked process with the first case, the one after the last, and its progress.
-        settings: What tells this run from another (rig, seed); a state file of another run is refused.
         piece: Cases for one process.
         stall_seconds: A worker that stays at one case this long hangs.
     """
-    run = _Run(work, settings, jobs, state, stall_seconds)
+    run = _Run(work, jobs, stall_seconds)
     with _ended_by_sigterm():
         return run.complete(count, piece)
 
 
 class _Run:
-    def __init__(
-        self, work: Work, settings: Totals, jobs: int, state: Path | None, stall_seconds: float
-    ) -> None:
-        self._work, self._jobs, self._state, self._stall = work, jobs, state, stall_seconds
-        self._settings = settings
-        self._done: list[tuple[int, int]] = []
+    def __init__(self, work: Work, jobs: int, stall_seconds: float) -> None:
+        self._work, self._jobs, self._stall = work, jobs, stall_seconds
         self._totals: Totals = {}
-        self._seconds = 0.0
-        if state is not None and state.exists():
-            kept = json.loads(state.read_text(encoding="utf-8"))
-            if kept["settings"] != settings:
-                sys.exit(f"{state} is of another run: {kept['settings']}")
-            self._done = [(first, end) for first, end in kept["done"]]
-            self._totals, self._seconds = kept["totals"], kept["seconds"]
 
     def complete(self, count: int, piece: int) -> Totals:
-        waiting = list(self._missing(count, piece))[::-1]
+        waiting = [(first, min(first + piece, count)) for first in range(0, count, piece)][::-1]
         workers: list[_Worker] = []
         began = time.monotonic()
-        before = self._seconds
         try:
             while waiting or workers:
                 while waiting and len(workers) < self._jobs:
@@ -143,22 +123,11 @@ class _Run:
                 for worker in self._ended(workers):
                     workers.remove(worker)
                     waiting += self._take(worker)
-                    self._seconds = before + time.monotonic() - began
-                    self._save()
         finally:
             for worker in workers:
                 os.kill(worker.pid, signal.SIGKILL)
                 os.waitpid(worker.pid, 0)
-        return self._totals | {"seconds": round(self._seconds, 1)}
-
-    def _missing(self, count: int, piece: int) -> Iterator[tuple[int, int]]:
-        at = 0
-        for first, end in [*sorted(self._done), (count, count)]:
-            while at < min(first, count):
-                stop = min(at + piece, first, count)
-                yield at, stop
-                at = stop
-            at = max(at, end)
+        return self._totals | {"seconds": round(time.monotonic() - began, 1)}
 
     def _start(self, piece: tuple[int, int]) -> _Worker:
         ours, theirs = os.pipe()
@@ -198,7 +167,6 @@ class _Run:
         first, end = worker.piece
         if status == 0:
             merge(self._totals, json.loads(bytes(worker.text)))
-            self._done = _joined([*self._done, worker.piece])
             return []
         if os.WIFEXITED(status):
             # What is tried may raise; this came from the rig itself.
@@ -206,22 +174,7 @@ class _Run:
         how = "hangs" if worker.hung else "crashes"
         failure = {"case": case, how: f"signal {os.WTERMSIG(status)}"}
         merge(self._totals, {how: 1, "failures": [failure]})
-        self._done = _joined([*self._done, (case, case + 1)])
         return [(a, b) for a, b in ((case + 1, end), (first, case)) if a < b]
-
-    def _save(self) -> None:
-        if self._state is None:
-            return
-        kept = {
-            "settings": self._settings,
-            "done": self._done,
-            "totals": self._totals,
-            "seconds": self._seconds,
-        }
-        self._state.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._state.with_name(self._state.name + ".new")
-        fresh.write_text(json.dumps(kept), encoding="utf-8")
-        os.replace(fresh, self._state)
 
 
 def _run_piece(work: Work, piece: tuple[int, int], progress: Progress, pipe: int) -> None:
@@ -239,23 +192,12 @@ def _run_piece(work: Work, piece: tuple[int, int], progress: Progress, pipe: int
     os._exit(status)
 
 
-def _joined(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Touching pieces as one, in order."""
-    found: list[tuple[int, int]] = []
-    for first, end in sorted(pieces):
-        if found and found[-1][1] == first:
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((first, end))
-    return found
-
-
 @contextlib.contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
     """SIGTERM ends the run, and no worker is left behind."""
 
     def end(_signal: int, _frame: object) -> None:
-        sys.exit("ended; with a state file, the same command goes on")
+        sys.exit("ended from outside")
 
     before = signal.signal(signal.SIGTERM, end)
     try:
