@@ -1,6 +1,6 @@
 """Our figures of a real NVIDIA card beside those of ``nvidia-smi`` and of the framework that holds the memory.
 
-A child process takes memory on the card in steps (``gpu_users.py``: TensorFlow, else PyTorch, JAX, CuPy, else the CUDA driver
+A child process takes memory on the card in steps (``gpu_users.py``: TensorFlow, else the CUDA driver
 alone). After each step the process that reads the GPUs for the panel, and ``nvidia-smi``, are asked the same. Printed: device
 total, used and free, the child's memory, how much more it is than at the first use beside what the framework says that it took, ratios,
 and the processor time of a tick beside that of the same questions asked with nvidia-ml-py alone. With TensorFlow also what

@@ -1,4 +1,4 @@
-"""Programs that take GPU memory in steps, one per framework, for ``gpu_truth.py``.
+"""Programs that take GPU memory in steps, with TensorFlow or the CUDA driver alone, for ``gpu_truth.py``.
 
 ``python tests/benchmarks/gpu_users.py NAME [SIZE_BYTES ...]`` prints one JSON line per step and waits for a line on its
 standard input before the next one: ``loaded`` (the library is there, no context of ours yet), ``first use`` (one byte on the card),
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-NAMES = ("tensorflow", "torch", "jax", "cupy", "cuda")
+NAMES = ("tensorflow", "cuda")
 _OK = 0
 
 
@@ -66,51 +66,6 @@ def tensorflow() -> User:
     return User(tf.__version__, take, held)
 
 
-def torch() -> User:
-    """PyTorch's pool."""
-    import torch as library
-
-    if not library.cuda.is_available():
-        raise Missing("PyTorch sees no GPU")
-
-    def take(size: int) -> Any:
-        return library.zeros(size, dtype=library.uint8, device="cuda:0")
-
-    return User(library.__version__, take, library.cuda.memory_reserved)
-
-
-def jax() -> User:
-    """JAX without its preallocation."""
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    import jax as library
-
-    cards = [device for device in library.devices() if device.platform == "gpu"]
-    if not cards:
-        raise Missing("JAX sees no GPU")
-
-    def take(size: int) -> Any:
-        return library.device_put(library.numpy.zeros(size, "uint8"), cards[0]).block_until_ready()
-
-    def held() -> int | None:
-        found = (cards[0].memory_stats() or {}).get("pool_bytes")
-        return None if found is None else int(found)
-
-    return User(library.__version__, take, held)
-
-
-def cupy() -> User:
-    """CuPy's pool."""
-    import cupy as library
-
-    if library.cuda.runtime.getDeviceCount() == 0:
-        raise Missing("CuPy sees no GPU")
-
-    def take(size: int) -> Any:
-        return library.zeros(size, dtype="uint8")
-
-    return User(library.__version__, take, library.get_default_memory_pool().total_bytes)
-
-
 def cuda() -> User:
     """The CUDA driver alone, where no framework is installed: what it was asked for is what it holds."""
     try:
@@ -146,8 +101,9 @@ def main() -> int:
     """Take the steps; the exit code."""
     name, sizes = sys.argv[1], [int(size) for size in sys.argv[2:]]
     make: Callable[[], User] = {
-        "tensorflow": tensorflow, "torch": torch, "jax": jax, "cupy": cupy, "cuda": cuda,
-    }[name]  # fmt: skip
+        "tensorflow": tensorflow,
+        "cuda": cuda,
+    }[name]
     try:
         user = make()
     except (Missing, ImportError, importlib.metadata.PackageNotFoundError) as absent:

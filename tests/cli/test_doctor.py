@@ -71,18 +71,6 @@ def test_people_read_what_is_wrong_first_and_how_much_at_the_end(tmp_path: Path)
     assert "warnings" in text.splitlines()[-1]
 
 
-def test_switched_off_by_the_environment_is_a_warning_with_its_cure(tmp_path: Path) -> None:
-    code, checks = doctor(tmp_path, TFGUARD_DISABLE="1")
-    assert checks["guard switched on"]["status"] == "warning"
-    assert checks["guard switched on"]["fix"] == "unset TFGUARD_DISABLE"
-    assert code == 0
-
-
-def test_a_growth_value_of_the_users_own_is_told(tmp_path: Path) -> None:
-    _, checks = doctor(tmp_path, TF_FORCE_GPU_ALLOW_GROWTH="false")
-    assert checks["GPU memory growth"]["status"] == "warning"
-
-
 def test_a_settings_file_that_is_no_json_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "jupyter_tfguard_config.json").write_text("{oops")

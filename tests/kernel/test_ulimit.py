@@ -38,10 +38,3 @@ def test_a_kernel_started_under_a_limit(new_kernel: Callable[..., GuardedKernel]
     wait_until(recorded, "the limit in the recording")
     assert kernel.problems() == ""
     assert kernel.run("bytearray(2 << 30)").error is not None  # it does bind
-
-
-def test_a_limit_that_is_set_later(new_kernel: Callable[..., GuardedKernel]) -> None:
-    kernel = new_kernel()
-    assert "address space" not in kernel.run("%tfguard status").stdout
-    kernel.run(f"{SET}\n{RESERVE}")
-    wait_until(lambda: "address space" in kernel.run("%tfguard status").stdout or None, "the limit")

@@ -16,10 +16,10 @@ import pytest
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.metrics import Metric, Sample, Unit
-from jupyter_tfguard.postmortem.capture import capture, capture_orphan
+from jupyter_tfguard.postmortem.capture import capture_orphan
 from jupyter_tfguard.postmortem.detect import orphans
 from jupyter_tfguard.postmortem.handle import Postmortem
-from jupyter_tfguard.record.bundle import BundleStore, stamp
+from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.claims import claim
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
@@ -252,23 +252,6 @@ def test_everything_damaged_but_the_header_still_makes_a_report(
             file.write_bytes(os.urandom(5000))
     (entry,) = Postmortem(root, BundleStore(data_folder / "bundles"), TfGuard()).handle_unwatched()
     assert entry["cause"] == "unknown"
-
-
-def test_the_newest_reports_are_kept_and_the_newest_unread_never_goes(data_folder: Path) -> None:
-    store = BundleStore(data_folder / "bundles")
-    settings = TfGuard(bundle_limit_count=3)
-    identity = dead_process()
-    ids = []
-    for count in range(6):
-        bundle = capture(identity=identity, kernel_id=f"k{count}")
-        bundle["id"] = f"{stamp(time.time() - 100 + count)}-{identity.pid}-abcd"
-        ids.append(Postmortem(data_folder, store, settings).report(bundle)["id"])
-    assert store.ids() == sorted(ids, reverse=True)[:3]
-    for bundle_id in store.ids()[:2]:
-        store.mark(bundle_id, "read")
-    older = capture(identity=identity) | {"id": f"{stamp(time.time() - 200)}-{identity.pid}-abcd"}
-    Postmortem(data_folder, store, TfGuard(bundle_limit_count=1)).report(older)
-    assert ids[3] in store.ids()  # unread, though two newer ones exist that were read
 
 
 def test_the_boot_decides_when_the_machine_was_restarted(root: Path) -> None:

@@ -2,13 +2,13 @@
 
 Real are the server application with the extension, its kernel manager, provisioners, restarters, sessions and events. A stub
 kernel is the program ``sleep``, started through a kernel specification; it speaks no protocol, so the server is not let
-connect to it (a thousand sockets in vain), and the rig sets the execution state that the server would have been told.
+connect to it (so many sockets in vain), and the rig sets the execution state that the server would have been told.
 Each stub has a recording, as a guarded kernel has.
 
 tfguard's share of the processor is the time of its threads and of what it does on the event loop, each by the thread's own
 clock. Its share of memory is told by two runs, with tfguard and without.
 
-``python tests/rigs/stub_kernels.py [--kernels N] [--busy N] [--seconds S] [--without] [--descriptors N] [--kill] [--json]``
+``python tests/rigs/stub_kernels.py [--kernels N] [--busy N] [--seconds S] [--without] [--kill] [--json]``
 """
 
 from __future__ import annotations
@@ -346,11 +346,10 @@ async def measure_and_leave(options: argparse.Namespace, folder: Path) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kernels", type=int, default=1000)
+    parser.add_argument("--kernels", type=int, default=200)
     parser.add_argument("--busy", type=int, help="of them; 5 %% when not given")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--without", action="store_true", help="the same server without tfguard")
-    parser.add_argument("--descriptors", type=int, help="limit of open descriptors")
     parser.add_argument("--kill", action="store_true", help="then kill all within a second")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -358,10 +357,6 @@ def main() -> None:
         options.busy = max(1, options.kernels // 20)
     if options.without:
         os.environ["TFGUARD_DISABLE"] = "1"
-    if options.descriptors:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_NOFILE, (options.descriptors, options.descriptors))
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit("ended from outside"))
     with private_folders() as folder:
         asyncio.run(measure_and_leave(options, folder))
