@@ -99,15 +99,6 @@ async def test_no_such_report_is_a_page_with_a_sentence(server: Server, bundle_i
     assert b"<b>" not in answer.body
 
 
-@pytest.mark.parametrize("changes", [{"evidence": 5}, {"arrays": 7}, {"memory": [1]}], ids=str)
-async def test_a_report_of_another_shape_is_a_sentence(
-    server: Server, changes: dict[str, Any]
-) -> None:
-    answer = await refused(server.fetch("tfguard", "report", keep(server, **changes)))
-    assert answer.code == 500
-    assert b"This report cannot be shown" in answer.body
-
-
 async def test_the_bundle_holds_the_four_files_and_opens_again(server: Server) -> None:
     bundle_id = keep(server)
     files = await exported(server, bundle_id)

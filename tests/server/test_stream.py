@@ -154,7 +154,6 @@ async def test_numbers_come_between_ticks_while_the_kernel_is_busy(
 
 async def test_an_idle_kernel_sends_no_number_twice(server: Server, connect: Any) -> None:
     kernel_id = await server.start_kernel()
-    await asyncio.sleep(2)
     stream = await connect()
     await stream.watch(kernel_id=kernel_id, rate_hertz=0.5, chart_hertz=10)
     found = [json.loads(await stream.socket.read_message()) for _ in range(6)]
@@ -174,7 +173,9 @@ async def test_a_closed_panel_gets_one_small_number_every_two_seconds(
     assert first["type"] == "number"
     assert first["host"]["rss_bytes"] > 10 << 20
     assert len(json.dumps(first)) < 1000
-    assert await stream.count(4.5) == 2
+    second = json.loads(await stream.socket.read_message())
+    assert second["type"] == "number"
+    assert second["host"]["time"] - first["host"]["time"] > 1.5
 
 
 async def test_a_closed_panel_without_a_kernel_hears_that_the_server_is_there(connect: Any) -> None:
