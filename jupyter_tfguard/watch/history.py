@@ -1,8 +1,6 @@
-"""The last samples of one kernel in little memory: finely for a report, coarsely for a chart.
+"""The last samples of one kernel: finely for a report, coarsely for a chart.
 
-Values are kept as 32-bit floats: exact to 6e-8, that is half a KiB in 8 GiB, in half the room. A busy kernel takes 57 KiB
-at most, one that was idle for two minutes 18 KiB. Times are monotonic while they are kept, so that a clock that is set
-neither drops rows nor puts them out of order.
+Times are monotonic while they are kept, so that a clock that is set neither drops rows nor puts them out of order.
 """
 
 from __future__ import annotations
@@ -12,7 +10,8 @@ import math
 import struct
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 
 from ..limits import ULIMITS
 
@@ -33,13 +32,11 @@ SHARED_COLUMNS = (
 COLUMNS = (*OWN_COLUMNS, *SHARED_COLUMNS)
 ULIMIT_COLUMNS = tuple(name for pair in ULIMITS.values() for name in pair)
 _CHART_EVERY_SECONDS = 1.95
-_FIRST_ROWS = 37  # doubled five times it is nearly ROW_LIMIT
 _UNKNOWN = math.nan
-_LARGEST = 3.4e38  # a 32-bit float holds no more
 
 
 class Rows:
-    """The newest rows of numbers with their times; what is older or too many is dropped, and its room given back.
+    """The newest rows of numbers with their times; what is older or too many is dropped.
 
     Args:
         columns: Number of values in a row.
@@ -48,13 +45,9 @@ class Rows:
     """
 
     def __init__(self, columns: int, limit: int, seconds: float) -> None:
-        self._row = struct.Struct(f"<d{columns}f")
-        self._limit = limit
+        self._packed = struct.Struct(f"<{1 + columns}d")  # a third of what tuples of floats take
         self._seconds = seconds
-        self._room = min(_FIRST_ROWS, limit)
-        self._content = bytearray(self._room * self._row.size)
-        self._first = self._count = 0
-        self._oldest = 0.0  # not later than the first row
+        self._rows: deque[bytes] = deque(maxlen=limit)
         self._lock = threading.Lock()
 
     def add(self, moment: float, values: Iterable[float]) -> None:
@@ -62,62 +55,29 @@ class Rows:
 
         Args:
             moment: Monotonic seconds, not earlier than that of the row before.
-            values: NaN = unknown; what is beyond a 32-bit float becomes so.
+            values: NaN = unknown.
         """
         with self._lock:
-            if self._oldest < moment - self._seconds:
-                self._drop(moment - self._seconds)
-            if self._count == self._room:
-                if self._room < self._limit:
-                    self._resize(min(2 * self._room, self._limit))
-                else:
-                    self._first = (self._first + 1) % self._room
-                    self._count -= 1
-            elif self._room > _FIRST_ROWS and self._count < self._room // 4:
-                self._resize(max(self._room // 2, _FIRST_ROWS))
-            at = (self._first + self._count) % self._room
-            known = [v if -_LARGEST <= v <= _LARGEST else _UNKNOWN for v in values]
-            self._row.pack_into(self._content, at * self._row.size, moment, *known)
-            self._count += 1
+            while self._rows and self._moment(self._rows[0]) < moment - self._seconds:
+                self._rows.popleft()
+            self._rows.append(self._packed.pack(moment, *values))
 
-    def _drop(self, oldest: float) -> None:
-        # The time is the first number of a row.
-        while self._count:
-            (self._oldest,) = _TIME.unpack_from(self._content, self._first * self._row.size)
-            if self._oldest >= oldest:
-                return
-            self._first = (self._first + 1) % self._room
-            self._count -= 1
-
-    def _resize(self, room: int) -> None:
-        size = self._row.size
-        start, end = self._first * size, (self._first + self._count) * size
-        whole = self._room * size
-        kept = self._content[start:end] + self._content[: max(0, end - whole)]
-        self._content = kept.ljust(room * size, b"\0")
-        self._room, self._first = room, 0
+    def _moment(self, row: bytes) -> float:
+        moment: float = self._packed.unpack(row)[0]
+        return moment
 
     def read(self) -> list[tuple[float | None, ...]]:
         """All rows, oldest first: Unix seconds by the clock of now, then the values; None = unknown."""
         with self._lock:
-            return list(self._rows(time.time() - time.monotonic()))
-
-    def _rows(self, clock: float) -> Iterator[tuple[float | None, ...]]:
-        for number in range(self._count):
-            at = (self._first + number) % self._room
-            moment, *values = self._row.unpack_from(self._content, at * self._row.size)
-            yield (moment + clock, *(None if v != v else v for v in values))
+            rows = [self._packed.unpack(row) for row in self._rows]
+        clock = time.time() - time.monotonic()
+        return [
+            (moment + clock, *(v if math.isfinite(v) else None for v in values))
+            for moment, *values in rows
+        ]
 
     def __len__(self) -> int:
-        return self._count
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes that the numbers take."""
-        return len(self._content)
-
-
-_TIME = struct.Struct("<d")
+        return len(self._rows)
 
 
 class History:
@@ -137,11 +97,6 @@ class History:
         """Append a row to the chart."""
         self._chart_next = moment + _CHART_EVERY_SECONDS
         self.chart.add(moment, (rss_bytes, _UNKNOWN if limit_bytes is None else limit_bytes))
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes that the numbers take."""
-        return self.rows.size_bytes + self.chart.size_bytes
 
 
 class UlimitHistory:

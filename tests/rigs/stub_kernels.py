@@ -250,8 +250,6 @@ class Load:
             **loop,
             "process_core": (time.process_time() - process) / took,
             "samples_per_second": samples / took,
-            "history_bytes": sum(w.history.size_bytes for w in self.watcher.witnesses),
-            "history_largest_bytes": max(w.history.size_bytes for w in self.watcher.witnesses),
             "memory_bytes": memory_bytes(),
             "descriptors": _descriptors(),
             "pidfds": sum(w.handle.fileno() is not None for w in self.watcher.witnesses),

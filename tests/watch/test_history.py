@@ -1,9 +1,8 @@
-"""The memory that a watcher spends on one kernel is bounded, and small for an idle one."""
+"""What a watcher keeps of the samples of one kernel is bounded."""
 
 from __future__ import annotations
 
 import math
-import random
 import time
 
 import pytest
@@ -44,13 +43,6 @@ def test_unknown_stays_unknown() -> None:
     assert values_of(rows) == [(None, 0.0)]
 
 
-def test_sizes_stay_exact_enough() -> None:
-    rows = Rows(1, 2, 1e9)
-    rows.add(1.0, [8_123_456_789.0])
-    [(value,)] = values_of(rows)
-    assert value == pytest.approx(8_123_456_789, abs=512)
-
-
 def test_times_are_those_of_the_wall_clock() -> None:
     rows = Rows(1, 2, 1e9)
     before = time.time()
@@ -58,19 +50,6 @@ def test_times_are_those_of_the_wall_clock() -> None:
     [(when, _)] = rows.read()
     assert when is not None
     assert before - 0.1 <= when <= time.time() + 0.1
-
-
-def test_growing_and_shrinking_loses_no_row() -> None:
-    random_ = random.Random(4)
-    rows = Rows(1, 500, 50.0)
-    kept: list[float] = []
-    moment = 0.0
-    for _ in range(20_000):
-        moment += random_.choice((0.05, 0.1, 1.0, 30.0)) if random_.random() < 0.02 else 0.1
-        rows.add(moment, [moment])
-        kept = [*[m for m in kept if m >= moment - 50.0][-499:], moment]
-        assert len(rows) == len(kept)
-    assert [v for (v,) in values_of(rows)] == pytest.approx(kept)
 
 
 def full(history: History, hertz: float, seconds: float, start: float = 0.0) -> float:
@@ -81,20 +60,18 @@ def full(history: History, hertz: float, seconds: float, start: float = 0.0) -> 
     return start + seconds
 
 
-def test_a_busy_day_takes_at_most_64_kib() -> None:
+def test_a_busy_day_keeps_two_minutes_of_samples() -> None:
     history = History()
     full(history, 10, 2000)
     assert len(history.rows) == ROW_LIMIT
     assert len(history.chart) == CHART_LIMIT
-    assert history.size_bytes <= 64 * 1024
 
 
-def test_an_idle_kernel_keeps_two_minutes_and_takes_little() -> None:
+def test_an_idle_kernel_keeps_no_more_than_two_minutes() -> None:
     history = History()
     now = full(history, 10, 2000)
     full(history, 1, 2000, start=now)
     assert ROW_SECONDS <= len(history.rows) <= ROW_SECONDS + 1
-    assert history.size_bytes <= 24 * 1024
 
 
 def test_the_chart_gets_a_row_every_two_seconds() -> None:
@@ -107,10 +84,10 @@ def test_the_chart_gets_a_row_every_two_seconds() -> None:
     assert chart[0] == (7.0, None)
 
 
-def test_what_no_float_holds_is_unknown() -> None:
+def test_what_is_no_number_is_unknown() -> None:
     history = History()
-    for moment, size in enumerate((3.5e38, -3.5e38, 10**300, math.inf, 1e9)):
+    for moment, size in enumerate((math.inf, -math.inf, math.nan, 1e9)):
         history.add(float(moment), [size] + [0.0] * (len(COLUMNS) - 1))
         history.add_to_chart(float(moment), size, size)
-    assert [row[0] for row in values_of(history.rows)] == [None, None, None, None, 1e9]
-    assert values_of(history.chart) == [(None, None)] * 4 + [(1e9, 1e9)]
+    assert [row[0] for row in values_of(history.rows)] == [None, None, None, 1e9]
+    assert values_of(history.chart) == [(None, None)] * 3 + [(1e9, 1e9)]
