@@ -24,9 +24,7 @@ from .tracked import Tracked, view_of
 
 _RECONCILE_SECONDS = 1.0
 _REMEMBERED_ENDS = 4000
-# Long enough for the deaths of a thousand kernels in one moment.
-_IN_HAND_SECONDS = 240.0
-_EVENTS_FRACTION = 0.05  # of a core, for comparing the list at each event
+_IN_HAND_SECONDS = 60.0  # a report takes a second, and many deaths may come at once
 _KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
 
 
@@ -55,7 +53,6 @@ class KernelTracker:
         self._ended: dict[ProcessIdentity, float] = {}  # monotonic seconds
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.Handle | None = None
-        self._soonest = 0.0  # loop time of the next comparison that an event may ask for
         self._paths = NotebookPaths(serverapp, lambda: self._tracked)
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -84,18 +81,14 @@ class KernelTracker:
     async def _on_kernel_action(self, logger: Any, schema_id: str, data: dict[str, Any]) -> None:
         if self._timer is not None and self._loop is not None:  # not stopped
             self._timer.cancel()
-            self._timer = self._loop.call_at(self._soonest, self._look)
+            self._timer = self._loop.call_soon(self._look)
 
     def _look(self) -> None:
         assert self._loop is not None
-        began = time.thread_time()
         with shielded("watching the server's kernels"):
             self.reconcile()
-        # A thousand kernels that start send thousands of events.
-        pause = min((time.thread_time() - began) / _EVENTS_FRACTION, _RECONCILE_SECONDS)
         with shielded("reading the server's sessions"):
             self._paths.look()
-        self._soonest = self._loop.time() + pause
         self._timer = self._loop.call_later(_RECONCILE_SECONDS, self._look)
 
     # --- the list ------------------------------------------------------------------------------------------------

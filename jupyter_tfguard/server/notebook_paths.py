@@ -20,8 +20,6 @@ from ..shield import note_problem, shielded
 from ..watch.witness import Kernel
 
 _SECONDS = 5.0
-_FRACTION = 0.002  # of a core, for asking for the sessions
-_LATEST_SECONDS = 60.0
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CONTENTS = "https://events.jupyter.org/jupyter_server/contents_service/v1"
 
@@ -50,7 +48,7 @@ class NotebookPaths:
         self._app = serverapp
         self._kernels = kernels
         self._task: asyncio.Task[None] | None = None
-        self._next = self._soonest = 0.0
+        self._next = 0.0
 
     def start(self) -> None:
         """Begin; to be called on the running event loop."""
@@ -74,22 +72,18 @@ class NotebookPaths:
             k.kernel.notebook_path is None and now - k.since < 2 * _SECONDS
             for k in kernels.values()
         )
-        if not kernels or now < (self._soonest if young else self._next):
+        if not kernels or (now < self._next and not young):
             return
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._read())
 
     async def _read(self) -> None:
-        began, used = time.monotonic(), time.thread_time()
+        self._next = time.monotonic() + _SECONDS
         try:
             sessions = await ensure_async(self._app.session_manager.list_sessions())
             self._take(sessions)
         except Exception as bad:  # another session manager, or a kernel that left in between
             note_problem("reading the server's sessions", bad)
-        # The server reads a data base and makes a description of every kernel.
-        cost = (time.thread_time() - used) / _FRACTION
-        self._soonest = began + min(cost, _LATEST_SECONDS)
-        self._next = max(began + _SECONDS, self._soonest)
 
     def _take(self, sessions: Any) -> None:
         kernels = self._kernels()
