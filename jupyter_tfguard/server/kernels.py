@@ -15,8 +15,8 @@ from typing import Any
 from ..errors import SourceUnavailable
 from ..record.identity import ProcessIdentity
 from ..shield import shielded
-from ..watch.process_witness import ProcessWitness
 from ..watch.watcher import Watcher
+from ..watch.witness import Witness
 from .managers import process_of, returncode
 from .notebook_paths import NotebookPaths
 from .state import STARTING, KernelView
@@ -164,7 +164,7 @@ class KernelTracker:
         with shielded("the end of a kernel"):
             self._ended_now(tracked)
 
-    def gone(self, witness: ProcessWitness) -> None:
+    def gone(self, witness: Witness) -> None:
         """The sampler found a process ended that has no pidfd. May be called from any thread."""
 
         def check() -> None:
@@ -213,7 +213,7 @@ class KernelTracker:
         if pid is not None and all(ended.pid != pid for ended in self._ended):
             self._on_missed_end()
 
-    def _remember_end(self, witness: ProcessWitness) -> None:
+    def _remember_end(self, witness: Witness) -> None:
         self._ended[witness.identity] = time.monotonic()
         while len(self._ended) > _REMEMBERED_ENDS:
             del self._ended[next(iter(self._ended))]

@@ -19,7 +19,6 @@ from ..record.recording import mark_end
 from ..shield import shielded
 from ..watch.copies import Copies
 from ..watch.gpu_helper import GpuHelper, Gpus
-from ..watch.process_witness import ProcessWitness
 from ..watch.watcher import Watcher
 from .gpu_state import GpuWatch
 from .kernels import KernelTracker
@@ -243,7 +242,7 @@ class Service:
         """
         view = self._tracker.view(kernel_id) if self._tracker is not None else None
         witness = view.witness if view is not None else None
-        if self._watcher is None or not isinstance(witness, ProcessWitness):
+        if self._watcher is None or witness is None:
             return None
         return self._watcher.stacks(witness)
 

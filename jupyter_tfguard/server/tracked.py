@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..watch.process_witness import ProcessWitness
-from ..watch.witness import Kernel
+from ..watch.witness import Kernel, Witness
 from .activity import Activity
 from .managers import execution_state, language
 from .state import STARTING, KernelView
@@ -17,7 +16,7 @@ class Tracked:
     """A kernel id, the process behind it now, and what was hung onto both; as it is made, no process is looked at yet."""
 
     def __init__(self, kernel_id: str, manager: Any) -> None:
-        self.witness: ProcessWitness | None = None
+        self.witness: Witness | None = None
         activity = Activity(manager, in_cell=lambda: _runs_cell(self.witness))
         self.kernel = Kernel(
             kernel_id,
@@ -50,5 +49,5 @@ def view_of(tracked: Tracked) -> KernelView:
     )
 
 
-def _runs_cell(witness: ProcessWitness | None) -> bool:
+def _runs_cell(witness: Witness | None) -> bool:
     return witness is not None and witness.live.runs_cell

@@ -25,7 +25,7 @@ from .exit_status import Ended
 from .gpu_facts import gpu_facts, wait_for_word
 from .gpu_helper import Gpus
 from .gpu_map import GpuMap
-from .process_witness import ProcessWitness
+from .witness import Witness
 
 _LOG_WAIT_SECONDS = 0.05
 _STARTER_SECONDS = 1.0
@@ -77,7 +77,7 @@ class Deaths:
 
     def accept(
         self,
-        witness: ProcessWitness,
+        witness: Witness,
         ended: Ended | None,
         died: float,
         *,
@@ -124,7 +124,7 @@ class Deaths:
 
         return self._submit(gather)
 
-    def accept_child(self, witness: ProcessWitness, kill: ChildKill) -> None:
+    def accept_child(self, witness: Witness, kill: ChildKill) -> None:
         """Take on the kill of a child of a living kernel, unless it turns out to be none."""
         log = self._system_log(kill.before.time, 0.0)
         named = {int(a or b) for line in log.lines for a, b in _VICTIM.findall(line.text)}
@@ -153,13 +153,13 @@ class Deaths:
         except RuntimeError:  # stopped in the meantime
             return None
 
-    def _wait_for_gpus(self, witness: ProcessWitness, ended: Ended | None, died: float) -> None:
+    def _wait_for_gpus(self, witness: Witness, ended: Ended | None, died: float) -> None:
         with shielded("waiting for the driver's word about a death"):
             signal = ended.exit.signal if ended is not None else None
             code = ended.exit.code if ended is not None else None
             wait_for_word(self._gpu_map, witness, signal, code, died)
 
-    def _with_gpus(self, witness: ProcessWitness, facts: ServerFacts) -> ServerFacts:
+    def _with_gpus(self, witness: Witness, facts: ServerFacts) -> ServerFacts:
         gpus = self._gpus()
         if gpus.state != "ok":
             reason = gpus.reason or _GPUS_NOT_READ
@@ -170,7 +170,7 @@ class Deaths:
             found = gpu_facts(self._gpu_map, witness, facts.died)
         return replace(facts, gpus=found)
 
-    def _death(self, witness: ProcessWitness, facts: ServerFacts, log: SystemLog) -> Death:
+    def _death(self, witness: Witness, facts: ServerFacts, log: SystemLog) -> Death:
         kernel = witness.kernel
         return Death(
             identity=witness.identity,

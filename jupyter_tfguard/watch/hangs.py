@@ -22,8 +22,8 @@ from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import LIMIT_BYTES, claims, stacks_of, user_first
 from ..shield import shielded
 from .gpu_helper import Gpus
-from .process_witness import ProcessWitness
 from .standstill import Standstill, Stillness, waits_for_user
+from .witness import Witness
 
 _LOOK_SECONDS = 10.0
 _LOOKS = 10  # at least, before a kernel is said to hang
@@ -46,7 +46,7 @@ class Hangs:
     def __init__(
         self,
         recordings: Path,
-        witnesses: Callable[[], tuple[ProcessWitness, ...]],
+        witnesses: Callable[[], tuple[Witness, ...]],
         gpus: Callable[[], Gpus],
         hang_seconds: float,
     ) -> None:
@@ -54,7 +54,7 @@ class Hangs:
         self._witnesses = witnesses
         self._gpus = gpus
         self._hang_seconds = hang_seconds
-        self._kernels: dict[ProcessWitness, Standstill] = {}
+        self._kernels: dict[Witness, Standstill] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tfguard-hangs", daemon=True)
 
@@ -75,7 +75,7 @@ class Hangs:
             if not self._stop.is_set() and not witness.kernel.is_ending():
                 self._look_at(witness, standstill, gpu_works)
 
-    def _look_at(self, witness: ProcessWitness, standstill: Standstill, gpu_works: bool) -> None:
+    def _look_at(self, witness: Witness, standstill: Standstill, gpu_works: bool) -> None:
         found = standstill.look(gpu_works=gpu_works)
         if found is None:
             # What its end does is no sign that it went on, and the end may have begun during the look.
@@ -84,9 +84,7 @@ class Hangs:
         elif standstill.still_seconds >= self._hang_seconds and witness.hang is None:
             witness.hang = self._hang(witness, standstill, found)
 
-    def _hang(
-        self, witness: ProcessWitness, standstill: Standstill, found: Stillness
-    ) -> Hang | None:
+    def _hang(self, witness: Witness, standstill: Standstill, found: Stillness) -> Hang | None:
         """None for a kernel that waits for its user."""
         lines, main = self._take(witness, stands_still=True)
         frames = stacks_of(lines).get(main or "")
@@ -103,7 +101,7 @@ class Hangs:
             main_thread=main if frames else None,
         )
 
-    def stacks(self, witness: ProcessWitness) -> list[str]:
+    def stacks(self, witness: Witness) -> list[str]:
         """Python stacks of all threads of this kernel as they are now; empty where they cannot be had."""
         lines, _ = self._take(witness, stands_still=witness.hang is not None)
         hang = witness.hang
@@ -111,7 +109,7 @@ class Hangs:
             witness.hang = dataclasses.replace(hang, stacks=tuple(lines))
         return lines
 
-    def _take(self, witness: ProcessWitness, *, stands_still: bool) -> tuple[list[str], str | None]:
+    def _take(self, witness: Witness, *, stands_still: bool) -> tuple[list[str], str | None]:
         """The stacks, and how they name the main thread."""
         recording = self._recordings / witness.identity.folder_name
         header = witness.live.header

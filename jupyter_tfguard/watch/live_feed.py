@@ -14,7 +14,6 @@ from pathlib import Path
 from ..shield import shielded
 from .live import LiveReader
 from .live_cells import Resident
-from .process_witness import ProcessWitness
 from .witness import Witness
 
 _ROUND_SECONDS = 0.5
@@ -45,12 +44,10 @@ class LiveFeed:
         witnesses: Returns what is watched now.
     """
 
-    def __init__(
-        self, recordings: Path, witnesses: Callable[[], tuple[ProcessWitness, ...]]
-    ) -> None:
+    def __init__(self, recordings: Path, witnesses: Callable[[], tuple[Witness, ...]]) -> None:
         self._recordings = recordings
         self._witnesses = witnesses
-        self._feeds: dict[ProcessWitness, _Feed] = {}
+        self._feeds: dict[Witness, _Feed] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tfguard-live", daemon=True)
 

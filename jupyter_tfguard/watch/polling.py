@@ -14,7 +14,7 @@ from collections.abc import Callable
 from ..collectors.host import HostCollector
 from ..errors import SourceUnavailable
 from ..shield import note_problem, shielded
-from .process_witness import ProcessWitness
+from .witness import Witness
 
 _NOTICE_BUSY_SECONDS = 0.25
 _SLOW_SECONDS, _SLOWEST_SECONDS = 1.0, 5.0
@@ -31,9 +31,9 @@ class _Loop:
         witnesses: Returns what is watched now.
     """
 
-    def __init__(self, name: str, witnesses: Callable[[], tuple[ProcessWitness, ...]]) -> None:
+    def __init__(self, name: str, witnesses: Callable[[], tuple[Witness, ...]]) -> None:
         self._witnesses = witnesses
-        self._known: set[ProcessWitness] = set()
+        self._known: set[Witness] = set()
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -66,9 +66,7 @@ class _Loop:
             )  # on a fixed beat, unless it was woken
         host.close()
 
-    def _round(
-        self, host: HostCollector, witnesses: tuple[ProcessWitness, ...], now: float
-    ) -> float:
+    def _round(self, host: HostCollector, witnesses: tuple[Witness, ...], now: float) -> float:
         """Poll the kernels; returns the seconds until the next round begins."""
         raise NotImplementedError
 
@@ -91,8 +89,8 @@ class Sampler(_Loop):
 
     def __init__(
         self,
-        witnesses: Callable[[], tuple[ProcessWitness, ...]],
-        on_gone: Callable[[ProcessWitness], None],
+        witnesses: Callable[[], tuple[Witness, ...]],
+        on_gone: Callable[[Witness], None],
         busy_seconds: float,
         idle_seconds: float,
     ) -> None:
@@ -103,9 +101,7 @@ class Sampler(_Loop):
         self._idle_due = 0.0
         self._tick = 0
 
-    def _round(
-        self, host: HostCollector, witnesses: tuple[ProcessWitness, ...], now: float
-    ) -> float:
+    def _round(self, host: HostCollector, witnesses: tuple[Witness, ...], now: float) -> float:
         for witness in witnesses:
             witness.is_busy = witness.kernel.is_busy() or witness.live.runs_cell
         is_any_busy = any(witness.is_busy for witness in witnesses)
@@ -118,7 +114,7 @@ class Sampler(_Loop):
             self._sample(due, host)
         return pause
 
-    def _sample(self, due: list[ProcessWitness], host: HostCollector) -> None:
+    def _sample(self, due: list[Witness], host: HostCollector) -> None:
         self._tick += 1
         try:
             machine = host.collect()
@@ -139,16 +135,14 @@ class SlowPoll(_Loop):
 
     def __init__(
         self,
-        witnesses: Callable[[], tuple[ProcessWitness, ...]],
-        after_look: Callable[[ProcessWitness], None],
+        witnesses: Callable[[], tuple[Witness, ...]],
+        after_look: Callable[[Witness], None],
     ) -> None:
         super().__init__("tfguard-slow-poll", witnesses)
         self._after_look = after_look
         self._number = 0
 
-    def _round(
-        self, host: HostCollector, witnesses: tuple[ProcessWitness, ...], now: float
-    ) -> float:
+    def _round(self, host: HostCollector, witnesses: tuple[Witness, ...], now: float) -> float:
         began = time.thread_time()
         takes_idle = self._number % _IDLE_ROUNDS == 0
         self._number += 1

@@ -23,9 +23,8 @@ from .gpu_map import GpuMap
 from .hangs import Hangs
 from .live_feed import LiveFeed
 from .polling import Sampler, SlowPoll
-from .process_witness import ProcessWitness
 from .shared_group import SharedGroups
-from .witness import Kernel
+from .witness import Kernel, Witness
 
 
 class Watcher:
@@ -47,15 +46,15 @@ class Watcher:
         self,
         recordings: Path,
         on_death: Callable[[Death], None],
-        on_gone: Callable[[ProcessWitness], None],
+        on_gone: Callable[[Witness], None],
         *,
         gpus: Callable[[], Gpus] = lambda: Gpus("unavailable", "nobody looked"),
         busy_hertz: float = 10.0,
         idle_hertz: float = 1.0,
         hang_seconds: float = 300.0,
     ) -> None:
-        self._watched: dict[ProcessWitness, None] = {}
-        self._witnesses: tuple[ProcessWitness, ...] | None = ()
+        self._watched: dict[Witness, None] = {}
+        self._witnesses: tuple[Witness, ...] | None = ()
         self._lock = threading.Lock()
         self._started = False
         self._groups = SharedGroups()
@@ -68,13 +67,13 @@ class Watcher:
         self._live = LiveFeed(recordings, lambda: self.witnesses)
         self._hangs = Hangs(recordings, lambda: self.witnesses, gpus, hang_seconds)
 
-    def watch(self, pid: int, kernel: Kernel) -> ProcessWitness:
+    def watch(self, pid: int, kernel: Kernel) -> Witness:
         """Begin to watch a process.
 
         Raises:
             SourceUnavailable: There is no such process.
         """
-        witness = ProcessWitness(pid, kernel, self._groups)
+        witness = Witness(pid, kernel, self._groups)
         with self._lock:
             self._watched[witness] = None
             self._witnesses = None
@@ -91,7 +90,7 @@ class Watcher:
         return self._live, self._sampler, self._slow_poll, self._hangs
 
     @property
-    def witnesses(self) -> tuple[ProcessWitness, ...]:
+    def witnesses(self) -> tuple[Witness, ...]:
         """All that are watched now."""
         found = self._witnesses
         if found is None:
@@ -99,19 +98,19 @@ class Watcher:
                 found = self._witnesses = tuple(self._watched)
         return found
 
-    def drop(self, witness: ProcessWitness) -> None:
+    def drop(self, witness: Witness) -> None:
         """Stop watching a process; nothing is reported."""
         self._forget(witness)
         witness.close()
 
-    def _forget(self, witness: ProcessWitness) -> None:
+    def _forget(self, witness: Witness) -> None:
         with self._lock:
             self._watched.pop(witness, None)
             self._witnesses = None
 
     def ended(
         self,
-        witness: ProcessWitness,
+        witness: Witness,
         returncode: Callable[[], int | None] = lambda: None,
         *,
         asked: bool = False,
@@ -137,11 +136,11 @@ class Watcher:
         self._forget(witness)
         return self._deaths.accept(witness, ended, died, asked=asked, by_starter=by_starter)
 
-    def stacks(self, witness: ProcessWitness) -> list[str]:
+    def stacks(self, witness: Witness) -> list[str]:
         """Python stacks of all threads of a kernel; empty where they cannot be had. Takes up to some seconds."""
         return self._hangs.stacks(witness)
 
-    def _take_child_kill(self, witness: ProcessWitness) -> None:
+    def _take_child_kill(self, witness: Witness) -> None:
         kill = witness.child_kills.take(time.time())
         if kill is not None:
             self._deaths.accept_child(witness, kill)

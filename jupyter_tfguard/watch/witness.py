@@ -1,18 +1,37 @@
-"""What is known of one kernel that somebody watches, and the host that runs it."""
+"""What is seen of one kernel from outside while it lives, kept in memory where a notebook cannot forge it.
+
+Not here: what is made of that after a death (:mod:`.testimony`).
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+import contextlib
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..limits import Limit
+from ..collectors.cgroup import Placement
+from ..collectors.process import ProcessCollector
+from ..collectors.procfs import read_environ
+from ..collectors.ulimits import UlimitCollector
+from ..errors import SourceUnavailable
+from ..limits import Limit, fullest_limit
 from ..metrics import Sample
-from ..record.facts import Hang
-from ..record.identity import ProcessIdentity
+from ..places import disabled_by_environment
+from ..record.facts import Counters, Hang
+from .child_kill import ChildKillDetector
 from .forecast import Forecast, Forecaster
-from .history import History
+from .held_pipe import HeldPipe
+from .history import COLUMNS, OWN_COLUMNS, History, UlimitHistory
 from .live import Live
+from .process_handle import ProcessHandle
+from .shared_group import SharedGroups
+from .testimony import Testimony, own_peak_bytes
+
+_ENDING_KEPT_SECONDS = 10.0
+_UNKNOWN = math.nan
 
 
 @dataclass
@@ -36,19 +55,21 @@ class Kernel:
     heard_count: Callable[[], int | None] = lambda: None
 
 
-class Witness(ABC):
-    """What was seen of one kernel: all that the panel shows of it and that the GPUs are joined with.
+class Witness:
+    """Samples of one kernel process, and its counters before the death.
 
-    Who reads a witness asks for no more than this, so that it may be that of a living process
-    (:class:`~.process_witness.ProcessWitness`) or of a recording.
+    Others keep up to date: `live` :class:`~.live_feed.LiveFeed`, `hang` :class:`~.hangs.Hangs`,
+    `is_busy` :class:`~.polling.Sampler`.
 
     Args:
-        identity: The process that the host knows.
+        pid: The process.
         kernel: What the host knows of it.
-        since: Monotonic seconds when the watching began.
+        groups: Shared by all witnesses of a watcher.
 
     Attributes:
-        identity, kernel, since: As above.
+        handle, identity: Of the process.
+        kernel: As above.
+        since: Monotonic seconds when the watching began.
         history: Its last samples.
         live: What the kernel says of itself.
         peak_bytes: The most that it held resident; None = not known.
@@ -56,12 +77,21 @@ class Witness(ABC):
         is_busy: A cell ran lately, or that is not known.
         is_switched_off: Whether it was started with the guard switched off in its environment; None = not known.
         hang: How it stands still now; None while it does not.
+        before: Counters while the process was well; None before the second look.
+        group: Its memory group; shared.
+        stderr: The pipe of its native text.
+        child_kills: Whether an OOM killer took a child of it.
+        unavailable: What could not be read, and why.
+
+    Raises:
+        SourceUnavailable: There is no such process.
     """
 
-    def __init__(self, identity: ProcessIdentity, kernel: Kernel, since: float) -> None:
-        self.identity = identity
+    def __init__(self, pid: int, kernel: Kernel, groups: SharedGroups) -> None:
+        self.handle = ProcessHandle(pid)
+        self.identity = self.handle.identity
         self.kernel = kernel
-        self.since = since
+        self.since = time.monotonic()
         self.history = History()
         self.live = Live()
         self.peak_bytes: int | None = None
@@ -69,12 +99,48 @@ class Witness(ABC):
         self.is_busy = True
         self.is_switched_off: bool | None = None
         self.hang: Hang | None = None
-        self._forecaster = Forecaster(since)
+        self._forecaster = Forecaster(self.since)
+        self._read_switch()
+        self._last: tuple[int, float, float, int] | None = None
+        self._shared: dict[str, float] = {}
+        self._own_row = (_UNKNOWN, _UNKNOWN)
+        self.unavailable: dict[str, str] = {}
+        self.stderr = HeldPipe()
+        self.child_kills = ChildKillDetector()
+        self.before: Counters | None = None
+        self._starter_peak_bytes = own_peak_bytes()
+        self._fresh: Counters | None = None
+        self._earlier: Counters | None = None
+        self._recent_children: tuple[int, ...] = ()
+        self._slow: dict[str, float] = {}
+        self._ulimits = UlimitCollector(pid)
+        self._ulimit_history = UlimitHistory()
+        self._ulimit: dict[str, float] = {}
+        self._limit_name: str | None = None
+        self._sequence = 0
+        self._ending_seen: float | None = None
+        self._process: ProcessCollector | None = None
+        self._groups = groups
+        self._placement = Placement(pid)
+        self._heard_before = kernel.heard_count() or 0
+        self.group = groups.none()
+        self._lock = threading.Lock()  # sampler, looks, and the gathering of the death
+        try:
+            self._process = ProcessCollector(pid, self.identity.start_time)
+        except SourceUnavailable as bad:  # it ended just now
+            self.unavailable["process"] = str(bad)
+        self._find_group()
 
     @property
-    @abstractmethod
     def latest(self) -> Sample | None:
-        """Newest sample; None before the first."""
+        """Newest sample; None before the first. Put together when somebody asks: most samples nobody does."""
+        last, shared, slow, ulimit = self._last, self._shared, self._slow, self._ulimit
+        if last is None:
+            return None
+        sequence, moment, wall, rss = last
+        return Sample(
+            sequence, moment, wall, {**shared, **slow, **ulimit, "process.rss_bytes": rss}
+        )
 
     @property
     def sampled_at(self) -> float | None:
@@ -82,9 +148,128 @@ class Witness(ABC):
         latest = self.latest
         return None if latest is None else latest.time
 
-    @abstractmethod
+    def sample(self, tick: int, host: Mapping[str, float]) -> bool:
+        """Take a sample. Cheap: one file is read, the numbers of the group and of the last look are known.
+
+        Args:
+            tick: Number of the sampler's round; kernels of one group share its values in a round.
+            host: Metrics of the machine.
+
+        Returns:
+            False when the process gives no numbers: it is being taken down, or has ended.
+        """
+        if self.kernel.is_ending():
+            self._ending_seen = time.monotonic()
+        shared, shared_row = self.group.values(tick, host)
+        with self._lock:
+            process = self._process
+            if process is None:
+                return False
+            # Taken before the process is seen in good health, so that they can be believed after the next time: an OOM
+            # kill counts a moment before its victim is gone.
+            counters = self.group.counters
+            if counters is self._earlier:
+                counters = None
+            try:
+                rss = process.resident_bytes()
+                if rss > (self.peak_bytes or 0):  # it grows: how high was it between the samples?
+                    self._take_status(process.status())
+                    self.peak_bytes = max(rss, self.peak_bytes or 0)
+            except SourceUnavailable:
+                return False
+            if counters is not self._fresh:
+                self.before, self._fresh = self._fresh or self.before, counters
+            elif counters is not None:
+                self.before = counters
+            self._sequence += 1
+            moment = time.monotonic()
+            self._last, self._shared = (self._sequence, moment, time.time(), rss), shared
+            if self.is_busy:
+                self._watch_rise(moment, rss)
+            if self.history.add(moment, (rss, *self._own_row, *shared_row)):
+                self.history.add_to_chart(moment, rss, self.limit()[0])
+            return True
+
+    def _take_status(self, values: dict[str, float]) -> None:
+        peak = values.get("process.peak_bytes")
+        if peak is not None:
+            self.peak_bytes = max(int(peak), self.peak_bytes or 0)
+        self._slow = slow = {**self._slow, **values}
+        children, swap = (slow.get(name, _UNKNOWN) for name in OWN_COLUMNS[1:])
+        self._own_row = (children, swap)
+
+    def look(self) -> None:
+        """Read what is read rarely: peak, swap, threads, children, limits of the process, the group it is in."""
+        process = self._process
+        if process is None:
+            return
+        if self.is_switched_off is None:
+            self._read_switch()
+        try:
+            values = process.status() | process.children_values()
+            ulimit = self._read_ulimit()
+            with self._lock:
+                if self._process is not process:
+                    return
+                process.resident_bytes()  # what was read was this process's, if it still answers
+                self._take_status(values)
+                self._take_children(process.children)
+                self._ulimit = ulimit
+                self._ulimit_history.add(time.monotonic(), ulimit)
+        except SourceUnavailable:
+            return
+        self._find_group()
+
+    def _read_switch(self) -> None:
+        """Unknown in the moment in which the process becomes another program: then its environment reads empty."""
+        with contextlib.suppress(SourceUnavailable):
+            environ = read_environ(f"/proc/{self.identity.pid}/environ")
+            if environ:
+                self.is_switched_off = disabled_by_environment(environ)
+
+    def _read_ulimit(self) -> dict[str, float]:
+        try:
+            return self._ulimits.collect()
+        except SourceUnavailable:
+            return {}
+
+    def _take_children(self, found: tuple[int, ...] | None) -> None:
+        if found is not None:
+            # A killed child is one of those of the look before.
+            self._recent_children = tuple({*self.children, *found})
+            self.children = found
+
+    def look_for_kills(self) -> None:
+        """Compare the group's counters with those of the look before."""
+        counters = self.group.counters
+        if counters is not None:
+            self.child_kills.look(counters, self._recent_children)
+
+    def _find_group(self) -> None:
+        try:
+            place = self._placement.look()
+            if place is not None:
+                self.group = self._groups.at(place)
+                # Read before it was in here: what was counted since may be the kill of the one before it.
+                self._earlier = self.group.counters
+                self._placement.arrived()
+                self.unavailable.pop("cgroup", None)
+        except SourceUnavailable as bad:
+            if self.group.path is None:
+                self.unavailable["cgroup"] = str(bad)
+
+    def _watch_rise(self, moment: float, rss: float) -> None:
+        own = {"process.rss_bytes": rss, "process.children_rss_bytes": self._own_row[0]}
+        values = {**self._shared, **self._ulimit, **own}
+        self._forecaster.take(moment, values, self.binding_limit())
+
     def binding_limit(self) -> Limit | None:
         """The limit that binds; None before the first sample."""
+        if self._last is None:
+            return None
+        found = fullest_limit({**self._shared, **self._ulimit}, self._limit_name)
+        self._limit_name = None if found is None else found.name
+        return found
 
     def forecast(self) -> Forecast | None:
         """When a busy kernel's rise reaches the limit; None where that is not sure. Made when somebody asks."""
@@ -94,3 +279,36 @@ class Witness(ABC):
         """Bytes of the limit that binds, and its kind; both None before the first sample."""
         found = self.binding_limit()
         return (None, None) if found is None else (found.size_bytes, found.kind)
+
+    def was_asked_to_end(self) -> bool:
+        """True when the end was asked for, now or in the seconds before."""
+        if self.kernel.is_ending():
+            return True
+        seen = self._ending_seen
+        return seen is not None and time.monotonic() - seen < _ENDING_KEPT_SECONDS
+
+    def testimony(self) -> Testimony:
+        """All that was seen until now."""
+        with self._lock:
+            heard = self.kernel.heard_count()
+            return Testimony(
+                pids=frozenset({self.identity.pid}),
+                peak_bytes=self.peak_bytes,
+                starter_peak_bytes=self._starter_peak_bytes,
+                columns=("time", *COLUMNS, *self._ulimit_history.columns),
+                rows=tuple(self._ulimit_history.beside(self.history.rows.read())),
+                before=self.before or self._fresh,
+                children=self.children,
+                hang=self.hang,
+                answered=None if heard is None else heard > self._heard_before,
+                unavailable=dict(self.unavailable),
+            )
+
+    def close(self) -> None:
+        """Give all descriptors back; what was seen is kept. Doing it twice is harmless."""
+        self.stderr.close()
+        with self._lock:
+            self.handle.close()
+            if self._process is not None:
+                self._process.close()
+            self._process = None

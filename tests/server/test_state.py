@@ -22,11 +22,9 @@ from jupyter_tfguard.server.state import (
     number,
     other_kernel,
 )
-from jupyter_tfguard.watch import process_witness
 from jupyter_tfguard.watch.live import Live
-from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.witness import Kernel
+from jupyter_tfguard.watch.witness import Kernel, Witness
 
 pytestmark = pytest.mark.quick
 
@@ -34,8 +32,8 @@ SAMPLES = Path(__file__).parents[1] / "wire"
 
 
 @pytest.fixture
-def witness() -> Iterator[ProcessWitness]:
-    found = ProcessWitness(os.getpid(), Kernel("k", "python3"), SharedGroups())
+def witness() -> Iterator[Witness]:
+    found = Witness(os.getpid(), Kernel("k", "python3"), SharedGroups())
     host = HostCollector()
     assert found.sample(1, host.collect())
     host.close()
@@ -43,13 +41,13 @@ def witness() -> Iterator[ProcessWitness]:
     found.close()
 
 
-def state(witness: ProcessWitness | None, **view: Any) -> dict[str, Any]:
+def state(witness: Witness | None, **view: Any) -> dict[str, Any]:
     given = {"execution_state": "idle", "language": "python", "unwatched_reason": None} | view
     given = {"kernel": Kernel("k")} | given
     return kernel_state(KernelView(witness=witness, **given))
 
 
-def test_it_has_the_shape_of_the_sample(witness: ProcessWitness) -> None:
+def test_it_has_the_shape_of_the_sample(witness: Witness) -> None:
     wanted = json.loads((SAMPLES / "status.json").read_text())["kernels"][0]
     found = state(witness)
     assert set(found) == set(wanted)
@@ -57,7 +55,7 @@ def test_it_has_the_shape_of_the_sample(witness: ProcessWitness) -> None:
     assert set(found["guard"]) == set(wanted["guard"])
 
 
-def test_a_number_has_the_shape_of_the_sample(witness: ProcessWitness) -> None:
+def test_a_number_has_the_shape_of_the_sample(witness: Witness) -> None:
     wanted = json.loads((SAMPLES / "number.json").read_text())
     found = number(KernelView(Kernel("k"), "busy", "python", witness, None))
     assert set(found) == set(wanted)
@@ -67,7 +65,7 @@ def test_a_number_has_the_shape_of_the_sample(witness: ProcessWitness) -> None:
     assert unwatched["watched"] is False
 
 
-def test_a_limit_of_the_process_is_told_as_in_the_sample(witness: ProcessWitness) -> None:
+def test_a_limit_of_the_process_is_told_as_in_the_sample(witness: Witness) -> None:
     wanted = json.loads((SAMPLES / "number_ulimit.json").read_text())["host"]["limit"]
     witness._shared = {"host.total_bytes": 64e9, "host.available_bytes": 50e9}
     witness._ulimit = {
@@ -78,7 +76,7 @@ def test_a_limit_of_the_process_is_told_as_in_the_sample(witness: ProcessWitness
     assert found["host"]["limit"] == wanted
 
 
-def test_the_limit_ahead_is_told_while_the_kernel_is_busy(witness: ProcessWitness) -> None:
+def test_the_limit_ahead_is_told_while_the_kernel_is_busy(witness: Witness) -> None:
     wanted = json.loads((SAMPLES / "tick.json").read_text())["kernel"]["host"]["forecast"]
     assert state(witness)["host"]["forecast"] is None
     for second in range(40):
@@ -92,7 +90,7 @@ def test_the_limit_ahead_is_told_while_the_kernel_is_busy(witness: ProcessWitnes
     assert state(witness)["host"]["forecast"] is None
 
 
-def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: ProcessWitness) -> None:
+def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: Witness) -> None:
     assert state(witness)["guard"]["loaded"] is None
     witness.since -= 11
     guard = state(witness)["guard"]
@@ -112,7 +110,7 @@ def test_a_guard_switched_off_by_the_environment_is_told_at_once_and_by_name() -
     ) as process:
         while not read_environ(f"/proc/{process.pid}/environ"):
             time.sleep(0.01)
-        witness = ProcessWitness(process.pid, Kernel("k", "python3"), SharedGroups())
+        witness = Witness(process.pid, Kernel("k", "python3"), SharedGroups())
         guard = state(witness)["guard"]
         witness.close()
         process.communicate(b"\n")
@@ -125,8 +123,8 @@ def test_an_environment_that_read_empty_at_the_start_is_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: list[dict[str, str]] = [{}, {"TFGUARD_DISABLE": "1"}]
-    monkeypatch.setattr(process_witness, "read_environ", lambda path: told.pop(0))
-    witness = ProcessWitness(os.getpid(), Kernel("k", "python3"), SharedGroups())
+    monkeypatch.setattr("jupyter_tfguard.watch.witness.read_environ", lambda path: told.pop(0))
+    witness = Witness(os.getpid(), Kernel("k", "python3"), SharedGroups())
     assert witness.is_switched_off is None
     witness.look()
     assert witness.is_switched_off is True
@@ -135,14 +133,14 @@ def test_an_environment_that_read_empty_at_the_start_is_read_again(
 
 
 def test_a_kernel_of_another_language_is_not_told_to_install_python(
-    witness: ProcessWitness,
+    witness: Witness,
 ) -> None:
     guard = state(witness, language="R")["guard"]
     assert (guard["loaded"], guard["fix"]) == (False, None)
     assert "Python" in guard["text"]
 
 
-def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: ProcessWitness) -> None:
+def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: Witness) -> None:
     witness.live = Live(header={"guard": {"growth": None, "problems": ["no ring"]}})
     assert state(witness)["guard"] == {
         "loaded": True,
@@ -158,7 +156,7 @@ def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: ProcessWi
 @pytest.mark.parametrize(
     "guard", ["no", None, {"growth": {"state": "<b>"}}, {"problems": "x" * 9999}]
 )
-def test_a_forged_header_gives_plain_values(witness: ProcessWitness, guard: object) -> None:
+def test_a_forged_header_gives_plain_values(witness: Witness, guard: object) -> None:
     witness.live = Live(header={"guard": guard, "notebook_path": ["a"]})
     found = state(witness)
     assert found["guard"]["growth"] is None
@@ -166,12 +164,12 @@ def test_a_forged_header_gives_plain_values(witness: ProcessWitness, guard: obje
     assert len(json.dumps(found)) < 2000
 
 
-def test_the_path_of_the_header_helps_where_there_is_no_session(witness: ProcessWitness) -> None:
+def test_the_path_of_the_header_helps_where_there_is_no_session(witness: Witness) -> None:
     witness.live = Live(header={"notebook_path": "a/b.ipynb"})
     assert state(witness)["notebook_path"] == "a/b.ipynb"
 
 
-def test_old_numbers_are_unknown_and_not_repeated(witness: ProcessWitness) -> None:
+def test_old_numbers_are_unknown_and_not_repeated(witness: Witness) -> None:
     assert state(witness)["host"]["rss_bytes"] > 10 << 20
     assert witness._last is not None
     sequence, moment, when, rss = witness._last
@@ -179,7 +177,7 @@ def test_old_numbers_are_unknown_and_not_repeated(witness: ProcessWitness) -> No
     assert set(state(witness)["host"].values()) == {None}
 
 
-def test_the_use_of_a_group_leaves_out_the_file_cache(witness: ProcessWitness) -> None:
+def test_the_use_of_a_group_leaves_out_the_file_cache(witness: Witness) -> None:
     values = {
         "cgroup.limit_bytes": 8e9,
         "cgroup.used_bytes": 7e9,

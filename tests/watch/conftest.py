@@ -22,9 +22,8 @@ from jupyter_tfguard.watch import live
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.gpu_map import GpuMap
 from jupyter_tfguard.watch.live import LiveReader
-from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.watcher import Watcher
-from jupyter_tfguard.watch.witness import Kernel
+from jupyter_tfguard.watch.witness import Kernel, Witness
 from tests.rigs.waiting import wait_until
 
 from .gpu_rig import Machine
@@ -80,10 +79,10 @@ class Watch:
 
     def __init__(self, recordings: Path) -> None:
         self.deaths: queue.Queue[Death] = queue.Queue()
-        self.gone: queue.Queue[ProcessWitness] = queue.Queue()
+        self.gone: queue.Queue[Witness] = queue.Queue()
         self.watcher = Watcher(recordings, self.deaths.put, self.gone.put)
 
-    def begin(self, pid: int, **kernel: object) -> ProcessWitness:
+    def begin(self, pid: int, **kernel: object) -> Witness:
         witness = self.watcher.watch(pid, Kernel("kernel-1", **kernel))  # type: ignore[arg-type]
         wait_until(lambda: witness.before is not None)
         return witness

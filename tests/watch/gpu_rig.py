@@ -9,9 +9,8 @@ from typing import Any
 
 from jupyter_tfguard.watch.gpu_helper import Gpus
 from jupyter_tfguard.watch.gpu_processes import ProcessCheck
-from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.witness import Kernel
+from jupyter_tfguard.watch.witness import Kernel, Witness
 
 GIB = 1 << 30
 CUDA = "7f00-7f01 r-xp 00000000 08:01 42 /usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15\n"
@@ -62,7 +61,7 @@ class Machine:
         self.proc = root / "proc"
         (self.proc / "self").mkdir(parents=True)
         self.check = ProcessCheck(str(self.proc))
-        self.witnesses: tuple[ProcessWitness, ...] = ()
+        self.witnesses: tuple[Witness, ...] = ()
         self._started: list[subprocess.Popen[bytes]] = []
 
     def has(self, pid: int, maps: str = CUDA, parent: int = 1) -> int:
@@ -88,15 +87,13 @@ class Machine:
         (self.proc / str(pid) / "stat").unlink()
         (self.proc / str(pid)).rmdir()
 
-    def kernel(
-        self, name: str, maps: str | None = CUDA, children: tuple[int, ...] = ()
-    ) -> ProcessWitness:
+    def kernel(self, name: str, maps: str | None = CUDA, children: tuple[int, ...] = ()) -> Witness:
         """A kernel that is watched."""
         code = "import sys; sys.stdin.read()"
         started = subprocess.Popen([sys.executable, "-S", "-c", code], stdin=subprocess.PIPE)
         self._started.append(started)
         kernel = Kernel(name, "python3", f"{name}.ipynb")
-        witness = ProcessWitness(started.pid, kernel, SharedGroups())
+        witness = Witness(started.pid, kernel, SharedGroups())
         witness.children = children
         self.witnesses = (*self.witnesses, witness)
         if maps is not None:

@@ -17,11 +17,10 @@ from jupyter_tfguard.watch.gpu_helper import Gpus
 from jupyter_tfguard.watch.hangs import take_stacks
 from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.process_handle import ProcessHandle
-from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.shared_group import SharedGroups
 from jupyter_tfguard.watch.standstill import Standstill
 from jupyter_tfguard.watch.watcher import Watcher
-from jupyter_tfguard.watch.witness import Kernel
+from jupyter_tfguard.watch.witness import Kernel, Witness
 from tests.rigs.waiting import wait_until
 
 from .conftest import Start
@@ -53,7 +52,7 @@ class Bench:
             return Gpus("none", "No NVIDIA GPU here")
         return Gpus("ok", devices=({"utilization_fraction": self.load},))
 
-    def watch(self, pid: int) -> ProcessWitness:
+    def watch(self, pid: int) -> Witness:
         kernel = Kernel(
             "k", runs_cell=lambda: self.ask_runs_cell(), is_ending=lambda: self.is_ending
         )
@@ -67,7 +66,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     found.watcher.stop()
 
 
-def stays_quiet(witness: ProcessWitness) -> bool:
+def stays_quiet(witness: Witness) -> bool:
     ends = time.monotonic() + 2.5 * HANG_SECONDS
     while time.monotonic() < ends:
         if witness.hang is not None:
@@ -185,7 +184,7 @@ def test_what_a_thread_of_the_machinery_did_is_no_work_when_it_ends(start: Start
     assert process.stdout is not None
     assert process.stdin is not None
     thread = int(process.stdout.readline())
-    witness = ProcessWitness(process.pid, Kernel("k", runs_cell=lambda: True), SharedGroups())
+    witness = Witness(process.pid, Kernel("k", runs_cell=lambda: True), SharedGroups())
     witness.live = Live(header={HEADER_KEY: {"service_threads": [thread]}})
     standstill = Standstill(witness)
 

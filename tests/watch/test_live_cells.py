@@ -19,9 +19,8 @@ from jupyter_tfguard.record.recording import GPU_MEMORY, Recording
 from jupyter_tfguard.record.records import read_records
 from jupyter_tfguard.watch.live import LiveReader
 from jupyter_tfguard.watch.live_feed import LiveFeed
-from jupyter_tfguard.watch.process_witness import ProcessWitness
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.witness import Kernel
+from jupyter_tfguard.watch.witness import Kernel, Witness
 
 pytestmark = pytest.mark.quick
 
@@ -98,7 +97,7 @@ class TestCells:
     def test_a_watcher_tells_the_rise_of_the_running_cell_from_its_own_samples(
         self, recording: Recording
     ) -> None:
-        witness = ProcessWitness(os.getpid(), Kernel("k"), SharedGroups())
+        witness = Witness(os.getpid(), Kernel("k"), SharedGroups())
         feed = LiveFeed(recording.folder.path.parent, lambda: (witness,))
         try:
             assert witness.sample(1, {})
