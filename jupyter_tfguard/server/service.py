@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import threading
 import time
 from typing import Any, Protocol
 
@@ -26,7 +27,6 @@ from .notify import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, event_data, log_cras
 from .orphans import OrphanLooks
 from .problems import DISABLED, problems
 from .state import GpuView, KernelView, history, kernel_state, number, other_kernel
-from .worker import Worker
 
 _GPU_SECONDS = 1.0
 _HINT_SECONDS = 2.0  # deaths by the hundred give one hint; the event itself is faster
@@ -63,7 +63,6 @@ class Service:
         self._postmortem: Postmortem | None = None
         self._copies: Copies | None = None
         self._orphans: OrphanLooks | None = None
-        self._asked_ends = Worker("tfguard-files")
         self._gpu_watch: GpuWatch | None = None
         self._helper = GpuHelper(on_read=self._on_gpus)
 
@@ -116,7 +115,12 @@ class Service:
     def _on_asked_end(self, identity: ProcessIdentity, kernel_id: str) -> None:
         assert self._postmortem is not None
         postmortem, ended = self._postmortem, time.time()
-        self._asked_ends.submit(lambda: postmortem.forget(identity, kernel_id, ended))
+
+        def forget() -> None:  # may wait for a file server
+            with shielded("removing the recording of a kernel that was shut down"):
+                postmortem.forget(identity, kernel_id, ended)
+
+        threading.Thread(target=forget, name="tfguard-files", daemon=True).start()
 
     def _on_report(self, entry: Entry) -> None:
         log_crash(self._app.log, entry)

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,12 +63,20 @@ async def test_kernels_that_die_while_orphans_are_looked_for_are_told_once_by_wh
     assert {c["cause"] for c in crashes} == {"sigkill_unattributed"}  # seen: "unknown" without
 
 
-async def test_an_end_that_was_asked_for_is_no_orphan(server: Server, data_folder: Path) -> None:
+async def test_an_end_that_was_asked_for_is_no_orphan(
+    server: Server, data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kernel_id = await server.start_kernel()
     service = server.app.web_app.settings["tfguard_service"]
     pid = await server.pid(kernel_id)
     os.kill(pid, signal.SIGSTOP)  # it hears of no shutdown, and is killed without a mark of its end
-    service._asked_ends.submit(lambda: time.sleep(2))  # a slow disk
+    forget = service._postmortem.forget
+
+    def forget_slowly(*ended: Any) -> None:
+        time.sleep(2)  # a slow disk
+        forget(*ended)
+
+    monkeypatch.setattr(service._postmortem, "forget", forget_slowly)
     manager = server.app.kernel_manager.get_kernel(kernel_id)
     manager.shutdown_wait_time = 1.0
     await server.fetch("api", "kernels", kernel_id, method="DELETE")
