@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import sys
@@ -17,9 +16,8 @@ _STATM_BYTES = 128
 class ResidentSize:
     """Resident memory of one process.
 
-    Source: second field of ``/proc/[pid]/statm`` (pages) through a kept descriptor, which never shows a later process
-    with the same id: 2 microseconds. Where no descriptor was left, field 24 of ``/proc/[pid]/stat``, opened for each
-    reading and compared with the start time in field 22: 10 microseconds. psutil where there is no procfs. Both in proc_pid_stat(5) and proc_pid_statm(5).
+    Source: second field of ``/proc/[pid]/statm`` (pages), proc_pid_statm(5), through a kept descriptor, which never shows a
+    later process with the same id: 2 microseconds. psutil where there is no procfs.
 
     Args:
         pid: The process.
@@ -29,32 +27,20 @@ class ResidentSize:
         psutil_process: The process where there is no procfs; else None.
 
     Raises:
-        SourceUnavailable: There is no such process.
+        SourceUnavailable: There is no such process, or no descriptor is left.
     """
 
     def __init__(self, pid: int, start_time: int | None = None) -> None:
-        self.pid = pid
         self._file: KeptFile | None = None
         self.psutil_process: Any = None
-        self._start_time = start_time
         if not has_procfs():
             self.psutil_process = psutil_process(pid)
             return
-        if not os.path.exists(f"/proc/{pid}"):
-            raise SourceUnavailable(f"there is no process {pid}")
-        if start_time is None:
-            with contextlib.suppress(SourceUnavailable):
-                self._start_time = self._stat()[0]
-        try:
-            file = KeptFile(f"/proc/{self.pid}/statm", _STATM_BYTES)
-        except SourceUnavailable:
-            return
+        self._file = KeptFile(f"/proc/{pid}/statm", _STATM_BYTES)
         # Compared while the file is open: it belongs to this process, not to a later one with the same id.
-        with contextlib.suppress(SourceUnavailable):
-            if self._stat()[0] == self._start_time:
-                self._file = file
-                return
-        file.close()
+        if start_time is not None and _start_time(pid) != start_time:
+            self.close()
+            raise SourceUnavailable(f"process {pid} has ended")
 
     def read(self) -> int:
         """Bytes resident now.
@@ -69,29 +55,25 @@ class ResidentSize:
                 return int(self.psutil_process.memory_info().rss)
             except psutil.Error as bad:
                 raise SourceUnavailable(str(bad)) from bad
-        file = self._file
-        if file is not None:
-            pages = int(file.read_bytes().split(None, 2)[1])
-        else:
-            started, pages = self._stat()
-            if started != self._start_time:
-                raise SourceUnavailable(f"process {self.pid} has ended")
+        if self._file is None:
+            raise SourceUnavailable("closed")
+        pages = int(self._file.read_bytes().split(None, 2)[1])
         if pages == 0:
-            raise SourceUnavailable(f"process {self.pid} has given its memory back")
+            raise SourceUnavailable("the process has given its memory back")
         return pages * mmap.PAGESIZE
-
-    def _stat(self) -> tuple[int, int]:
-        try:
-            fields = read_small(f"/proc/{self.pid}/stat").rpartition(b")")[2].split()
-            return int(fields[19]), int(fields[21])
-        except (OSError, IndexError) as bad:
-            raise SourceUnavailable(f"process {self.pid}: {bad}") from bad
 
     def close(self) -> None:
         """Give the descriptor back; doing it twice is harmless."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+
+def _start_time(pid: int) -> int | None:
+    try:
+        return int(read_small(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19])
+    except (OSError, IndexError):
+        return None
 
 
 def has_procfs() -> bool:
