@@ -64,11 +64,12 @@ class TensorFlowBuild:
 
     def need(self, package: str, python: str) -> SpecifierSet | None:
         """The versions of a package that it asks for under this Python (``3.12``); None when it asks for none."""
-        return _wanted(self.needs, package, python)
-
-    def pin(self, package: str) -> SpecifierSet | None:
-        """The versions of an NVIDIA package that its extra brings; None when it brings none."""
-        return _wanted(self.and_cuda, package, "")
+        name = canonicalize_name(package)
+        for row in self.needs:
+            applies = row.marker is None or row.marker.evaluate({"python_version": python})
+            if canonicalize_name(row.name) == name and applies:
+                return row.specifier
+        return None
 
 
 @dataclass(frozen=True)
@@ -83,15 +84,6 @@ class Distribution:
     gpu: str
     text: str
     origin: Origin
-
-
-def _wanted(rows: tuple[Requirement, ...], package: str, python: str) -> SpecifierSet | None:
-    name = canonicalize_name(package)
-    for row in rows:
-        applies = row.marker is None or row.marker.evaluate({"python_version": python})
-        if canonicalize_name(row.name) == name and applies:
-            return row.specifier
-    return None
 
 
 def build_of(version: str) -> TensorFlowBuild | None:
