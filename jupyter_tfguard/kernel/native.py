@@ -17,10 +17,9 @@ from ..record.stderr_tail import StderrTail
 from ..shield import shielded
 from .faults import FaultFiles
 from .parts import part
-from .stacks import StacksOnRequest
+from .stacks import StacksOnRequest, is_pipe_reader
 
 _CELL_END_SECONDS = 0.5
-_PIPE_READER = "_watch_pipe_fd"
 _HIGHEST_DESCRIPTOR = 0xFFFFFF
 
 
@@ -128,7 +127,7 @@ def _pipe_readers_wait() -> bool:
     Also where the system does not show what a thread does.
     """
     for thread in threading.enumerate():
-        if _PIPE_READER in thread.name:
+        if is_pipe_reader(thread):
             # "0 0x2f 0x7f5c3c0..": number and arguments of a system call, here read; "running" outside of one. A thread
             # that waits for the GIL has an address in the place of the descriptor.
             with contextlib.suppress(OSError, SourceUnavailable):

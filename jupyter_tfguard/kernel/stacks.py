@@ -150,10 +150,13 @@ def _is_service(thread: threading.Thread) -> bool:
     if module.partition(".")[0] in _OUR_PACKAGES:
         return True
     return (
-        thread.name in _OUR_NAMES
-        or thread.name.startswith(_OUR_PREFIX)
-        or _PIPE_READER in thread.name
+        thread.name in _OUR_NAMES or thread.name.startswith(_OUR_PREFIX) or is_pipe_reader(thread)
     )
+
+
+def is_pipe_reader(thread: threading.Thread) -> bool:
+    """True for the threads of ipykernel that read fd 1 and 2."""
+    return _PIPE_READER in thread.name
 
 
 def message_carriers() -> set[int]:
