@@ -36,6 +36,8 @@ def test_many_lives_with_a_fault_each(library: Path) -> None:
     assert totals["lives"] == LIVES
     assert totals["lives_with_a_fault"] > 0.8 * LIVES
     assert totals["lives_that_lost_something"] > 0.1 * LIVES  # or nothing was tested
+    for call in ("splice", "pipe"):
+        assert totals["by_call"][call] > 0, totals
     assert run.returncode == 0
 
 

@@ -131,7 +131,7 @@ class Injector:
             getattr(self._library, name).restype = ctypes.c_long
 
     def folder(self, path: Path) -> None:
-        """Where calls may fail; counts begin anew."""
+        """Where calls may fail; counts start at 0."""
         self._library.faults_folder(os.fsencode(path))
         self._library.faults_forget()
 
@@ -140,8 +140,9 @@ class Injector:
         self._library.faults_arm(fault.call.encode(), fault.nth, fault.code, fault.mode.encode())
 
     def disarm(self) -> None:
-        """No more."""
+        """No more faults; what reads the recording afterwards is not counted."""
         self._library.faults_arm(b"", 0, 0, b"o")
+        self._library.faults_folder(b"")
 
     @property
     def failed(self) -> int:
@@ -273,9 +274,10 @@ def _left(data: Path) -> tuple[str | None, tuple[str, ...]]:
     return unreadable, tuple(name for name, found in there.items() if not found)
 
 
-def choose(rng: random.Random, counts: dict[str, int]) -> Fault:
-    """A fault at one of the calls that a life makes."""
-    call = rng.choice([name for name, count in counts.items() if count])
+def choose(rng: random.Random, case: int, counts: dict[str, int]) -> Fault:
+    """A fault at one of the calls that a life makes; each kind of call has its turn."""
+    calls = [name for name, count in counts.items() if count]
+    call = calls[case % len(calls)]
     mode = rng.choices("ofa", (6, 2, 1))[0]
     if call in ("write", "pwrite") and rng.random() < 0.2:
         mode = "s"
@@ -300,7 +302,7 @@ def work(seed: int, first: int, end: int, progress: Progress) -> Totals:
             progress.at(case)
             rng = random.Random(f"{seed}-{case}")
             data = Path(place) / f"{case}"
-            found = live(injector, choose(rng, counts), data, unload=rng.random() < 0.2)
+            found = live(injector, choose(rng, case, counts), data, unload=rng.random() < 0.2)
             merge(totals, found.totals())
             shutil.rmtree(data, ignore_errors=True)
     return totals
