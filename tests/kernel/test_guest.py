@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.kernel.rig import GuardedKernel, Ran, guarded_kernel
+from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="fd 2 is left alone on Windows")
 
@@ -62,6 +67,12 @@ PROGRAMS = {
     ),
     "NUL bytes and broken UTF-8": "import os\nos.write(2, b'a\\0b\\xff\\xc3\\xa9\\n');",
 }
+# Ignores SIGPIPE, so that the write itself fails.
+OUTLIVES = """
+import subprocess
+script = "trap '' PIPE; until [ -e go ]; do sleep 0.05; done; echo more >&2; echo status $? > done; mv done result"
+print(subprocess.Popen(["sh", "-c", script], cwd={folder!r}, stdin=subprocess.DEVNULL).pid)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +111,20 @@ def test_native_text_that_ends_a_cell_comes_before_its_idle(
             guarded.run(f"import os; os.write(2, b'cell {number}\\n');", until_idle=True).stderr
         )
     assert texts == [f"cell {number}\n" for number in range(40)]
+
+
+@pytest.mark.parametrize("environment", [{}, {"TFGUARD_DISABLE": "1"}], ids=["guarded", "bare"])
+def test_a_child_that_outlives_the_kernel_ends_at_its_next_write(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    result = tmp_path / "result"
+    with guarded_kernel(tmp_path, environment=environment) as kernel:
+        child = int(kernel.run(OUTLIVES.format(folder=str(tmp_path))).stdout)
+        try:
+            kernel.die("import os; os.kill(os.getpid(), 9)")
+            (tmp_path / "go").touch()
+            wait_until(result.exists, "the end of the child")
+            assert result.read_text() == "status 1\n"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
