@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import stat
 import threading
+import time
 from typing import Any
 
 from ..record.identity import ProcessIdentity
 
 _LIMIT_BYTES = 1024 * 1024
+_CHILDREN_SECONDS = 0.7  # a crash is to be reported within a second
 
 
 class HeldPipe:
@@ -61,18 +64,20 @@ class HeldPipe:
         return stat.S_ISFIFO(found.st_mode) and found.st_ino == self._inode
 
     def last_words(self) -> bytes:
-        """What is left in the pipe after the kernel's death; the pipe is closed. Does not wait."""
-        parts: list[bytes] = []
+        """What is left in the pipe after the kernel's death; the pipe is closed.
+
+        Waits only for children that still hold the pipe, and not long: Python's resource tracker says after the kernel's
+        death that shared memory was left behind.
+        """
         with self._lock:
-            if self._descriptor is not None:
-                left = _LIMIT_BYTES
-                # Until it is empty, though a child may still hold it.
-                with contextlib.suppress(OSError):
-                    while left > 0 and (part := os.read(self._descriptor, left)):
-                        parts.append(part)
-                        left -= len(part)
-        self.close()
-        return b"".join(parts)
+            descriptor, self._descriptor = self._descriptor, None
+            self._closed = True
+        if descriptor is None:
+            return b""
+        try:
+            return _read_to_the_end(descriptor, time.monotonic() + _CHILDREN_SECONDS)
+        finally:
+            os.close(descriptor)
 
     def close(self) -> None:
         """Close it for good; idempotent."""
@@ -84,3 +89,22 @@ class HeldPipe:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _read_to_the_end(descriptor: int, deadline: float) -> bytes:
+    """What comes until nobody holds the other end, or the monotonic deadline; at most 1 MiB."""
+    found = bytearray()
+    more = select.poll()
+    more.register(descriptor, select.POLLIN)
+    while len(found) < _LIMIT_BYTES:
+        try:
+            part = os.read(descriptor, _LIMIT_BYTES - len(found))
+        except BlockingIOError:
+            left = deadline - time.monotonic()
+            if left <= 0 or not more.poll(left * 1000):
+                break
+        else:
+            if not part:
+                break
+            found += part
+    return bytes(found)

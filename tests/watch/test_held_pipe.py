@@ -60,6 +60,31 @@ def test_the_last_words_are_read_after_a_kill_and_a_child_then_ends() -> None:
         assert held.last_words() == b""
 
 
+def test_what_a_child_says_after_the_death_is_kept() -> None:
+    """As Python's resource tracker does, which waits for the end of its parent."""
+    says = "import os; os.read(0, 1); os.write(2, b'left behind')"
+    program = (
+        "import os, subprocess, sys\n"
+        "source, target = os.pipe()\n"
+        f"subprocess.Popen([sys.executable, '-S', '-c', {says!r}], stdin=0, stderr=target)\n"
+        "print(source, os.fstat(source).st_ino, flush=True)\nos.read(source, 1)"
+    )
+    held, (dead, alive) = HeldPipe(), os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=dead, stdout=subprocess.PIPE
+    ) as process:
+        os.close(dead)
+        assert process.stdout is not None
+        descriptor, inode = map(int, process.stdout.readline().split())
+        identity = ProcessIdentity.of(process.pid)
+        assert identity is not None
+        held.hold(identity, {"descriptor": descriptor, "inode": inode})
+        process.kill()
+        process.wait()
+        os.close(alive)
+        assert held.last_words() == b"left behind"
+
+
 def test_the_living_are_not_read() -> None:
     held = HeldPipe()
     with program() as (process, identity, claimed):
