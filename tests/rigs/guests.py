@@ -132,6 +132,7 @@ def _run(suite: Path, python: Path, data: Path, tests: str = "tests") -> Results
             "junit_family=xunit1",
             "asyncio_default_fixture_loop_scope=function",
             f"timeout={_TEST_SECONDS}",
+            "timeout_method=signal",  # the other method ends the whole run
         )
         subprocess.run(
             [
