@@ -41,15 +41,9 @@ class Limit(NamedTuple):
         """True for a limit of the process, which counts what is reserved and not what is resident."""
         return self.name in ULIMITS
 
-    def state(self, values: Mapping[str, float]) -> dict[str, int | str | None]:
-        """As a panel reads it: ``{"bytes", "name", "kind", "used_bytes"}``; what is in use is None where unknown."""
-        used = used_of(*self, values)
-        return {
-            "bytes": self.size_bytes,
-            "name": self.name,
-            "kind": self.kind,
-            "used_bytes": None if used is None else round(used),
-        }
+    def state(self) -> dict[str, int | str]:
+        """As a panel reads it: ``{"bytes", "name", "kind"}``."""
+        return {"bytes": self.size_bytes, "name": self.name, "kind": self.kind}
 
     def text(self, size: str) -> str:
         """``4.00 GiB (container limit)``, with the size as the caller prints it."""
@@ -85,6 +79,19 @@ def fullest_limit(values: Mapping[str, float], held: str | None = None) -> Limit
         return part + _HOLD_FRACTION if limit.name == held else part
 
     return max(found, key=fullness)
+
+
+def memory_in_use(limit: Limit | None, values: Mapping[str, float]) -> float | None:
+    """Bytes that every view shows as the memory in use; None = unknown.
+
+    It is what the limit counts. Without a limit, or where its use is unknown, it is the resident memory of the process.
+
+    Args:
+        limit: The one that binds.
+        values: Metrics of the process, the group and the machine.
+    """
+    used = None if limit is None else used_of(*limit, values)
+    return values.get("process.rss_bytes") if used is None else used
 
 
 def used_of(limit_bytes: float, name: str, values: Mapping[str, float]) -> float | None:

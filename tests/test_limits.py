@@ -11,6 +11,7 @@ from jupyter_tfguard.limits import (
     MACHINE_MEMORY,
     Limit,
     fullest_limit,
+    memory_in_use,
     used_of,
 )
 
@@ -95,3 +96,11 @@ def test_a_name_with_a_bracket_is_not_put_into_another() -> None:
     assert (
         Limit(1, ADDRESS_SPACE_LIMIT).text("4.0 GiB") == "4.0 GiB, address space limit (ulimit -v)"
     )
+
+
+def test_the_memory_in_use_is_what_the_limit_counts_or_else_resident_memory() -> None:
+    resident = {"process.rss_bytes": 3.0 * GIB}
+    assert memory_in_use(Limit(4 * GIB, CONTAINER_LIMIT), values(group=2) | resident) == 2 * GIB
+    assert memory_in_use(Limit(4 * GIB, CONTAINER_LIMIT), resident) == 3 * GIB
+    assert memory_in_use(None, resident) == 3 * GIB
+    assert memory_in_use(None, {}) is None

@@ -12,10 +12,11 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from ..errors import TfGuardError
-from ..limits import Limit, fullest_limit
+from ..limits import Limit, fullest_limit, memory_in_use
 from ..metrics import Sample
 from ..record.contents import read_recording
 from ..record.recording import Recording
+from ..record.series import Summary
 from ..watch.forecast import Forecaster
 from ..watch.live import Live, LiveReader
 from .cells import CellRecorder
@@ -27,6 +28,7 @@ HISTORY_SECONDS = 300.0
 _FRESH_SECONDS = 5.0
 _TEXT_LIMIT = 300
 _PROBLEM_LIMIT = 10
+_FREE = ("cgroup.reclaimable_bytes", "host.available_bytes")
 
 
 class Guarded(Protocol):
@@ -50,7 +52,7 @@ class PanelState:
     def __init__(self, session: Guarded) -> None:
         self._session = session
         self._reader: LiveReader | None = None
-        self._limit_name: str | None = None
+        self._shown_limit: Limit | None = None
         self._forecaster = Forecaster(time.monotonic())
         self._lock = threading.Lock()
 
@@ -83,23 +85,24 @@ class PanelState:
         }
 
     def history(self) -> list[list[float | int | None]]:
-        """``[time, resident bytes]`` of the last 5 minutes, oldest first: the highest of each second."""
+        """``[time, bytes in use]`` of the last 5 minutes, oldest first: the highest of each second."""
         recording = self._session.recording
         if recording is None:
             return []
+        limit = self._limit(self._values()[1])
         try:
             found = read_recording(recording.folder.path)
         except TfGuardError:
             return []
         oldest = time.time() - HISTORY_SECONDS
         rows: list[list[float | int | None]] = [
-            [round(one.time, 3), _whole(one.maximum.get("process.rss_bytes"))]
+            [round(one.time, 3), _highest_in_use(limit, one)]
             for one in found.seconds
             if one.time >= oldest
         ]
         last = rows[-1][0] if rows else None
         rows += [
-            [round(one.time, 3), _whole(one.values.get("process.rss_bytes"))]
+            [round(one.time, 3), _whole(memory_in_use(limit, one.values))]
             for one in found.samples
             if one.time >= (oldest if last is None else last + 0.001)
         ]
@@ -123,32 +126,43 @@ class PanelState:
             return self._reader.read()
 
     def _host(self) -> dict[str, Any]:
-        """``Host`` of the wire, from the kernel's newest sample; of an old one nothing is told."""
-        pulse = self._session.pulse
-        sample = pulse.latest if pulse is not None else None
-        if sample is None or time.monotonic() - sample.monotonic > _FRESH_SECONDS:
-            sample = None
-        values = {**sample.values, **self._session.memory.ulimits()} if sample is not None else {}
+        """``Host`` of the wire."""
+        sample, values = self._values()
         limit = self._limit(values)
         return {
+            "used_bytes": _whole(memory_in_use(limit, values)),
             "rss_bytes": _whole(values.get("process.rss_bytes")),
             "peak_bytes": _whole(values.get("process.peak_bytes")),
             "children_rss_bytes": _whole(values.get("process.children_rss_bytes")),
             "swap_bytes": _whole(values.get("process.swap_bytes")),
-            "limit": None if limit is None else limit.state(values),
+            "limit": None if limit is None else limit.state(),
             "available_bytes": _whole(values.get("host.available_bytes")),
             "time": None if sample is None else sample.time,
             "forecast": None if sample is None else self._forecast(),
         }
+
+    def _values(self) -> tuple[Sample | None, dict[str, float]]:
+        """The kernel's newest sample and its metrics; None and empty if it is old."""
+        pulse = self._session.pulse
+        sample = pulse.latest if pulse is not None else None
+        if sample is None or time.monotonic() - sample.monotonic > _FRESH_SECONDS:
+            return None, {}
+        return sample, {**sample.values, **self._session.memory.ulimits()}
 
     def _forecast(self) -> dict[str, float] | None:
         found = self._forecaster.now() if self._session.cells.is_running else None
         return None if found is None else asdict(found)
 
     def _limit(self, values: dict[str, float]) -> Limit | None:
-        found = fullest_limit(values, self._limit_name)
-        self._limit_name = None if found is None else found.name
-        return found
+        held = None if self._shown_limit is None else self._shown_limit.name
+        self._shown_limit = fullest_limit(values, held)
+        return self._shown_limit
+
+
+def _highest_in_use(limit: Limit | None, second: Summary) -> int | None:
+    """The most that was in use in a second: of what is free or can be given back the least counts."""
+    lowest = {name: second.minimum[name] for name in _FREE if name in second.minimum}
+    return _whole(memory_in_use(limit, {**second.maximum, **lowest}))
 
 
 def _guard(session: Guarded) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from .._version import __version__
-from ..limits import CONTAINER_LIMIT, fullest_limit, used_of
+from ..limits import fullest_limit, memory_in_use
 from ..places import bundles_folder
 from ..record.bundle import BundleStore
 from ..redact import one_line
@@ -79,23 +79,19 @@ def _memory(session: GuardSession) -> str:
     values = dict(sample.values) if sample is not None else {}
     values |= session.memory.process() | session.memory.ulimits()
     rss, peak = values.get("process.rss_bytes"), values.get("process.peak_bytes")
-    text = human_bytes(rss)
-    binding = fullest_limit(values)
-    if binding is not None and binding.counts_address_space:
-        counted = used_of(*binding, values) or 0.0
-        percent = 100 * counted / binding.size_bytes
-        text += f"; {human_bytes(counted)} of {human_bytes(binding.size_bytes)}, {binding.name}, {percent:.0f} %"
-    elif binding is not None:
-        text += f" of {binding.text(human_bytes(binding.size_bytes))}"
-        if rss is not None:
-            text += f", {100 * rss / binding.size_bytes:.0f} %"
-    used = values.get("cgroup.used_bytes")
-    if binding is not None and binding.name == CONTAINER_LIMIT and used is not None:
-        text += f"; whole container {human_bytes(used)}"
+    limit = fullest_limit(values)
+    used = memory_in_use(limit, values)
+    text = human_bytes(used)
+    if limit is not None:
+        text += f" of {limit.text(human_bytes(limit.size_bytes))}"
+        if used is not None:
+            text += f", {100 * used / limit.size_bytes:.0f} %"
+    if rss is not None:
+        text += f"; this kernel {human_bytes(rss)} resident"
+    if peak is not None:
+        text += f", highest so far {human_bytes(peak)}"
     available = values.get("host.available_bytes")
-    if available is not None:
-        text += f"; machine has {human_bytes(available)} available"
-    return text + (f"; highest so far {human_bytes(peak)}" if peak is not None else "")
+    return text + (f"; machine has {human_bytes(available)} available" if available else "")
 
 
 def _training(session: GuardSession) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..diagnosis.standstill import wait_text
+from ..limits import memory_in_use
 from ..places import DISABLE_VARIABLE
 from ..watch.gpu_cards import notebook_path as path_of
 from ..watch.gpu_helper import Gpus
@@ -146,8 +147,8 @@ def history(view: KernelView | None, kernel_id: str, gpus: GpuView = NO_GPUS) ->
     return {
         "type": "history",
         "kernel_id": kernel_id,
-        "columns": ["time", "rss_bytes", "limit_bytes"],
-        "rows": [[when, _whole(rss), _whole(limit)] for when, rss, limit in rows],
+        "columns": ["time", "used_bytes", "limit_bytes"],
+        "rows": [[when, _whole(used), _whole(limit)] for when, used, limit in rows],
         "gpu_rows": gpus.watch.history(witness) if gpus.watch is not None and witness else {},
         "marks": list(witness.live.marks) if witness else [],
     }
@@ -209,12 +210,14 @@ def _growth(claimed: object) -> dict[str, str] | None:
 def _host(witness: Witness | None) -> dict[str, Any]:
     values = _latest(witness)
     sample = witness.latest if witness else None
+    limit = witness.binding_limit() if witness and values else None
     return {
+        "used_bytes": _whole(memory_in_use(limit, values)),
         "rss_bytes": _whole(values.get("process.rss_bytes")),
         "peak_bytes": _whole(values.get("process.peak_bytes")),
         "children_rss_bytes": _whole(values.get("process.children_rss_bytes")),
         "swap_bytes": _whole(values.get("process.swap_bytes")),
-        "limit": _limit(witness, values),
+        "limit": None if limit is None else limit.state(),
         "forecast": _forecast(witness, values),
         "available_bytes": _whole(values.get("host.available_bytes")),
         "time": sample.time if sample and values else None,
@@ -236,12 +239,6 @@ def _hang(witness: Witness | None) -> dict[str, Any] | None:
         "text": wait_text(hang.wait),
         "has_stacks": bool(hang.stacks),
     }
-
-
-def _limit(witness: Witness | None, values: dict[str, float]) -> dict[str, Any] | None:
-    """The limit that binds, and what is in use of it that cannot simply be given back."""
-    limit = witness.binding_limit() if witness and values else None
-    return None if limit is None else limit.state(values)
 
 
 def _latest(witness: Witness | None) -> dict[str, float]:

@@ -93,10 +93,13 @@ class History:
         self.rows.add(moment, values)
         return moment >= self._chart_next
 
-    def add_to_chart(self, moment: float, rss_bytes: float, limit_bytes: float | None) -> None:
-        """Append a row to the chart."""
+    def add_to_chart(
+        self, moment: float, used_bytes: float | None, limit_bytes: float | None
+    ) -> None:
+        """Append a row to the chart: what is in use of the limit (:func:`~..limits.memory_in_use`), and the limit."""
         self._chart_next = moment + _CHART_EVERY_SECONDS
-        self.chart.add(moment, (rss_bytes, _UNKNOWN if limit_bytes is None else limit_bytes))
+        row = (used_bytes, limit_bytes)
+        self.chart.add(moment, (_UNKNOWN if value is None else value for value in row))
 
 
 class UlimitHistory:

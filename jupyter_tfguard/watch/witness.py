@@ -17,7 +17,7 @@ from ..collectors.process import ProcessCollector
 from ..collectors.procfs import read_environ
 from ..collectors.ulimits import UlimitCollector
 from ..errors import SourceUnavailable
-from ..limits import Limit, fullest_limit
+from ..limits import Limit, fullest_limit, memory_in_use
 from ..metrics import Sample
 from ..places import disabled_by_environment
 from ..record.facts import Counters, Hang
@@ -187,7 +187,13 @@ class Witness:
             if self.is_busy:
                 self._watch_rise(moment, rss)
             if self.history.add(moment, (rss, *self._own_row, *shared_row)):
-                self.history.add_to_chart(moment, rss, self.limit()[0])
+                limit = self.binding_limit()
+                values = {**shared, **self._ulimit, "process.rss_bytes": rss}
+                self.history.add_to_chart(
+                    moment,
+                    memory_in_use(limit, values),
+                    None if limit is None else limit.size_bytes,
+                )
             return True
 
     def _take_status(self, values: dict[str, float]) -> None:

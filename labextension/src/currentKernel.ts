@@ -126,7 +126,7 @@ export class CurrentKernel {
     const oldPid = this._brief?.pid ?? null;
     this._brief = brief;
     if (brief !== null && time !== null) {
-      this.curves.push(time, brief.host.rss_bytes, oldPid !== null && brief.pid !== oldPid);
+      this.curves.push(time, brief.host.used_bytes, oldPid !== null && brief.pid !== oldPid);
     }
   }
 

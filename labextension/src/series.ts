@@ -21,7 +21,7 @@ export class Series implements IPoints {
     return this._times;
   }
 
-  /** Resident bytes at each time; null breaks the line. */
+  /** Bytes in use at each time; null breaks the line. */
   get values(): readonly (number | null)[] {
     return this._values;
   }

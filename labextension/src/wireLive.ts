@@ -107,12 +107,14 @@ const forecast = shape({
   high: number
 });
 
+/** `used_bytes` is the number that every view shows: what the limit counts, else resident memory. */
 export const host = shape({
+  used_bytes: orNull(number),
   rss_bytes: orNull(number),
   peak_bytes: orNull(number),
   children_rss_bytes: orNull(number),
   swap_bytes: orNull(number),
-  limit: orNull(shape({ bytes: number, name: text, kind: text, used_bytes: orNull(number) })),
+  limit: orNull(shape({ bytes: number, name: text, kind: text })),
   forecast: orNull(forecast),
   available_bytes: orNull(number),
   time: orNull(number)
@@ -209,7 +211,7 @@ export const tick = shape({
 
 export const history = shape({
   kernel_id: text,
-  columns: tuple(word('time'), word('rss_bytes'), word('limit_bytes')),
+  columns: tuple(word('time'), word('used_bytes'), word('limit_bytes')),
   rows: listOf(tuple(number, orNull(number), orNull(number))),
   /** What the kernel held of each card, by its UUID. */
   gpu_rows: orNull(mapOf(listOf(tuple(number, orNull(number))))),

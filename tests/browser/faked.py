@@ -26,7 +26,7 @@ def near_limit(kernel_id: str) -> tuple[Any, Any]:
     tick["gpus"] = sample("status")["gpus"]
     kernel["kernel_id"] = history["kernel_id"] = kernel_id
     limit = kernel["host"]["limit"]
-    kernel["host"]["rss_bytes"] = limit["used_bytes"] = int(0.96 * limit["bytes"])
+    kernel["host"]["rss_bytes"] = kernel["host"]["used_bytes"] = int(0.96 * limit["bytes"])
     kernel["host"]["time"] = tick["time"] = now
     shift = now - history["rows"][-1][0] - 0.5
     history["rows"] = [[when + shift, *rest] for when, *rest in history["rows"]]
@@ -111,7 +111,7 @@ class FakedStream:
         kernel = message.get("kernel", message)
         kernel["kernel_id"] = self._kernel_id
         message["time"] = kernel["host"]["time"] = self._time
-        kernel["host"]["rss_bytes"] = self._bytes(self._time)
+        kernel["host"]["rss_bytes"] = kernel["host"]["used_bytes"] = self._bytes(self._time)
         return message
 
     def _bytes(self, when: float) -> int:

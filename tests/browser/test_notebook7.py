@@ -72,9 +72,10 @@ def test_the_panel_opens_at_the_right_and_moves_while_a_cell_runs(
     panel = page.locator(".jp-TfGuard-Panel")
     panel.wait_for()
     panel.get_by_text("busy.ipynb").wait_for()
-    page.locator(".jp-TfGuard-big", has_text="MiB").first.wait_for(timeout=120_000)
+    page.locator(".jp-TfGuard-big", has_text="GiB").first.wait_for(timeout=120_000)
     page.wait_for_function(
-        "parseFloat(document.querySelector('.jp-TfGuard-big').textContent) > 150", timeout=120_000
+        "parseFloat(document.querySelector('.jp-TfGuard-resident').textContent.slice(9)) > 150",
+        timeout=120_000,
     )
     page.wait_for_timeout(3000)
     picture(page, "notebook7-panel")

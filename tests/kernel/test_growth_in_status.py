@@ -58,3 +58,18 @@ def test_one_to_be_mended_is_a_sentence_with_what_to_do(state: str, text: str) -
 def test_without_tensorflow_nothing_speaks_of_it() -> None:
     assert "growth" not in line(None)
     assert "GPU" not in line(None)
+
+
+def test_memory_is_the_number_of_the_panel_with_resident_memory_after_it() -> None:
+    gib = 1 << 30
+    group = {
+        "cgroup.limit_bytes": 4.0 * gib,
+        "cgroup.used_bytes": 3.0 * gib,
+        "cgroup.reclaimable_bytes": 1.0 * gib,
+    }
+    memory = SimpleNamespace(process=lambda: {"process.rss_bytes": 2.5 * gib}, ulimits=dict)
+    pulse = SimpleNamespace(latest=SimpleNamespace(values=group))
+    session: Any = SimpleNamespace(pulse=pulse, memory=memory)
+    assert status._memory(session) == (
+        "2.00 GiB of 4.00 GiB (container limit), 50 %; this kernel 2.50 GiB resident"
+    )

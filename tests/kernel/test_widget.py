@@ -102,7 +102,7 @@ def test_it_foresees_the_limit_as_the_servers_panel_does(
     assert found is not None, "nothing was foreseen"
     assert set(found["forecast"]) == set(sample)
     assert found["limit"]["kind"] == "ulimit"
-    room = found["limit"]["bytes"] - found["limit"]["used_bytes"]
+    room = found["limit"]["bytes"] - found["used_bytes"]
     rate = found["forecast"]["bytes_per_second"]
     assert found["forecast"]["seconds_left"] == pytest.approx(room / rate, rel=0.25)
     kernel.manager.interrupt_kernel()

@@ -66,14 +66,15 @@ def test_a_number_has_the_shape_of_the_sample(witness: Witness) -> None:
 
 
 def test_a_limit_of_the_process_is_told_as_in_the_sample(witness: Witness) -> None:
-    wanted = json.loads((SAMPLES / "number_ulimit.json").read_text())["host"]["limit"]
+    wanted = json.loads((SAMPLES / "number_ulimit.json").read_text())["host"]
     witness._shared = {"host.total_bytes": 64e9, "host.available_bytes": 50e9}
     witness._ulimit = {
         "process.address_space_bytes": wanted["used_bytes"],
-        "process.address_space_limit_bytes": wanted["bytes"],
+        "process.address_space_limit_bytes": wanted["limit"]["bytes"],
     }
     found = number(KernelView(Kernel("k"), "busy", "python", witness, None))
-    assert found["host"]["limit"] == wanted
+    assert found["host"]["limit"] == wanted["limit"]
+    assert found["host"]["used_bytes"] == wanted["used_bytes"]
 
 
 def test_the_limit_ahead_is_told_while_the_kernel_is_busy(witness: Witness) -> None:
@@ -186,19 +187,20 @@ def test_the_use_of_a_group_leaves_out_the_file_cache(witness: Witness) -> None:
         "host.available_bytes": 50e9,
     }
     witness._shared = values
-    assert state(witness)["host"]["limit"] == {
-        "bytes": 8_000_000_000,
-        "name": "container limit",
-        "kind": "cgroup",
-        "used_bytes": 5_000_000_000,
-    }
+    host = state(witness)["host"]
+    assert host["limit"] == {"bytes": 8_000_000_000, "name": "container limit", "kind": "cgroup"}
+    assert host["used_bytes"] == 5_000_000_000
     del values["cgroup.limit_bytes"]
-    assert state(witness)["host"]["limit"] == {
-        "bytes": 64_000_000_000,
-        "name": "machine memory",
-        "kind": "host",
-        "used_bytes": 14_000_000_000,
-    }
+    host = state(witness)["host"]
+    assert host["limit"] == {"bytes": 64_000_000_000, "name": "machine memory", "kind": "host"}
+    assert host["used_bytes"] == 14_000_000_000
+
+
+def test_the_chart_draws_the_number_that_is_shown(witness: Witness) -> None:
+    view = KernelView(Kernel("k"), "busy", "python", witness, None)
+    row = history(view, "k")["rows"][-1]
+    assert row[1] == pytest.approx(state(witness)["host"]["used_bytes"], rel=1e-6)
+    assert row[1] != pytest.approx(state(witness)["host"]["rss_bytes"], rel=1e-6)
 
 
 def test_an_unwatched_kernel_has_a_reason_and_no_numbers() -> None:

@@ -74,7 +74,7 @@ async def test_ticks_go_on_while_the_kernel_is_busy(server: Server, connect: Any
     stream = await connect()
     await stream.watch(kernel_id=kernel_id, rate_hertz=5)
     history = await stream.next("history")
-    assert history["columns"] == ["time", "rss_bytes", "limit_bytes"]
+    assert history["columns"] == ["time", "used_bytes", "limit_bytes"]
     assert history["kernel_id"] == kernel_id
     times = []
     for _ in range(20):

@@ -30,17 +30,23 @@ describe('the memory of the kernel', () => {
         ...host,
         rss_bytes: mebibytes * MIB,
         peak_bytes: mebibytes * MIB,
-        limit: { ...limit, used_bytes: (mebibytes + 1) * MIB }
+        used_bytes: (mebibytes + 1) * MIB,
+        limit
       }
     });
-    const model = { kernel: at(500), marks: [], series: { times: [], values: [] }, moved };
+    const series = { times: [], values: [] };
+    const model = { kernel: at(500), marks: [], others: [], series, moved };
     const drawn = render(<HostMemory model={model as never} trans={trans} />);
     for (const mebibytes of [500, 700]) {
       model.kernel = at(mebibytes);
       act(() => moved.emit());
-      expect(drawn.text).toContain(`${mebibytes} MiB`);
-      expect(drawn.text).toContain(`${mebibytes + 1} MiB of 1.0 GiB`);
-      expect(drawn.text).toContain(`peak ${mebibytes} MiB · ${1023 - mebibytes} MiB still free`);
+      const shown = drawn.node.querySelector('.jp-TfGuard-big')?.textContent;
+      expect(shown).toBe(`${mebibytes + 1} MiB of 1.0 GiB`);
+      expect(drawn.text).toContain(`${1023 - mebibytes} MiB still free`);
+      expect(drawn.text).toContain(`this kernel ${mebibytes} MiB · rest 1 MiB`);
+      expect(drawn.node.querySelector('details:not([open])')?.textContent).toContain(
+        `resident ${mebibytes} MiB · peak ${mebibytes} MiB`
+      );
     }
   });
 });

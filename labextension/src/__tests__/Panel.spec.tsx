@@ -85,7 +85,7 @@ describe('Panel', () => {
     expect(text).toContain('TF Guard · train.ipynb');
     expect(text).toContain('guarding');
     expect(text).toContain('5.9 GiB');
-    expect(text).toContain('of 8.0 GiB · container limit');
+    expect(text).toContain('of 8.0 GiBcontainer limit');
     expect(text).toContain('✓ memory growth on, seen working');
   });
 
@@ -95,7 +95,7 @@ describe('Panel', () => {
     unreadable.cells = null as never;
     unreadable.training!.logs = null as never;
     const { text } = draw({ kernel: unreadable, others: [null as never] });
-    expect(text).toContain('of 8.0 GiB · container limit');
+    expect(text).toContain('of 8.0 GiBcontainer limit');
     expect(text).toContain('GPU');
     expect(text).toContain('Past deaths');
   });
@@ -187,15 +187,14 @@ describe('Panel', () => {
 
   it('shows unknown memory as a dash', () => {
     const unknown = kernel(0);
-    unknown.host.rss_bytes = null;
+    unknown.host.used_bytes = null;
     expect(draw({ kernel: unknown }).node.querySelector('.jp-TfGuard-big')?.textContent).toBe('–');
   });
 
   it('says so near the limit, calmly', () => {
     const full = kernel(0);
     const used = 7.9 * 2 ** 30;
-    full.host.rss_bytes = used;
-    full.host.limit = full.host.limit && { ...full.host.limit, used_bytes: used };
+    full.host.rss_bytes = full.host.used_bytes = used;
     const notice = draw({ kernel: full }).node.querySelector('.jp-TfGuard-LimitNotice');
     expect(notice?.textContent).toContain('More than 90 %');
     expect(draw().node.querySelector('.jp-TfGuard-LimitNotice')).toBeNull();

@@ -4,12 +4,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { aboutSpan, shortSpan } from '../live/forecastText';
 import { LimitNotice } from '../live/LimitNotice';
 import { LimitWarning } from '../live/LimitWarning';
-import { atLimitText, limitLabel, limitText } from '../live/hostText';
-import { isNearLimit, limitFraction } from '../live/memory';
+import { atLimitText, limitLabel, limitText, memoryText, sharesText } from '../live/hostText';
+import { isNearLimit, limitFraction, memoryShares } from '../live/memory';
 import { statusText } from '../live/statusText';
 import type { Brief } from '../currentKernel';
 import { readStatus, readStreamMessage } from '../wire';
-import type { Host } from '../wire';
+import type { Host, OtherKernel, Tick } from '../wire';
 
 import { render } from './render';
 import { sample, sampleText, trans } from './samples';
@@ -25,7 +25,8 @@ function host(used: number, secondsLeft: number | null = null): Host {
     peak_bytes: null,
     children_rss_bytes: null,
     swap_bytes: null,
-    limit: { bytes: 8 * GIB, name: 'container limit', kind: 'cgroup', used_bytes: used * GIB },
+    limit: { bytes: 8 * GIB, name: 'container limit', kind: 'cgroup' },
+    used_bytes: used * GIB,
     forecast:
       secondsLeft === null
         ? null
@@ -38,6 +39,11 @@ function host(used: number, secondsLeft: number | null = null): Host {
     available_bytes: null,
     time: 1
   };
+}
+
+function otherKernel(): OtherKernel {
+  const message = readStreamMessage(sampleText('tick'));
+  return (message as { tick: Tick }).tick.others[0];
 }
 
 function brief(changes: Partial<Brief> = {}): Brief {
@@ -88,39 +94,38 @@ describe('the time until the limit', () => {
   it('counts what others hold of the limit, where the kernel has a share in it', () => {
     const shared = host(2);
     const limit = { bytes: 8 * GIB, name: 'container limit', kind: 'cgroup' };
-    expect(limitFraction({ ...shared, limit: { ...limit, used_bytes: 7 * GIB } })).toBe(7 / 8);
-    const small = { ...host(0.5), limit: { ...limit, used_bytes: 7.9 * GIB } };
+    expect(limitFraction({ ...shared, limit, used_bytes: 7 * GIB })).toBe(7 / 8);
+    const small = { ...host(0.5), limit, used_bytes: 7.9 * GIB };
     expect(limitFraction(small)).toBe(0.5 / 8);
   });
 
   it('judges by what the limit counts, not by resident memory that is charged elsewhere', () => {
     const charged = (used: number): Host => ({
       ...host(3.1),
-      limit: { bytes: 3 * GIB, name: 'container limit', kind: 'cgroup', used_bytes: used * GIB }
+      limit: { bytes: 3 * GIB, name: 'container limit', kind: 'cgroup' },
+      used_bytes: used * GIB
     });
     expect(isNearLimit(charged(2.4))).toBe(false);
     expect(statusText(brief({ host: charged(2.4) }), trans)).toBe('2.4 of 3.0 GiB');
-    expect(limitText(charged(2.4), trans)).toBe('2.4 of 3.0 GiB · container limit');
+    expect(memoryText(charged(2.4), trans)).toBe('2.4 of 3.0 GiB');
     expect(statusText(brief({ host: charged(2.9) }), trans)).toBe('▲ 2.9 of 3.0 GiB');
   });
 
-  it('tells in the status bar of the others in a container once the limit is near', () => {
+  it('shows what the limit counts, with the shares of others in a container', () => {
     const shared = (used: number): Host => ({
       ...host(2),
-      limit: { bytes: 8 * GIB, name: 'container limit', kind: 'cgroup', used_bytes: used * GIB }
+      limit: { bytes: 8 * GIB, name: 'container limit', kind: 'cgroup' },
+      used_bytes: used * GIB
     });
-    expect(statusText(brief({ host: shared(6) }), trans)).toBe('2.0 of 8.0 GiB');
+    expect(statusText(brief({ host: shared(6) }), trans)).toBe('6.0 of 8.0 GiB');
+    const other = { ...otherKernel(), rss_bytes: 3 * GIB };
+    expect(sharesText(memoryShares(shared(6), [other]), trans)).toBe(
+      'this kernel 2.0 GiB · other kernels 3.0 GiB · rest 1.0 GiB'
+    );
+    expect(sharesText(memoryShares(shared(4), [other]), trans)).toBe(
+      'this kernel 2.0 GiB · other kernels 2.0 GiB · rest 0 B'
+    );
     expect(statusText(brief({ host: shared(7.6) }), trans)).toBe('▲ 7.6 of 8.0 GiB');
-  });
-
-  it('falls back on resident memory where the use of the limit is not known', () => {
-    const blind = {
-      ...host(7.6),
-      limit: { bytes: 8 * GIB, name: 'container limit', kind: 'cgroup', used_bytes: null }
-    };
-    expect(limitFraction(blind)).toBe(7.6 / 8);
-    expect(statusText(brief({ host: blind }), trans)).toBe('▲ 7.6 of 8.0 GiB');
-    expect(limitText(blind, trans)).toBe('of 8.0 GiB · container limit');
   });
 });
 
@@ -128,17 +133,20 @@ describe('a limit of address space', () => {
   const name = 'address space limit (ulimit -v)';
   const limited = (used: number): Host => ({
     ...host(0.2),
-    limit: { bytes: 4 * GIB, name, kind: 'ulimit', used_bytes: used * GIB }
+    limit: { bytes: 4 * GIB, name, kind: 'ulimit' },
+    used_bytes: used * GIB
   });
 
   it('is read from the stream', () => {
     const message = readStreamMessage(sampleText('number_ulimit'));
     const read = message.type === 'number' ? message.fresh.host : null;
-    expect(read && limitText(read, trans)).toBe(`12.0 of 16.0 GiB · ${name}`);
+    expect(read && memoryText(read, trans)).toBe('12.0 of 16.0 GiB');
+    expect(read && limitText(read, trans)).toBe(`${name} · 4.0 GiB still free`);
   });
 
   it('is told with what it counts, however little is resident', () => {
-    expect(limitText(limited(2.9), trans)).toBe(`2.9 of 4.0 GiB · ${name}`);
+    expect(memoryText(limited(2.9), trans)).toBe('2.9 of 4.0 GiB');
+    expect(memoryShares(limited(2.9), [])).toBeNull();
     expect(statusText(brief({ host: limited(2.9) }), trans)).toBe('2.9 of 4.0 GiB');
     expect(limitFraction(limited(2.9))).toBe(2.9 / 4);
     expect(statusText(brief({ host: limited(3.8) }), trans)).toBe('▲ 3.8 of 4.0 GiB');
@@ -235,7 +243,7 @@ describe('LimitWarning', () => {
 
   it('takes a restart, and a death, for the end of the run', () => {
     update({ host: host(7, 60) });
-    update({ pid: null, host: { ...host(0), rss_bytes: null } });
+    update({ pid: null, host: { ...host(0), used_bytes: null } });
     expect(dismissed).toHaveBeenCalledTimes(1);
     update({ pid: 4800, host: host(7, 60) });
     expect(shown).toHaveLength(2);
@@ -255,7 +263,7 @@ describe('LimitWarning', () => {
   });
 
   it('does not warn of what is not known', () => {
-    update({ host: { ...host(0), rss_bytes: null, limit: null } });
+    update({ host: { ...host(0), used_bytes: null, limit: null } });
     warning.update(null, null, null);
     expect(shown).toEqual([]);
   });

@@ -54,13 +54,13 @@ function bytesAt(time: number): number {
 function second(stream: FakeStream, time: number): void {
   const tick = sample('tick');
   tick.time = tick.kernel.host.time = time;
-  tick.kernel.host.rss_bytes = bytesAt(time);
+  tick.kernel.host.used_bytes = bytesAt(time);
   tick.gpus = sample('status').gpus;
   stream.say(tick);
   for (const part of [0.1, 0.5, 0.9]) {
     const number = sample('number');
     number.time = number.host.time = time + part;
-    number.host.rss_bytes = bytesAt(time + part);
+    number.host.used_bytes = bytesAt(time + part);
     stream.say(number);
   }
 }

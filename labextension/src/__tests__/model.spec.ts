@@ -52,7 +52,7 @@ describe('GuardModel', () => {
     expect(model.server).toBe('ok');
     expect(stream.isStarted).toBe(true);
     expect(model.crashes).toHaveLength(6);
-    expect(model.kernel?.host.rss_bytes).toBe(6335076762);
+    expect(model.kernel?.host.used_bytes).toBe(6563782656);
   });
 
   it('tells a missing server part from a server that is away, and asks again', async () => {
@@ -124,14 +124,14 @@ describe('GuardModel', () => {
     stream.say(tick);
     tick.kernel.pid = 4800;
     tick.kernel.host.time += 4;
-    tick.kernel.host.rss_bytes = 60_000_000;
+    tick.kernel.host.used_bytes = 60_000_000;
     stream.say(tick);
-    expect(model.series.values).toEqual([6335076762, null, 60_000_000]);
+    expect(model.series.values).toEqual([6563782656, null, 60_000_000]);
   });
 
   it('keeps an unknown memory unknown', () => {
     const tick = sample('tick');
-    tick.kernel.host.rss_bytes = null;
+    tick.kernel.host.used_bytes = null;
     stream.say(tick);
     expect(model.series.values).toEqual([null]);
   });
@@ -173,7 +173,7 @@ describe('GuardModel', () => {
     expect(changed).not.toHaveBeenCalled();
     expect(moved).toHaveBeenCalledTimes(1);
     expect(model.series.times).toHaveLength(2);
-    expect(model.kernel?.host.rss_bytes).toBe(6336000000);
+    expect(model.kernel?.host.used_bytes).toBe(6564706304);
     expect(model.kernel?.training?.epoch).toBe(3);
     expect(model.brief?.host.forecast?.seconds_left).toBe(214.6);
   });

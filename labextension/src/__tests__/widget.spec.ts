@@ -14,8 +14,9 @@ describe('the panel in a notebook', () => {
     for (const part of [
       'TF Guard · train.ipynb',
       'guarding, a cell runs',
-      '5.9 GiB',
-      'of 8.0 GiB · container limit',
+      '6.1 of 8.0 GiB',
+      'container limit · 1.9 GiB still free',
+      'this kernel 5.9 GiB · rest 205 MiB',
       'epoch 3 of 10 · step 219 of 313',
       '14.9 of 38.0 GiB',
       'memory growth on'
@@ -24,14 +25,14 @@ describe('the panel in a notebook', () => {
     }
     const chart = charts.drawn[0] as IChartData;
     expect(chart.limit).toEqual({ value: 8 * 2 ** 30, label: 'container limit 8.0 GiB' });
-    expect(chart.description).toContain('5.9 GiB of 8.0 GiB at the end, container limit');
+    expect(chart.description).toContain('6.1 GiB of 8.0 GiB at the end, container limit');
   });
 
   it('moves with each message, and keeps the line', () => {
     const model = draw();
-    const host = { ...told.state.host, rss_bytes: 7 * 2 ** 30, time: told.state.time + 1 };
+    const host = { ...told.state.host, used_bytes: 7 * 2 ** 30, time: told.state.time + 1 };
     model.tell({ type: 'state', state: { ...told.state, host, busy: false, training: null } });
-    expect(el.textContent).toContain('7.0 GiB');
+    expect(el.textContent).toContain('7.0 of 8.0 GiB');
     expect(el.textContent).toContain('guarding, idle');
     expect(el.querySelector<HTMLElement>('.jp-TfGuard-Training')?.hidden).toBe(true);
     expect(model.sent).toEqual([{ type: 'opened', view: expect.any(String) }]);
@@ -51,10 +52,10 @@ describe('the panel in a notebook', () => {
     );
     const { forecast: line, range } = charts.drawn.at(-1) as IChartData;
     const end = host.time;
-    expect(line?.from).toEqual([end, host.rss_bytes]);
+    expect(line?.from).toEqual([end, host.used_bytes]);
     expect(line?.to[0]).toBeGreaterThan(end);
     expect(line?.to[0]).toBeLessThanOrEqual(range[1]);
-    expect(line?.to[1]).toBeGreaterThan(host.rss_bytes);
+    expect(line?.to[1]).toBeGreaterThan(host.used_bytes);
     model.tell({ type: 'state', state: told.state });
     expect(notice.hidden).toBe(true);
   });
@@ -102,7 +103,7 @@ describe('the panel in a notebook', () => {
     model.tell({ type: 'state', state: {} });
     expect(el.textContent).toContain('of different versions');
     model.tell({ type: 'something new' });
-    expect(el.textContent).toContain('5.9 GiB');
+    expect(el.textContent).toContain('6.1 of 8.0 GiB');
   });
 
   it('tells that the kernel is silent while a cell runs', async () => {

@@ -1,17 +1,20 @@
 import * as React from 'react';
 
 import type { GuardModel } from '../model';
+import { Boundary } from '../parts/Boundary';
 import { Section } from '../parts/Section';
 import { useRead } from '../parts/useRead';
-import { humanBytes, UNKNOWN } from '../units';
+import { UNKNOWN } from '../units';
 import type { Host } from '../wire';
 import type { Trans } from '../words';
 
-import { limitText, memoryDetails } from './hostText';
+import { limitText, memoryDetails, memoryText, sharesText } from './hostText';
 import { LimitNotice } from './LimitNotice';
+import { memoryShares } from './memory';
+import type { IShares } from './memory';
 import { MemoryChart } from './MemoryChart';
 
-/** What the current kernel holds of the host's memory, against the limit. */
+/** What is in use of the limit that binds the current kernel, and who holds it. */
 export function HostMemory(props: HostMemory.IProps): React.JSX.Element | null {
   const { model, trans } = props;
   const { kernel } = model;
@@ -20,21 +23,56 @@ export function HostMemory(props: HostMemory.IProps): React.JSX.Element | null {
   }
   const { host } = kernel;
   return (
-    <Section name="HostMemory" title={trans.__('Host memory, this kernel')}>
+    <Section name="HostMemory" title={trans.__('Host memory')}>
       <div className="jp-TfGuard-row jp-mod-wrap">
-        <Moving
-          model={model}
-          className="jp-TfGuard-big"
-          write={host => humanBytes(host.rss_bytes)}
-        />
+        <Moving model={model} className="jp-TfGuard-big" write={host => memoryText(host, trans)} />
         <Moving model={model} className={QUIET} write={host => limitText(host, trans)} />
       </div>
       <Curve model={model} trans={trans} />
-      <div>
-        <Moving model={model} className={QUIET} write={host => memoryDetails(host, trans)} />
-      </div>
+      <Boundary>
+        <Holders model={model} trans={trans} />
+      </Boundary>
       <LimitNotice host={host} trans={trans} />
     </Section>
+  );
+}
+
+/** Who holds what is in use; the numbers of the kernel itself unfold. */
+function Holders({ model, trans }: HostMemory.IProps): React.JSX.Element {
+  const host = model.kernel?.host ?? null;
+  const shares = host && memoryShares(host, model.others);
+  return (
+    <>
+      {shares !== null && <Bar shares={shares} whole={host?.limit?.bytes ?? 0} />}
+      <details className="jp-TfGuard-Folded">
+        <summary className={QUIET}>
+          <Moving
+            model={model}
+            className=""
+            write={host =>
+              sharesText(memoryShares(host, model.others), trans) || trans.__('this kernel')
+            }
+          />
+        </summary>
+        <Moving
+          model={model}
+          className={`${QUIET} jp-TfGuard-resident`}
+          write={host => memoryDetails(host, trans)}
+        />
+      </details>
+    </>
+  );
+}
+
+/** The words below say the same. */
+function Bar({ shares, whole }: { shares: IShares; whole: number }): React.JSX.Element {
+  const part = (bytes: number): React.CSSProperties => ({ width: `${(100 * bytes) / whole}%` });
+  return (
+    <div className="jp-TfGuard-bar jp-mod-shares" aria-hidden="true">
+      <i className="jp-mod-this" style={part(shares.own)} />
+      <i className="jp-mod-notebook" style={part(shares.ofOthers)} />
+      <i className="jp-mod-rest" style={part(shares.rest)} />
+    </div>
   );
 }
 
@@ -48,7 +86,7 @@ function Curve({ model, trans }: HostMemory.IProps): React.JSX.Element {
       marks={model.marks}
       limit={host?.limit ?? null}
       forecast={host?.forecast ?? null}
-      title={trans.__('Memory of this kernel')}
+      title={trans.__('Memory in use')}
       trans={trans}
     />
   );
@@ -74,7 +112,7 @@ namespace Moving {
 
 export namespace HostMemory {
   export interface IProps {
-    readonly model: Pick<GuardModel, 'kernel' | 'marks' | 'series'> &
+    readonly model: Pick<GuardModel, 'kernel' | 'marks' | 'others' | 'series'> &
       Partial<Pick<GuardModel, 'moved'>>;
     readonly trans: Trans;
   }

@@ -137,7 +137,7 @@ export class LimitWarning {
 
   private _sentence({ host }: Brief, path: string | null): string {
     const { trans } = this._options;
-    const { forecast, limit, rss_bytes } = host;
+    const { forecast, limit, used_bytes } = host;
     const name = path === null ? trans.__('This kernel') : shortName(fileName(path));
     const limitName = limit?.name ?? '';
     if (forecast !== null) {
@@ -149,7 +149,7 @@ export class LimitWarning {
         aboutSpan(forecast.seconds_left, trans)
       );
     }
-    const [used, all] = bytesOfLimit(limit?.used_bytes ?? rss_bytes, limit?.bytes ?? 0);
+    const [used, all] = bytesOfLimit(used_bytes, limit?.bytes ?? 0);
     return trans.__('%1: %2 of %3 are used (%4), and memory rises.', name, used, all, limitName);
   }
 

@@ -3,7 +3,7 @@ import * as React from 'react';
 import type { IChartData } from '../chart/timeChart';
 import type { GuardModel } from '../model';
 import { ChartView } from '../parts/ChartView';
-import { bytesOfLimit, humanBytes, tickBytes } from '../units';
+import { humanBytes, tickBytes } from '../units';
 import { clock } from '../when';
 import type { Host } from '../wire';
 import type { Trans } from '../words';
@@ -37,12 +37,7 @@ export namespace MemoryChart {
   export interface ICurve {
     readonly series: Pick<GuardModel['series'], 'times' | 'values' | 'end' | 'version'>;
     readonly marks?: GuardModel['marks'];
-    /** `used_bytes`: of what it counts, where that is not what is drawn. */
-    readonly limit: {
-      readonly bytes: number;
-      readonly name: string;
-      readonly used_bytes?: number | null;
-    } | null;
+    readonly limit: { readonly bytes: number; readonly name: string } | null;
     readonly forecast?: Host['forecast'];
   }
 
@@ -83,14 +78,6 @@ function describe({ series, limit }: MemoryChart.ICurve, title: string, trans: T
   if (limit === null) {
     return trans.__('%1, last 5 minutes: now %2', title, now);
   }
-  const { bytes, name, used_bytes } = limit;
-  return typeof used_bytes === 'number'
-    ? trans.__(
-        '%1, last 5 minutes: now %2; %3 of %4, %5',
-        title,
-        now,
-        ...bytesOfLimit(used_bytes, bytes),
-        name
-      )
-    : trans.__('%1, last 5 minutes: now %2 of %3, %4', title, now, humanBytes(bytes), name);
+  const { bytes, name } = limit;
+  return trans.__('%1, last 5 minutes: now %2 of %3, %4', title, now, humanBytes(bytes), name);
 }

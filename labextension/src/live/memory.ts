@@ -1,4 +1,4 @@
-import type { Host } from '../wire';
+import type { Host, OtherKernel } from '../wire';
 
 /** Above this part of its limit a kernel is near its end. */
 const NEAR_FRACTION = 0.9;
@@ -9,28 +9,39 @@ const CONCERNED_FRACTION = 0.1;
 /** A forecast is a warning when the limit is so near. */
 const NEAR_SECONDS = 300;
 
-/**
- * Part of the limit in use; null where not known. What it counts decides: resident pages of libraries may be
- * charged to another container, and address space is not resident at all.
- */
-export function limitFraction({ children_rss_bytes, limit, rss_bytes }: Host): number | null {
-  if (rss_bytes === null || limit === null || limit.bytes <= 0) {
+/** Part of the limit in use; null where not known. A kernel that holds little of a shared limit counts alone. */
+export function limitFraction(host: Host): number | null {
+  const { limit, used_bytes } = host;
+  if (used_bytes === null || limit === null || limit.bytes <= 0) {
     return null;
   }
-  const own = (rss_bytes + (children_rss_bytes ?? 0)) / limit.bytes;
-  const used = (limit.used_bytes ?? own * limit.bytes) / limit.bytes;
+  const own = ownBytes(host) / limit.bytes;
+  const used = used_bytes / limit.bytes;
   return isShared(limit) && own < CONCERNED_FRACTION ? Math.min(own, used) : used;
 }
 
-/** What to set against the limit in few words: near it all that it counts, else the kernel's part of that. */
-export function amountOfLimit(host: Host): number | null {
-  const { limit, rss_bytes } = host;
-  const used = limit?.used_bytes ?? null;
-  if (limit === null || used === null || rss_bytes === null) {
-    return rss_bytes;
+/** Who holds what is in use of the limit; null for a limit of one process, or while it is not known. */
+export function memoryShares(host: Host, others: readonly OtherKernel[]): IShares | null {
+  const { limit, used_bytes: used } = host;
+  if (limit === null || used === null || host.rss_bytes === null || !isShared(limit)) {
+    return null;
   }
-  const isAll = !isShared(limit) || isNearLimit(host) || isLimitSoon(host);
-  return isAll ? used : Math.min(rss_bytes, used);
+  const own = Math.min(used, ownBytes(host));
+  const held = others.reduce((sum, { rss_bytes }) => sum + (rss_bytes ?? 0), 0);
+  const ofOthers = Math.min(used - own, held);
+  return { own, ofOthers, rest: used - own - ofOthers };
+}
+
+/** In bytes. */
+export interface IShares {
+  readonly own: number;
+  /** Of other kernels of this server. */
+  readonly ofOthers: number;
+  readonly rest: number;
+}
+
+function ownBytes({ children_rss_bytes, rss_bytes }: Host): number {
+  return (rss_bytes ?? 0) + (children_rss_bytes ?? 0);
 }
 
 /** Whether a limit counts what others hold; a limit of the process (ulimit) does not. */

@@ -1,18 +1,17 @@
 import type { Brief } from '../currentKernel';
-import { bytesOfLimit, humanBytes } from '../units';
-import type { Host } from '../wire';
 import type { Trans } from '../words';
 
 import { shortSpan } from './forecastText';
-import { amountOfLimit, isLimitSoon, isNearLimit } from './memory';
+import { memoryText } from './hostText';
+import { isLimitSoon, isNearLimit } from './memory';
 
 /** `5.9 of 8.0 GiB`, with ▲ near the limit or while it stands still; empty while nothing is known. */
 export function statusText(kernel: Brief | null, trans: Trans): string {
-  if (kernel === null || !kernel.watched || kernel.host.rss_bytes === null) {
+  if (kernel === null || !kernel.watched || kernel.host.used_bytes === null) {
     return '';
   }
   const { hang, host } = kernel;
-  const text = amount(host, trans);
+  const text = memoryText(host, trans);
   if (hang !== null) {
     return `▲ ${trans.__('no progress')} · ${text}`;
   }
@@ -21,11 +20,4 @@ export function statusText(kernel: Brief | null, trans: Trans): string {
     return `▲ ${text} · ${trans.__('limit in %1', span)}`;
   }
   return isNearLimit(host) ? `▲ ${text}` : text;
-}
-
-function amount(host: Host, trans: Trans): string {
-  const { limit, rss_bytes } = host;
-  return limit === null
-    ? humanBytes(rss_bytes)
-    : trans.__('%1 of %2', ...bytesOfLimit(amountOfLimit(host), limit.bytes));
 }

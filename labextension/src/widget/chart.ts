@@ -1,4 +1,4 @@
-/** The last five minutes of the kernel's memory, as the chart takes them. */
+/** The last five minutes of the memory in use, as the chart takes them. */
 import type { IChartOptions } from '../chart/plot';
 import type { IChartData } from '../chart/timeChart';
 import { AHEAD_SECONDS, forecastLine, lastMinutes, limitLevel } from '../live/lastMinutes';
@@ -41,9 +41,9 @@ function describe({ series, state }: PanelModel, end: number): string {
   const { limit } = state.host;
   const last = humanBytes(series.values[series.values.length - 1] ?? null);
   return limit === null
-    ? trans.__('Memory of this kernel, 5 minutes until %1: %2 at the end', clock(end), last)
+    ? trans.__('Memory in use, 5 minutes until %1: %2 at the end', clock(end), last)
     : trans.__(
-        'Memory of this kernel, 5 minutes until %1: %2 of %3 at the end, %4',
+        'Memory in use, 5 minutes until %1: %2 of %3 at the end, %4',
         clock(end),
         last,
         humanBytes(limit.bytes),

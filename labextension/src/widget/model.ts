@@ -55,8 +55,8 @@ export class PanelModel {
   private _take(state: PanelState): void {
     this._state = state;
     const { host, time } = state;
-    if (host.rss_bytes !== null) {
-      this._series.push(host.time ?? time, host.rss_bytes);
+    if (host.used_bytes !== null) {
+      this._series.push(host.time ?? time, host.used_bytes);
     }
   }
 

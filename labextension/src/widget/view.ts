@@ -2,8 +2,8 @@
 import { onThemeChange } from '../chart/theme';
 import { TimeChart } from '../chart/timeChart';
 import { limitNotice } from '../live/forecastText';
-import { limitText, memoryDetails } from '../live/hostText';
-import { humanBytes } from '../units';
+import { limitText, memoryDetails, memoryText, sharesText } from '../live/hostText';
+import { memoryShares } from '../live/memory';
 import { clock, humanSpan } from '../when';
 
 import { CHART_OPTIONS, chartData } from './chart';
@@ -29,10 +29,10 @@ export class PanelView {
     const memory = element(
       'section',
       'jp-TfGuard-Section jp-TfGuard-HostMemory',
-      element('div', 'jp-TfGuard-heading', trans.__('Host memory, this kernel')),
+      element('div', 'jp-TfGuard-heading', trans.__('Host memory')),
       element('div', 'jp-TfGuard-row jp-mod-wrap', this._held, this._limit),
       chart,
-      this._details,
+      element('details', 'jp-TfGuard-Folded', this._shares, this._details),
       this._near
     );
     root.append(
@@ -66,8 +66,9 @@ export class PanelView {
     this._state.className = `jp-TfGuard-State jp-mod-${isWell ? 'good' : 'warning'}`;
     write(this._sign, isWell ? '●' : '▲');
     write(this._stateText, this._guardText());
-    write(this._held, humanBytes(host.rss_bytes));
+    write(this._held, memoryText(host, trans));
     write(this._limit, limitText(host, trans));
+    write(this._shares, sharesText(memoryShares(host, []), trans) || trans.__('this kernel'));
     write(this._details, memoryDetails(host, trans));
     const notice = limitNotice(host, trans);
     this._near.hidden = notice === null;
@@ -134,6 +135,7 @@ export class PanelView {
   private readonly _state = element('span', 'jp-TfGuard-State', this._sign, ' ', this._stateText);
   private readonly _held = element('span', 'jp-TfGuard-big');
   private readonly _limit = element('span', 'jp-TfGuard-quiet jp-TfGuard-small');
+  private readonly _shares = element('summary', 'jp-TfGuard-quiet jp-TfGuard-small');
   private readonly _details = element('div', 'jp-TfGuard-quiet jp-TfGuard-small');
   private readonly _near = element('div', 'jp-TfGuard-Notice jp-mod-warning');
   private readonly _note = element('div', 'jp-TfGuard-Widget-note');
