@@ -197,16 +197,14 @@ describe('LimitWarning', () => {
     update({ host: host(4.5, 240) });
     update({ host: host(5) });
     update({ host: host(5.5, 120) });
-    expect(shown).toEqual([
-      'train.ipynb: memory reaches the container limit of 8.0 GiB in about 4 minutes.'
-    ]);
+    expect(shown).toEqual(['train.ipynb: memory will soon reach the container limit of 8.0 GiB.']);
   });
 
   it('warns when 90 % are passed while memory rises', () => {
     update({ host: host(7) });
     update({ host: host(7.3) });
     expect(shown).toEqual([
-      'train.ipynb: 7.3 of 8.0 GiB are used (container limit), and memory rises.'
+      'train.ipynb: memory rises and is near the container limit of 8.0 GiB.'
     ]);
   });
 

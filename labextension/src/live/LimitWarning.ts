@@ -3,10 +3,9 @@
  * A run is one busy time of one kernel process. The warning goes when the run ends or memory falls.
  */
 import type { Brief } from '../currentKernel';
-import { bytesOfLimit, fileName, humanBytes, shortName } from '../units';
+import { fileName, humanBytes, shortName } from '../units';
 import type { Trans } from '../words';
 
-import { aboutSpan } from './forecastText';
 import { isLimitSoon, isNearLimit, limitFraction } from './memory';
 
 /** Between two cells a kernel is idle for a moment; the run goes on. */
@@ -135,22 +134,15 @@ export class LimitWarning {
     return run;
   }
 
+  /** No number that moves: the sentence does not change while it is shown. */
   private _sentence({ host }: Brief, path: string | null): string {
     const { trans } = this._options;
-    const { forecast, limit, used_bytes } = host;
+    const { forecast, limit } = host;
     const name = path === null ? trans.__('This kernel') : shortName(fileName(path));
-    const limitName = limit?.name ?? '';
-    if (forecast !== null) {
-      return trans.__(
-        '%1: memory reaches the %2 of %3 in %4.',
-        name,
-        limitName,
-        humanBytes(limit?.bytes ?? null),
-        aboutSpan(forecast.seconds_left, trans)
-      );
-    }
-    const [used, all] = bytesOfLimit(used_bytes, limit?.bytes ?? 0);
-    return trans.__('%1: %2 of %3 are used (%4), and memory rises.', name, used, all, limitName);
+    const words = [name, limit?.name ?? '', humanBytes(limit?.bytes ?? null)] as const;
+    return forecast === null
+      ? trans.__('%1: memory rises and is near the %2 of %3.', ...words)
+      : trans.__('%1: memory will soon reach the %2 of %3.', ...words);
   }
 
   private readonly _runs = new Map<string, IRun>();

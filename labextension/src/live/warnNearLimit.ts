@@ -5,6 +5,9 @@ import type { Trans } from '../words';
 
 import { LimitWarning } from './LimitWarning';
 
+/** Status bar and panel go on showing the forecast. */
+const AUTO_CLOSE_MS = 15_000;
+
 /** Warn of a limit that comes near, as JupyterLab's notifications; returns what switches it. */
 export function warnNearLimit(options: {
   readonly model: GuardModel;
@@ -15,7 +18,7 @@ export function warnNearLimit(options: {
   const warning = new LimitWarning({
     show: message => {
       const id = Notification.warning(message, {
-        autoClose: false,
+        autoClose: AUTO_CLOSE_MS,
         actions: [
           {
             label: trans.__('Show memory'),
