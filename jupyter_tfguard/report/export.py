@@ -72,5 +72,15 @@ def export(bundle: Json, report: Json, identity: Identity) -> Export:
     return Export(files, anonymous.count)
 
 
+def shared_markdown(report: Json, identity: Identity) -> str:
+    """The Markdown of a report without what :func:`export` takes out.
+
+    Args:
+        report: What was concluded.
+        identity: Whose names are taken out.
+    """
+    return markdown(Anonymous(identity).value(report))
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"

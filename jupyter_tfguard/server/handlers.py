@@ -18,7 +18,8 @@ from .._version import __version__
 from ..errors import FolderUnusable
 from ..record.bundle import READ
 from ..redact import clean
-from ..report.text import markdown
+from ..report.anonymous import Identity
+from ..report.export import shared_markdown
 from ..shield import read_problems
 from .api import ApiHandler
 from .exporting import BundleHandler, PreviewHandler
@@ -94,13 +95,16 @@ class CrashHandler(ApiHandler):
 
 
 class MarkdownHandler(ApiHandler):
-    """``GET crashes/{id}/markdown``: the report as text in a code block, for an issue."""
+    """``GET crashes/{id}/markdown``: the report as text in a code block, for an issue; names are taken out as in an export."""
 
     @web.authenticated
     @authorized
     async def get(self, bundle_id: str) -> None:
         store = self.service.store
-        text = await self.load(lambda asked: markdown(store.report(asked)), bundle_id)
+        identity = Identity.of_here()
+        text = await self.load(
+            lambda asked: shared_markdown(store.report(asked), identity), bundle_id
+        )
         if text is not None:
             self.set_attachment_header(f"{bundle_id}.md")
             self.finish(text, set_content_type="text/markdown; charset=utf-8")

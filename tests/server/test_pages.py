@@ -150,3 +150,12 @@ async def test_a_long_text_is_cut_in_the_preview_and_whole_in_the_bundle(server:
     assert cut["is_cut"] is True
     assert files["report.json"].startswith(cut["text"])
     assert len(files["report.json"]) > len(cut["text"])
+
+
+async def test_markdown_for_an_issue_names_nobody_as_an_export_does(server: Server) -> None:
+    bundle_id = keep(server, where=f"cell [3], {NAMES.home}/train.py", title="It died for ann-lee.")
+    answer = await server.fetch("tfguard", "api", "crashes", bundle_id, "markdown")
+    text = answer.body.decode()
+    assert "It died for [user]." in text
+    assert NAMES.home not in text
+    assert text == (await exported(server, bundle_id))["report.md"]
