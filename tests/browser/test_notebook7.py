@@ -11,6 +11,7 @@ import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
 from tests.browser.conftest import command, lab_server, picture
+from tests.rigs.waiting import wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -66,6 +67,7 @@ def test_the_panel_opens_at_the_right_and_moves_while_a_cell_runs(
     page.on("websocket", lambda socket: socket.on("framesent", lambda text: listen(sent, text)))
     visit(page, classic, classic.write_notebook("busy", [FIT]))
     # No status bar here, and the panel is closed: only the warning near the limit listens.
+    wait_until(lambda: page.wait_for_timeout(100) or sent, "the page to say what it shows")
     assert {detail(text) for text in sent} == {"status"}
     command(page, "notebook:run-all-cells")
     command(page, "tfguard:open-panel")
