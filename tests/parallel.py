@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import fcntl
 import os
-import socket
-import struct
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+
+from tests.rigs.network import enter_own_network
 
 # Most tests wait for a kernel, a server or a page: more processes than cores. The quick ones compute.
 _PROCESSES, _QUICK_PROCESSES = 6, 2
@@ -28,7 +26,6 @@ _SPREAD = (
     "tests/crash/test_torn_checkpoint.py",
     "tests/test_frontend.py",
 )
-_CLONE_NEWNET = 0x40000000  # sched.h
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -46,15 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if hasattr(config, "workerinput") and hasattr(os, "geteuid") and os.geteuid() == 0:
         with contextlib.suppress(OSError, AttributeError):
-            _own_network()
-
-
-def _own_network() -> None:
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        request = struct.pack("16sH14x", b"lo", 0x1)  # struct ifreq: IFF_UP, netdevice(7)
-        fcntl.ioctl(control, 0x8914, request)  # SIOCSIFFLAGS
+            enter_own_network()
 
 
 class Scheduler(LoadScopeScheduling):

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.rigs.network import enter_outer_network
+
 _OURS = ("jupyter_tfguard", "_jupyter_tfguard", "tfguard")
 _HEAVY = ("tensorflow", "keras", "jupyterlab", "numpy", "pandas")
 
@@ -56,6 +58,7 @@ def installed_environment(home: Path, packages: Sequence[str], python: str | Non
             capture_output=True,
             text=True,
             check=False,
+            preexec_fn=enter_outer_network,
         )
         if done.returncode != 0:
             shutil.rmtree(home)
