@@ -29,8 +29,8 @@ from .witness import Witness
 
 _LOG_WAIT_SECONDS = 0.05
 _STARTER_SECONDS = 1.0
-# Python's resource tracker outlives its kernel and says what shared memory was left: 10 to 60 ms later.
-_TRACKER_SECONDS = 0.3
+# Python's resource tracker outlives its kernel and says what shared memory was left: 10 to 60 ms later on an idle machine.
+_TRACKER_SECONDS = 0.7
 _LOG_MARGIN_SECONDS = 2.0  # the log's clock is not the wall clock
 _NEIGHBOUR_SECONDS = 4.0
 _GPUS_NOT_READ = "not read yet when the kernel ended"
@@ -98,31 +98,33 @@ class Deaths:
             Done once it was handed on; None after :meth:`stop`.
         """
         noticed = time.monotonic()
-        last_words = witness.stderr.last_words()
+        stderr = witness.stderr.detach()
         witness.close()
         if ended is not None and ended.exit.signal == "SIGKILL" and not asked:
             self._kills.append(_Kill(witness.group.path, died))
 
         def gather() -> Death:
-            if last_words:
-                add_last_words(self._recordings / witness.identity.folder_name, last_words)
             # Read after the death; for all deaths of one moment together.
             after = witness.group.counters_after(noticed)
             known = ended
             if known is None and by_starter is not None:
                 known = _soon(by_starter, noticed + _STARTER_SECONDS)
+            wait_seconds = _TRACKER_SECONDS if known and known.exit.signal == "SIGBUS" else 0.0
+            if last_words := stderr.last_words(wait_seconds):
+                add_last_words(self._recordings / witness.identity.folder_name, last_words)
             facts = witness.testimony().of_death(known, after, died, asked=asked)
             if not asked:
                 self._wait_for_gpus(witness, known, died)
             facts = self._with_gpus(witness, facts)
             before = facts.before.time if facts.before else died
-            if known is not None and known.exit.signal == "SIGBUS":
-                time.sleep(max(0.0, noticed + _TRACKER_SECONDS - time.monotonic()))
             # The OOM killer counts first and writes then.
             written = noticed + _LOG_WAIT_SECONDS if _may_be_oom(facts) else 0.0
             return self._death(witness, facts, self._system_log(min(before, died), written))
 
-        return self._submit(gather)
+        submitted = self._submit(gather)
+        if submitted is None:
+            stderr.close()
+        return submitted
 
     def accept_child(self, witness: Witness, kill: ChildKill) -> None:
         """Take on the kill of a child of a living kernel, unless it turns out to be none."""

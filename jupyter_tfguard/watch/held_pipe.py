@@ -18,7 +18,6 @@ from typing import Any
 from ..record.identity import ProcessIdentity
 
 _LIMIT_BYTES = 1024 * 1024
-_CHILDREN_SECONDS = 0.7  # a crash is to be reported within a second
 
 
 class HeldPipe:
@@ -63,11 +62,20 @@ class HeldPipe:
     def _is_it(self, found: os.stat_result) -> bool:
         return stat.S_ISFIFO(found.st_mode) and found.st_ino == self._inode
 
-    def last_words(self) -> bytes:
+    def detach(self) -> HeldPipe:
+        """Hand the pipe over to the one that is returned; this one is closed."""
+        other = HeldPipe()
+        with self._lock:
+            other._descriptor, self._descriptor = self._descriptor, None
+            self._closed = True
+        return other
+
+    def last_words(self, wait_seconds: float = 0.0) -> bytes:
         """What is left in the pipe after the kernel's death; the pipe is closed.
 
-        Waits only for children that still hold the pipe, and not long: Python's resource tracker says after the kernel's
-        death that shared memory was left behind.
+        Args:
+            wait_seconds: How long at most to wait for children that still hold the pipe: Python's resource tracker says
+                after its kernel's death that shared memory was left behind.
         """
         with self._lock:
             descriptor, self._descriptor = self._descriptor, None
@@ -75,7 +83,7 @@ class HeldPipe:
         if descriptor is None:
             return b""
         try:
-            return _read_to_the_end(descriptor, time.monotonic() + _CHILDREN_SECONDS)
+            return _read_to_the_end(descriptor, time.monotonic() + wait_seconds)
         finally:
             os.close(descriptor)
 

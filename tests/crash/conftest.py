@@ -63,6 +63,15 @@ class Kernel:
         """Run a cell that does not come back."""
         self.client.execute(code)
 
+    def wait_until_watched(self) -> None:
+        """Return when the watcher has read the kernel's recording: from then on it keeps the last native words."""
+
+        def is_watched() -> bool:
+            kernels = self.server.get("tfguard/api/status")["kernels"]
+            return any(k["kernel_id"] == self.id and k["guard"]["loaded"] for k in kernels)
+
+        wait_until(is_watched, "a watched kernel")
+
     def report(self) -> dict[str, Any]:
         """The report of its death."""
         try:
@@ -113,6 +122,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingServer
 def kernel(server: RecordingServer, request: pytest.FixtureRequest) -> Iterator[Kernel]:
     """A fresh kernel."""
     made = Kernel(server, "".join(c if c.isalnum() else "-" for c in request.node.name)[:60])
+    made.wait_until_watched()
     yield made
     made.close()
 

@@ -13,6 +13,7 @@ import pytest
 
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.watch.held_pipe import HeldPipe
+from tests.rigs.waiting import DEADLINE_SECONDS
 
 pytestmark = [
     pytest.mark.quick,
@@ -82,7 +83,8 @@ def test_what_a_child_says_after_the_death_is_kept() -> None:
         process.kill()
         process.wait()
         os.close(alive)
-        assert held.last_words() == b"left behind"
+        assert held.detach().last_words(DEADLINE_SECONDS) == b"left behind"
+        assert held.last_words() == b""
 
 
 def test_the_living_are_not_read() -> None:
