@@ -125,6 +125,8 @@ def play(server: RecordingServer, scene: Scene) -> Played:
     started = time.monotonic()
     kernel = _start(server, scene)
     try:
+        if scene.play:
+            kernel.wait_until_watched()
         time.sleep(max(0.0, started + _SETTLE_SECONDS - time.monotonic()))
         process = ProcessIdentity.of(kernel.pid) if scene.play else None
         began = time.monotonic()
