@@ -18,6 +18,7 @@ from .witness import Witness
 
 _ROUND_SECONDS = 0.5
 _IDLE_SECONDS = 8.0
+_FRESH_SECONDS = 10.0  # the header of a new recording is complete a moment after it is there
 _AFTER_BUSY_SECONDS = 1.5  # what a cell wrote at its very end
 
 
@@ -27,6 +28,7 @@ class _Feed:
     def __init__(self, path: Path) -> None:
         self.reader = LiveReader(path)
         self.due = self.busy_until = 0.0
+        self.fresh_until = time.monotonic() + _FRESH_SECONDS
         self.heard_count: int | None = None
 
 
@@ -80,7 +82,9 @@ class LiveFeed:
                 continue
             witness.live = feed.reader.read(_resident(witness))
             # A recording that does not exist yet may be there in the next round.
-            feed.due = now if witness.live.header is None else now + _IDLE_SECONDS
+            if witness.live.header is None:
+                feed.fresh_until = now + _FRESH_SECONDS
+            feed.due = now if now < feed.fresh_until else now + _IDLE_SECONDS
             guard = (witness.live.header or {}).get("guard")
             pipe = guard.get("stderr_pipe") if isinstance(guard, dict) else None
             witness.stderr.hold(witness.identity, pipe)

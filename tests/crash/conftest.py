@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.crash.scene import Theatre
 
 from jupyter_tfguard.demo.server import DemoServer
+from jupyter_tfguard.record.contents import read_recording
 from tests.conftest import private_jupyter
 from tests.rigs.waiting import wait_until
 
@@ -25,6 +26,13 @@ class RecordingServer(DemoServer):
     def __init__(self, work: Path, data: Path) -> None:
         self.data = data
         super().__init__(work, lab=False)
+
+
+def _link(path: Path) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:  # closed meanwhile
+        return ""
 
 
 class Kernel:
@@ -70,7 +78,14 @@ class Kernel:
             kernels = self.server.get("tfguard/api/status")["kernels"]
             return any(k["kernel_id"] == self.id and k["guard"]["loaded"] for k in kernels)
 
+        def pipe_is_held() -> bool:
+            (recording,) = (self.server.data / "recordings").glob(f"{self.pid}-*")
+            pipe = read_recording(recording).header["guard"]["stderr_pipe"]
+            found = Path(f"/proc/{self.server.process.pid}/fd").iterdir()
+            return pipe is None or f"pipe:[{pipe['inode']}]" in map(_link, found)
+
         wait_until(is_watched, "a watched kernel")
+        wait_until(pipe_is_held, "the watcher to hold the kernel's stderr")
 
     def report(self) -> dict[str, Any]:
         """The report of its death."""
