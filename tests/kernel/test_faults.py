@@ -6,14 +6,17 @@ import signal
 from collections.abc import Callable
 
 from tests.kernel.rig import GuardedKernel
+from tests.rigs.waiting import wait_until
 
 Make = Callable[..., GuardedKernel]
 
 
 def test_a_terminating_signal_leaves_a_stack_and_its_status(new_kernel: Make) -> None:
     kernel = new_kernel()
-    kernel.send("import time\ndef where_it_was():\n    time.sleep(60)\nwhere_it_was()")
-    kernel.wait_for_event("cell_start")
+    kernel.send(
+        "import time\ndef where_it_was():\n    open('there', 'w').close()\n    time.sleep(60)\nwhere_it_was()"
+    )
+    wait_until((kernel.folder / "work" / "there").exists, "the cell's code to run")
     kernel.manager.provisioner.process.send_signal(signal.SIGTERM)
     assert kernel.wait_for_end() == -signal.SIGTERM
     recorded = kernel.recording()
@@ -24,8 +27,8 @@ def test_a_terminating_signal_leaves_a_stack_and_its_status(new_kernel: Make) ->
 
 def test_a_signal_is_noted_while_native_code_holds_the_gil(new_kernel: Make) -> None:
     kernel = new_kernel()
-    kernel.send("import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')")
-    kernel.wait_for_event("cell_start")
+    kernel.send("import re\nopen('there', 'w').close()\nre.match(r'(a+)+$', 'a' * 40 + 'b')")
+    wait_until((kernel.folder / "work" / "there").exists, "the cell's code to run")
     kernel.manager.provisioner.process.send_signal(signal.SIGHUP)
     assert kernel.wait_for_end() == -signal.SIGHUP
     assert "SIGHUP" in kernel.recording().signal_texts

@@ -17,8 +17,11 @@ def evidence(report: dict[str, Any]) -> list[str]:
 
 
 def counted(events: dict[str, dict[str, int]], name: str = "memory.events") -> dict[str, int]:
-    """What rose of the counters that matter."""
-    return {key: events[name][key] for key in ("oom", "oom_kill")}
+    """Whether a limit was hit (1), and how many processes were killed for it.
+
+    While the victim is dying, other allocations of the group may hit the limit again: ``oom`` counts each of them.
+    """
+    return {"oom": min(events[name]["oom"], 1), "oom_kill": events[name]["oom_kill"]}
 
 
 def test_the_limit_of_the_kernels_own_group_is_certain_and_named(told: Told) -> None:
@@ -37,7 +40,7 @@ def test_the_limit_of_the_kernels_own_group_is_certain_and_named(told: Told) -> 
         for when in ("before", "after")
     )
     assert after["oom_kill_count"] - before["oom_kill_count"] == 1
-    assert after["oom_count"] - before["oom_count"] == 1
+    assert after["oom_count"] > before["oom_count"]
     assert "cell [2] began" in " ".join(evidence(report))
 
 
