@@ -117,10 +117,11 @@ def test_threads_of_the_machinery_that_begin_late_do_not_hide_a_standstill(
 ) -> None:
     kernel = make_kernel()
     listed = (
-        "import os, threading, zmq\n"
+        "import os, threading, time, zmq\n"
         "def carriers():\n"
         "    return {t for t in os.listdir('/proc/self/task') if 'ZMQbg' in open(f'/proc/self/task/{t}/comm').read()}\n"
         "kernels = carriers()\ntheirs = zmq.Context()\nsocket = theirs.socket(zmq.PUB)\n"
+        "while carriers() == kernels: time.sleep(0.01)\n"  # a thread gives itself its name
         "def machinery(t):\n"
         "    return type(t).__module__.startswith('ipykernel') or t.name.startswith('tfguard-')\n"
         "python = [t.native_id for t in threading.enumerate() if machinery(t)]\n"
