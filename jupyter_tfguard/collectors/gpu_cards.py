@@ -1,116 +1,227 @@
-"""All cards of the machine, read once a tick: one that is lost or refused does not keep the others from being read."""
+"""Each card and MIG instance as one dictionary: what it is, how full, how warm, how well, and which processes use it.
+
+The module ``pynvml`` is an argument: only ``gpu.py`` imports it. No call here opens a CUDA context.
+"""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import Any
 
-from .gpu_calls import DRIVER_GONE, GPU_IS_LOST, attempt, text
-from .gpu_devices import Device
-from .gpu_processes import Names
-
-# What seldom changes is read every so many ticks, of each card in another one.
+# Source: nvml.h, nvmlReturn_t. GPU_IS_LOST: fallen off the bus.
+GPU_IS_LOST = 15
+# The driver itself is gone: not initialised, not loaded, or of another version than its library.
+DRIVER_GONE = frozenset({1, 9, 18})
+# What seldom changes is read every so many ticks.
 RARE_TICKS = 10
-# Well below the silence after which the reader is given up.
-BUDGET_SECONDS = 0.4
+DIVIDED = "This card is divided into instances (MIG), and each instance lists its own processes."
+_NOT_LISTED = {
+    3: "The driver does not list the processes on this card.",  # NOT_SUPPORTED
+    4: "The driver does not let this user see the processes on this card.",  # NO_PERMISSION
+}
+# Source: nvml.h, NVML_FI_DEV_...
+_COUNTERS = {
+    "ecc_uncorrected_count": 4,  # ECC_DBE_VOL_TOTAL
+    "retired_pages_pending": 31,  # RETIRED_PENDING
+    "remapped_rows_uncorrected_count": 143,  # REMAPPED_UNC
+    "remapped_rows_pending": 144,  # REMAPPED_PENDING
+    "remapped_rows_failed": 145,  # REMAPPED_FAILURE
+}
+_FLAGS = ("retired_pages_pending", "remapped_rows_pending", "remapped_rows_failed")
+# Source: nvml.h, nvmlValueType_t: the member of the union that holds a value, by its type.
+_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
+# Source: nvml.h, nvmlClocksEventReason..., by bit.
+_REASONS = (
+    "GpuIdle",
+    "ApplicationsClocksSetting",
+    "SwPowerCap",
+    "HwSlowdown",
+    "SyncBoost",
+    "SwThermalSlowdown",
+    "HwThermalSlowdown",
+    "HwPowerBrakeSlowdown",
+    "DisplayClockSetting",
+)
+IDENTITY = ("nvml_index", "mig_index", "gpu_uuid", "name", "bus_id")
+KEYS = (
+    *(*IDENTITY, "mig_enabled", "memory_total_bytes", "memory_used_bytes", "memory_free_bytes"),
+    *("utilization_fraction", "temperature_celsius", "slowdown_celsius", "shutdown_celsius"),
+    *("power_watts", "power_limit_watts", "throttle_reasons", *_COUNTERS),
+    *("lost", "processes", "processes_reason"),
+)
+Device = dict[str, Any]
 
 
 class Cards:
-    """The cards, in the driver's order.
+    """All cards of the machine in the driver's order. A card that is lost or refused does not keep the others from being read.
 
     Args:
-        budget_seconds: What a look at all cards may take once each is known. A driver that is slower than that has the
-            rest of its cards told as they were, and read the next time.
+        nvml: The module ``pynvml``, initialised.
 
     Raises:
-        nvml.NVMLError: The driver does not say how many.
+        pynvml.NVMLError: The driver does not say how many there are.
     """
 
-    def __init__(self, nvml: Any, budget_seconds: float = BUDGET_SECONDS) -> None:
-        self._names = Names(nvml)
-        self._cards = [_Card(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
-        self._told: dict[int, list[dict[str, Any]]] = {}
-        self._budget_seconds = budget_seconds
-        self._next = 0
+    def __init__(self, nvml: Any) -> None:
+        self._nvml = nvml
+        self._count: int = nvml.nvmlDeviceGetCount()
+        self._tick = 0
+        # Handle and rarely changing keys of each card, followed by those of its instances.
+        self._known: dict[int, list[tuple[Any, Device]]] = {}
 
     def __len__(self) -> int:
-        return len(self._cards)
+        return self._count
 
-    def read(self) -> list[dict[str, Any]]:
-        """Each card, followed by its MIG instances.
+    def read(self) -> list[Device]:
+        """All of :data:`KEYS` of each card, followed by its MIG instances; None is unknown.
 
         Raises:
-            nvml.NVMLError: The driver is gone.
+            pynvml.NVMLError: The driver is gone.
         """
-        end = time.monotonic() + self._budget_seconds
-        count = len(self._cards)
-        for number in (*range(self._next, count), *range(self._next)):
-            if number in self._told and time.monotonic() > end:
-                self._next = number
-                break
-            self._told[number] = self._cards[number].read(self._names)
-        else:
-            self._names.forget_ended()
-        return [device for number in range(count) for device in self._told[number]]
+        rare = self._tick % RARE_TICKS == 0
+        self._tick += 1
+        return [device for index in range(self._count) for device in self._card(index, rare)]
+
+    def _card(self, index: int, rare: bool) -> list[Device]:
+        try:
+            if rare or index not in self._known:
+                self._known[index] = self._units(index)
+            return [known | self._now(handle, known) for handle, known in self._known[index]]
+        except self._nvml.NVMLError as bad:
+            if bad.value in DRIVER_GONE:
+                raise
+            parts = self._known.get(index, [(None, {"nvml_index": index})])
+            if bad.value == GPU_IS_LOST:
+                return [_gone(known) for _, known in parts]
+            why = f"The driver gives no access to this card (NVML error {bad.value})."
+            return [_unknown() | {"nvml_index": index, "lost": False, "processes_reason": why}]
 
     def identity(self, index: int | None) -> dict[str, Any]:
         """``bus_id``, ``nvml_index`` and ``gpu_uuid`` of a card; None where it is not known."""
-        is_ours = index is not None and 0 <= index < len(self._cards)
-        device = self._cards[index or 0].device if is_ours else None
+        known = self._known[index][0][1] if index in self._known else {}
         return {
-            "bus_id": None if device is None else device.bus_id,
+            "bus_id": known.get("bus_id"),
             "nvml_index": index,
-            "gpu_uuid": None if device is None else device.gpu_uuid,
+            "gpu_uuid": known.get("gpu_uuid"),
         }
 
-
-class _Card:
-    """One card with its instances; opened when it is first read, and again from time to time while it is away."""
-
-    def __init__(self, nvml: Any, index: int) -> None:
-        self._nvml = nvml
-        self._index = index
-        self._away: int | None = None  # NVML's error
-        self._opened = False
-        self._looks = index  # not all cards at the same tick
-        self._parts: list[Device] = []
-        self.device = Device(nvml, index, None, None)
-
-    def read(self, names: Names) -> list[dict[str, Any]]:
-        rare = self._looks % RARE_TICKS == 0
-        self._looks += 1
-        if not self._opened and (rare or self._away is None):
-            self._open()
-        if self._away is None:
-            try:
-                return self._read(names, rare)
-            except self._nvml.NVMLError as bad:
-                if bad.value in DRIVER_GONE:
-                    raise
-                self._opened, self._away = False, bad.value
-        if self._away == GPU_IS_LOST:
-            return [device.gone() for device in (self.device, *self._parts)]
-        return [self.device.no_access(self._away)]
-
-    def _open(self) -> None:
-        handle, error = attempt(self._nvml, "nvmlDeviceGetHandleByIndex", self._index)
-        self._opened, self._away = error == 0, error or None
-        if self._opened:
-            self.device.take_handle(self._nvml, handle)
-
-    def _read(self, names: Names, rare: bool) -> list[dict[str, Any]]:
-        fresh = self.device.is_fresh
-        found = [self.device.read(names, rare)]
-        if rare or fresh:
-            self._parts = self._find_parts()
-        return found + [part.read(names, rare) for part in self._parts]
-
-    def _find_parts(self) -> list[Device]:
-        """The instances; one that is still there goes on with what is known of it."""
-        old = {(p.mig_index, p.gpu_uuid): p for p in self._parts if p.gpu_uuid is not None}
-        found = []
-        for number, handle in self.device.instances():
-            told, _ = attempt(self._nvml, "nvmlDeviceGetUUID", handle)
-            new = Device(self._nvml, self._index, handle, number, self.device.bus_id)
-            found.append(old.get((number, text(told) or ""), new))
+    def _units(self, index: int) -> list[tuple[Any, Device]]:
+        """A card and its instances, each with its handle."""
+        nvml = self._nvml
+        card = nvml.nvmlDeviceGetHandleByIndex(index)
+        known = self._rare(card) | {"nvml_index": index}
+        pci = ask(nvml, nvml.nvmlDeviceGetPciInfo, card)
+        if pci is not None:
+            known["bus_id"] = f"{pci.domain:04x}:{pci.bus:02x}:{pci.device:02x}.0"
+        mode = ask(nvml, nvml.nvmlDeviceGetMigMode, card)
+        known["mig_enabled"] = None if mode is None else mode[0] == 1
+        found = [(card, known)]
+        if known["mig_enabled"]:
+            for number in range(ask(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, card) or 0):
+                part = ask(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, card, number)
+                if part is not None:
+                    place = {"nvml_index": index, "mig_index": number, "bus_id": known["bus_id"]}
+                    found.append((part, self._rare(part) | place))
         return found
+
+    def _rare(self, handle: Any) -> Device:
+        """What seldom changes."""
+        nvml = self._nvml
+        limit = ask(nvml, nvml.nvmlDeviceGetEnforcedPowerLimit, handle)
+        threshold = nvml.nvmlDeviceGetTemperatureThreshold
+        found = _unknown() | {
+            "gpu_uuid": ask(nvml, nvml.nvmlDeviceGetUUID, handle),
+            "name": ask(nvml, nvml.nvmlDeviceGetName, handle),
+            "slowdown_celsius": ask(
+                nvml, threshold, handle, nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
+            ),
+            "shutdown_celsius": ask(
+                nvml, threshold, handle, nvml.NVML_TEMPERATURE_THRESHOLD_SHUTDOWN
+            ),
+            "power_limit_watts": None if limit is None else limit / 1000,
+            "lost": False,
+        }
+        fields = ask(nvml, nvml.nvmlDeviceGetFieldValues, handle, tuple(_COUNTERS.values())) or ()
+        values = {
+            row.fieldId: int(getattr(row.value, _MEMBERS[row.valueType]))
+            for row in fields
+            if row.nvmlReturn == 0 and row.valueType < len(_MEMBERS)
+        }
+        counts: dict[str, Any] = {name: values.get(field) for name, field in _COUNTERS.items()}
+        flags = {name: None if counts[name] is None else bool(counts[name]) for name in _FLAGS}
+        return found | counts | flags
+
+    def _now(self, handle: Any, known: Device) -> Device:
+        """What changes from tick to tick."""
+        nvml = self._nvml
+        # The second structure, of drivers from 510 on. Drivers differ in whether its `used` counts what is reserved.
+        memory = ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle, nvml.nvmlMemory_v2)
+        load = ask(nvml, nvml.nvmlDeviceGetUtilizationRates, handle)
+        power = ask(nvml, nvml.nvmlDeviceGetPowerUsage, handle)
+        mask = ask(nvml, nvml.nvmlDeviceGetCurrentClocksEventReasons, handle)
+        found = {
+            "utilization_fraction": None if load is None else load.gpu / 100,
+            "temperature_celsius": ask(
+                nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU
+            ),
+            "power_watts": None if power is None else power / 1000,
+            "throttle_reasons": None
+            if mask is None
+            else [name for bit, name in enumerate(_REASONS) if mask >> bit & 1],
+        }
+        if memory is not None:
+            found["memory_total_bytes"] = memory.total
+            found["memory_used_bytes"] = memory.total - memory.free - memory.reserved
+            found["memory_free_bytes"] = memory.free
+        processes, reason = (None, DIVIDED) if known["mig_enabled"] else self._processes(handle)
+        return found | {"processes": processes, "processes_reason": reason}
+
+    def _processes(self, handle: Any) -> tuple[list[dict[str, Any]] | None, str | None]:
+        """Pid, bytes (None: unknown) and name of each process; or None and why, as a sentence.
+
+        The pids are the driver's: in a container they may be none of this system's.
+        """
+        nvml = self._nvml
+        try:
+            found = nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)
+        except nvml.NVMLError as bad:
+            if bad.value == GPU_IS_LOST or bad.value in DRIVER_GONE:
+                raise
+            other = f"The driver did not list the processes on this card (NVML error {bad.value})."
+            return None, _NOT_LISTED.get(bad.value, other)
+        rows = [
+            {"pid": p.pid, "used_bytes": p.usedGpuMemory, "name": self._name(p.pid)} for p in found
+        ]
+        return rows, None
+
+    def _name(self, pid: int) -> str | None:
+        """The program's file name without its folder."""
+        nvml = self._nvml
+        # Sample: "/opt/conda/bin/python3.11"; some drivers add the arguments, which may hold secrets.
+        words = (ask(nvml, nvml.nvmlSystemGetProcessName, pid) or "").split()
+        return (words[0].rsplit("/", 1)[-1] or None) if words else None
+
+
+def ask(nvml: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a call of NVML; None where this card, driver or user does not get one.
+
+    Raises:
+        pynvml.NVMLError: The card is gone from the bus, or the driver is.
+    """
+    try:
+        return call(*arguments)
+    except nvml.NVMLError as bad:
+        if bad.value == GPU_IS_LOST or bad.value in DRIVER_GONE:
+            raise
+        return None
+    except UnicodeDecodeError:
+        return None
+
+
+def _unknown() -> Device:
+    return dict.fromkeys(KEYS)
+
+
+def _gone(known: Device) -> Device:
+    """Of a card that is not on the bus only its identity is known."""
+    return _unknown() | {key: known.get(key) for key in IDENTITY} | {"lost": True}

@@ -2,8 +2,6 @@
  * structures and their versions. What it shows stands in the file that TFGUARD_NVML_SCENARIO names (see scenario.c), and
  * the file may change while it runs.
  *
- * -DYEAR=2021 leaves out what came with later drivers: the third list of processes, the second structure of memory, "event
- * reasons"; -DYEAR=2020 also the second list of processes.
  * Source of the interface: nvml.h of CUDA 13 (NVIDIA/go-nvml, gen/nvml/nvml.h).
  */
 #include "scenario.h"
@@ -17,21 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef YEAR
-#define YEAR 2026
-#endif
-
 typedef int nvmlReturn_t;
 enum {
     OK = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
     DRIVER_NOT_LOADED = 9, TIMEOUT = 10, GPU_IS_LOST = 15, LIB_RM_VERSION_MISMATCH = 18, ARGUMENT_VERSION_MISMATCH = 25,
 };
 
-typedef struct { unsigned long long total, free, used; } nvmlMemory_t;
 typedef struct { unsigned int version; unsigned long long total, reserved, free, used; } nvmlMemory_v2_t;
 typedef struct { unsigned int gpu, memory; } nvmlUtilization_t;
-typedef struct { unsigned int version, sensor; int temperature; } nvmlTemperature_v1_t;
-typedef struct { unsigned int pid; unsigned long long used; } nvmlProcessInfo_v1_t;
 typedef struct { unsigned int pid; unsigned long long used; unsigned int gpu_instance, compute_instance; } nvmlProcessInfo_t;
 typedef struct { char legacy[16]; unsigned int domain, bus, device, id, subsystem; char address[32]; } nvmlPciInfo_t;
 typedef union { double d; unsigned int ui; unsigned long ul; unsigned long long ull; } nvmlValue_t;
@@ -95,17 +86,13 @@ static nvmlReturn_t begin(const char *call, nvmlDevice_t device) {
     int made = count(call);
     for (int i = 0; i < now.actions; i++) {
         struct action *a = &now.action[i];
-        if (a->does == RACE || made < a->after) continue;
+        if (made < a->after) continue;
         if (strcmp(a->call, "*") && strcmp(a->call, call)) continue;
         if (a->card != EVERY && (!device || device->card != a->card)) continue;
         if (a->does == CRASH) abort();
         if (a->does == FAIL) return a->code;
-        unsigned int microseconds = (unsigned int)a->code * 1000;
-        int hangs = a->does == HANG;
-        pthread_mutex_unlock(&lock); /* the other thread's calls go on */
-        while (hangs) pause();
-        usleep(microseconds);
-        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock); /* it hangs; the other thread's calls go on */
+        for (;;) pause();
     }
     return !device ? OK : facts_of(device) ? OK : device->instance == WHOLE ? GPU_IS_LOST : INVALID_ARGUMENT;
 }
@@ -225,25 +212,6 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned i
 #define NUMBER(call, key) nvmlReturn_t call(nvmlDevice_t device, unsigned int *value) { BEGIN(device); return put(device, key, value); }
 NUMBER(nvmlDeviceGetPowerUsage, POWER)
 NUMBER(nvmlDeviceGetEnforcedPowerLimit, POWER_LIMIT)
-NUMBER(nvmlDeviceGetRetiredPagesPendingStatus, RETIRED_PENDING)
-NUMBER(nvmlDeviceGetPcieReplayCounter, REPLAY)
-
-#define CLOCK(call, key) nvmlReturn_t call(nvmlDevice_t device, int clock, unsigned int *value) { \
-    BEGIN(device); return clock == 1 ? put(device, key, value) : end(INVALID_ARGUMENT); }
-CLOCK(nvmlDeviceGetClockInfo, SM_CLOCK)
-CLOCK(nvmlDeviceGetMaxClockInfo, SM_CLOCK_MAX)
-
-nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
-    BEGIN(device);
-    unsigned long long reserved, used;
-    nvmlReturn_t result = get(device, MEMORY_TOTAL, &memory->total);
-    get(device, MEMORY_RESERVED, &reserved), get(device, MEMORY_USED, &used);
-    memory->used = used + reserved; /* "sum of reserved and allocated device memory" */
-    memory->free = memory->total - memory->used;
-    return end(result);
-}
-
-#if YEAR > 2021
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory) {
     BEGIN(device);
     if (memory->version != VERSION(nvmlMemory_v2_t, 2)) return end(ARGUMENT_VERSION_MISMATCH);
@@ -253,7 +221,6 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
     if (facts_of(device)->number[COUNTS_RESERVED]) memory->used += memory->reserved;
     return end(result);
 }
-#endif
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates) {
     BEGIN(device);
@@ -266,42 +233,18 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned 
     return sensor == 0 ? put(device, TEMPERATURE, celsius) : end(INVALID_ARGUMENT);
 }
 
-#if YEAR > 2021
-nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_v1_t *asked) {
-    BEGIN(device);
-    if (asked->version != VERSION(nvmlTemperature_v1_t, 1)) return end(ARGUMENT_VERSION_MISMATCH);
-    return put(device, TEMPERATURE, (unsigned int *)&asked->temperature);
-}
-#endif
-
 nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int which, unsigned int *celsius) {
     BEGIN(device);
     return which > 1 ? end(INVALID_ARGUMENT) : put(device, which ? SLOWDOWN : SHUTDOWN, celsius);
 }
 
-nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long *mask) { BEGIN(device); return end(get(device, THROTTLE, mask)); }
-#if YEAR > 2021
 nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long *mask) { BEGIN(device); return end(get(device, THROTTLE, mask)); }
-#endif
-
-nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int kind, int since, unsigned long long *value) {
-    BEGIN(device);
-    return end(since ? NOT_SUPPORTED : get(device, kind ? ECC_UNCORRECTED : ECC_CORRECTED, value));
-}
-
-nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending, unsigned int *failed) {
-    BEGIN(device);
-    struct facts *facts = facts_of(device);
-    *corrected = (unsigned int)facts->number[REMAPPED_CORRECTED], *uncorrected = (unsigned int)facts->number[REMAPPED_UNCORRECTED];
-    *pending = (unsigned int)facts->number[REMAPPED_PENDING], *failed = (unsigned int)facts->number[REMAPPED_FAILED];
-    return end(facts->known[REMAPPED_CORRECTED] ? OK : NOT_SUPPORTED);
-}
 
 /* Each field answers for itself, in a type of its own. */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values) {
     static const struct { uint32_t field; enum key key; int type; } KNOWN[] = {
-        {3, ECC_CORRECTED, 3}, {4, ECC_UNCORRECTED, 3}, {31, RETIRED_PENDING, 1}, {94, REPLAY, 1}, {142, REMAPPED_CORRECTED, 1},
-        {143, REMAPPED_UNCORRECTED, 1}, {144, REMAPPED_PENDING, 1}, {145, REMAPPED_FAILED, 1}, {230, RECOVERY, 1},
+        {4, ECC_UNCORRECTED, 3}, {31, RETIRED_PENDING, 1}, {143, REMAPPED_UNCORRECTED, 1}, {144, REMAPPED_PENDING, 1},
+        {145, REMAPPED_FAILED, 1},
     };
     BEGIN(device);
     for (int i = 0; i < count; i++) {
@@ -319,8 +262,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
 
 /* Processes. A card in MIG mode does not tell an ordinary user those of its instances. */
 
-static nvmlReturn_t list(const char *call, nvmlDevice_t device, unsigned int *room, char *to, size_t size) {
-    static int raced;
+static nvmlReturn_t list(nvmlDevice_t device, unsigned int *room, char *to, size_t size) {
     unsigned int found = 0, fits = to ? *room : 0;
     if (device->instance == WHOLE && facts_of(device)->number[MIG]) return end(NO_PERMISSION);
     for (int i = 0; i < now.processes; i++) {
@@ -329,26 +271,15 @@ static nvmlReturn_t list(const char *call, nvmlDevice_t device, unsigned int *ro
         if (found++ >= fits) continue;
         unsigned int instance = p->instance == WHOLE ? ~0u : (unsigned int)p->instance;
         nvmlProcessInfo_t info = {p->pid, p->bytes, instance, instance};
-        memcpy(to + (found - 1) * size, &info, size); /* the first version is the beginning of the others */
+        memcpy(to + (found - 1) * size, &info, size);
     }
-    for (int i = 0; to && i < now.actions; i++)
-        if (now.action[i].does == RACE && !strcmp(now.action[i].call, call) && raced < now.action[i].times) {
-            raced++;
-            found = fits + 1;
-        }
     *room = found;
     return end(found > fits ? INSUFFICIENT_SIZE : OK);
 }
 
 #define LIST(call, type) nvmlReturn_t call(nvmlDevice_t device, unsigned int *room, type *to) { \
-    BEGIN(device); return list(__func__, device, room, (char *)to, sizeof(type)); }
-LIST(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t)
-#if YEAR > 2020
-LIST(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_t)
-#endif
-#if YEAR > 2021
+    BEGIN(device); return list(device, room, (char *)to, sizeof(type)); }
 LIST(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_t)
-#endif
 
 /* Events */
 
@@ -361,8 +292,6 @@ nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) {
     }
     return end(23);
 }
-nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) { BEGIN(NULL); set->used = 0; return end(OK); }
-
 nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *mask) { BEGIN(device); *mask = XID_EVENT | 1 | 2; return end(OK); }
 
 nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long mask, nvmlEventSet_t set) {

@@ -11,8 +11,6 @@
  *   event 0 79                             Xid 79 happens to card 0; what stands here before it is asked for is past
  *   call NAME fail 15 [after N] [card I]   NVML's error 15 from call N + 1 on; NAME may be *
  *   call NAME hang | crash [after N] [card I]
- *   call NAME slow 300 [after N] [card I]  it takes 300 ms
- *   call NAME race N                       a list of processes has grown between the two calls, N times
  */
 #include "scenario.h"
 
@@ -23,9 +21,8 @@
 
 static const char *KEYS[NUMBERS] = {
     "memory_total", "memory_reserved", "memory_used", "utilization", "temperature", "slowdown", "shutdown", "power",
-    "power_limit", "sm_clock", "sm_clock_max", "throttle", "ecc_corrected", "ecc_uncorrected", "remapped_corrected",
-    "remapped_uncorrected", "remapped_pending", "remapped_failed", "retired_pending", "replay", "recovery", "mig",
-    "capability", "counts_reserved",
+    "power_limit", "throttle", "ecc_uncorrected", "remapped_uncorrected", "remapped_pending", "remapped_failed",
+    "retired_pending", "mig", "capability", "counts_reserved",
 };
 
 static void copy(char *to, const char *from) { snprintf(to, TEXT, "%s", from); }
@@ -58,11 +55,11 @@ static void read_action(struct scenario *s, const char *call, const char *rest) 
     a->card = EVERY;
     if (sscanf(rest, "%95s%n", does, &used) != 1) return;
     rest += used;
-    if (!strcmp(does, "fail") || !strcmp(does, "race") || !strcmp(does, "slow")) {
+    if (!strcmp(does, "fail")) {
         if (sscanf(rest, "%d%n", &value, &used) != 1) return;
         rest += used;
-        a->does = *does == 'f' ? FAIL : *does == 'r' ? RACE : SLOW;
-        a->code = a->times = value;
+        a->does = FAIL;
+        a->code = value;
     } else if (!strcmp(does, "hang")) a->does = HANG;
     else if (!strcmp(does, "crash")) a->does = CRASH;
     else return;

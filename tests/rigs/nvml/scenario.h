@@ -11,8 +11,7 @@ typedef struct unit { int card, instance; } *nvmlDevice_t;
 /* The numbers of a card, named in the file as here, in NVML's own units. */
 enum key {
     MEMORY_TOTAL, MEMORY_RESERVED, MEMORY_USED, UTILIZATION, TEMPERATURE, SLOWDOWN, SHUTDOWN, POWER, POWER_LIMIT,
-    SM_CLOCK, SM_CLOCK_MAX, THROTTLE, ECC_CORRECTED, ECC_UNCORRECTED, REMAPPED_CORRECTED, REMAPPED_UNCORRECTED,
-    REMAPPED_PENDING, REMAPPED_FAILED, RETIRED_PENDING, REPLAY, RECOVERY, MIG, CAPABILITY,
+    THROTTLE, ECC_UNCORRECTED, REMAPPED_UNCORRECTED, REMAPPED_PENDING, REMAPPED_FAILED, RETIRED_PENDING, MIG, CAPABILITY,
     COUNTS_RESERVED, NUMBERS
 };
 
@@ -27,8 +26,8 @@ struct event { int card; unsigned long long xid; };
 struct name { unsigned int pid; char text[TEXT]; };
 struct action {
     char call[TEXT]; /* "*" for every call */
-    enum { FAIL, HANG, CRASH, RACE, SLOW } does;
-    int code, after, times, card;
+    enum { FAIL, HANG, CRASH } does;
+    int code, after, card;
 };
 
 struct scenario {

@@ -31,7 +31,6 @@ class Card:
 
     Attributes:
         power: Milliwatts, as power_limit.
-        sm_clock: Megahertz, as sm_clock_max.
         throttle: Mask of reasons, 0x20 for SwThermalSlowdown.
         mig: 1: divided into instances; 0: it could be; None: it cannot.
         capability: 86 for 8.6.
@@ -51,18 +50,12 @@ class Card:
     shutdown: int | None = 92
     power: int | None = 71_500
     power_limit: int | None = 700_000
-    sm_clock: int | None = 1980
-    sm_clock_max: int | None = 1980
     throttle: int | None = 0
-    ecc_corrected: int | None = 0
     ecc_uncorrected: int | None = 0
-    remapped_corrected: int | None = 0
     remapped_uncorrected: int | None = 0
     remapped_pending: int | None = 0
     remapped_failed: int | None = 0
     retired_pending: int | None = None
-    replay: int | None = 0
-    recovery: int | None = 0
     mig: int | None = 0
     capability: int | None = 90
     counts_reserved: int | None = None
@@ -154,10 +147,7 @@ def one_gpu(holders: Sequence[tuple[int, int]] = ((4711, 12 * GIB),)) -> Scenari
         shutdown=96,
         power=66_400,
         power_limit=70_000,
-        sm_clock=1215,
-        sm_clock_max=1590,
         throttle=0x4,
-        remapped_corrected=None,
         remapped_uncorrected=None,
         remapped_pending=None,
         remapped_failed=None,
@@ -220,10 +210,7 @@ def mig(holders: Mapping[int, Sequence[tuple[int, int]]] | None = None) -> Scena
         temperature=52,
         power=184_000,
         power_limit=400_000,
-        sm_clock=1410,
-        sm_clock_max=1410,
-        remapped_corrected=None,  # "not while MIG instances exist"
-        remapped_uncorrected=None,
+        remapped_uncorrected=None,  # "not while MIG instances exist"
         remapped_pending=None,
         remapped_failed=None,
         mig=1,
@@ -236,8 +223,6 @@ def mig(holders: Mapping[int, Sequence[tuple[int, int]]] | None = None) -> Scena
         bus="00000000:0A:00.0",
         memory_total=40 * GIB,
         power_limit=400_000,
-        sm_clock=1410,
-        sm_clock_max=1410,
         capability=80,
     )
     everybody = {pid for mine in holders.values() for pid, _ in mine}
@@ -247,7 +232,6 @@ def mig(holders: Mapping[int, Sequence[tuple[int, int]]] | None = None) -> Scena
 # What the driver tells of a card only.
 _NOT_OF_AN_INSTANCE = (
     *("utilization", "temperature", "slowdown", "shutdown", "power", "power_limit"),
-    *("sm_clock", "sm_clock_max", "throttle", "ecc_corrected", "ecc_uncorrected"),
-    *("remapped_corrected", "remapped_uncorrected", "remapped_pending", "remapped_failed"),
-    *("retired_pending", "replay", "recovery", "mig"),
+    *("throttle", "ecc_uncorrected", "remapped_uncorrected", "remapped_pending"),
+    *("remapped_failed", "retired_pending", "mig"),
 )
