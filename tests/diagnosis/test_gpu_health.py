@@ -18,15 +18,11 @@ SOUND: dict[str, Any] = {
     "slowdown_celsius": 89,
     "shutdown_celsius": 92,
     "throttle_reasons": [],
-    "ecc_corrected_count": 4,
     "ecc_uncorrected_count": 0,
-    "remapped_rows_corrected_count": 1,
     "remapped_rows_uncorrected_count": 0,
     "remapped_rows_pending": False,
     "remapped_rows_failed": False,
     "retired_pages_pending": False,
-    "pcie_replay_count": 12,
-    "recovery_action": "none",
     "lost": False,
 }
 
@@ -58,11 +54,8 @@ def watched() -> Watched:
 
 class TestASoundCard:
     def test_it_is_silent_for_an_hour_of_full_load(self, watched: Watched) -> None:
-        for minute in range(60):
-            assert (
-                watched.look(60, throttle_reasons=["SwPowerCap"], ecc_corrected_count=4 + minute)
-                == ()
-            )
+        for _ in range(60):
+            assert watched.look(60, throttle_reasons=["SwPowerCap"]) == ()
 
     @pytest.mark.parametrize(
         "reason", ["GpuIdle", "SyncBoost", "ApplicationsClocksSetting", "DisplayClockSetting"]
@@ -86,14 +79,13 @@ class TestASoundCard:
                 60,
                 ecc_uncorrected_count=7,
                 remapped_rows_uncorrected_count=2,
-                pcie_replay_count=90_000,
             )
             == ()
         )
 
     def test_counters_that_begin_anew_are_not_told(self, watched: Watched) -> None:
-        watched.look(5, ecc_uncorrected_count=7, pcie_replay_count=90_000)
-        assert watched.look(60, ecc_uncorrected_count=0, pcie_replay_count=0) == ()
+        watched.look(5, ecc_uncorrected_count=7)
+        assert watched.look(60, ecc_uncorrected_count=0) == ()
 
     def test_what_is_not_known_is_not_told(self, watched: Watched) -> None:
         assert watched.look(60, **dict.fromkeys(SOUND)) == ()
@@ -101,14 +93,6 @@ class TestASoundCard:
     @pytest.mark.parametrize("number", [45, 63, 92])
     def test_faults_that_need_nothing_are_not_told(self, watched: Watched, number: int) -> None:
         assert watched.look(events=[{"time": NOW, "xid": number}]) == ()
-
-    def test_a_few_replays_are_not_told(self, watched: Watched) -> None:
-        for more in range(60):
-            assert watched.look(10, pcie_replay_count=12 + more) == ()
-
-    def test_a_jump_of_the_replay_counter_is_not_told(self, watched: Watched) -> None:
-        watched.look(10)
-        assert watched.look(100, pcie_replay_count=500) == ()
 
 
 class TestClocksAndHeat:
@@ -128,22 +112,6 @@ class TestClocksAndHeat:
     def test_the_cards_own_slowdown_is_told_by_its_reason(self, watched: Watched) -> None:
         text = watched.text(12, throttle_reasons=["HwSlowdown", "HwPowerBrakeSlowdown"])
         assert "power supply" in text
-
-    def test_a_temperature_over_the_limit_is_told_once(self, watched: Watched) -> None:
-        text = watched.text(
-            12,
-            at_work=False,
-            temperature_celsius=90,
-            throttle_reasons=["HwThermalSlowdown", "HwSlowdown"],
-        )
-        assert (
-            text
-            == "warning: The card is at 90 °C; it slows itself down from 89 °C on and switches itself off at 92 °C."
-        )
-        hotter = watched.text(
-            2, temperature_celsius=91, throttle_reasons=["HwThermalSlowdown", "HwSlowdown"]
-        )
-        assert "at 91 °C" in hotter
 
 
 class TestFaults:
@@ -179,12 +147,6 @@ class TestFaults:
             assert alarm.text.endswith(".")
             assert ".." not in alarm.text
 
-    @pytest.mark.parametrize(
-        "events", [[{}], [{"time": "x", "xid": None}], [{"time": NOW, "xid": float("nan")}]]
-    )
-    def test_an_event_of_another_shape_is_passed_over(self, watched: Watched, events: Any) -> None:
-        assert watched.look(events=events) == ()
-
 
 class TestErrors:
     def test_new_errors_that_could_not_be_corrected_are_told(self, watched: Watched) -> None:
@@ -200,28 +162,6 @@ class TestErrors:
         assert watched.text(retired_pages_pending=True).startswith("warning")
         (alarm,) = watched.look(remapped_rows_failed=True, remapped_rows_pending=True)
         assert (alarm.severity, alarm.fix) == ("error", "Have the card replaced.")
-
-    @pytest.mark.parametrize(
-        "action", [row["name"] for row in table("gpu_health")["recovery_action"]]
-    )
-    def test_what_the_driver_asks_for_is_told(self, watched: Watched, action: str) -> None:
-        alarms = watched.look(recovery_action=action)
-        assert len(alarms) == (action != "none")
-        for alarm in alarms:
-            assert alarm.text.startswith("The driver asks for a")
-            assert alarm.fix
-
-    def test_what_it_asks_for_in_words_we_do_not_know_is_told_too(self, watched: Watched) -> None:
-        assert "number 9" in watched.text(recovery_action="number 9")
-
-    def test_a_link_that_repeats_itself_is_told_and_then_forgotten(self, watched: Watched) -> None:
-        count = 12
-        for _ in range(6):
-            count += 5
-            alarms = watched.look(10, pcie_replay_count=count)
-        (alarm,) = alarms
-        assert "within a minute; a sound one needs less than 8" in alarm.text
-        assert watched.look(240, pcie_replay_count=count) == ()
 
     def test_a_card_that_is_gone_comes_first_and_its_last_numbers_say_nothing(
         self, watched: Watched
