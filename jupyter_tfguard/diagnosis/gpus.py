@@ -14,7 +14,7 @@
 ``columns``, ``rows``       samples before the death, as in ``server``: ``time``, ``own_bytes`` (held by this kernel and its
                             children), ``memory_used_bytes``, ``temperature_celsius``
 ``growth``                  what was seen of memory growth when the kernel began to use the card: ``{"works", "own_bytes",
-                            "room_bytes", "total_bytes", "used_bytes"}``; null when nothing was decided
+                            "total_bytes", "used_bytes"}``; null when nothing was decided
 ``events``                  the driver's events near the death, ``[{"time", "xid"}]``
 ==========================  ============================================================================================
 

@@ -11,7 +11,7 @@ from ..diagnosis.gpu_health import Alarm, CardHealth
 from ..shield import shielded
 from ..watch.gpu_cards import Card, Holder, is_about, notebook_path
 from ..watch.gpu_helper import Gpus
-from ..watch.gpu_map import GpuMap, divided_cards, tensorflow_on
+from ..watch.gpu_map import GpuMap
 from ..watch.history import CHART_SECONDS
 from ..watch.witness import Witness
 
@@ -23,7 +23,6 @@ NUMBERS = (
     "power_watts",
     "power_limit_watts",
 )
-_DIVIDED = "This card is divided: its instances are told apart."
 
 
 class GpuWatch:
@@ -57,13 +56,8 @@ class GpuWatch:
             gpus: The state of the helper.
             kernel_id: Of the kernel that is looked at.
         """
-        look = self._map.now
-        cards = look.cards if gpus.state == "ok" else ()
-        divided = divided_cards(look)
-        devices = [
-            _device(card, kernel_id, self._alarms(card), is_divided=card.key in divided)
-            for card in cards
-        ]
+        cards = self._map.now.cards if gpus.state == "ok" else ()
+        devices = [_device(card, kernel_id, self._alarms(card)) for card in cards]
         return {"state": gpus.state, "reason": gpus.reason, "devices": devices}
 
     def _alarms(self, card: Card) -> tuple[Alarm, ...]:
@@ -84,7 +78,7 @@ class GpuWatch:
                     (
                         card.device.get("gpu_uuid")
                         for card in cards
-                        if tensorflow_on(card, witness) is memory
+                        if card.tensorflow(witness) is memory
                     ),
                     None,
                 ),
@@ -104,7 +98,7 @@ class GpuWatch:
             kept = self._map.history(card.key, witness)
             if kept is not None:
                 found[_uuid(card)] = [
-                    [moment, own] for moment, own, *_ in kept.rows(1) if (moment or 0) >= oldest
+                    [moment, own] for moment, own, *_ in kept.recent() if (moment or 0) >= oldest
                 ]
         return found
 
@@ -128,11 +122,9 @@ class GpuWatch:
         return {"state": "not_in_force", "text": text}
 
 
-def _device(
-    card: Card, kernel_id: str | None, alarms: tuple[Alarm, ...], *, is_divided: bool
-) -> dict[str, Any]:
+def _device(card: Card, kernel_id: str | None, alarms: tuple[Alarm, ...]) -> dict[str, Any]:
     device = card.device
-    holders = None if card.holders is None or is_divided else _rows(card.holders, kernel_id)
+    holders = None if card.holders is None else _rows(card.holders, kernel_id)
     return {
         "nvml_index": device.get("nvml_index"),
         "mig_index": device.get("mig_index"),
@@ -141,8 +133,8 @@ def _device(
         **{name: device.get(name) for name in NUMBERS},
         "lost": device.get("lost") is True,
         "holders": holders,
-        "other_bytes": None if is_divided else card.other_bytes,
-        "note": card.note or (_DIVIDED if is_divided else None),
+        "other_bytes": card.other_bytes,
+        "note": card.note,
         "alarms": [asdict(alarm) for alarm in alarms],
     }
 

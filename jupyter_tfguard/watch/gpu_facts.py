@@ -17,7 +17,7 @@ NEAR_SECONDS = 60.0
 # A process that is being taken down leaves the driver's list before it is dead.
 _STILL_LISTED_SECONDS = 10.0
 _NEW_LOOK_SECONDS = 1.2  # one tick of the helper, and a little
-_MINUTES = 1440
+_MINUTES, _END_SECONDS = 1440, 120.0
 _CRASHES = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
 
 
@@ -77,18 +77,16 @@ def _card(
     looked: float | None,
     events: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    device = dict(newest.device)
-    own, cards = gpu_map.history(newest.key, witness), max(1, gpu_map.used_count(witness))
-    history = gpu_map.history(newest.key)
-    # The story of a day is of use for a card that the kernel used, and long for one that it did not.
-    rows = own.rows(_MINUTES // cards) if own else history.latest() if history else []
+    own, history = gpu_map.history(newest.key, witness), gpu_map.history(newest.key)
+    # A day is of use for a card that the kernel used, and long for one that it did not.
+    minutes = _MINUTES // max(1, gpu_map.used_count(witness))
+    rows = own.rows(minutes) if own else history.recent(_END_SECONDS) if history else []
     growth = gpu_map.growth_on(newest.key, witness)
     holders = before.holders if before is not None else None
-    device.pop("processes_reason", None)
-    return device | {
+    return dict(newest.device) | {
         # Of a card that is gone the driver tells no numbers any more: those from before it count.
         **_last_known(newest, before),
-        "lost": device.get("lost") is True,
+        "lost": newest.device["lost"] is True,
         "processes": None if holders is None else [_process(holder) for holder in holders],
         "processes_time": looked,
         "processes_reason": before.note if before is not None else newest.note,

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .gpu_cards import Card
+from .witness import Witness
+
 # TensorFlow leaves 225 MiB to 1 GiB, or a twentieth: of a card with room for more than this, less than a tenth.
 LEAST_ROOM_BYTES = 4 << 30
-# Of the room: a pool that was taken whole lies above the first, with CUDA's own share; one that grows is believed below the other.
+# Of the room: a pool that was taken whole is above the first, with CUDA's own share; one that grows is believed below the other.
 NEARLY_ALL_FRACTION = 0.85
 FAR_LESS_FRACTION = 0.6
 # A program whose tensors fill most of what it took had reason to take it.
@@ -29,14 +32,12 @@ class GrowthSeen:
     Attributes:
         works: True when far less than the room was taken, False when nearly all of it was, for nothing.
         own_bytes: Held by the kernel then.
-        room_bytes: What it could have had.
         total_bytes: Of the card.
         used_bytes: By TensorFlow's tensors at their highest; None = unknown.
     """
 
     works: bool
     own_bytes: int
-    room_bytes: int
     total_bytes: int
     used_bytes: int | None
 
@@ -45,49 +46,29 @@ class GrowthWatch:
     """One kernel on one card, from its first use on.
 
     Attributes:
-        seen: What was decided; None while nothing was, and for good where it cannot be.
+        seen: What was decided; None before, and for good where it cannot be.
     """
 
     def __init__(self) -> None:
         self.seen: GrowthSeen | None = None
         self._looks = 0
-        self._over = False
 
-    def look(
-        self,
-        own: int | None,
-        free: int | None,
-        total: int | None,
-        *,
-        limit: int | None = None,
-        peak: int | None = None,
-        works: bool = False,
-    ) -> None:
-        """Take one look.
-
-        Args:
-            own: Bytes that the kernel holds. free: bytes that nobody holds. total: of the card.
-            limit: Of TensorFlow's pool. peak: what TensorFlow's tensors took at their highest.
-            works: TensorFlow has made steps.
-        """
-        if self.seen is not None or self._over or not own or free is None or not total:
-            return
-        if not peak and not works:
+    def look(self, card: Card, witness: Witness) -> None:
+        """Take one look."""
+        own, claimed = card.own_bytes(witness), card.tensorflow(witness) or {}
+        total, free = card.device["memory_total_bytes"], card.device["memory_free_bytes"]
+        peak, limit = claimed.get("peak_bytes"), claimed.get("limit_bytes")
+        steps = (witness.live.training or {}).get("step")
+        # What comes after the first looks is no first use.
+        if self._looks >= LOOKS or not own or free is None or not total or not (peak or steps):
             return
         self._looks += 1
         if self._looks < LOOKS:
             return
-        self._over = True  # what comes later is no first use
-        room = own + free
-        if limit is not None:
-            room = min(room, max(limit, own))
+        room = own + free if limit is None else min(own + free, max(limit, own))
         if room < LEAST_ROOM_BYTES:
             return
         if own <= FAR_LESS_FRACTION * room:
-            self.seen = GrowthSeen(True, own, room, total, peak)
-        elif (
-            own >= NEARLY_ALL_FRACTION * room
-            and peak is not None
-            and peak < LITTLE_USED_FRACTION * own
-        ):
-            self.seen = GrowthSeen(False, own, room, total, peak)
+            self.seen = GrowthSeen(True, own, total, peak)
+        elif own >= NEARLY_ALL_FRACTION * room and peak and peak < LITTLE_USED_FRACTION * own:
+            self.seen = GrowthSeen(False, own, total, peak)

@@ -21,9 +21,7 @@ from ..shield import note_problem, shielded
 
 SILENCE_SECONDS = 2.0
 START_SECONDS = 20.0  # the driver of an idle machine with eight GPUs takes that long to wake up
-RESTART_PAUSES_SECONDS = (5.0, 30.0, 120.0)
-# One that has worked for so long has its restarts back.
-_WELL_SECONDS = 600.0
+RESTART_SECONDS = 60.0
 _EVENTS_SECONDS, _EVENT_LIMIT = 600.0, 100
 _LINE_LIMIT_BYTES = 1 << 20
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
@@ -52,16 +50,15 @@ class Gpus:
 class _Run:
     """One process that reads the GPUs; `process` is None until it is there."""
 
-    def __init__(self, began: float) -> None:
-        self.began = began
+    def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
 
 
 class GpuHelper:
-    """Runs the process from the first :meth:`want` on, and restarts it a few times when it fails.
+    """Runs the process from the first :meth:`want` on, and restarts it when it has failed.
 
     Args:
-        pauses_seconds: Waits before each restart.
+        restart_seconds: How long it waits before a restart.
         start_seconds: How long the first line may take. silence_seconds: how long each further one.
         on_read: Called with what a line says, in the thread that reads the lines.
     """
@@ -69,13 +66,12 @@ class GpuHelper:
     def __init__(
         self,
         *,
-        pauses_seconds: tuple[float, ...] = RESTART_PAUSES_SECONDS,
+        restart_seconds: float = RESTART_SECONDS,
         start_seconds: float = START_SECONDS,
         silence_seconds: float = SILENCE_SECONDS,
         on_read: Callable[[Gpus], None] | None = None,
     ) -> None:
-        self._all_pauses = pauses_seconds
-        self._pauses = list(pauses_seconds)
+        self._restart_seconds = restart_seconds
         self._start_seconds = start_seconds
         self._silence_seconds = silence_seconds
         self._on_read = on_read
@@ -83,7 +79,7 @@ class GpuHelper:
         self._not_ended: set[_Run] = set()
         self._state = Gpus("starting")
         self._deadline = 0.0
-        self._restart_at: float | None = None
+        self._restart_at = 0.0
         self._finished = False
         self._lock = threading.RLock()
 
@@ -96,7 +92,7 @@ class GpuHelper:
             if self._run is not None:
                 if now > self._deadline:
                     self._fail("The NVIDIA driver library (NVML) does not answer", now)
-            elif self._restart_at is None or now >= self._restart_at:
+            elif now >= self._restart_at:
                 if self._not_ended:
                     self._state = replace(self._state, reason=_STUCK)
                 else:
@@ -117,7 +113,7 @@ class GpuHelper:
                 process.wait(1)
 
     def _start(self, now: float) -> None:
-        run = self._run = _Run(now)
+        run = self._run = _Run()
         self._not_ended.add(run)
         self._deadline = now + self._start_seconds
         threading.Thread(target=self._work, args=(run,), name="tfguard-gpus", daemon=True).start()
@@ -199,15 +195,10 @@ class GpuHelper:
         return found
 
     def _fail(self, reason: str, now: float, *, noted: bool = True) -> None:
-        """Give the process up; start another one after a pause, if there is a pause left."""
-        if self._run is not None and now - self._run.began > _WELL_SECONDS:
-            self._pauses = list(self._all_pauses)
+        """Give the process up, and start another one after a pause."""
         self._give_up()
         self._state = Gpus("unavailable", reason, events=self._state.events)
-        if self._pauses:
-            self._restart_at = now + self._pauses.pop(0)
-            return
-        self._finished = True
+        self._restart_at = now + self._restart_seconds
         if noted:
             note_problem(
                 "reading the GPUs", reason, fix="nvidia-smi shows whether the driver works."

@@ -137,10 +137,11 @@ def test_what_cannot_be_told_is_null_and_never_0(panel: Panel) -> None:
 def test_a_divided_card_is_told_by_its_instances(panel: Panel) -> None:
     ours = panel.machine.kernel("a")
     listed = [process(ours.identity.pid, 4 * GIB)]
-    panel.take(card(0, listed), card(0, listed, mig_index=0, gpu_uuid="MIG-0"))
+    divided = card(0, None, processes_reason="divided", mig_enabled=True)
+    panel.take(divided, card(0, listed, mig_index=0, gpu_uuid="MIG-0"))
     whole, part = panel.devices("a")
     assert (whole["holders"], whole["other_bytes"]) == (None, None)
-    assert "instances" in whole["note"]
+    assert whole["note"] == "divided"
     assert [h["is_this"] for h in part["holders"]] == [True]
     assert panel.kernel(ours)["gpu"]["bytes"] == 4 * GIB
 
