@@ -9,8 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..config import TfGuard
-from ..training.growth import GrowthSetting, environment_at_start
-from ..training.growth_state import Growth
+from ..training.growth import Growth, GrowthSetting
 from .header_keeper import HeaderKeeper
 from .import_hook import ImportHook
 
@@ -57,7 +56,6 @@ class UserLibraries:
             os.environ,
             wanted=settings.set_memory_growth,
             limit_mib=settings.gpu_memory_limit_mib,
-            at_start=environment_at_start,
         )
         self._training: TrainingRecorder | None = None  # None until Keras is imported
         self._hook = ImportHook(

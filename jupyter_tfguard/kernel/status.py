@@ -24,8 +24,6 @@ _SERVER_WORDS = (
     "jupyterlab",
     "jupyter_server",
 )
-# States of memory growth that want something done.
-_TO_BE_MENDED = ("too_late", "mixed", "not_in_force")
 
 
 def state_line(session: GuardSession) -> str:
@@ -34,7 +32,7 @@ def state_line(session: GuardSession) -> str:
     known = []
     missing = []
     growth = session.libraries.growth
-    if growth is not None and growth.state in _TO_BE_MENDED:
+    if growth is not None and growth.state == "too_late":
         missing.append(f"{growth.text}.")
     elif growth is not None:
         known.append(growth.text)

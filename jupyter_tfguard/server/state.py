@@ -28,8 +28,6 @@ _GROWTH_STATES = frozenset(
         "on",
         "off_by_user",
         "too_late",
-        "not_in_force",
-        "mixed",
         "capped",
         "async",
         "no_gpu",

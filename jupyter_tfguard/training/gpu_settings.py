@@ -32,49 +32,30 @@ class GpuSetting:
     configured: object = None
 
 
-@dataclass(frozen=True)
-class GpuSettings:
-    """All that matters to GPU memory.
-
-    Attributes:
-        initialised: The devices exist; nothing that is set later counts.
-        listed: TensorFlow has looked for GPUs; before, `gpus` is empty.
-        gpus: Those it is to use.
-        others: How many more it found, and the user made invisible.
-        logical_devices: Logical devices of any kind are configured.
-    """
-
-    initialised: bool = False
-    listed: bool = False
-    gpus: tuple[GpuSetting, ...] = ()
-    others: int = 0
-    logical_devices: bool = False
-
-
 def gpus_initialised() -> bool:
-    """True when TensorFlow has created its devices in this process."""
+    """True when TensorFlow has created its devices in this process; nothing that is set later counts."""
     return getattr(eager_context(), "_context_handle", None) is not None
 
 
-def gpu_settings() -> GpuSettings:
-    """How it stands now."""
+def gpu_settings() -> tuple[GpuSetting, ...] | None:
+    """The GPUs that TensorFlow is to use; None before it has looked for them."""
     context = eager_context()
     physical = getattr(context, "_physical_devices", None)
     if not isinstance(physical, list):
-        return GpuSettings(gpus_initialised())
-    found = [device for device in physical if getattr(device, "device_type", None) == "GPU"]
-    visible = getattr(context, "_visible_device_list", None)
-    shown = [d for d in found if not isinstance(visible, list) or d in visible]
-    growth = _dict(context, "_memory_growth_map")
-    logical = _dict(context, "_virtual_device_map")
-    gpus = tuple(
+        return None
+    visible = getattr(context, "_visible_device_list", physical)
+    growth = getattr(context, "_memory_growth_map", {})
+    logical = getattr(context, "_virtual_device_map", {})
+    return tuple(
+        # /physical_device:GPU:0
         GpuSetting(
-            _name(device), growth.get(device), _limit(logical.get(device)), logical.get(device)
+            str(device.name).removeprefix("/physical_device:"),
+            growth.get(device),
+            _limit(logical.get(device)),
+            logical.get(device),
         )
-        for device in shown
-    )
-    return GpuSettings(
-        gpus_initialised(), True, gpus, len(found) - len(shown), logical_devices=bool(logical)
+        for device in physical
+        if device.device_type == "GPU" and device in visible
     )
 
 
@@ -83,21 +64,8 @@ def eager_context() -> Any:
     return getattr(sys.modules.get(_CONTEXT_MODULE), "_context", None)
 
 
-def _dict(context: object, name: str) -> dict[Any, Any]:
-    found = getattr(context, name, None)
-    return found if isinstance(found, dict) else {}
-
-
-def _name(device: Any) -> str:
-    # /physical_device:GPU:0
-    return str(getattr(device, "name", "GPU")).removeprefix("/physical_device:")
-
-
-def _limit(configured: object) -> int | None:
+def _limit(configured: Any) -> int | None:
     """Bytes; TensorFlow keeps MiB, though it says MB."""
-    sizes = [
-        getattr(device, "memory_limit", None)
-        for device in (configured if isinstance(configured, (list, tuple)) else ())
-    ]
-    known = [size for size in sizes if isinstance(size, (int, float))]
+    sizes = [device.memory_limit for device in configured or ()]
+    known = [size for size in sizes if size is not None]
     return int(sum(known) * _MIB) if known else None

@@ -1,7 +1,15 @@
-"""Memory growth of TensorFlow's GPU allocator: set in the environment, and told as it is, not as it was meant.
+"""Memory growth of TensorFlow's GPU allocator: set in the environment, and reported as it is, not as it was meant.
 
 TensorFlow reads ``TF_FORCE_GPU_ALLOW_GROWTH`` once, when it creates its GPU devices. Nothing here calls TensorFlow: that
-would create them. How the state is judged stands in ``growth_state.py``.
+would create them. The variable wins over set_memory_growth, if it says "true" or "false"; the asynchronous allocator has no
+growth.
+
+Not covered: calls that differ between GPUs (TensorFlow itself refuses them), logical devices of the processor, and a
+variable that is changed in the cell in which TensorFlow first uses the GPU. Whether growth works is seen from outside
+(``watch/gpu_growth.py``).
+
+Source: ``tensorflow/python/eager/context.py`` (``_compute_device_options``), ``gpu_bfc_allocator.cc``
+(``GetAllowGrowthValue``), ``gpu_cudamallocasync_allocator.cc``; TensorFlow 2.15 to 2.21.
 """
 
 from __future__ import annotations
@@ -9,20 +17,47 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
 from types import ModuleType
 
 from .. import growth_words as words
 from ..places import GROWTH_MARKER_VARIABLE, GROWTH_VARIABLE
 from .gpu_cap import GpuCap
-from .gpu_settings import gpu_settings, gpus_initialised
-from .growth_state import Growth, Variables, Wishes, judge
+from .gpu_settings import GpuSetting, gpu_settings, gpus_initialised
 
 # /dev/dxg is the GPU of WSL2
 _GPU_FILES = ("dev/nvidia[0-9]*", "proc/driver/nvidia/gpus/*", "dev/dxg")
 
-# What TensorFlow has read in this process: once, whoever asks, and whenever the guard is loaded again.
-_read_once: Variables | None = None
+
+@dataclass(frozen=True)
+class Growth:
+    """State of memory growth in this kernel.
+
+    Attributes:
+        state: ``async`` where the memory is not TensorFlow's to grow, ``on``, ``off_by_user``, ``too_late``, ``capped``,
+            ``no_gpu`` or ``unknown``. That it is proven, or not in force, only shows from outside.
+        text: The same for people, in a few words.
+    """
+
+    state: str
+    text: str
+
+
+@dataclass(frozen=True)
+class _Variables:
+    """The variables that decide, as TensorFlow reads them at its first use of the GPU."""
+
+    growth: str | None
+    allocator: str | None
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> _Variables:
+        return cls(environ.get(GROWTH_VARIABLE), environ.get(words.ALLOCATOR_VARIABLE))
+
+
+# What TensorFlow has read in this process, also when the guard is loaded again.
+_read_once: _Variables | None = None
 
 
 class GrowthSetting:
@@ -32,49 +67,26 @@ class GrowthSetting:
         environ: The environment of the process.
         wanted: False when an option says not to.
         limit_mib: The cap per GPU that an option asks for; None for none.
-        at_start: Gives the environment that the process began with; None where that cannot be known.
     """
 
     def __init__(
-        self,
-        environ: MutableMapping[str, str],
-        *,
-        wanted: bool,
-        limit_mib: int | None = None,
-        at_start: Callable[[], Mapping[str, str] | None] = lambda: None,
+        self, environ: MutableMapping[str, str], *, wanted: bool, limit_mib: int | None = None
     ) -> None:
         self._environ = environ
         self._wanted = wanted
         self._cap = GpuCap(limit_mib)
-        self._at_start = at_start
         self._set_here = False
         self._came_late = False
-        self._before: Variables | None = None  # last seen before TensorFlow had its GPUs
 
     def set(self) -> None:
         """Set the variable, with the marker that tells our value from the user's."""
-        late = gpus_initialised()
-        if late:
-            self._look_back()
-        if GROWTH_VARIABLE not in self._environ and self._wanted:
-            self._came_late = late
-            if not late:
-                self._environ[GROWTH_VARIABLE] = "true"
-                self._environ[GROWTH_MARKER_VARIABLE] = "1"
-                self._set_here = True
-        if not late:
-            self._before = Variables.of(self._environ)
-
-    def _look_back(self) -> None:
-        """TensorFlow has read its variables already: those that the process began with, or some that came later?"""
-        global _read_once
-        if _read_once is not None:
+        if GROWTH_VARIABLE in self._environ or not self._wanted:
             return
-        began, now = self._at_start(), Variables.of(self._environ)
-        if began is None or Variables.of(began) == now:
-            _read_once = now
-        else:
-            self._before = Variables.of(began)
+        self._came_late = gpus_initialised()
+        if not self._came_late:
+            self._environ[GROWTH_VARIABLE] = "true"
+            self._environ[GROWTH_MARKER_VARIABLE] = "1"
+            self._set_here = True
 
     def cap(self, tensorflow: ModuleType) -> None:
         """Set the cap of the option, if there is one and a GPU: the one call of TensorFlow that tfguard makes.
@@ -94,52 +106,52 @@ class GrowthSetting:
         self._set_here = False
 
     def state(self) -> Growth:
-        """How it stands now. Asks files, the environment and memory, never TensorFlow itself."""
+        """The state now. Reads files, the environment and memory, and never calls TensorFlow."""
         global _read_once
-        now = Variables.of(self._environ)
         if sys.platform == "win32":
             return Growth("unknown", "memory growth: not known on Windows")
-        told = gpu_settings()
-        if not told.initialised:
-            self._before = now
         if _gpus_hidden(self._environ):
             return Growth("no_gpu", "CUDA_VISIBLE_DEVICES hides all GPUs")
+        read, gpus = _Variables.of(self._environ), gpu_settings()
         # TensorFlow knows better where it has looked: some boards have other device files.
-        if not told.gpus and not gpu_present():
-            kept = "memory growth set; " if now.growth == "true" else ""
+        if not gpus and not gpu_present():
+            kept = "memory growth set; " if read.growth == "true" else ""
             return Growth("no_gpu", f"{kept}no NVIDIA GPU here")
-        if not told.initialised:
-            return judge(told, now, self._wishes())
-        if _read_once is None:
-            if self._before is not None and (changed := now.differing(self._before)):
-                return Growth("unknown", words.changed_meanwhile(changed))
-            _read_once = now
-        found = judge(told, _read_once, self._wishes())
-        changed = now.differing(_read_once)
-        if not changed or found.state == "no_gpu":
-            return found
-        return Growth(found.state, f"{found.text}; {words.changed_since(changed)}")
+        if gpus is not None and not gpus:
+            return Growth("no_gpu", "TensorFlow uses no GPU, though this machine has one")
+        if gpus_initialised():
+            read = _read_once = _read_once or read
+        found = self._judge(read, gpus or ())
+        if self._cap.came_late and found.state not in ("async", "capped"):
+            return Growth(found.state, f"{found.text}; {words.CAP_LATE}")
+        return found
 
-    def _wishes(self) -> Wishes:
-        return Wishes(
-            growth=self._wanted,
-            set_by_us=self._environ.get(GROWTH_MARKER_VARIABLE) == "1",
-            came_late=self._came_late,
-            limit_bytes=self._cap.limit_bytes,
-            limited=self._cap.configured,
-            limit_late=self._cap.came_late,
-        )
-
-
-def environment_at_start() -> dict[str, str] | None:
-    """The environment that this process was started with; None where the system does not tell. Source: /proc/self/environ."""
-    try:
-        with open("/proc/self/environ", "rb") as file:
-            entries = file.read().split(b"\0")
-    except OSError:
-        return None
-    pairs = (os.fsdecode(entry).partition("=") for entry in entries if b"=" in entry)
-    return {name: value for name, _, value in pairs}
+    def _judge(self, read: _Variables, gpus: tuple[GpuSetting, ...]) -> Growth:
+        if read.allocator == words.ASYNC_ALLOCATOR:
+            needs = "" if gpus_initialised() else f"; {words.ASYNC_NEEDS}"
+            return Growth("async", words.ASYNC + needs)
+        grows = read.growth == "true"
+        if any(gpu.limit_bytes is not None for gpu in gpus):
+            ours, limit = self._cap.configured, self._cap.limit_bytes
+            if limit is not None and all(id(gpu.configured) in ours for gpu in gpus):
+                return Growth("capped", words.capped(limit, grows=grows))
+            limits = [(gpu.name, gpu.limit_bytes) for gpu in gpus]
+            return Growth("capped", words.capped_by_user(limits, grows=grows))
+        asked = {gpu.growth for gpu in gpus}
+        if grows:
+            by_us = self._environ.get(GROWTH_MARKER_VARIABLE) == "1"
+            return Growth("on", words.against_call(by_us) if False in asked else words.ON)
+        if read.growth == "false":
+            return Growth("off_by_user", words.off_by_variable())
+        if asked == {True}:
+            return Growth("on", words.ON_BY_CALL)
+        if read.growth is not None:
+            return Growth("off_by_user", words.not_understood(read.growth))
+        if self._came_late:
+            return Growth("too_late", words.TOO_LATE)
+        if not self._wanted:
+            return Growth("off_by_user", words.OFF_BY_OPTION)
+        return Growth("unknown", words.REMOVED)
 
 
 def gpu_present(root: str = "/") -> bool:

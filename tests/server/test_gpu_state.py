@@ -205,7 +205,7 @@ class TestGrowth:
         assert self.growth(panel, 76 * GIB, 70 * GIB)["state"] == "on"
 
     def test_no_other_state_is_overruled(self, panel: Panel) -> None:
-        for state in ("off_by_user", "too_late", "mixed", "capped", "async", "unknown"):
+        for state in ("off_by_user", "too_late", "capped", "async", "unknown"):
             header = {"guard": {"growth": {"state": state, "text": "as it is"}}}
             assert self.growth(panel, 2 * GIB, GIB, **header) == {
                 "state": state,

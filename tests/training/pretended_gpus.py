@@ -46,9 +46,6 @@ def split(device, *limits):
     devices = [tf.config.LogicalDeviceConfiguration(memory_limit=limit) for limit in limits]
     tf.config.set_logical_device_configuration(device, devices)
 
-def split_cpu():
-    split(tf.config.list_physical_devices("CPU")[0], None, None)
-
 # What TensorFlow would start its GPUs with.
 def options():
     found = contexts.context().config.gpu_options
