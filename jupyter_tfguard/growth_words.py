@@ -26,9 +26,6 @@ TOO_LATE = f"memory growth came too late, TensorFlow has its GPUs already: {LATE
 # Another allocator: growth is a setting of TensorFlow's own.
 ASYNC_POOL = "CUDA's own pool takes GPU memory as it is needed, memory growth has no effect on it"
 ASYNC = f"{ALLOCATOR_VARIABLE}={ASYNC_ALLOCATOR}: {ASYNC_POOL}"
-# For debugging: each request goes to the driver.
-EACH_ALLOCATOR = "cuda_malloc"
-EACH = f"{ALLOCATOR_VARIABLE}={EACH_ALLOCATOR} asks the driver for each tensor: for debugging, and memory growth has no effect on it"
 ASYNC_NEEDS = "on a card below compute capability 6.0, or with a driver older than CUDA 11.2, TensorFlow aborts"
 ASYNC_NO_CAP = "CUDA's own pool does not keep to a cap"
 CAP_LATE = f"too late for {LIMIT_OPTION}, TensorFlow has its GPUs already: restart the kernel"
@@ -49,30 +46,6 @@ def against_call(ours: bool) -> str:
     if ours:
         return f"{ON}: tfguard's variable wins over your set_memory_growth(False); {GROWTH_OPTION} = False switches it off"
     return f"{ON}: {GROWTH_VARIABLE}=true wins over your set_memory_growth(False)"
-
-
-def mixed(asked: Sequence[tuple[str, bool | None]], *, forced: bool) -> str:
-    """TensorFlow is going to refuse its start.
-
-    Args:
-        asked: Each GPU with what set_memory_growth asked for; None: nothing.
-        forced: The variable sets growth for all GPUs.
-    """
-    told = [f"{name} {'not set' if value is None else value}" for name, value in asked[:4]]
-    more = [f"{len(asked) - 4} more"] if len(asked) > 4 else []
-    easier = "; without any call the variable turns it on for all" if forced else ""
-    return (
-        "TensorFlow will not start: memory growth cannot differ between GPUs, and your calls do "
-        f"({', '.join(told + more)}); call set_memory_growth(gpu, True) for every GPU{easier}"
-    )
-
-
-def dropped_by_logical_devices() -> str:
-    """Logical devices of any kind make TensorFlow forget what set_memory_growth asked for."""
-    return (
-        "memory growth not in force: with logical devices configured, TensorFlow drops your set_memory_growth(True); "
-        f"set {GROWTH_VARIABLE}=true before its first use of the GPU"
-    )
 
 
 def capped(limit_bytes: int, *, grows: bool | None = None) -> str:
@@ -102,16 +75,6 @@ def capped_by_user(limits: Sequence[tuple[str, int | None]], *, grows: bool) -> 
         else f"without memory growth: beside a cap TensorFlow leaves it unset, {GROWTH_VARIABLE}=true turns it on"
     )
     return f"GPU memory capped by your logical devices ({told}), {how}"
-
-
-def changed_since(names: Sequence[str]) -> str:
-    """A variable has another value than TensorFlow read."""
-    return f"{' and '.join(names)} changed since, without effect: TensorFlow read it at its first use of the GPU"
-
-
-def changed_meanwhile(names: Sequence[str]) -> str:
-    """Which value TensorFlow read cannot be told from inside."""
-    return f"memory growth unknown: {' and '.join(names)} changed around TensorFlow's first use of the GPU"
 
 
 def seen_working(text: str, held_bytes: int, total_bytes: int) -> str:

@@ -91,14 +91,16 @@ class GpuOomTeller:
         native = "" if cell.words is None else self._text_since(cell.words)
         if not speaks_of_gpu(message, native, gpu_made=self._gpu_made()):
             return
-        from ..diagnosis.gpu_oom_lines import GpuOom  # only here: its patterns take time to build
+        # only here: its patterns take time to build
+        from ..diagnosis.gpu_oom_lines import gpu_oom_lines
 
         fit = self._fit()
         in_cell = fit is not None and fit.started >= cell.time
-        found = GpuOom.of(native, message, fit.batch_size if fit is not None and in_cell else None)
+        batch_size = fit.batch_size if fit is not None and in_cell else None
+        lines = gpu_oom_lines(native, message, batch_size)
         if self._prints:
-            print("\n".join(found.lines), file=sys.stderr)
-        self._emit("gpu_oom", execution_count=count, **found.fields())
+            print("\n".join(lines), file=sys.stderr)
+        self._emit("gpu_oom", execution_count=count, lines=lines)
 
 
 def out_of_memory_text(error: BaseException) -> str | None:

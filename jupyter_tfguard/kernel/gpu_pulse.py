@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..shield import note_problem
-from ..training.gpu_memory import CreatedDevice, DeviceMemory, GpuAllocators, created_devices
+from ..training.gpu_memory import DeviceMemory, GpuAllocators, created_devices
 
 _EVERY_SECONDS = 1.0
 
@@ -38,7 +38,7 @@ class GpuPulse:
         self._native_text = native_text
         self._emit = emit
         self._looked_for: tuple[str, ...] = ()
-        self._told: set[CreatedDevice] = set()
+        self._told: list[dict[str, Any]] = []
         self._written: tuple[DeviceMemory, ...] | None = None
         self._due = 0.0
         self._failed = False
@@ -61,9 +61,9 @@ class GpuPulse:
 
     def _tell_made(self, devices: tuple[str, ...]) -> None:
         for made in created_devices(self._native_text()):
-            if made.device in devices and made not in self._told:
-                self._told.add(made)
-                self._emit("gpu_device", **made.fields())
+            if made["device"] in devices and made not in self._told:
+                self._told.append(made)
+                self._emit("gpu_device", **made)
 
     def _ask(self) -> None:
         found = self._allocators.read()

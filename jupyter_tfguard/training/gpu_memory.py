@@ -16,24 +16,22 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ..record.own_descriptors import unread_bytes
 from ..shield import note_problem
+from .gpu_settings import CONTEXT_MODULE, eager_context
 
-_CONTEXT_MODULE = "tensorflow.python.eager.context"
 # Of this process. In a cluster names begin with a job, and devices of other processes stand among them: they have no
 # allocator here.
 _LOCAL_DEVICE = re.compile(r"/device:(GPU:\d{1,3})")
 _MIB = 1024 * 1024
 # I0000 00:00:1762253213.310854  475186 gpu_device.cc:2020] Created device /job:localhost/replica:0/task:0/device:GPU:0 with
 #   8056 MB memory:  -> device: 0, name: NVIDIA GeForce RTX 3080, pci bus id: 0000:0b:00.0, compute capability: 8.6
-# Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:3 with 8784 MB memory) -> physical GPU (device: 3,
-#   name: GeForce GTX 1080 Ti, pci bus id: 0000:83:00.0, compute capability: 6.1)
 _CREATED = re.compile(
-    r"Created (?:TensorFlow )?device \(?/job:localhost/replica:0/task:0/device:(?P<device>GPU:\d{1,3}) with "
-    r"(?P<limit>\d{1,9}) MB memory\)?:? {1,4}-> [^\n]{0,40}?device: \d{1,4}, name: (?P<name>[^\n,]{1,100}), "
+    r"Created device /job:localhost/replica:0/task:0/device:(?P<device>GPU:\d{1,3}) with (?P<limit>\d{1,9}) MB memory: "
+    r" {1,4}-> device: \d{1,4}, name: [^\n,]{1,100}, "
     r"pci bus id: (?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])"
 )
 _DEVICES_LIMIT = 8
@@ -54,33 +52,10 @@ class DeviceMemory:
     peak_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedDevice:
-    """What TensorFlow logged when it made a device.
-
-    Attributes:
-        device: ``GPU:0``. limit_bytes: What its allocator may take, exact to 1 MiB.
-        bus_id: ``0000:0b:00.0``. name: Of the card.
-    """
-
-    device: str
-    limit_bytes: int
-    bus_id: str
-    name: str
-
-    def fields(self) -> dict[str, Any]:
-        """As an event has it."""
-        return asdict(self)
-
-
 class GpuAllocators:
     """Asks the allocators of the GPU devices that TensorFlow has made in this process."""
 
     def __init__(self) -> None:
-        self._made: Any = (
-            None  # TensorFlow's own list, another one for each time that it made devices
-        )
-        self._devices: tuple[str, ...] = ()
         self._refused: set[str] = set()
 
     def read(self) -> tuple[DeviceMemory, ...] | None:
@@ -88,10 +63,9 @@ class GpuAllocators:
 
         A device that once refused is not asked again, and none is while native text waits for its reader.
         """
-        module = sys.modules.get(_CONTEXT_MODULE)
-        context = getattr(module, "_context", None)
+        module = sys.modules.get(CONTEXT_MODULE)
         # Held in a name of our own for the time of the call, so that nobody frees it meanwhile; not for longer.
-        handle = getattr(context, "_context_handle", None)
+        handle = getattr(eager_context(), "_context_handle", None)
         devices = self.devices()
         if handle is None or not devices:
             return None
@@ -111,18 +85,15 @@ class GpuAllocators:
         return tuple(found)
 
     def devices(self) -> tuple[str, ...]:
-        """Names of the GPU devices that were made; empty before. Costs next to nothing, and calls nothing."""
-        context = getattr(sys.modules.get(_CONTEXT_MODULE), "_context", None)
+        """Names of the GPU devices that were made; empty before. Calls nothing of TensorFlow."""
+        context = eager_context()
         # The flag is set last, when everything is there.
-        if context is None or getattr(context, "_initialized", False) is not True:
+        if getattr(context, "_initialized", False) is not True:
             return ()
-        made = getattr(context, "_logical_devices", None)
-        if made is not self._made:
-            self._refused.clear()
-            # In this order: another thread may come in between.
-            self._devices = _gpus_among(made)
-            self._made = made
-        return self._devices
+        made = getattr(context, "_logical_devices", None) or ()
+        names = [str(d.name) for d in made if d.device_type == "GPU"]
+        found = [match[1] for name in names if (match := _LOCAL_DEVICE.fullmatch(name))]
+        return tuple(found[:_DEVICES_LIMIT])
 
 
 @contextlib.contextmanager
@@ -156,18 +127,14 @@ def _no_writer_waits() -> Iterator[bool]:
         os.close(stderr)
 
 
-def _gpus_among(made: Any) -> tuple[str, ...]:
-    names = [str(d.name) for d in made or () if getattr(d, "device_type", None) == "GPU"]
-    found = [match[1] for name in names if (match := _LOCAL_DEVICE.fullmatch(name))]
-    return tuple(found[:_DEVICES_LIMIT])
-
-
-def created_devices(native_text: str) -> tuple[CreatedDevice, ...]:
-    """The devices that TensorFlow's log tells of; of a device that was made twice the later."""
+def created_devices(native_text: str) -> list[dict[str, Any]]:
+    """``device``, ``limit_bytes`` (exact to 1 MiB) and ``bus_id`` of each device that TensorFlow logged; the latest of each."""
     found = {
-        line["device"]: CreatedDevice(
-            line["device"], int(line["limit"]) * _MIB, line["bus"].lower(), line["name"].strip()
-        )
+        line["device"]: {
+            "device": line["device"],
+            "limit_bytes": int(line["limit"]) * _MIB,
+            "bus_id": line["bus"].lower(),
+        }
         for line in _CREATED.finditer(native_text)
     }
-    return tuple(list(found.values())[:_DEVICES_LIMIT])
+    return list(found.values())[:_DEVICES_LIMIT]

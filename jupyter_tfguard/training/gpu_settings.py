@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-_CONTEXT_MODULE = "tensorflow.python.eager.context"
+CONTEXT_MODULE = "tensorflow.python.eager.context"
 _MIB = 1024 * 1024
 
 
@@ -61,7 +61,7 @@ def gpu_settings() -> tuple[GpuSetting, ...] | None:
 
 def eager_context() -> Any:
     """The object that holds the settings; None before there is one."""
-    return getattr(sys.modules.get(_CONTEXT_MODULE), "_context", None)
+    return getattr(sys.modules.get(CONTEXT_MODULE), "_context", None)
 
 
 def _limit(configured: Any) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.kernel.gpu_oom_rig import FRAGMENTED, FULL, GIB, ON_GPU
+from tests.kernel.gpu_oom_rig import FRAGMENTED, FULL, ON_GPU
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
 SETUP = f"""
@@ -71,15 +71,11 @@ class TestInAKernel:
             .startswith("tfguard: the GPU ran out of memory: asked")
         )
 
-    def test_the_event_has_the_lines_and_the_numbers(self, kernel: GuardedKernel) -> None:
+    def test_the_event_has_the_lines(self, kernel: GuardedKernel) -> None:
         before = len([e for e in kernel.recording().events if e["kind"] == "gpu_oom"])
         lines = told(kernel, "run_out()")
         event = kernel.wait_for_event("gpu_oom", count=before + 1)[-1]
         assert event["lines"] == lines[:3]
-        assert event["asked_bytes"] == 2 * GIB
-        assert event["free_bytes"] == 1 * GIB
-        assert event["largest_free_bytes"] == GIB // 2
-        assert event["limit_bytes"] == 14 * GIB
         end = kernel.wait_for_event("cell_end")[-1]
         assert event["execution_count"] == end["execution_count"]
         assert end["error"] == "ResourceExhaustedError"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ... import growth_words as words
-from ...units import human_bytes
-from ..allocator_dump import allocator_dump
-from ..allocator_state import AllocatorDump
+from ..allocator_dump import AllocatorDump, allocator_dump
 from ..evidence import Evidence
 from ..finding import Advice, Fact, Finding, Source
+from ..gpu_oom_lines import LARGEST_BATCH
 from ..gpu_shares import alone, share_facts
 from ..rule import rule
 from ..told import told
@@ -30,36 +29,11 @@ def gpu_oom(seen: Evidence) -> Finding | None:
 
 
 def _dump_facts(seen: Evidence, dump: AllocatorDump) -> tuple[Fact, ...]:
-    parts = []
-    if dump.asked_bytes is not None:
-        parts.append(f"asked for {human_bytes(dump.asked_bytes)} at once")
-    if dump.used_bytes is not None and dump.limit_bytes is not None and not dump.asynchronous:
-        used = f"{human_bytes(dump.used_bytes)} of {human_bytes(dump.limit_bytes)}"
-        parts.append(f"{used} were in use")
-    elif dump.used_bytes is not None:
-        parts.append(f"{human_bytes(dump.used_bytes)} were in use")
-    texts = [f"TensorFlow's allocator: {', '.join(parts)}"] if parts else []
-    texts += _free_text(dump)
+    texts = [f"TensorFlow's allocator: {dump.numbers}"] if dump.numbers else []
     if dump.holders:
-        texts.append(f"Most of it was held by {'; '.join(h.text for h in dump.holders)}")
+        texts.append(f"Most of it was held by {dump.holders_text}")
     source = Source.KERNEL if seen.pasted is None else Source.TEXT
     return tuple(Fact(source, text) for text in texts)
-
-
-def _free_text(dump: AllocatorDump) -> list[str]:
-    free = human_bytes(dump.free_in_pool_bytes)
-    if dump.fragmented and dump.largest_free_bytes is not None:
-        largest = human_bytes(dump.largest_free_bytes)
-        return [f"{free} were free in its pool, in blocks of at most {largest}"]
-    if dump.fragmented:
-        return [f"{free} were free in its pool, and no block of it was large enough"]
-    if dump.refused_by_card:
-        left = human_bytes(dump.not_taken_bytes)
-        return [f"Its limit allowed {left} more, and the card did not have room for the request"]
-    if dump.card_free_bytes is not None and dump.card_total_bytes is not None:
-        card = f"{human_bytes(dump.card_free_bytes)} of {human_bytes(dump.card_total_bytes)}"
-        return [f"Free on the card, as CUDA said: {card}"]
-    return []
 
 
 def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
@@ -82,7 +56,7 @@ def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
     elif dump.refused_by_card and not is_alone:
         found.append(others)
     first = dump.shape[0] if dump.shape and len(dump.shape) > 1 else 0
-    if 1 < first <= 65536:
+    if 1 < first <= LARGEST_BATCH:
         text = f"The tensor's first dimension is {first}. If that is the batch, half of it needs about half the room."
         code = f"model.fit(..., batch_size={max(1, first // 2)})"
         found.append(Advice("Use a smaller batch.", text, code))
