@@ -83,10 +83,12 @@ def _card(
     rows = own.rows(minutes) if own else history.recent(_END_SECONDS) if history else []
     growth = gpu_map.growth_on(newest.key, witness)
     holders = before.holders if before is not None else None
-    return dict(newest.device) | {
-        # Of a card that is gone the driver tells no numbers any more: those from before it count.
-        **_last_known(newest, before),
-        "lost": newest.device["lost"] is True,
+    # Of a card that is gone the driver has no numbers any more: those from before it count.
+    known = before.device if before is not None else {}
+    device = {
+        key: known.get(key) if value is None else value for key, value in newest.device.items()
+    }
+    return device | {
         "processes": None if holders is None else [_process(holder) for holder in holders],
         "processes_time": looked,
         "processes_reason": before.note if before is not None else newest.note,
@@ -95,12 +97,6 @@ def _card(
         "rows": [list(row) for row in rows],
         "events": [{"time": event.get("time"), "xid": event.get("xid")} for event in events],
     }
-
-
-def _last_known(newest: Card, before: Card | None) -> dict[str, Any]:
-    names = ("name", "bus_id", "memory_total_bytes", "slowdown_celsius", "shutdown_celsius")
-    known = before.device if before is not None else {}
-    return {name: known.get(name) for name in names if newest.device.get(name) is None}
 
 
 def _process(holder: Holder) -> dict[str, Any]:
