@@ -119,7 +119,7 @@ def _is_tensorflows(kind: type) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, the members of a group, and what led to it: each once, at most twenty."""
+    """The error and what led to it: each once, at most twenty."""
     ahead: list[Any] = [error]
     seen: set[int] = set()
     while ahead and len(seen) < _CHAIN_LIMIT:
@@ -128,8 +128,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(one))
         yield one
-        members = getattr(one, "exceptions", None)
-        ahead += members if isinstance(members, tuple) else ()
         ahead += [one.__cause__, None if one.__suppress_context__ else one.__context__]
 
 

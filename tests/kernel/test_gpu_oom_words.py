@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,11 +36,6 @@ class TestFinding:
         assert out_of_memory_text(hidden) == ON_GPU
         hidden.__suppress_context__ = True  # raise ... from None
         assert out_of_memory_text(hidden) is None
-
-    @pytest.mark.skipif(sys.version_info < (3, 11), reason="groups came with Python 3.11")
-    def test_a_member_of_a_group_is_found(self) -> None:
-        group = builtins.ExceptionGroup("some", [ValueError("x"), error(ON_GPU)])
-        assert out_of_memory_text(group) == ON_GPU
 
     def test_errors_that_lead_to_each_other_end(self) -> None:
         one, other = RuntimeError("a"), RuntimeError("b")
