@@ -146,29 +146,6 @@ def test_without_native_text_the_error_alone_is_told(tmp_path: Path) -> None:
         assert lines[0] == "tfguard: the GPU ran out of memory: asked for 2.00 GiB."
 
 
-def test_a_notebook_that_is_executed_keeps_the_lines(tmp_path: Path) -> None:
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
-    kernel = GuardedKernel(tmp_path)
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(SETUP), nbformat.v4.new_code_cell("run_out()")]
-    )
-    client = nbclient.NotebookClient(notebook, timeout=240, allow_errors=True)
-    (tmp_path / "ipython/profile_default/startup").mkdir(parents=True)
-    from tests.kernel.rig import STARTUP_FILE
-
-    (tmp_path / "ipython/profile_default/startup/00-tfguard.py").write_text(
-        STARTUP_FILE.read_text()
-    )
-    (tmp_path / "before.py").write_text("")
-    client.execute(env=kernel.full_environment())
-    outputs = notebook.cells[1].outputs
-    kinds = [output.output_type for output in outputs]
-    assert "error" in kinds
-    after = outputs[kinds.index("error") + 1 :]
-    assert any("tfguard: the GPU ran out of memory" in output.get("text", "") for output in after)
-
-
 def outputs_of(kernel: GuardedKernel, code: str) -> list[tuple[str, str]]:
     """Kind and text of each message of a cell, in the order in which a page gets them."""
     request = kernel.send(code)

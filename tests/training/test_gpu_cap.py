@@ -116,23 +116,6 @@ class TestNotSet:
         assert "too late for TfGuard.gpu_memory_limit_mib" in text
         assert "restart the kernel" in text
 
-    def test_a_tensorflow_that_fails_halfway_keeps_what_it_took(
-        self, tensorflow: PretendedGpus
-    ) -> None:
-        code = (
-            "import types\nguard = begin(limit=8192)\ndone = []\n"
-            "def once(gpu, logical):\n"
-            "    if done: raise RuntimeError('no more')\n"
-            "    done.append(gpu); tf.config.set_logical_device_configuration(gpu, logical)\n"
-            "names = {n: getattr(tf.config, n) for n in dir(tf.config)}\n"
-            "names['set_logical_device_configuration'] = once\n"
-            "fake = types.SimpleNamespace(config=types.SimpleNamespace(**names))\n"
-            "try: guard.cap(fake)\nexcept RuntimeError as error: said = str(error)\n"
-            "grow(gpus()[0], True)\n"
-            "out = [said, options()['limits'], told(guard)[0]]"
-        )
-        assert tensorflow.ask(code) == ["no more", [[8192], []], "capped"]
-
 
 @pytest.mark.quick
 class TestOption:
