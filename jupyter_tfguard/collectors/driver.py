@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,8 @@ from ..errors import SourceUnavailable
 from ..threads import background_thread
 from .procfs import read_text
 
-DRIVER_LIBRARY = "libcuda.so.1"  # what programs that use CUDA open
 NVIDIA_VENDOR = "0x10de"
 _DISPLAY_CLASS = "0x03"  # the sound and USB parts of a card are devices of their own
-OPEN_DRIVERS = ("nouveau", "nova_core", "nova")
 # NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024
 # NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build  (dvs-builder@...)
 _MODULE_VERSION = re.compile(r"NVRM version:.*?\s(\d{2,}\.\d+(?:\.\d+)*)\s")
@@ -31,57 +29,41 @@ _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
-class PciGpu:
-    """A display device of NVIDIA's on the PCI bus.
-
-    Attributes:
-        address: ``0000:01:00.0``.
-        driver: The module that drives it: ``nvidia``, ``nouveau``, ``vfio-pci``; None for none.
-    """
-
-    address: str
-    driver: str | None
-
-
-@dataclass(frozen=True)
 class NvidiaHardware:
     """What the OS kernel shows, without asking any library.
 
     Attributes:
-        gpus: Those on the PCI bus, as far as it is shown here.
+        pci_drivers: The module that drives each GPU on the PCI bus: ``nvidia``, ``nouveau``; None for none.
         module_version: Version of NVIDIA's module that is loaded into the OS kernel; None when none is.
-        open_driver: The open-source module that is loaded: ``nouveau``; None when none is.
         device_files: ``/dev/nvidia0`` and so on.
         is_wsl: The GPU is Windows', reached through ``/dev/dxg``.
     """
 
-    gpus: tuple[PciGpu, ...] = ()
+    pci_drivers: tuple[str | None, ...] = ()
     module_version: str | None = None
-    open_driver: str | None = None
     device_files: tuple[str, ...] = ()
     is_wsl: bool = False
 
     @property
+    def has_driver(self) -> bool:
+        """Whether NVIDIA's driver is loaded."""
+        return bool(self.module_version or self.device_files or self.is_wsl)
+
+    @property
     def is_there(self) -> bool:
-        """Whether anything speaks of a GPU of NVIDIA's here. A Windows machine below WSL may have another maker's."""
-        return bool(self.gpus or self.module_version or self.device_files or self.is_wsl)
+        """Whether there is a GPU of NVIDIA's. A Windows machine below WSL may have another maker's."""
+        return bool(self.pci_drivers) or self.has_driver
 
 
 def nvidia_hardware(root: Path) -> NvidiaHardware:
-    """What the machine shows whose files lie below `root`."""
-    modules = root / "sys" / "module"
-    module = _line(modules / "nvidia" / "version")
-    if module is None:
-        told = _MODULE_VERSION.search(_text(root / "proc/driver/nvidia/version"))
-        module = told[1] if told else None
-    devices = root / "dev"
-    numbered = [f"/dev/{p.name}" for p in devices.glob("nvidia*") if p.name[6:].isdigit()]
+    """What the machine shows whose files are below `root`."""
+    module = _MODULE_VERSION.search(_text(root / "proc/driver/nvidia/version"))
+    numbered = [p.name for p in (root / "dev").glob("nvidia*") if p.name[6:].isdigit()]
     return NvidiaHardware(
-        gpus=tuple(_pci_gpus(root / "sys/bus/pci/devices")),
-        module_version=module,
-        open_driver=next((name for name in OPEN_DRIVERS if (modules / name).is_dir()), None),
-        device_files=tuple(sorted(numbered)),
-        is_wsl=(devices / "dxg").exists(),
+        pci_drivers=tuple(_pci_drivers(root / "sys/bus/pci/devices")),
+        module_version=module[1] if module else None,
+        device_files=tuple(f"/dev/{name}" for name in sorted(numbered)),
+        is_wsl=(root / "dev/dxg").exists(),
     )
 
 
@@ -163,14 +145,12 @@ def _told(line: dict[str, Any]) -> DriverAnswer:
     )
 
 
-def _pci_gpus(folder: Path) -> list[PciGpu]:
-    found = []
+def _pci_drivers(folder: Path) -> Iterator[str | None]:
     for device in sorted(folder.glob("*")):
-        kind = _line(device / "class") or ""
-        if _line(device / "vendor") == NVIDIA_VENDOR and kind.startswith(_DISPLAY_CLASS):
+        is_display = _text(device / "class").startswith(_DISPLAY_CLASS)
+        if is_display and _text(device / "vendor").strip() == NVIDIA_VENDOR:
             driver = device / "driver"
-            found.append(PciGpu(device.name, driver.resolve().name if driver.exists() else None))
-    return found
+            yield driver.resolve().name if driver.exists() else None
 
 
 def _text(path: Path) -> str:
@@ -178,7 +158,3 @@ def _text(path: Path) -> str:
         return read_text(str(path))
     except SourceUnavailable:
         return ""
-
-
-def _line(path: Path) -> str | None:
-    return _text(path).strip() or None

@@ -1,6 +1,6 @@
 """Which TensorFlow is installed, and what it was built for: from its package metadata and its own build information.
 
-Not here: which libraries would be loaded (:mod:`shared_libraries`), and the driver (:mod:`driver`).
+Not here: the driver (:mod:`driver`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ class InstalledTensorFlow:
         packages: Every package that provides it, first the one that counts; empty when the folder has no metadata.
         hidden: The packages that are not found because of such a file or folder.
         is_cuda: Whether it was built with CUDA; None when it does not tell.
-        is_rocm: Whether it was built for AMD's GPUs.
         cuda_build_version: CUDA it was built for: ``12.5.1``.
         cudnn_build_version: cuDNN it was built for, mostly only the major version: ``9``.
         compute_capabilities: What it has GPU code for: ``sm_80``, ``compute_90``.
@@ -35,7 +34,6 @@ class InstalledTensorFlow:
     packages: tuple[Package, ...]
     hidden: tuple[Package, ...] = ()
     is_cuda: bool | None = None
-    is_rocm: bool = False
     cuda_build_version: str | None = None
     cudnn_build_version: str | None = None
     compute_capabilities: tuple[str, ...] = ()
@@ -44,13 +42,6 @@ class InstalledTensorFlow:
     def package(self) -> Package | None:
         """The package that counts."""
         return self.packages[0] if self.packages else None
-
-    @property
-    def libraries(self) -> tuple[Path, ...]:
-        """Its own libraries that open those of CUDA, in the order in which they are asked."""
-        names = ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")
-        inner = self.folder / "python" / "_pywrap_tensorflow_internal.so"
-        return tuple(p for p in (*(self.folder / name for name in names), inner) if p.is_file())
 
 
 def installed_tensorflow(
@@ -77,7 +68,6 @@ def installed_tensorflow(
         packages=tuple(packages) if reached else (),
         hidden=() if reached else tuple(packages),
         is_cuda=_flag(told.get("is_cuda_build")),
-        is_rocm=bool(told.get("is_rocm_build")),
         cuda_build_version=_text(told.get("cuda_version")),
         cudnn_build_version=_text(told.get("cudnn_version")),
         compute_capabilities=tuple(map(str, told.get("cuda_compute_capabilities") or ())),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .catalog import table
-from .catalog.origin import origin
+from .catalog import table, verified
 
 _TABLE = "exit_status"
 _SIGNALS = {row["name"]: row for row in table(_TABLE)["signal"]}
@@ -14,7 +13,7 @@ _ENDS_A_PROGRAM = {"SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGSEGV"
 _NAMES = {number: name for name, number in SIGNAL_NUMBERS.items()}
 # Windows ends a process with the status of the exception that nobody caught; shown signed or unsigned.
 _PROGRAMS: dict[int, str] = {row["code"]: row["says"] for row in table(_TABLE)["program"]}
-_WINDOWS = {row["status"]: row for row in table(_TABLE)["windows"] if origin(_TABLE, row).verified}
+_WINDOWS = {row["status"]: row for row in table(_TABLE)["windows"] if verified(row)}
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def passed_on_signal(code: int) -> str | None:
 def _cause_of(signal: str | None) -> str | None:
     """The label that a signal alone speaks for; None for one that says nothing, or that nobody verified."""
     row = _SIGNALS.get(signal or "")
-    if row is None or not origin(_TABLE, row).verified:
+    if row is None or not verified(row):
         return None
     cause: str | None = row.get("cause")
     return cause

@@ -41,7 +41,7 @@ def which_builds_run(seen: Evidence) -> str:
     native = [version for version, held in found if held and held.coverage is Coverage.NATIVE]
     ptx = [held for _, held in found if held and held.coverage is Coverage.PTX]
     family = family_of(capability)
-    known = f" ({family.name})" if family is not None and family.origin.verified else ""
+    known = f" ({family})" if family is not None else ""
     newest = found[0][0]
     if native and native[0] == newest:
         text = f"the published builds from {native[-1]} on hold code for it."
@@ -63,7 +63,7 @@ def which_driver_fits(seen: Evidence) -> str:
     build = recorded_build(seen)
     needed = None if build is None else minimum_driver(build.cuda_build_version)
     texts = []
-    if build is not None and needed is not None and needed.origin.verified:
+    if build is not None and needed is not None:
         texts.append(
             f"TensorFlow {build.version} is built with CUDA {build.cuda_build_version}, which needs driver {needed.driver} or newer."
         )

@@ -16,11 +16,13 @@ from pathlib import Path
 
 from ..collectors.driver import DriverAnswer, NvidiaHardware, ask_driver, nvidia_hardware
 from ..collectors.packages import Package, find_package, library_owners
-from ..collectors.shared_libraries import LibrarySearch
 from ..collectors.versions import InstalledTensorFlow, installed_tensorflow
 from .build import PROVIDERS, Build, build_of_installed
 
 VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
+DRIVER_LIBRARY = "libcuda.so.1"  # what programs that use CUDA open
+# The command of Ubuntu and its relatives; other systems have a package of another name.
+INSTALL_DRIVER = "sudo ubuntu-drivers install && sudo reboot"
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,6 @@ class Environment:
         """What NVIDIA's driver says when it is asked, in a process of its own."""
         return ask_driver(self.environ, self.driver_limit_seconds)
 
-    @cached_property
-    def libraries(self) -> LibrarySearch:
-        """The search for the libraries that TensorFlow opens."""
-        openers = () if self.tensorflow is None else self.tensorflow.libraries
-        return LibrarySearch(self.root, self.environ, self.processor, openers)
-
     @property
     def gpu_build(self) -> Build | None:
         """The build, where it uses CUDA and there is an NVIDIA GPU that it may use; else None."""
@@ -123,10 +119,8 @@ class Environment:
 
     @property
     def gpu_withheld(self) -> bool:
-        """Whether the machine's GPU was not handed to this container, or is set aside for a virtual machine."""
-        if self.nvidia.is_wsl or self.nvidia.device_files:
-            return False
-        return self.in_container or {gpu.driver for gpu in self.nvidia.gpus} == {"vfio-pci"}
+        """Whether the machine's GPU was not handed to this container."""
+        return self.in_container and not (self.nvidia.is_wsl or self.nvidia.device_files)
 
     @property
     def in_container(self) -> bool:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.elf import run_path
 from jupyter_tfguard.collectors.packages import find_package, find_packages, library_owners
 from jupyter_tfguard.collectors.versions import build_info, installed_tensorflow
 from tests.rigs.made_machine import MadeMachine
@@ -23,12 +22,9 @@ def test_the_tensorflow_of_this_environment_tells_what_it_was_built_for() -> Non
     assert found.is_cuda is not None
     assert found.package is not None
     assert found.package.version
-    assert all(library.is_file() for library in found.libraries)
     if found.is_cuda:
         assert found.cuda_build_version
         assert found.compute_capabilities
-        folders = [str(f) for library in found.libraries for f in run_path(library).folders]
-        assert any("nvidia/cudnn/lib" in folder for folder in folders)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.doctor.check import CheckResult, Status
-from jupyter_tfguard.doctor.checks import memory_limit, process_limits, shared_memory, swap
+from jupyter_tfguard.doctor.checks import memory_limit, process_limits, shared_memory
 from jupyter_tfguard.doctor.environment import Environment
 from tests.rigs.made_machine import MadeMachine
 
@@ -171,38 +171,6 @@ def test_a_group_that_cannot_be_seen_is_unknown(made: MadeMachine) -> None:
     found = memory_limit.check(made.environment())
     assert found is not None
     assert found.status is Status.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("name", "status", "word"),
-    [
-        ("batch-node-v1-bind-mount", Status.OK, "none"),
-        ("desktop-systemd-v2", Status.OK, "8.00 GiB"),
-    ],
-)
-def test_swap(made: MadeMachine, name: str, status: Status, word: str) -> None:
-    found = swap.check(copy_of(name, made))
-    assert found is not None
-    assert (found.status, word in found.text) == (status, True), found
-
-
-def test_swap_that_the_container_may_not_use(made: MadeMachine) -> None:
-    machine = copy_of("docker-v1", made)
-    group = made.path("/sys/fs/cgroup/memory")
-    limit = (group / "memory.limit_in_bytes").read_text()
-    (group / "memory.memsw.limit_in_bytes").write_text(limit)
-    found = swap.check(machine)
-    assert found is not None
-    assert "none for this container" in found.text
-
-
-def test_swap_that_is_mostly_in_use_is_a_warning(made: MadeMachine) -> None:
-    sizes = "MemTotal: 16000000 kB\nMemAvailable: 100000 kB\nSwapTotal: 8000000 kB\nSwapFree: 1000000 kB\n"
-    made.write("/proc/meminfo", sizes)
-    found = swap.check(made.environment())
-    assert found is not None
-    assert found.status is Status.WARNING
-    assert "6.68 GiB of 7.63 GiB" in found.text
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])

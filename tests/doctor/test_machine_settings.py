@@ -1,4 +1,4 @@
-"""The doctor before environments with settings that do not do what they say: GPU memory, and flags of XLA."""
+"""The doctor before environments with settings that do not do what they say, of GPU memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard import growth_words as words
-from jupyter_tfguard.diagnosis.catalog import table
-from jupyter_tfguard.diagnosis.catalog.origin import origin
 from jupyter_tfguard.doctor.check import Status
-from jupyter_tfguard.doctor.checks import memory_growth, xla_flags
+from jupyter_tfguard.doctor.checks import memory_growth
 from tests.conftest import private_jupyter
 from tests.rigs.made_machine import MadeMachine
 
@@ -124,57 +122,5 @@ def test_a_cap_is_told_and_that_one_allocator_does_not_keep_to_it(
 
 def test_without_tensorflow_there_is_nothing_to_say(tmp_path: Path) -> None:
     made = MadeMachine(tmp_path)
-    made.environ |= {"TF_GPU_ALLOCATOR": "x", "XLA_FLAGS": "--x"}
+    made.environ["TF_GPU_ALLOCATOR"] = "x"
     assert memory_growth.check(made.environment()) is None
-    assert xla_flags.check(made.environment()) is None
-
-
-def test_every_variable_says_where_it_was_read() -> None:
-    rows = table("gpu_memory_variables")["variable"]
-    assert len({row["name"] for row in rows}) == len(rows)
-    for row in rows:
-        assert origin("gpu_memory_variables", row).sources
-
-
-# --- flags
-
-
-def flags(made: MadeMachine, **environ: str) -> list[tuple[Status, str]]:
-    library = made.site / "tensorflow" / "libtensorflow_framework.so.2"
-    library.write_bytes(b"\x7fELF xla_dump_to\0 tf_xla_auto_jit\0 xla_gpu_autotune_level\0")
-    made.environ |= environ
-    found = xla_flags.check(made.environment())
-    assert found is not None
-    return [(result.status, result.text) for result in found]
-
-
-def test_flags_that_the_library_names_are_fine(made: MadeMachine) -> None:
-    ((status, _),) = flags(made, XLA_FLAGS="--xla_dump_to=/tmp --xla_gpu_autotune_level=2")
-    assert status is Status.OK
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("XLA_FLAGS", "--xla_dmup_to=/tmp", ["--xla_dmup_to", "first compilation"]),
-        ("XLA_FLAGS", "--tf_xla_auto_jit=2", ["TF_XLA_FLAGS"]),
-        ("TF_XLA_FLAGS", "--tf_xla_auto_jti=2", ["--tf_xla_auto_jti", "imported"]),
-        ("XLA_FLAGS", "xla_dump_to=/tmp", ["name of a file"]),
-    ],
-)
-def test_a_flag_that_ends_the_kernel_is_a_problem(
-    made: MadeMachine, name: str, value: str, words: list[str]
-) -> None:
-    ((status, text),) = flags(made, **{name: value})
-    assert status is Status.PROBLEM
-    assert all(word in text for word in words), text
-
-
-def test_flags_in_a_file_are_left_alone(made: MadeMachine, tmp_path: Path) -> None:
-    (tmp_path / "flags").write_text("--xla_nonsense")
-    ((status, _),) = flags(made, XLA_FLAGS=str(tmp_path / "flags"))
-    assert status is Status.OK
-
-
-def test_no_flags_no_word(made: MadeMachine) -> None:
-    assert xla_flags.check(made.environment()) is None

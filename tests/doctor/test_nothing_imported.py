@@ -44,7 +44,7 @@ def test_no_library_of_the_driver_or_of_cuda_is_mapped(standin: Path, tmp_path: 
     machine = MadeMachine(tmp_path / "made")
     healthy(machine, standin)
     told = stack_checks(machine.environment())
-    assert "Stand-in A" in told["gpu"].text  # so the driver's library was asked
+    assert "Stand-in A" in told["gpu"][0].text  # so the driver's library was asked
     mapped = Path("/proc/self/maps").read_text()
     assert not [
         name for name in ("libnvidia", "libcuda", "libcudnn", "libtensorflow") if name in mapped

@@ -9,7 +9,7 @@ from typing import Any
 
 from .made_machine import MadeMachine
 
-NO_GPU = ("gpu_driver", "gpu_cuda", "gpu_cudnn", "gpu_architecture")
+NO_GPU = ("gpu_driver", "gpu_libraries", "gpu_architecture")
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,15 @@ CASES = (
 )
 
 
-def stack_checks(machine: Environment) -> dict[str, CheckResult]:
+def stack_checks(machine: Environment) -> dict[str, list[CheckResult]]:
     """What each check of the TensorFlow stack says, by its file's name without ``tensorflow_``; without the silent ones."""
     found = {}
     for module in pkgutil.iter_modules(checks.__path__):
         if module.name.startswith("tensorflow_"):
             result = importlib.import_module(f"{checks.__name__}.{module.name}").check(machine)
             if result is not None:
-                found[module.name.removeprefix("tensorflow_")] = result
+                results = result if isinstance(result, list) else [result]
+                found[module.name.removeprefix("tensorflow_")] = results
     return found
 
 
@@ -50,7 +51,8 @@ def main(names: list[str]) -> None:
                 standin = build(Path(folder)) or Path(folder)
                 machine = MadeMachine(Path(folder) / "made")
                 case.make(machine, standin)
-                results = list(stack_checks(machine.environment(**(case.given or {}))).values())
+                found = stack_checks(machine.environment(**(case.given or {})))
+                results = [result for several in found.values() for result in several]
                 print(f"--- {case}")
                 print(text(results))
                 print(f"exit code {exit_code(results)}\n")

@@ -23,18 +23,14 @@ def library_of_another_version(m: MadeMachine, standin: Path) -> None:
 
 def library_in_front(m: MadeMachine, standin: Path) -> None:
     healthy(m, standin)
-    m.library("/opt/image", "libcuda.so.1", "535.104.05", cached=False)
+    m.library("/opt/image", "libcuda.so.1", "535.104.05")
     m.before_libraries(m.path("/opt/image"))
 
 
 def compat(m: MadeMachine, standin: Path) -> None:
     healthy(m, standin, driver="470.57.02")
-    m.library("/usr/local/cuda-12.5/compat", "libcuda.so.1", "555.42.06", cached=False)
+    m.library("/usr/local/cuda-12.5/compat", "libcuda.so.1", "555.42.06")
     m.before_libraries(m.path("/usr/local/cuda-12.5/compat"))
-
-
-def old_module_that_hangs(m: MadeMachine, standin: Path) -> None:
-    healthy(m, standin, driver="470.57.02", fault="nvmlInitWithFlags hang")
 
 
 def without_library(m: MadeMachine, standin: Path) -> None:
@@ -70,9 +66,11 @@ def hidden_gpu(m: MadeMachine, standin: Path) -> None:
     m.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
-def wsl(m: MadeMachine, standin: Path, cached: bool) -> None:
+def wsl(m: MadeMachine, standin: Path, found: bool = True) -> None:
     m.write("/dev/dxg")
-    m.library("/usr/lib/wsl/lib", "libcuda.so.1", None, cached=cached)
+    m.library("/usr/lib/wsl/lib", "libcuda.so.1", None)
+    if found:
+        m.write("/etc/ld.so.conf.d/ld.wsl.conf", "/usr/lib/wsl/lib\n")
     m.standin(standin)
     m.nvml.driver = "551.61"
     m.tensorflow("2.21.0")
@@ -80,7 +78,7 @@ def wsl(m: MadeMachine, standin: Path, cached: bool) -> None:
 
 
 def wsl_old(m: MadeMachine, standin: Path) -> None:
-    wsl(m, standin, cached=True)
+    wsl(m, standin)
     m.nvml.cuda = 11040
 
 
@@ -89,21 +87,14 @@ CASES = (
         "nouveau",
         partial(without_driver, driver="nouveau"),
         {"gpu": "problem"},
-        ("open-source driver nouveau", "ubuntu-drivers"),
+        ("nouveau drives it", "ubuntu-drivers"),
     ),
     Case(
         "no-driver",
         partial(without_driver, driver=None),
         {"gpu": "problem"},
-        ("PCI 0000:01:00.0", "not loaded"),
+        ("not loaded",),
         ("gpu_driver", "gpu_architecture"),
-    ),
-    Case(
-        "set-aside",
-        partial(without_driver, driver="vfio-pci"),
-        {"gpu": "warning"},
-        ("vfio-pci",),
-        NO_GPU,
     ),
     Case(
         "library-of-another-version",
@@ -122,14 +113,14 @@ CASES = (
         "library-in-front",
         library_in_front,
         {"gpu_driver": "problem"},
-        ("535.104.05", "export LD_LIBRARY_PATH="),
+        ("535.104.05",),
     ),
     Case("compat-library", compat, {}, ("555.42.06",)),
     Case(
         "driver-hangs",
         partial(healthy, fault="nvmlInitWithFlags hang"),
         {"gpu_driver": "could not check"},
-        ("did not answer within 1 s", "550.54.15"),
+        ("did not answer within 1 s",),
         ("gpu_architecture",),
         {"driver_limit_seconds": 1.0},
     ),
@@ -139,12 +130,6 @@ CASES = (
         {"gpu_driver": "could not check"},
         ("signal 6",),
         ("gpu_architecture",),
-    ),
-    Case(
-        "driver-not-answering",
-        partial(healthy, fault="nvmlInitWithFlags fail 9"),
-        {"gpu_driver": "could not check"},
-        ("Driver Not Loaded",),
     ),
     Case(
         "driver-lists-no-gpu",
@@ -157,15 +142,7 @@ CASES = (
         "no-management-library",
         no_management_library,
         {"gpu_architecture": "could not check"},
-        ("NVIDIA_DRIVER_CAPABILITIES=compute,utility", "550.54.15; CUDA"),
-    ),
-    Case(
-        "old-driver-that-hangs",
-        old_module_that_hangs,
-        {"gpu_driver": "problem"},
-        ("too old",),
-        (),
-        {"driver_limit_seconds": 1.0},
+        ("NVIDIA_DRIVER_CAPABILITIES=compute,utility",),
     ),
     Case(
         "no-driver-library",
@@ -181,10 +158,10 @@ CASES = (
         "container-without-library", container_without_library, {"gpu": "problem"}, ("--gpus all",)
     ),
     Case("hidden-gpu", hidden_gpu, {"gpu": "warning"}, ("unset CUDA_VISIBLE_DEVICES",)),
-    Case("wsl", partial(wsl, cached=True), {}, ("551.61",)),
+    Case("wsl", wsl, {}, ("551.61",)),
     Case(
         "wsl-library-not-found",
-        partial(wsl, cached=False),
+        partial(wsl, found=False),
         {"gpu": "problem"},
         ("/usr/lib/wsl/lib",),
     ),
@@ -193,7 +170,7 @@ CASES = (
         "ptx-only",
         partial(healthy, cards=("10.0",)),
         {"gpu_architecture": "warning"},
-        ("half an hour", "Driver 550.54.15 may be too old"),
+        ("half an hour",),
     ),
     Case(
         "blackwell",

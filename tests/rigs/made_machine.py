@@ -9,7 +9,6 @@ from typing import Any
 
 from jupyter_tfguard.doctor.environment import Environment
 
-from .made_elf import write_cache, write_library
 from .made_wheels import FILES, RELEASES, cudnn_files
 from .nvml.library import SCENARIO, environ
 from .nvml.scenario import Card, Scenario
@@ -36,15 +35,12 @@ class MadeMachine:
         self.python_version = "3.12.4"
         self.site = self.prefix / "lib" / "site-packages"
         self.import_folders = [self.site]
-        self._cached: dict[str, str] = {}
         self.site.mkdir(parents=True)
         self.package("pip", "25.3")
-        self.write("/etc/os-release", 'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\n')
         self.processor("fpu sse4_1 sse4_2 avx f16c fma avx2 hypervisor")
 
     def environment(self, **more: Any) -> Environment:
         """What the doctor is given; `more` replaces parts of it."""
-        write_cache(self.path("/etc/ld.so.cache"), self._cached)
         if SCENARIO in self.environ:
             self.nvml.save(Path(self.environ[SCENARIO]))
         made = Environment(
@@ -121,7 +117,6 @@ class MadeMachine:
         fitting: bool = True,
         folder: Path | None = None,
         installer: str = "pip",
-        run_path: bool = True,
         **build: Any,
     ) -> None:
         """Install TensorFlow as a release's wheel does, and the other packages that fit it."""
@@ -143,7 +138,7 @@ class MadeMachine:
             folder=folder,
             installer=installer,
         )
-        info: dict[str, Any] = {"is_cuda_build": cuda, "is_rocm_build": False}
+        info: dict[str, Any] = {"is_cuda_build": cuda}
         if cuda:
             info |= {
                 "cuda_version": known.cuda,
@@ -154,10 +149,6 @@ class MadeMachine:
         text = f"import collections\nbuild_info = collections.OrderedDict({list((info | build).items())})\n"
         (target / "python" / "platform").mkdir(parents=True, exist_ok=True)
         (target / "python" / "platform" / "build_info.py").write_text(text)
-        folders = (f"$ORIGIN/../nvidia/{n.replace('-', '_')}/lib" for n in known.nvidia)
-        write_library(
-            target / "libtensorflow_framework.so.2", ":".join(folders) if run_path else ""
-        )
         if fitting:
             for other, its_version in known.fitting.items():
                 self.package(other, its_version)
@@ -176,9 +167,7 @@ class MadeMachine:
 
     # Libraries of the system
 
-    def library(
-        self, folder: str, soname: str, version: str | None = None, *, cached: bool = True
-    ) -> Path:
+    def library(self, folder: str, soname: str, version: str | None = None) -> Path:
         """Put a library there, the soname a link to the real file as packages of the system have it."""
         link = self.path(f"{folder}/{soname}")
         if version is None:
@@ -186,20 +175,18 @@ class MadeMachine:
         else:
             real = self.write(f"{folder}/{soname.split('.so')[0]}.so.{version}")
             link.symlink_to(real.name)
-        if cached:
-            self._cached[soname] = f"{folder}/{soname}"
         return link
 
-    def cudnn(self, folder: str, version: str, *, cached: bool = False) -> Path:
+    def cudnn(self, folder: str, version: str) -> Path:
         """All files of a cuDNN in one folder, which comes back."""
         for file in cudnn_files(version):
-            self.library(folder, file, version, cached=cached)
+            self.library(folder, file, version)
         return self.path(folder)
 
     def toolkit(self, folder: str, versions: dict[str, str]) -> Path:
         """CUDA libraries in one folder by soname, which comes back."""
         for soname, version in versions.items():
-            self.library(folder, soname, version, cached=False)
+            self.library(folder, soname, version)
         return self.path(folder)
 
     # GPU and driver
@@ -213,7 +200,6 @@ class MadeMachine:
             module = self.path(f"/sys/bus/pci/drivers/{driver}")
             module.mkdir(parents=True, exist_ok=True)
             self.path(f"{PCI}/{address}/driver").symlink_to(module)
-            self.path(f"/sys/module/{driver}").mkdir(parents=True, exist_ok=True)
 
     def driver(self, version: str, *, library: str | None = None, files: bool = True) -> None:
         """NVIDIA's module in the OS kernel, its device files and its library."""
@@ -222,7 +208,6 @@ class MadeMachine:
             f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  Tue Mar  5 22:23:56 UTC 2024\n"
             "GCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n",
         )
-        self.write("/sys/module/nvidia/version", f"{version}\n")
         if files:
             self.write("/dev/nvidia0")
             self.write("/dev/nvidiactl")

@@ -1,4 +1,4 @@
-"""What the published wheels of six releases of TensorFlow hold: their metadata, build information and NVIDIA's packages.
+"""What the published wheels of four releases of TensorFlow hold: their metadata, build information and NVIDIA's packages.
 
 Written down here once more, from the wheels, and not taken from the tables that the doctor judges by.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 CODE_2_17 = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")
-CODE_2_16 = ("sm_50", "sm_60", "sm_70", "sm_80", "compute_90")
 _PROTOBUF_5 = "protobuf!=4.21.0,!=4.21.1,!=4.21.2,!=4.21.3,!=4.21.4,!=4.21.5,<6.0.0dev,>=3.20.3"
 _PROTOBUF_4 = _PROTOBUF_5.replace("<6", "<5")
 _CUDA_12_5 = {
@@ -82,13 +81,8 @@ _2_19 = replace(
     fitting={"absl-py": "2.3.0", "numpy": "2.0.2", "protobuf": "5.29.5", "keras": "3.12.0"},
     exact_pins=True,
 )
-_2_18 = replace(
-    _2_19,
-    version="2.18.0",
-    needs=("absl-py>=1.0.0", "numpy<2.1.0,>=1.26.0", _PROTOBUF_5, "keras>=3.5.0"),
-)
 _2_17 = replace(
-    _2_18,
+    _2_19,
     version="2.17.0",
     needs=("absl-py>=1.0.0", *_NUMPY_1, _PROTOBUF_4, "keras>=3.2.0"),
     fitting={"absl-py": "2.3.0", "numpy": "1.26.4", "protobuf": "4.25.8", "keras": "3.12.0"},
@@ -96,13 +90,7 @@ _2_17 = replace(
     cudnn="8",
     nvidia=_CUDA_12_3,
 )
-_2_16 = replace(
-    _2_17,
-    version="2.16.1",
-    needs=("absl-py>=1.0.0", *_NUMPY_1, _PROTOBUF_4, "keras>=3.0.0"),
-    code=CODE_2_16,
-)
-RELEASES = {known.version: known for known in (_2_16, _2_17, _2_18, _2_19, _2_20, _2_21)}
+RELEASES = {known.version: known for known in (_2_17, _2_19, _2_20, _2_21)}
 
 
 def cudnn_files(version: str) -> tuple[str, ...]:

@@ -29,3 +29,8 @@ def toml_file(package: str, name: str) -> dict[str, Any]:
     text = resources.files(package).joinpath(f"{name}.toml").read_text("utf-8")
     found: dict[str, Any] = tomllib.loads(text)
     return found
+
+
+def verified(row: dict[str, Any]) -> bool:
+    """Whether somebody read or measured what a row says. A row that is not verified never decides alone."""
+    return bool(row["check"] != "unverified")

@@ -1,4 +1,4 @@
-"""Which display driver a CUDA toolkit needs."""
+"""CUDA toolkits: the display driver that each needs, the libraries that TensorFlow opens, and cuDNN."""
 
 from __future__ import annotations
 
@@ -6,31 +6,27 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from . import table
-from .origin import Origin, origin, released
-
-_TABLE = "cuda_driver"
+from . import table, verified
+from .releases import released
 
 
 @dataclass(frozen=True)
 class MinimumDriver:
-    """The drivers for Linux that a toolkit goes with.
+    """The drivers for Linux that work with a toolkit.
 
     Attributes:
         cuda: The toolkit, ``12.5.1``.
         driver: The oldest that runs its programs.
         toolkit_driver: The one that it came with; PTX of this toolkit is compiled by this one and newer ones only.
             None when that was not read.
-        origin: Where ``driver`` comes from.
     """
 
     cuda: str
     driver: str
     toolkit_driver: str | None
-    origin: Origin
 
     def fits(self, driver_version: str) -> bool | None:
-        """Whether programs of this toolkit run on that driver; None when its version says nothing."""
+        """Whether programs of this toolkit run on that driver; None when its version is not known."""
         return _at_least(driver_version, self.driver)
 
     def compiles_ptx(self, driver_version: str) -> bool | None:
@@ -49,8 +45,8 @@ def newest_family(driver_version: str) -> int | None:
     """The newest major version of CUDA whose programs run on this driver for Linux; None when the table does not say."""
     fitting = (
         int(row["cuda"])
-        for row in table(_TABLE)["family"]
-        if origin(_TABLE, row).verified and _at_least(driver_version, row["linux"])
+        for row in table("cuda_driver")["family"]
+        if verified(row) and _at_least(driver_version, row["linux"])
     )
     return max(fitting, default=None)
 
@@ -60,12 +56,34 @@ def minimum_driver(cuda: str) -> MinimumDriver | None:
     wanted = released(cuda)
     if wanted is None:
         return None
-    own = next((r for r in table(_TABLE)["toolkit"] if Version(r["cuda"]) == wanted), None)
-    family = next((r for r in table(_TABLE)["family"] if r["cuda"] == str(wanted.major)), None)
+    rows = table("cuda_driver")
+    own = next((r for r in rows["toolkit"] if Version(r["cuda"]) == wanted), None)
+    family = next((r for r in rows["family"] if r["cuda"] == str(wanted.major)), None)
     came_with = own["linux"] if own is not None else None
     if family is not None:
-        return MinimumDriver(cuda, family["linux"], came_with, origin(_TABLE, family))
-    if own is None:
+        return MinimumDriver(cuda, family["linux"], came_with)
+    # Before CUDA 11 a toolkit needs its own driver.
+    return None if own is None else MinimumDriver(cuda, own["linux"], came_with)
+
+
+def cuda_libraries(cuda_major: int) -> dict[str, str]:
+    """What a build for this major version of CUDA opens, cuDNN apart: file names (``libcudart.so.12``) with pip packages."""
+    rows = table("cuda_libraries")["library"]
+    return {row["file"]: row["package"] for row in rows if row["cuda_major"] == cuda_major}
+
+
+def cudnn_libraries(major: int) -> tuple[str, ...]:
+    """File names of a major version of cuDNN (``libcudnn_ops.so.9``); empty for one that is not in the table."""
+    rows = table("cudnn")["library"]
+    return tuple(row["file"] for row in rows if row["file"].endswith(f".so.{major}"))
+
+
+def cudnn_fits(loaded: str, built: str) -> bool | None:
+    """Whether the cuDNN that is loaded (``9.1.0``) serves a build with that one (``9.3``, or just ``9``).
+
+    It does within a major version, from the minor version on that the build has. None when one of them is no version.
+    """
+    here, wanted = released(loaded), released(built)
+    if here is None or wanted is None:
         return None
-    # Before CUDA 11: its own driver.
-    return MinimumDriver(cuda, own["linux"], own["linux"], origin(_TABLE, own))
+    return here.major == wanted.major and here.minor >= wanted.minor

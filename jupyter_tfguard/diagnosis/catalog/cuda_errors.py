@@ -7,9 +7,7 @@ import re
 from dataclasses import dataclass
 
 from . import table
-from .origin import Origin, origin
 
-_TABLE = "cuda_errors"
 _NAME = re.compile(
     r"\b(?:CUDA_ERROR_[A-Z0-9_]{3,60}|cudaError[A-Z]\w{2,60}|CU(?:DNN|BLAS)_STATUS_[A-Z_]{3,60})\b"
 )
@@ -20,30 +18,18 @@ class GpuError:
     """One error number.
 
     Attributes:
-        library: ``cuda``, ``cudnn`` or ``cublas``: their numbers have nothing to do with each other.
         name: As the driver, or the library, calls it.
         sticky: True: every later CUDA call of the process fails too, so that it has to be restarted.
-        blame: Where it comes from: memory, program, driver, device, build, hardware or unknown.
-        says: What it means; None where the name says it.
     """
 
-    library: str
     code: int
     name: str
     sticky: bool
-    blame: str
-    says: str | None
-    origin: Origin
-
-
-def gpu_error(name: str) -> GpuError | None:
-    """The error of this name, as the driver or the runtime calls it; None when it is not in the table."""
-    return _by_name().get(name)
 
 
 def error_in(text: str) -> GpuError | None:
     """The first error of the table that a text names; None when it names none."""
-    known = (gpu_error(name) for name in _NAME.findall(text))
+    known = (_by_name().get(name) for name in _NAME.findall(text))
     return next((error for error in known if error is not None), None)
 
 
@@ -51,15 +37,7 @@ def error_in(text: str) -> GpuError | None:
 def _by_name() -> dict[str, GpuError]:
     found: dict[str, GpuError] = {}
     for library in ("cuda", "cudnn", "cublas"):
-        for row in table(_TABLE)[library]:
-            error = GpuError(
-                library,
-                row["code"],
-                row["name"],
-                row.get("sticky", False),
-                row["blame"],
-                row.get("says"),
-                origin(_TABLE, row),
-            )
+        for row in table("cuda_errors")[library]:
+            error = GpuError(row["code"], row["name"], row.get("sticky", False))
             found |= {name: error for name in (row["name"], row.get("runtime")) if name}
     return found

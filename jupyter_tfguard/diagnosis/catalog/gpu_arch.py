@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 from packaging.version import Version
 
-from . import table
-from .origin import Origin, origin
+from . import table, verified
 from .tensorflow import build_of
 
 _TABLE = "gpu_arch"
@@ -37,26 +36,14 @@ class ArchCoverage:
 
     coverage: Coverage
     code: str | None
-    reported: str | None
-    origin: Origin
+    reported: str | None = None
 
 
-@dataclass(frozen=True)
-class GpuFamily:
-    """One generation of GPUs."""
-
-    name: str
-    capabilities: tuple[str, ...]
-    boards: str
-    origin: Origin
-
-
-def family_of(compute_capability: str) -> GpuFamily | None:
-    """The generation of a GPU with this compute capability (``8.6``); None when it is not in the table."""
+def family_of(compute_capability: str) -> str | None:
+    """Name of the generation of a GPU with this compute capability (``8.6``); None when no verified row has it."""
     for row in table(_TABLE)["family"]:
-        if compute_capability in row["capabilities"]:
-            capabilities = tuple(row["capabilities"])
-            return GpuFamily(row["name"], capabilities, row["boards"], origin(_TABLE, row))
+        if compute_capability in row["capabilities"] and verified(row):
+            return str(row["name"])
     return None
 
 
@@ -70,10 +57,9 @@ def arch_covered(tf_version: str, compute_capability: str) -> ArchCoverage | Non
     held = None if build is None else code_covers(build.gpu_code, compute_capability)
     if build is None or held is None:
         return None
-    reported = None
     if held.coverage is Coverage.PTX:
-        reported = _reported(tf_version, compute_capability)
-    return replace(held, reported=reported, origin=build.origin + held.origin)
+        return replace(held, reported=_reported(tf_version, compute_capability))
+    return held
 
 
 def code_covers(gpu_code: Sequence[str], compute_capability: str) -> ArchCoverage | None:
@@ -86,23 +72,16 @@ def code_covers(gpu_code: Sequence[str], compute_capability: str) -> ArchCoverag
     if given is None:
         return None
     major, minor = int(given[1]), int(given[2])
-    rules = {row["id"]: origin(_TABLE, row) for row in table(_TABLE)["rule"]}
     codes = [
         (hit[1], int(hit[2]), int(hit[3]), hit[0]) for hit in map(_CODE.fullmatch, gpu_code) if hit
     ]
     native = [code for code in codes if code[1] == major and code[2] <= minor]
     ptx = [code for code in codes if code[0] == "compute" and code[1:3] <= (major, minor)]
-    where = rules["native"] + rules["compute-entry"]
     if native:
-        return ArchCoverage(Coverage.NATIVE, max(native, key=_number)[3], None, where)
-    where += rules["ptx"]
+        return ArchCoverage(Coverage.NATIVE, max(native, key=lambda code: code[1:3])[3])
     if ptx:
-        return ArchCoverage(Coverage.PTX, max(ptx, key=_number)[3], None, where)
-    return ArchCoverage(Coverage.NONE, None, None, where)
-
-
-def _number(code: tuple[str, int, int, str]) -> tuple[int, int]:
-    return code[1], code[2]
+        return ArchCoverage(Coverage.PTX, max(ptx, key=lambda code: code[1:3])[3])
+    return ArchCoverage(Coverage.NONE, None)
 
 
 def _reported(tf_version: str, compute_capability: str) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..catalog import toml_file
-from ..catalog.native_aborts import heap_abort
+from ..catalog.native_aborts import heap_damage
 from ..ending import ending_chips, exit_fact, last_words, stack_facts, sure
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
@@ -88,9 +88,8 @@ def _numpy(_: Evidence, text: Told) -> Words:
 
 
 def _damage(_: Evidence, text: Told) -> Words:
-    check = heap_abort(text.message)
-    known = check is not None and check.origin.verified and check.kind in _DAMAGE
-    return {"damage": _DAMAGE[check.kind]} if check is not None and known else {}
+    damage = _DAMAGE.get(heap_damage(text.message) or "")
+    return {"damage": damage} if damage else {}
 
 
 def _cudnn(_: Evidence, text: Told) -> Words:

@@ -2,18 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from ... import growth_words as words
 from ...config import load_settings
 from ...diagnosis.catalog import table
+from ...kernelspecs.found import FoundSpec, kernel_specs
 from ...places import GROWTH_MARKER_VARIABLE, GROWTH_VARIABLE
 from ..check import CheckResult, Status
 from ..environment import Environment
-from ..variables import Setting, settings
 
 NAME = "GPU memory growth"
 _OTHERS = "GPU memory variables"
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """One value of a variable.
+
+    Attributes:
+        name: Of the variable.
+        value: As it is written.
+        spec: The kernel whose ``kernel.json`` sets it; None: it is in this environment, and so in all kernels started
+            from here that set no other.
+    """
+
+    name: str
+    value: str
+    spec: FoundSpec | None = None
+
+    @property
+    def text(self) -> str:
+        """``NAME=value``, and where from."""
+        told = f"{self.name}={self.value[:80]}"
+        return f"{told}, set for kernel {self.spec.name}" if self.spec is not None else told
+
+    @property
+    def fix(self) -> str:
+        """How it is taken away."""
+        return (
+            f"unset {self.name}" if self.spec is None else f'"{self.spec.file}": remove {self.name}'
+        )
+
+
+def _settings(machine: Environment, names: Collection[str]) -> list[_Setting]:
+    """Which of these variables are set, here and by the kernels of this machine."""
+    here = [_Setting(name, machine.environ[name]) for name in names if name in machine.environ]
+    by_kernels = [
+        _Setting(name, spec.environ[name], spec)
+        for spec in kernel_specs()
+        for name in names
+        if name in spec.environ
+    ]
+    return here + by_kernels
 
 
 def check(machine: Environment) -> list[CheckResult] | None:
@@ -21,7 +64,7 @@ def check(machine: Environment) -> list[CheckResult] | None:
     if machine.tensorflow is None:
         return None
     rows = {row["name"]: row for row in table("gpu_memory_variables")["variable"]}
-    found = settings(machine, rows)
+    found = _settings(machine, rows)
     # One that the guard has set, for this process or for the server it was started by, is no choice of the user's.
     ours = GROWTH_MARKER_VARIABLE in machine.environ
     growth = [s for s in found if s.name == GROWTH_VARIABLE and not (ours and s.spec is None)]
@@ -39,7 +82,7 @@ def _by_guard() -> CheckResult:
     return CheckResult(NAME, Status.WARNING, text, f"export {GROWTH_VARIABLE}=true")
 
 
-def _growth(setting: Setting) -> CheckResult:
+def _growth(setting: _Setting) -> CheckResult:
     where = f", set for kernel {setting.spec.name}," if setting.spec is not None else ""
     if setting.value == "true":
         return CheckResult(NAME, Status.OK, f"{words.ON}: {setting.text}, is yours")
@@ -50,7 +93,7 @@ def _growth(setting: Setting) -> CheckResult:
     return CheckResult(NAME, Status.WARNING, f"{text}: {words.AT_ONCE}", setting.fix)
 
 
-def _cap(others: list[Setting]) -> list[CheckResult]:
+def _cap(others: list[_Setting]) -> list[CheckResult]:
     """The cap of the option, and whether the allocator keeps to it."""
     limit_mib = load_settings().gpu_memory_limit_mib
     if limit_mib is None:
@@ -63,7 +106,7 @@ def _cap(others: list[Setting]) -> list[CheckResult]:
     return [CheckResult(NAME, Status.OK, text)]
 
 
-def _rest(found: list[Setting], rows: dict[str, dict[str, Any]]) -> list[CheckResult]:
+def _rest(found: list[_Setting], rows: dict[str, dict[str, Any]]) -> list[CheckResult]:
     results, plain = [], []
     for setting in found:
         row = rows[setting.name]
