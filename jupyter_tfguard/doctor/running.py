@@ -59,7 +59,7 @@ class RunningKernel:
     @property
     def config_file(self) -> Path | None:
         """The file that `jupyter tfguard enable` had it read; None when it was not given the guard so."""
-        return config_file_of({"argv": list(self.argv)})
+        return config_file_of(self.argv)
 
     @property
     def kernel_name(self) -> str | None:

@@ -8,16 +8,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupyter_core.paths import jupyter_data_dir
-
 from ..errors import KernelSpecUnusable
-from .argument import CONFIG_FILE, config_file_of, marker, with_guard, without_guard
-from .found import KERNEL_FILE, FoundSpec, kernel_folders, kernel_spec
+from .argument import CONFIG_FILE, config_file_of, with_guard, without_guard
+from .found import FoundSpec, kernel_spec
 from .interpreter import OLDEST_PYTHON, Interpreter, ask
 
 _ASK_SECONDS = 30.0  # `conda run` takes some
 # Source: KernelManager.kernel_spec, which is read once in the life of a manager.
-_ANEW = "One that runs now keeps its old command even when it is restarted: shut it down and start it anew."
+_RESTART = "One that is running keeps its old command even when it is restarted: shut it down, then start it again."
 
 
 @dataclass(frozen=True)
@@ -27,9 +25,9 @@ class Change:
     Attributes:
         kernel: Its name.
         done: ``enabled``, ``enabled before``, ``has its own``, ``disabled`` or ``was not enabled``.
-        file: The ``kernel.json`` that speaks for it now.
+        file: Its ``kernel.json``.
         versions: Of its Python, ipykernel and TensorFlow; empty when nobody asked.
-        text: The same for people, a line for each thought.
+        text: The same for people, one sentence per line.
     """
 
     kernel: str
@@ -48,55 +46,37 @@ def enable(name: str) -> Change:
     spec = kernel_spec(name)
     python = ask(spec, CONFIG_FILE, seconds=_ASK_SECONDS)
     versions = python.versions()
-    who = f"Kernel {spec.name} ({_told(versions)})"
-    given = config_file_of(spec.content) is not None
-    if python.has_guard and not given:
+    who = f"Kernel {spec.name} ({_titled(versions)})"
+    if python.has_guard and config_file_of(spec.argv) is None:
         text = f"{who} has a tfguard of its own, in {python.prefix}: there is nothing to do."
         return Change(spec.name, "has its own", spec.file, versions, text)
     _check(spec, python)
-    overridden = marker(spec.content).get("overrides")
-    before = without_guard(spec.text) if given else spec.text
-    if isinstance(overridden, str):
-        with contextlib.suppress(OSError, ValueError):  # gone: its last known text is kept
-            before = (Path(overridden) / KERNEL_FILE).read_bytes().decode("utf-8")
-        after = with_guard(before, CONFIG_FILE, overrides=Path(overridden))
-    else:
-        after = with_guard(before, CONFIG_FILE)
+    after = with_guard(without_guard(spec.text), CONFIG_FILE)
     undo = f"Undo: jupyter tfguard enable --kernel {spec.name} --off"
     if after == spec.text:
         text = f"{who} has the guard already, by {spec.file}.\n{undo}"
         return Change(spec.name, "enabled before", spec.file, versions, text)
-    file = _write(spec, after)
-    text = f"{who} has the guard from its next start on, by {file}. Nothing was installed there.\n{_ANEW}\n{undo}"
-    return Change(spec.name, "enabled", file, versions, text)
+    _write(spec, after)
+    text = f"{who} has the guard from its next start on, by {spec.file}. Nothing was installed there.\n{_RESTART}\n{undo}"
+    return Change(spec.name, "enabled", spec.file, versions, text)
 
 
 def disable(name: str) -> Change:
-    """Take the guard back: the file is again what it was.
+    """Take the guard back: the file is what it was before.
 
     Raises:
         KernelSpecUnusable: There is no such kernel, or its file cannot be changed.
     """
     spec = kernel_spec(name)
-    if config_file_of(spec.content) is None and not marker(spec.content):
+    if config_file_of(spec.argv) is None:
         text = f"Kernel {spec.name} was not given the guard: there is nothing to undo."
         return Change(spec.name, "was not enabled", spec.file, {}, text)
-    try:
-        if "overrides" in marker(spec.content):
-            shutil.rmtree(spec.folder)
-        else:
-            _replace(spec.file, without_guard(spec.text))
-    except OSError as bad:
-        raise KernelSpecUnusable(f"{spec.file} cannot be changed: {bad.strerror or bad}.") from bad
-    text = (
-        f"Kernel {spec.name} starts without the guard from its next start on, as before.\n{_ANEW}"
-    )
-    with contextlib.suppress(KernelSpecUnusable):
-        spec = kernel_spec(name)
+    _write(spec, without_guard(spec.text))
+    text = f"Kernel {spec.name} starts without the guard from its next start on, as before.\n{_RESTART}"
     return Change(spec.name, "disabled", spec.file, {}, text)
 
 
-def _told(versions: dict[str, str | None]) -> str:
+def _titled(versions: dict[str, str | None]) -> str:
     titles = {"python": "Python", "ipykernel": "ipykernel", "tensorflow": "TensorFlow"}
     return ", ".join(f"{titles[name]} {version}" for name, version in versions.items() if version)
 
@@ -116,48 +96,23 @@ def _check(spec: FoundSpec, python: Interpreter) -> None:
         )
 
 
-def _write(spec: FoundSpec, text: str) -> Path:
-    """Put the new text where the specification lies, or where Jupyter looks earlier; the file it went to."""
-    if spec.file.is_file() and not spec.file.is_symlink() and os.access(spec.folder, os.W_OK):
-        with contextlib.suppress(OSError):
-            _replace(spec.file, text)
-            return spec.file
-    nearer = kernel_folders()
-    if spec.folder.parent in nearer:
-        nearer = nearer[: nearer.index(spec.folder.parent)]
-    mine = Path(jupyter_data_dir()) / "kernels"
-    for folder in sorted(nearer, key=lambda folder: folder != mine):
-        with contextlib.suppress(OSError):
-            return _stand_in(spec, folder / spec.folder.name)
-    raise KernelSpecUnusable(
-        f"{spec.file} cannot be changed, and no folder that Jupyter takes before it can be written. "
-        "Run this as its owner, or start Jupyter with JUPYTER_PREFER_ENV_PATH=0 and run this again with it."
-    )
+def _write(spec: FoundSpec, text: str) -> None:
+    """Write the file in one piece, with the mode of the old one.
 
-
-def _stand_in(spec: FoundSpec, folder: Path) -> Path:
-    """Make a specification of the same name that comes first; icons and scripts come along."""
-    text = with_guard(spec.text, CONFIG_FILE, overrides=spec.folder)
-    folder.mkdir(parents=True)
+    Raises:
+        KernelSpecUnusable: It belongs to somebody else, or is a link into a store of packages.
+    """
+    temporary = spec.file.with_name(f".{spec.file.name}.{os.getpid()}")
     try:
-        for name in os.listdir(spec.folder):
-            if name.startswith(("logo-", "kernel.")) and name != KERNEL_FILE:
-                shutil.copyfile(spec.folder / name, folder / name)
-        (folder / KERNEL_FILE).write_bytes(text.encode())
-    except OSError:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return folder / KERNEL_FILE
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write a file in one piece, with the rights of the old one."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
+        if spec.file.is_symlink():
+            raise OSError("it is a symbolic link")
         temporary.write_bytes(text.encode())
-        shutil.copymode(file, temporary)
-        os.replace(temporary, file)
-    except OSError:
+        shutil.copymode(spec.file, temporary)
+        os.replace(temporary, spec.file)
+    except OSError as bad:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise
+        raise KernelSpecUnusable(
+            f"{spec.file} cannot be changed: {bad.strerror or bad}. Run this as its owner, or copy the kernel into your own "
+            f"folder first: jupyter kernelspec install --user {spec.folder} --name {spec.name}-tfguard"
+        ) from bad

@@ -33,7 +33,7 @@ class FoundSpec:
 
     Attributes:
         name: As Jupyter knows it, in small letters.
-        folder: Where its ``kernel.json`` lies.
+        folder: The folder of its ``kernel.json``.
         text: That file's text, every byte of it.
         content: The same as JSON.
     """
@@ -108,11 +108,6 @@ def kernel_spec(name: str) -> FoundSpec:
         known = ", ".join(sorted(folders)) or "none"
         raise KernelSpecUnusable(f"There is no kernel {name!r} here. Known: {known}.")
     return _read(manager, name.lower(), Path(folder))
-
-
-def kernel_folders() -> list[Path]:
-    """Where Jupyter looks for kernels, the nearest first."""
-    return [Path(folder) for folder in _manager().kernel_dirs]
 
 
 def _manager() -> Any:

@@ -53,12 +53,8 @@ class Interpreter:
     @property
     def has_guard(self) -> bool:
         """True when a tfguard of its own loads itself into its kernels."""
-        return (self.prefix / STARTUP_FILE).is_file() and self.has_package
-
-    @property
-    def has_package(self) -> bool:
-        """True when a tfguard is installed in it."""
-        return self.version_of("jupyter-tfguard") is not None
+        installed = self.version_of("jupyter-tfguard") is not None
+        return installed and (self.prefix / STARTUP_FILE).is_file()
 
     @property
     def is_too_old(self) -> bool:
@@ -112,22 +108,13 @@ def ask(
             check=True,
         )
         version, prefix, folders, sees_us = json.loads(done.stdout.splitlines()[-1])
-    except FileNotFoundError as bad:
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError, TypeError) as bad:
+        printed = (getattr(bad, "stderr", None) or b"").decode("utf-8", "replace").strip()
+        reason = printed.splitlines()[-1] if printed else str(bad)
+        if isinstance(bad, subprocess.TimeoutExpired):
+            reason = f"it did not answer within {seconds:.0f} s"
         raise KernelSpecUnusable(
-            f"Kernel {spec.name} cannot start: {command[0]} does not exist."
-        ) from bad
-    except subprocess.TimeoutExpired as bad:
-        raise KernelSpecUnusable(
-            f"The interpreter of kernel {spec.name} did not answer within {seconds:.0f} s."
-        ) from bad
-    except subprocess.CalledProcessError as bad:
-        last = bad.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise KernelSpecUnusable(
-            f"The interpreter of kernel {spec.name} does not start: {' '.join(last)[:200]}"
-        ) from bad
-    except (OSError, ValueError, IndexError, TypeError) as bad:
-        raise KernelSpecUnusable(
-            f"The interpreter of kernel {spec.name} cannot be asked: {bad}"
+            f"The interpreter of kernel {spec.name}, {command[0]}, does not work: {reason[:200]}"
         ) from bad
     more = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
     return Interpreter(tuple(version), Path(prefix), (*more, *folders), bool(sees_us))

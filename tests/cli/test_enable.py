@@ -29,14 +29,13 @@ def test_one_word_is_added_and_off_gives_the_same_bytes_back(kernels: Path, link
     assert new["argv"][:-1] == old["argv"]
     assert new["argv"][-1].startswith("--config=")
     assert new["argv"][-1].endswith(CONFIG_FILE)
-    assert new["metadata"].pop("tfguard")["before"] == before
     assert new | {"argv": None} == old | {"argv": None}
     assert enable("other", "--off")["done"] == "disabled"
     assert (kernels / "other/kernel.json").read_bytes() == before.encode()
     assert [path.name for path in (kernels / "other").iterdir()] == ["kernel.json"]
 
 
-def test_people_read_a_line_for_each_thought(kernels: Path, linked: Path) -> None:
+def test_people_read_a_sentence_per_line(kernels: Path, linked: Path) -> None:
     write_kernel(kernels / "other", linked)
     done = subprocess.run(
         [sys.executable, "-m", "jupyter_tfguard", "enable", "--kernel", "other"],
@@ -70,23 +69,7 @@ def test_what_somebody_edited_meanwhile_stays(kernels: Path, linked: Path) -> No
     enable("other", "--off")
     found = json.loads(file.read_text())
     assert found["display_name"] == "Renamed"
-    assert found["metadata"] == {"debugger": True}
     assert CONFIG_FILE not in file.read_text()
-
-
-@pytest.mark.parametrize("before", ["{", "[]", '{"argv": ["--config=x"]}', 5, None])
-def test_a_note_that_somebody_damaged_does_not_keep_the_guard_in(
-    kernels: Path, linked: Path, before: object
-) -> None:
-    write_kernel(kernels / "other", linked)
-    enable("other")
-    file = kernels / "other/kernel.json"
-    content = json.loads(file.read_text())
-    content["metadata"]["tfguard"] = {"before": before}
-    file.write_text(json.dumps(content))
-    enable("other", "--off")
-    assert "tfguard" not in file.read_text()
-    assert json.loads(file.read_text())["metadata"] == {"debugger": True}
 
 
 def test_a_word_of_a_tfguard_that_moved_is_replaced(kernels: Path, linked: Path) -> None:
@@ -94,7 +77,8 @@ def test_a_word_of_a_tfguard_that_moved_is_replaced(kernels: Path, linked: Path)
     enable("other")
     file = kernels / "other/kernel.json"
     old = next(word for word in json.loads(file.read_text())["argv"] if "tfguard" in word)
-    file.write_text(file.read_text().replace(old, f"--config=/gone/{CONFIG_FILE}"))
+    moved = file.read_bytes().replace(old.encode(), f"--config=/gone/{CONFIG_FILE}".encode())
+    file.write_bytes(moved)
     assert enable("other")["done"] == "enabled"
     assert old in json.loads(file.read_text())["argv"]
     assert "/gone" not in file.read_text()
@@ -102,45 +86,21 @@ def test_a_word_of_a_tfguard_that_moved_is_replaced(kernels: Path, linked: Path)
     assert file.read_bytes() == before.encode()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="file rights")
 @pytest.mark.parametrize("why", ["link", "folder"])
-def test_a_file_that_must_not_be_changed_is_overridden(
+def test_a_file_that_must_not_be_changed_is_left_with_the_way_to_copy_it(
     home: Path, kernels: Path, linked: Path, why: str
 ) -> None:
-    shared = home / "shared" / "kernels" / "other"
-    before = write_kernel(shared, linked)
-    (shared / "logo-32x32.png").write_bytes(b"png")
+    before = write_kernel(kernels / "other", linked)
     if why == "link":
-        (shared / "kernel.json").rename(home / "store.json")
-        (shared / "kernel.json").symlink_to(home / "store.json")
+        (kernels / "other/kernel.json").rename(home / "store.json")
+        (kernels / "other/kernel.json").symlink_to(home / "store.json")
+    elif os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
     else:
-        if os.geteuid() == 0:
-            pytest.skip("root may write everywhere")
-        shared.chmod(0o500)
-    shared_path = str(home / "shared")
-    # The shared folder comes after the user's own.
-    more = {"JUPYTER_PATH": f"{home / 'data'}{os.pathsep}{shared_path}"}
-    change = enable("other", **more)
-    assert change["file"] == str(kernels / "other/kernel.json")
-    assert (kernels / "other/logo-32x32.png").read_bytes() == b"png"
-    assert (shared / "kernel.json").read_bytes() == before.encode()
-    assert enable("other", **more)["done"] == "enabled before"
-    change = enable("other", "--off", **more)
-    assert change["file"] == str(shared / "kernel.json")
-    assert not (kernels / "other").exists()
-
-
-def test_a_stand_in_follows_the_file_it_stands_for(home: Path, kernels: Path, linked: Path) -> None:
-    shared = home / "shared" / "kernels" / "other"
-    write_kernel(shared, linked)
-    (shared / "kernel.json").rename(home / "store.json")
-    (shared / "kernel.json").symlink_to(home / "store.json")
-    more = {"JUPYTER_PATH": f"{home / 'data'}{os.pathsep}{home / 'shared'}"}
-    enable("other", **more)
-    write_kernel(home, linked, display_name="New")
-    (home / "kernel.json").rename(home / "store.json")
-    assert enable("other", **more)["done"] == "enabled"
-    assert json.loads((kernels / "other/kernel.json").read_text())["display_name"] == "New"
+        (kernels / "other").chmod(0o500)
+    assert f"jupyter kernelspec install --user {kernels / 'other'}" in refusal("other")
+    assert (kernels / "other/kernel.json").read_bytes() == before.encode()
+    assert [path.name for path in (kernels / "other").iterdir()] == ["kernel.json"]
 
 
 # --- refusals
@@ -164,9 +124,9 @@ def test_a_kernel_with_its_own_guard_needs_nothing(home: Path) -> None:
     ("argv", "word"),
     [
         (["ir", "{connection_file}"], "not started by"),
-        (["/nowhere/bin/python", "-m", "ipykernel_launcher"], "does not exist"),
-        (["/bin/false", "-m", "ipykernel_launcher"], "does not start"),
-        (["/bin/echo", "-m", "ipykernel_launcher"], "cannot be asked"),
+        (["/nowhere/bin/python", "-m", "ipykernel_launcher"], "No such file"),
+        (["/bin/false", "-m", "ipykernel_launcher"], "does not work"),
+        (["/bin/echo", "-m", "ipykernel_launcher"], "does not work"),
     ],
     ids=["other-language", "gone", "broken", "no-python"],
 )
@@ -202,7 +162,7 @@ def test_a_configuration_file_of_the_users_own_is_not_pushed_aside(
 ) -> None:
     argv = [str(linked), "-m", "ipykernel_launcher", "--config=/my/own.py", "-f", "{x}"]
     write_kernel(kernels / "other", linked, argv=argv)
-    assert "/my/own.py" in refusal("other")
+    assert "--config" in refusal("other")
 
 
 def test_a_python_that_is_too_old_is_named(kernels: Path, home: Path) -> None:

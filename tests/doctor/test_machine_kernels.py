@@ -75,22 +75,6 @@ def test_a_guard_that_moved_away_is_told(kernels: Path, linked: Path) -> None:
     assert found.fix == "jupyter tfguard enable --kernel other"
 
 
-def test_a_stand_in_whose_model_changed_is_told(
-    home: Path, kernels: Path, linked: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shared = home / "shared" / "kernels" / "other"
-    write_kernel(shared, linked)
-    (shared / "kernel.json").rename(home / "store.json")
-    (shared / "kernel.json").symlink_to(home / "store.json")
-    monkeypatch.setenv("JUPYTER_PATH", f"{home / 'data'}{os.pathsep}{home / 'shared'}")
-    enable("other")
-    assert environments()[0].status is Status.OK
-    (home / "store.json").write_text((home / "store.json").read_text() + " ")
-    (found,) = environments()
-    assert found.status is Status.WARNING
-    assert "has changed since" in found.text
-
-
 def test_a_kernel_whose_interpreter_is_gone_can_be_removed(kernels: Path) -> None:
     write_kernel(kernels / "orphan", Path("/nowhere/bin/python"))
     (found,) = environments()

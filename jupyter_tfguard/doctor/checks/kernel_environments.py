@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ...errors import KernelSpecUnusable
-from ...kernelspecs.argument import CONFIG_FILE, config_file_of, is_outdated
+from ...kernelspecs.argument import CONFIG_FILE, config_file_of
 from ...kernelspecs.found import FoundSpec, kernel_specs
 from ...kernelspecs.interpreter import Interpreter, ask
 from ..check import CheckResult, Status
@@ -64,7 +64,7 @@ def _ask(spec: FoundSpec, machine: Environment) -> Interpreter | str:
 
 
 def _is_guarded(spec: FoundSpec, python: Interpreter) -> bool:
-    return python.has_guard or config_file_of(spec.content) is not None
+    return python.has_guard or config_file_of(spec.argv) is not None
 
 
 def _trouble(spec: FoundSpec, answer: Interpreter | str) -> CheckResult | None:
@@ -73,13 +73,10 @@ def _trouble(spec: FoundSpec, answer: Interpreter | str) -> CheckResult | None:
         gone = not Path((spec.python_command or [""])[0]).exists()
         fix = f"jupyter kernelspec remove {spec.name}" if gone else None
         return CheckResult(NAME, Status.WARNING if gone else Status.UNKNOWN, answer, fix)
-    given = config_file_of(spec.content)
+    given = config_file_of(spec.argv)
     if given is not None:
         if not given.is_file():
             text = f"{spec.name} was given a guard that is gone ({given}): it starts without one"
-            return CheckResult(NAME, Status.WARNING, text, enable)
-        if is_outdated(spec.content):
-            text = f"{spec.file} stands in for a file that has changed since"
             return CheckResult(NAME, Status.WARNING, text, enable)
         return None
     version = answer.versions()["tensorflow"]

@@ -76,6 +76,6 @@ def _why(machine: Environment, kernel: RunningKernel) -> tuple[str, str | None]:
 
 def _has_been_given(name: str) -> bool:
     try:
-        return config_file_of(kernel_spec(name).content) is not None
+        return config_file_of(kernel_spec(name).argv) is not None
     except KernelSpecUnusable:
         return False
