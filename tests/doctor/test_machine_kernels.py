@@ -151,16 +151,42 @@ def test_a_kernel_whose_environment_lacks_the_guard(
 ) -> None:
     connection = home / "kernel-1.json"
     connection.write_text('{"kernel_name": "other"}')
+    write_kernel(home / "data/kernels/other", linked)
     process = running(linked, "-f", str(connection), JPY_SESSION_NAME="/a/b/train.ipynb")
     (found,) = running_kernels.check(Environment.here()) or []
     assert found.status is Status.WARNING
     assert found.text.startswith(f"train.ipynb (process {process.pid}) has no guard")
     assert str(linked.parents[1]) in found.text
     assert found.fix == "jupyter tfguard enable --kernel other"
-    write_kernel(home / "data/kernels/other", linked)
     enable("other")
     (found,) = running_kernels.check(Environment.here()) or []
-    assert "start it anew" in found.text
+    assert "start it again" in found.text
+
+
+@pytest.mark.parametrize("name", ["python3", "xpython", "unknown"])
+def test_a_kernel_that_enable_from_here_does_not_reach_is_not_sent_there(
+    running: Start, linked: Path, kernels: Path, home: Path, name: str
+) -> None:
+    """Another Jupyter started it: here the name stands for another environment, another program, or nothing."""
+    write_kernel(kernels / "xpython", linked, argv=["xpython", "-f", "{connection_file}"])
+    (home / "kernel-1.json").write_text(f'{{"kernel_name": "{name}"}}')
+    running(linked, "-f", str(home / "kernel-1.json"))
+    (found,) = running_kernels.check(Environment.here()) or []
+    assert found.fix == f"{linked} -m pip install jupyter-tfguard"
+
+
+def test_a_kernel_with_a_configuration_of_its_own_is_not_sent_to_enable(
+    kernels: Path, linked: Path
+) -> None:
+    argv = [str(linked), "-m", "ipykernel_launcher", "--config=/my/own.py", "-f", "{x}"]
+    write_kernel(kernels / "other", linked, argv=argv)
+    info = install_tensorflow(linked)
+    try:
+        (found,) = environments()
+        assert found.fix == f"{linked} -m pip install jupyter-tfguard"
+    finally:
+        (info / "METADATA").unlink()
+        info.rmdir()
 
 
 def test_a_recorded_kernel_is_fine(running: Start, linked: Path, home: Path) -> None:

@@ -104,6 +104,33 @@ def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: Witness) 
     assert named["fix"] == "jupyter tfguard enable --kernel 'my env'"
 
 
+@pytest.mark.parametrize(
+    ("python", "fix"),
+    [
+        ("/other/bin/python", "jupyter tfguard enable --kernel k8"),
+        (sys.executable, "%load_ext tfguard"),
+        ("python", "%load_ext tfguard"),
+    ],
+)
+def test_only_what_works_is_advised_for_a_kernel_without_the_guard(
+    witness: Witness, python: str, fix: str
+) -> None:
+    witness.since -= 11
+    argv = (python, "-m", "ipykernel_launcher", "-f", "{connection_file}")
+    guard = state(witness, kernel=Kernel("k", kernel_name="k8"), argv=argv)["guard"]
+    assert guard["fix"] == fix
+    guard = state(witness, kernel=Kernel("k", kernel_name="k8"), argv=(*argv, "--config=/my.py"))
+    assert "enable" not in guard["guard"]["fix"]
+
+
+def test_a_kernel_that_is_no_ipykernel_gets_a_sentence_and_no_command(witness: Witness) -> None:
+    witness.since -= 11
+    argv = ("/opt/conda/bin/xpython", "-f", "{connection_file}")
+    guard = state(witness, kernel=Kernel("k", kernel_name="xpython"), argv=argv)["guard"]
+    assert (guard["loaded"], guard["fix"]) == (False, None)
+    assert "started by xpython" in guard["text"]
+
+
 def test_a_guard_switched_off_by_the_environment_is_told_at_once_and_by_name() -> None:
     environment = {**os.environ, "TFGUARD_DISABLE": "1"}
     with subprocess.Popen(
