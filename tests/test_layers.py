@@ -55,7 +55,7 @@ MAY_IMPORT = {
     "doctor": {"collectors", "record", "diagnosis", "kernelspecs"},
     "report": {"record", "diagnosis"},
     "kernel": _INNER,
-    "server": _INNER,
+    "server": _INNER | {"kernelspecs"},
     "cli": _INNER | {"demo", "kernelspecs"},
     "demo": {"collectors", "record", "report"},
     "etc": {"kernel"},

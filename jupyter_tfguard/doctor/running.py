@@ -12,8 +12,7 @@ from pathlib import Path
 
 from ..collectors.procfs import read_environ, read_text
 from ..errors import SourceUnavailable
-from ..kernelspecs.argument import config_file_of
-from ..kernelspecs.found import runs_ipykernel
+from ..kernelspecs.command import config_file_of, python_command
 from ..places import DIRECTORY_VARIABLE, recordings_folder
 from .environment import Environment
 
@@ -91,7 +90,7 @@ def running_kernels(machine: Environment) -> Iterator[RunningKernel]:
             if folder.stat().st_uid != os.geteuid():
                 continue
             argv = _words(folder / "cmdline")
-            if not runs_ipykernel(argv):
+            if python_command(argv) is None:
                 continue
             # Field 22 of the line; the name before it may hold spaces and brackets.
             ticks = int(read_text(str(folder / "stat")).rpartition(")")[2].split()[19])

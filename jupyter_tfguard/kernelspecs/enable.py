@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import KernelSpecUnusable
-from .argument import CONFIG_FILE, config_file_of, with_guard, without_guard
+from .command import CONFIG_FILE, config_file_of, with_guard, without_guard
 from .found import FoundSpec, kernel_spec
 from .interpreter import OLDEST_PYTHON, Interpreter, ask
 

@@ -6,9 +6,8 @@ Specifications that a server makes up itself (nb_conda_kernels, remote kernels) 
 from __future__ import annotations
 
 import json
-import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,6 @@ from jupyter_client.kernelspec import KernelSpecManager
 from ..errors import KernelSpecUnusable
 
 KERNEL_FILE = "kernel.json"
-_MODULES = ("ipykernel_launcher", "ipykernel")
-# Names that Jupyter replaces by the interpreter it runs in itself. Source: KernelManager.format_kernel_cmd
-_OWN_PYTHON = (
-    "python",
-    f"python{sys.version_info[0]}",
-    f"python{sys.version_info[0]}.{sys.version_info[1]}",
-)
 
 
 @dataclass(frozen=True)
@@ -57,37 +49,6 @@ class FoundSpec:
     def environ(self) -> dict[str, str]:
         """What it adds to the environment."""
         return {name: str(value) for name, value in self.content.get("env", {}).items()}
-
-    @property
-    def python_command(self) -> list[str] | None:
-        """The part of the command that is the interpreter, wrappers included; None when no ``-m ipykernel`` follows.
-
-        ``conda run -n tf python -m ipykernel_launcher -f {connection_file}`` gives the first five words.
-        """
-        argv = self.argv
-        place = _place_of_module(argv)
-        if place is None:
-            return None
-        return [sys.executable if argv[0] in _OWN_PYTHON else argv[0], *argv[1:place]]
-
-    @property
-    def is_wrapped(self) -> bool:
-        """True when another program starts the interpreter."""
-        command = self.python_command or []
-        return any(not word.startswith("-") for word in command[1:])
-
-
-def runs_ipykernel(argv: Sequence[str]) -> bool:
-    """True for the command line of an ipykernel."""
-    return _place_of_module(argv) is not None
-
-
-def _place_of_module(argv: Sequence[str]) -> int | None:
-    """Where the command says ``-m ipykernel_launcher``; None when it does not, or no interpreter stands before it."""
-    for place in range(1, len(argv) - 1):
-        if argv[place] == "-m" and argv[place + 1] in _MODULES:
-            return place
-    return None
 
 
 def kernel_specs() -> list[FoundSpec]:

@@ -14,10 +14,10 @@ from importlib import metadata
 from pathlib import Path
 
 from ..errors import KernelSpecUnusable
+from .command import STARTUP_FILE, python_command
 from .found import FoundSpec
 
 OLDEST_PYTHON = (3, 10)
-STARTUP_FILE = Path("etc", "ipython", "startup", "00-tfguard.py")
 _TENSORFLOWS = (
     "tensorflow",
     "tensorflow-cpu",
@@ -91,7 +91,7 @@ def ask(
     Raises:
         KernelSpecUnusable: It is no ipykernel, does not start, or takes too long.
     """
-    command = spec.python_command
+    command = python_command(spec.argv)
     if command is None:
         raise KernelSpecUnusable(
             f"Kernel {spec.name} is not started by `python -m ipykernel_launcher` but by "

@@ -49,3 +49,9 @@ def language(manager: Any) -> str | None:
     # The specification as it was loaded to start the kernel; asking for `kernel_spec` could read files.
     found = getattr(getattr(manager, "_kernel_spec", None), "language", None)
     return found if isinstance(found, str) and found else None
+
+
+def command(manager: Any) -> tuple[str, ...] | None:
+    """What the kernel's specification starts; None where it is not known."""
+    found = getattr(getattr(manager, "_kernel_spec", None), "argv", None)
+    return tuple(map(str, found)) if isinstance(found, list) and found else None

@@ -1,13 +1,14 @@
-"""What the panel shows of a kernel, put together from what is in memory; nothing is read here."""
+"""What the panel shows of a kernel, put together from what is in memory."""
 
 from __future__ import annotations
 
-import shlex
+import os
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..diagnosis.standstill import wait_text
+from ..kernelspecs.command import enable_command, loads_own_guard, python_command
 from ..limits import memory_in_use
 from ..places import DISABLE_VARIABLE
 from ..watch.gpu_cards import notebook_path as path_of
@@ -20,6 +21,7 @@ REMOTE = "remote kernel, not watched here"
 STARTING = "starting"
 _SWITCHED_OFF = f"The guard is switched off in this kernel by {DISABLE_VARIABLE}."
 _NOT_LOADED = "The guard is not loaded in this kernel: not enabled there, switched off, or started by a script without `exec`."
+_USUAL_COMMAND = ("/unknown/bin/python", "-m", "ipykernel_launcher")
 _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
 # What a kernel may claim; that growth was seen working is the server's own word.
@@ -50,6 +52,7 @@ class KernelView:
         unwatched_reason: Why not.
         run_since: When the busy time began that goes on or was the last, Unix seconds; None = not known. Moments between
             cells belong to it.
+        argv: Command of the kernel's specification; None = unknown.
     """
 
     kernel: Kernel
@@ -58,6 +61,7 @@ class KernelView:
     witness: Witness | None
     unwatched_reason: str | None
     run_since: float | None = None
+    argv: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -188,15 +192,20 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
         return guard | {"loaded": False, "text": _SWITCHED_OFF}
     if time.monotonic() - view.witness.since < _GUARD_WAIT_SECONDS:
         return guard | {"text": STARTING}
+    if view.argv is not None and python_command(view.argv) is None:
+        text = f"The guard is not loaded in this kernel: it is started by {os.path.basename(view.argv[0])}, not by ipykernel."
+        return guard | {"loaded": False, "text": text}
     return guard | {"loaded": False, "text": _NOT_LOADED, "fix": _fix(view)}
 
 
 def _fix(view: KernelView) -> str:
-    """The command that gives this kernel the guard: to be typed in a terminal, or in a cell where its name is not known."""
-    name = view.kernel.kernel_name
-    if name is None:
-        return "%pip install jupyter-tfguard"
-    return f"jupyter tfguard enable --kernel {shlex.quote(name)}"
+    """What gives this kernel the guard: a command for a terminal, or for a cell where none for a terminal would work."""
+    argv = view.argv or _USUAL_COMMAND
+    if view.kernel.kernel_name is not None:
+        enable = enable_command(view.kernel.kernel_name, argv)
+        if enable is not None:
+            return enable
+    return "%load_ext tfguard" if loads_own_guard(argv) else "%pip install jupyter-tfguard"
 
 
 def _growth(claimed: object) -> dict[str, str] | None:

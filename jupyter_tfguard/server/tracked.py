@@ -8,7 +8,7 @@ from typing import Any
 
 from ..watch.witness import Kernel, Witness
 from .activity import Activity
-from .managers import execution_state, language
+from .managers import command, execution_state, language
 from .state import STARTING, KernelView
 
 
@@ -46,6 +46,7 @@ def view_of(tracked: Tracked) -> KernelView:
         witness=tracked.witness,
         unwatched_reason=tracked.reason,
         run_since=tracked.activity.run_since(),
+        argv=command(tracked.manager),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...collectors.packages import find_package
-from ...kernelspecs.interpreter import STARTUP_FILE
+from ...kernelspecs.command import STARTUP_FILE
 from ..check import CheckResult, Status
 from ..environment import Environment
 

@@ -6,7 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ...errors import KernelSpecUnusable
-from ...kernelspecs.argument import CONFIG_FILE, config_file_of
+from ...kernelspecs.command import (
+    CONFIG_FILE,
+    config_file_of,
+    enable_command,
+    is_wrapped,
+    python_command,
+)
 from ...kernelspecs.found import FoundSpec, kernel_specs
 from ...kernelspecs.interpreter import Interpreter, ask
 from ..check import CheckResult, Status
@@ -51,9 +57,9 @@ def check(machine: Environment) -> list[CheckResult] | None:
 
 
 def _is_of_interest(spec: FoundSpec, machine: Environment) -> bool:
-    command = spec.python_command
+    command = python_command(spec.argv)
     # What another program starts (conda run, docker, ssh) is not run by the doctor; `enable` asks it.
-    return command is not None and command[0] != machine.python and not spec.is_wrapped
+    return command is not None and command[0] != machine.python and not is_wrapped(spec.argv)
 
 
 def _ask(spec: FoundSpec, machine: Environment) -> Interpreter | str:
@@ -68,19 +74,22 @@ def _is_guarded(spec: FoundSpec, python: Interpreter) -> bool:
 
 
 def _trouble(spec: FoundSpec, answer: Interpreter | str) -> CheckResult | None:
-    enable = f"jupyter tfguard enable --kernel {spec.name}"
+    python = (python_command(spec.argv) or [""])[0]
     if isinstance(answer, str):
-        gone = not Path((spec.python_command or [""])[0]).exists()
+        gone = not Path(python).exists()
         fix = f"jupyter kernelspec remove {spec.name}" if gone else None
         return CheckResult(NAME, Status.WARNING if gone else Status.UNKNOWN, answer, fix)
     given = config_file_of(spec.argv)
     if given is not None:
         if not given.is_file():
             text = f"{spec.name} was given a guard that is gone ({given}): it starts without one"
-            return CheckResult(NAME, Status.WARNING, text, enable)
+            return CheckResult(NAME, Status.WARNING, text, enable_command(spec.name, spec.argv))
         return None
     version = answer.versions()["tensorflow"]
     if answer.has_guard or version is None or answer.is_too_old:
         return None
     text = f"{spec.name} (TensorFlow {version}) has no guard: of its deaths only what the server sees is told"
-    return CheckResult(NAME, Status.WARNING, text, enable)
+    enable = enable_command(spec.name, spec.argv) if answer.sees_us else None
+    return CheckResult(
+        NAME, Status.WARNING, text, enable or f"{python} -m pip install jupyter-tfguard"
+    )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from ...config import load_settings
 from ...errors import KernelSpecUnusable, SettingsUnreadable
-from ...kernelspecs.argument import config_file_of
-from ...kernelspecs.found import kernel_spec
-from ...kernelspecs.interpreter import STARTUP_FILE
+from ...kernelspecs.command import (
+    STARTUP_FILE,
+    config_file_of,
+    enable_command,
+    is_wrapped,
+    python_command,
+)
+from ...kernelspecs.found import FoundSpec, kernel_spec
 from ...places import DISABLE_VARIABLE, disabled_by_environment
 from ..check import CheckResult, Status
 from ..environment import Environment
@@ -54,28 +60,32 @@ def _why(machine: Environment, kernel: RunningKernel) -> tuple[str, str | None]:
     """Why a kernel has no recording, as far as files tell, and what to do."""
     if disabled_by_environment(kernel.environ):
         return f"{DISABLE_VARIABLE} is set in its environment", f"unset {DISABLE_VARIABLE}"
-    name = kernel.kernel_name
-    enable = f"jupyter tfguard enable --kernel {name}" if name else None
-    given = kernel.config_file
+    spec, given = _spec_of(kernel), kernel.config_file
+    enable = enable_command(spec.name, spec.argv) if spec is not None else None
+    fix = enable or f"{kernel.argv[0]} -m pip install jupyter-tfguard"
     if given is not None and not given.is_file():
-        return f"it was given one that is gone ({given})", enable
+        return f"it was given one that is gone ({given})", fix
     prefix = kernel.prefix
     if given is not None or prefix is None:
         return "`%load_ext tfguard` in it loads it, or says why not", None
-    guard = prefix / STARTUP_FILE
     try:
-        installed = guard.stat().st_ctime
+        installed = (prefix / STARTUP_FILE).stat().st_ctime
     except OSError:
-        if name is not None and _has_been_given(name):
-            return "it is older than `jupyter tfguard enable`. Shut it down and start it anew", None
-        return f"its environment {prefix} has none", enable
+        if spec is not None and config_file_of(spec.argv) is not None:
+            text = "it is older than `jupyter tfguard enable`. Shut it down, then start it again"
+            return text, None
+        return f"its environment {prefix} has none", fix
     if installed > kernel.started + _CLOCK_SECONDS:
-        return "it runs longer than the guard is installed. Restart it", None
+        return "it was started before the guard was installed. Restart it", None
     return "`%load_ext tfguard` in it loads it, or says why not", None
 
 
-def _has_been_given(name: str) -> bool:
+def _spec_of(kernel: RunningKernel) -> FoundSpec | None:
+    """The specification that it was started by; None when another Jupyter started it, which has others by these names."""
     try:
-        return config_file_of(kernel_spec(name).argv) is not None
+        spec = kernel_spec(kernel.kernel_name or "")
     except KernelSpecUnusable:
-        return False
+        return None
+    python = (python_command(spec.argv) or [""])[0]
+    same = Path(python).parent == Path(kernel.argv[0]).parent
+    return spec if same or is_wrapped(spec.argv) else None

@@ -1,4 +1,4 @@
-"""The one word that is added to a kernel's command in its ``kernel.json``, and removed again.
+"""The command of a kernel: what starts it, and the one word that gives it the guard.
 
 ``--config=FILE`` makes IPython read one more configuration file beside the user's own; FILE is
 ``kernel/enabled_config.py`` of the installed tfguard, so an update of tfguard updates the kernel's guard. Where the file
@@ -11,16 +11,57 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import KernelSpecUnusable
 
 CONFIG_FILE = Path(__file__).parents[1] / "kernel" / "enabled_config.py"
+STARTUP_FILE = Path("etc", "ipython", "startup", "00-tfguard.py")
+_MODULES = ("ipykernel_launcher", "ipykernel")
+# Names that Jupyter replaces by the interpreter it runs in itself. Source: KernelManager.format_kernel_cmd
+_OWN_PYTHON = (
+    "python",
+    f"python{sys.version_info[0]}",
+    f"python{sys.version_info[0]}.{sys.version_info[1]}",
+)
 _OPTION = "--config="
 _OURS = CONFIG_FILE.parts[-3:]
 # "argv": ["python", "-m", "ipykernel_launcher"    up to the last word
 _ARGV = re.compile(r'"argv"\s*:\s*\[\s*(?:"(?:[^"\\]|\\.)*"\s*,\s*)*"(?:[^"\\]|\\.)*"')
+
+
+def python_command(argv: Sequence[str]) -> list[str] | None:
+    """The part of a command that is the interpreter, wrappers included; None when no ``-m ipykernel`` follows.
+
+    ``conda run -n tf python -m ipykernel_launcher -f {connection_file}`` gives the first five words.
+    """
+    for place in range(1, len(argv) - 1):
+        if argv[place] == "-m" and argv[place + 1] in _MODULES:
+            return [sys.executable if argv[0] in _OWN_PYTHON else argv[0], *argv[1:place]]
+    return None
+
+
+def is_wrapped(argv: Sequence[str]) -> bool:
+    """True when another program starts the interpreter."""
+    return any(not word.startswith("-") for word in (python_command(argv) or [])[1:])
+
+
+def loads_own_guard(argv: Sequence[str]) -> bool:
+    """True when the environment of a kernel has a tfguard that loads itself; False behind a wrapper."""
+    command = python_command(argv)
+    if command is None or is_wrapped(argv):
+        return False
+    return (Path(command[0]).parent.parent / STARTUP_FILE).is_file()
+
+
+def enable_command(name: str, argv: Sequence[str]) -> str | None:
+    """The command that gives a kernel the guard; None where it would be refused, or there would be nothing to do."""
+    if python_command(argv) is None or has_own_config(argv) or loads_own_guard(argv):
+        return None
+    return f"jupyter tfguard enable --kernel {shlex.quote(name)}"
 
 
 def config_file_of(argv: Sequence[str]) -> Path | None:
