@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.doctor.check import CheckResult, Status
-from jupyter_tfguard.doctor.checks import autoload, kernel_environments, running_kernels
+from jupyter_tfguard.doctor.checks import installation, kernel_environments, running_kernels
 from jupyter_tfguard.doctor.environment import Environment
 from jupyter_tfguard.kernelspecs.enable import disable, enable
 from tests.rigs.environments import write_kernel
@@ -236,20 +236,20 @@ def guarded(tmp_path: Path) -> tuple[MadeMachine, Path]:
 
 def test_a_startup_file_that_is_there_is_fine(tmp_path: Path) -> None:
     made, _ = guarded(tmp_path)
-    found = autoload.check(made.environment())
+    found = installation.check(made.environment())[0]
     assert found.status is Status.OK
 
 
 def test_a_missing_startup_file_is_a_problem_with_its_cure(tmp_path: Path) -> None:
     made, startup = guarded(tmp_path)
     (startup / "00-tfguard.py").unlink()
-    found = autoload.check(made.environment())
+    found = installation.check(made.environment())[0]
     assert found.status is Status.PROBLEM
     assert "--force-reinstall" in str(found.fix)
 
 
 def test_a_kernel_that_was_given_the_guard_needs_no_startup_file(tmp_path: Path) -> None:
-    found = autoload.check(MadeMachine(tmp_path).environment())
+    found = installation.check(MadeMachine(tmp_path).environment())[0]
     assert found.status is Status.OK
     assert "enable" in found.text
 
