@@ -6,12 +6,11 @@ import argparse
 import contextlib
 import json
 import sys
-import time
 from typing import Any
 
 from ..errors import TfGuardError
 from ..places import bundles_folder, copies_folder, data_folder, recordings_folder
-from ..record.bundle import BundleStore, died_of
+from ..record.bundle import BundleStore
 from ..record.forget import Forgotten, forget_leftovers, forget_recordings, forget_reports
 from ..shield import PROBLEMS_FILE
 from ._records import one_id
@@ -32,9 +31,6 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="all reports, the recordings of dead kernels, and the notes of tfguard's own failures",
     )
-    parser.add_argument(
-        "--older-than", type=_days, metavar="DAYS", help="reports of deaths longer ago than this"
-    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="what was removed, as JSON")
     parser.set_defaults(run=run)
@@ -43,8 +39,7 @@ def add_to(commands: Any) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Remove, after asking. Exit code 0: done, 2: nothing removed, or something stayed."""
     store = BundleStore(bundles_folder())
-    kept = store.ids()
-    wanted = _wanted(chosen, store, kept)
+    wanted = _wanted(chosen, store.ids())
     if not _is_sure(chosen, len(wanted)):
         print("Nothing was removed.", file=sys.stderr)
         return 2
@@ -67,36 +62,29 @@ def run(chosen: argparse.Namespace) -> int:
     return 2 if told["not_removed"] else 0
 
 
-def _wanted(chosen: argparse.Namespace, store: BundleStore, kept: list[str]) -> list[str]:
-    ways = (bool(chosen.ids), chosen.all, chosen.older_than is not None)
-    if sum(ways) != 1:
+def _wanted(chosen: argparse.Namespace, kept: list[str]) -> list[str]:
+    if chosen.all == bool(chosen.ids):
         raise TfGuardError(
-            "Say what to forget: ids of reports, --older-than DAYS, or --all, and one of them only. "
-            "`jupyter tfguard list` shows the ids."
+            "Say what to forget: ids of reports, which `jupyter tfguard list` shows, or --all."
         )
     if chosen.all:
         return kept
-    if chosen.older_than is None:
-        return list(dict.fromkeys(one_id(kept, text) for text in chosen.ids))
-    border = time.time() - chosen.older_than * 86400
-    return [report_id for report_id in kept if died_of(report_id) < border]
+    return list(dict.fromkeys(one_id(kept, text) for text in chosen.ids))
 
 
 def _is_sure(chosen: argparse.Namespace, count: int) -> bool:
-    if chosen.yes:
+    """Whether to go on; only what removes everything needs a yes."""
+    if chosen.yes or not chosen.all:
         return True
     if not sys.stdin.isatty():
-        if chosen.all:
-            raise TfGuardError(
-                "Nobody can be asked here: add --yes to remove everything that is kept."
-            )
-        return True
-    if not chosen.all and not count:
-        return True
-    reports = f"{count} report{'' if count == 1 else 's'}"
-    more = ", all recordings of dead kernels, and tfguard's notes of its own failures"
-    print(f"Remove {reports}{more if chosen.all else ''} for good? [y/N] ", end="", file=sys.stderr)
-    sys.stderr.flush()
+        raise TfGuardError("Not a terminal; pass --yes to remove everything that is kept.")
+    print(
+        f"Remove {_count(count, 'report')}, all recordings of dead kernels, and tfguard's notes of its own failures "
+        "for good? [y/N] ",
+        end="",
+        file=sys.stderr,
+        flush=True,
+    )
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -125,20 +113,10 @@ def _print(told: dict[str, Any], *, everything: bool) -> None:
         first = told["not_removed"][0]
         print(
             f"jupyter tfguard: {len(told['not_removed'])} could not be removed, the first is {first}. "
-            f"Look at the rights of {data_folder()}, or remove it yourself.",
+            f"Check the mode of {data_folder()}, or remove it yourself.",
             file=sys.stderr,
         )
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _days(text: str) -> float:
-    try:
-        days = float(text)
-    except ValueError:
-        days = -1.0
-    if not 0 <= days < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days")
-    return days

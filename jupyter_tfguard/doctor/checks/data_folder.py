@@ -35,8 +35,7 @@ def check(machine: Environment) -> list[CheckResult]:
     results = []
     if free < _LEAST_FREE_BYTES:
         text = f"{path} has {human_bytes(free)} left: reports of deaths may not fit"
-        fix = "jupyter tfguard forget --older-than 2"
-        results.append(CheckResult(NAME, Status.WARNING, text, fix))
+        results.append(CheckResult(NAME, Status.WARNING, text, "jupyter tfguard forget --all"))
     if _goes_with_the_container(machine, path):
         text = f"{path} lies in the container itself: the reports go with it"
         fix = f"export {DIRECTORY_VARIABLE}=/a/mounted/volume/tfguard"
