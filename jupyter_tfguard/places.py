@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +28,6 @@ WATCHER_VARIABLE = "TFGUARD_WATCHER_PID"
 KERNEL_VARIABLE = "TFGUARD_KERNEL_PID"
 # Local folder of the recordings of running kernels, used where the data folder is on a remote file system.
 LIVE_VARIABLE = "TFGUARD_LIVE_DIR"
-_NAME_FILE = "live-name"
 
 
 def data_folder() -> Path:
@@ -60,8 +58,7 @@ def copies_folder() -> Path | None:
 def live_folder() -> Path | None:
     """The local folder for live recordings beside a remote data folder; None when there is no local folder at all.
 
-    ``TFGUARD_LIVE_DIR``, else below ``XDG_RUNTIME_DIR`` if that is private, else a folder in the temporary one whose name
-    other users cannot guess.
+    ``TFGUARD_LIVE_DIR``, else below ``XDG_RUNTIME_DIR`` if that is private, else one of this user's in the temporary folder.
     """
     chosen = os.environ.get(LIVE_VARIABLE)
     if chosen:
@@ -71,52 +68,13 @@ def live_folder() -> Path | None:
         return Path(runtime) / "tfguard"
     import tempfile  # not at kernel start where the data folder is on a local disk
 
-    temporary = Path(tempfile.gettempdir())
-    return None if is_remote(temporary) else _private_name_in(temporary)
-
-
-def _private_name_in(temporary: Path) -> Path | None:
-    """A folder of ours in a folder that everybody may write to. Somebody who took the name makes us choose another."""
-    name_file = data_folder() / _NAME_FILE
-    for _ in range(3):
-        try:
-            name = _read_name(name_file) or _new_name(name_file)
-        except OSError:
-            return None  # the data folder cannot be written at all
-        if name is None:
-            time.sleep(0.01)  # somebody else is writing it now
-            continue
-        path = temporary / f"tfguard-{name}"
-        with contextlib.suppress(FileExistsError):
-            path.mkdir(mode=0o700)
-        if _is_private(path):
-            return path
-        with contextlib.suppress(OSError):
-            name_file.unlink()
-    return None
-
-
-def _read_name(path: Path) -> str | None:
-    try:
-        name = path.read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
+    user = os.geteuid() if hasattr(os, "geteuid") else "mine"
+    path = Path(tempfile.gettempdir()) / f"tfguard-{user}"
+    if is_remote(path):
         return None
-    return name if name.isalnum() and 16 <= len(name) <= 64 else None
-
-
-def _new_name(path: Path) -> str | None:
-    """Choose a name and keep it for the other processes of this user; the first of several that choose wins."""
-    import secrets
-
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-    with contextlib.suppress(FileExistsError):
-        descriptor = os.open(path, flags, 0o600)
-        try:
-            os.write(descriptor, secrets.token_hex(16).encode())
-        finally:
-            os.close(descriptor)
-    return _read_name(path)
+    with contextlib.suppress(OSError):
+        path.mkdir(mode=0o700)
+    return path if _is_private(path) else None
 
 
 def _is_private(path: Path) -> bool:

@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from ..collectors.memory_group import memory_groups
@@ -26,7 +25,7 @@ class NoLimitPossible(TfGuardError):
 
 
 class LimitedGroup:
-    """A control group with a memory limit.
+    """A control group with a memory limit, made in our own group or the nearest ancestor that lets us.
 
     Args:
         limit_bytes: The limit; swap is switched off with it.
@@ -36,26 +35,23 @@ class LimitedGroup:
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        reasons, number = [], next(_numbers)
-        for parent, version in _candidates():
-            folder = parent / f"tfguard-demo-{os.getpid()}-{number}"
+        name, reasons = f"tfguard-demo-{os.getpid()}-{next(_numbers)}", []
+        try:
+            groups = memory_groups(os.getpid())
+        except SourceUnavailable as no:
+            raise NoLimitPossible(str(no)) from no
+        for group in groups:
+            self.folder = Path(group.directory, name)
             try:
-                folder.mkdir()
+                self.folder.mkdir()
+                _set_limit(self.folder, group.version, limit_bytes)
             except OSError as bad:
-                reasons.append(f"{parent}: {bad.strerror}")
-                continue
-            try:
-                _set_limit(folder, version, limit_bytes)
-            except OSError as bad:
-                reasons.append(f"{folder}: {bad.strerror}")
+                reasons.append(f"{group.directory}: {bad.strerror}")
                 with contextlib.suppress(OSError):
-                    folder.rmdir()
-                continue
-            self.folder = folder
-            return
-        raise NoLimitPossible(
-            "; ".join(dict.fromkeys(reasons)) or "no memory controller is visible"
-        )
+                    self.folder.rmdir()
+            else:
+                return
+        raise NoLimitPossible("; ".join(reasons) or "no memory controller is visible")
 
     def add(self, pid: int) -> None:
         """Move a process into the group.
@@ -81,7 +77,7 @@ class SystemdScope:
     """A transient scope of the user's systemd with a memory limit.
 
     Raises:
-        NoLimitPossible: There is no systemd of the user's to ask.
+        NoLimitPossible: No systemd of this user is running.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -100,31 +96,15 @@ class SystemdScope:
 
     def command(self, pid: int) -> list[str]:
         """The call of StartTransientUnit(name, mode, properties, aux)."""
-        manager = "org.freedesktop.systemd1"
-        call = [
-            self._busctl,
-            "--user",
-            "call",
-            manager,
-            "/org/freedesktop/systemd1",
-            f"{manager}.Manager",
-        ]
-        limit = str(self._limit_bytes)
-        properties = [
-            "3",
-            "PIDs",
-            "au",
-            "1",
-            str(pid),
-            "MemoryMax",
-            "t",
-            limit,
-            "MemorySwapMax",
-            "t",
-            "0",
-        ]
-        name = f"tfguard-demo-{os.getpid()}-{pid}.scope"
-        return [*call, "StartTransientUnit", "ssa(sv)a(sa(sv))", name, "fail", *properties, "0"]
+        manager = (
+            "org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager"
+        )
+        properties = f"3 PIDs au 1 {pid} MemoryMax t {self._limit_bytes} MemorySwapMax t 0"
+        unit = f"tfguard-demo-{os.getpid()}-{pid}.scope"
+        call = (
+            f"--user call {manager} StartTransientUnit ssa(sv)a(sa(sv)) {unit} fail {properties} 0"
+        )
+        return [self._busctl, *call.split()]
 
     def remove(self) -> None:
         """Nothing to do: the scope ends with its last process."""
@@ -136,31 +116,24 @@ def make_limit(limit_bytes: int) -> LimitedGroup | SystemdScope:
     Raises:
         NoLimitPossible: None does; the text says why.
     """
-    reasons = []
-    for way in (LimitedGroup, SystemdScope):
-        try:
-            return way(limit_bytes)
-        except NoLimitPossible as no:
-            reasons.append(str(no))
-    raise NoLimitPossible("; ".join(reasons))
-
-
-def _candidates() -> Iterator[tuple[Path, int]]:
-    """Groups that a limited group could be made in: our own, then its ancestors."""
     try:
-        groups = memory_groups(os.getpid())
-    except SourceUnavailable as no:
-        raise NoLimitPossible(str(no)) from no
-    for group in groups:
-        yield Path(group.directory), group.version
+        return LimitedGroup(limit_bytes)
+    except NoLimitPossible as no_group:
+        try:
+            return SystemdScope(limit_bytes)
+        except NoLimitPossible as no_scope:
+            raise NoLimitPossible(f"{no_group}; {no_scope}") from no_scope
 
 
 def _set_limit(folder: Path, version: int, limit_bytes: int) -> None:
     if version == 2:
-        (folder / "memory.max").write_text(str(limit_bytes))
-        with contextlib.suppress(OSError):  # a system without swap accounting has no such file
-            (folder / "memory.swap.max").write_text("0")
-        return
-    (folder / "memory.limit_in_bytes").write_text(str(limit_bytes))
-    with contextlib.suppress(OSError):
-        (folder / "memory.memsw.limit_in_bytes").write_text(str(limit_bytes))
+        limit, swap, swap_bytes = "memory.max", "memory.swap.max", 0
+    else:  # there the second limit counts memory and swap together
+        limit, swap, swap_bytes = (
+            "memory.limit_in_bytes",
+            "memory.memsw.limit_in_bytes",
+            limit_bytes,
+        )
+    (folder / limit).write_text(str(limit_bytes))
+    with contextlib.suppress(OSError):  # a system without swap accounting has no such file
+        (folder / swap).write_text(str(swap_bytes))

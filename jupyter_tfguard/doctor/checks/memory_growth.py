@@ -60,7 +60,7 @@ def _settings(machine: Environment, names: Collection[str]) -> list[_Setting]:
 
 
 def check(machine: Environment) -> list[CheckResult] | None:
-    """Growth first; then what else of the table is set, each value for itself where it does not do what it says."""
+    """Growth first; then the other variables of the table that do not do what they say."""
     if machine.tensorflow is None:
         return None
     rows = {row["name"]: row for row in table("gpu_memory_variables")["variable"]}
@@ -68,11 +68,11 @@ def check(machine: Environment) -> list[CheckResult] | None:
     # One that the guard has set, for this process or for the server it was started by, is no choice of the user's.
     ours = GROWTH_MARKER_VARIABLE in machine.environ
     growth = [s for s in found if s.name == GROWTH_VARIABLE and not (ours and s.spec is None)]
-    others = [s for s in found if s.name != GROWTH_VARIABLE]
     results = [_growth(setting) for setting in growth]
     if not any(setting.spec is None for setting in growth):
         results.insert(0, _by_guard())
-    return results + _cap(others) + _rest(others, rows)
+    others = [_other(s, rows[s.name]) for s in found if s.name != GROWTH_VARIABLE]
+    return results + [result for result in others if result is not None]
 
 
 def _by_guard() -> CheckResult:
@@ -93,37 +93,14 @@ def _growth(setting: _Setting) -> CheckResult:
     return CheckResult(NAME, Status.WARNING, f"{text}: {words.AT_ONCE}", setting.fix)
 
 
-def _cap(others: list[_Setting]) -> list[CheckResult]:
-    """The cap of the option, and whether the allocator keeps to it."""
+def _other(setting: _Setting, row: dict[str, Any]) -> CheckResult | None:
     limit_mib = load_settings().gpu_memory_limit_mib
-    if limit_mib is None:
-        return []
-    text = words.capped(limit_mib * 1024 * 1024)
-    for setting in others:
-        if (setting.name, setting.value) == (words.ALLOCATOR_VARIABLE, words.ASYNC_ALLOCATOR):
-            told = f"{text}; {setting.text}: {words.ASYNC_NO_CAP}"
-            return [CheckResult(NAME, Status.WARNING, told, setting.fix)]
-    return [CheckResult(NAME, Status.OK, text)]
-
-
-def _rest(found: list[_Setting], rows: dict[str, dict[str, Any]]) -> list[CheckResult]:
-    results, plain = [], []
-    for setting in found:
-        row = rows[setting.name]
-        if row["reader"] != "tensorflow":
-            plain.append(f"{setting.text}: read by {row['reader']}, not by TensorFlow")
-        elif "values" in row and setting.value not in row["values"]:
-            known = ", ".join(row["values"])
-            text = f"{setting.text} is ignored: TensorFlow knows {known}"
-            results.append(CheckResult(_OTHERS, Status.WARNING, text, setting.fix))
-        elif setting.value == words.ASYNC_ALLOCATOR:
-            text = f"{setting.text}: {words.ASYNC_POOL}; {words.ASYNC_NEEDS}"
-            results.append(CheckResult(_OTHERS, Status.OK, text))
-        elif setting.value in row.get("debug", ()):
-            text = f"{setting.text} is for debugging, and slow"
-            results.append(CheckResult(_OTHERS, Status.WARNING, text, setting.fix))
-        else:
-            plain.append(setting.text)
-    if plain:
-        results.append(CheckResult(_OTHERS, Status.OK, "; ".join(plain)))
-    return results
+    if setting.value == words.ASYNC_ALLOCATOR and limit_mib is not None:
+        text = f"{words.capped(limit_mib * 1024 * 1024)}; {setting.text}: {words.ASYNC_NO_CAP}"
+    elif setting.value in row.get("debug", ()):
+        text = f"{setting.text} is for debugging, and slow"
+    elif row["reader"] == "tensorflow" and setting.value not in row.get("values", [setting.value]):
+        text = f"{setting.text} is ignored: TensorFlow knows {', '.join(row['values'])}"
+    else:
+        return None
+    return CheckResult(_OTHERS, Status.WARNING, text, setting.fix)
