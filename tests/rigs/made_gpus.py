@@ -167,16 +167,10 @@ CASES = (
     ),
     Case("wsl-driver-too-old", wsl_old, {"gpu_driver": "problem"}, ("driver of Windows",)),
     Case(
-        "ptx-only",
-        partial(healthy, cards=("10.0",)),
-        {"gpu_architecture": "warning"},
-        ("half an hour",),
-    ),
-    Case(
         "blackwell",
         partial(healthy, cards=("12.0",), driver="570.124.06"),
         {"gpu_architecture": "warning"},
-        ("CUDA_ERROR_INVALID_PTX",),
+        ("half an hour", "CUDA_ERROR_INVALID_PTX"),
     ),
     Case(
         "second-card-not-covered",
