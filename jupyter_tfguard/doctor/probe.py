@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,52 +54,37 @@ class Probed:
 
 
 def probe(root: Path, python: str) -> Probed:
-    """Start a process that records below `root`, kill it, read its record, and remove it.
+    """Start a process that records below `root` and kills itself, read its record, and remove it.
 
     Raises:
         TfGuardError: The process did not come so far as to record.
     """
     begun = time.monotonic()
     package = Path(__file__).parents[2]
-    child = subprocess.Popen(
-        [python, "-c", _CHILD, str(package), str(root)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    command = [python, "-c", _CHILD, str(package), str(root)]
     try:
-        _wait_for(child)
-        child.kill()
-        child.wait()
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LIMIT_SECONDS,
+            check=False,
+        )
+        if done.stdout != _READY:
+            last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise TfGuardError(
+                f"A process that records ended early: {' '.join(last) or 'silently'}"
+            )
         (folder,) = list(root.iterdir())
         missing = _missing(read_recording(folder))
+    except subprocess.TimeoutExpired as late:
+        text = f"A process that records was not ready after {_LIMIT_SECONDS:g} s."
+        raise TfGuardError(text) from late
     except (RecordUnreadable, ValueError) as bad:
         missing = (f"the record ({bad})",)
     finally:
-        child.kill()
-        child.communicate()
         remove_folder(root)
     return Probed(missing, time.monotonic() - begun)
-
-
-def _wait_for(child: subprocess.Popen[bytes]) -> None:
-    late = threading.Event()
-
-    def give_up() -> None:
-        late.set()
-        child.kill()
-
-    timer = threading.Timer(_LIMIT_SECONDS, give_up)
-    timer.start()
-    try:
-        ready = child.stdout is not None and child.stdout.readline() == _READY
-    finally:
-        timer.cancel()
-    if late.is_set():
-        raise TfGuardError(f"A process that records was not ready after {_LIMIT_SECONDS:.0f} s.")
-    if not ready:
-        last = child.communicate()[1].decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise TfGuardError(f"A process that records ended at once: {' '.join(last) or 'silently'}")
 
 
 def _missing(found: RecordingContents) -> tuple[str, ...]:
@@ -114,7 +99,7 @@ def _missing(found: RecordingContents) -> tuple[str, ...]:
 
 
 def record_until_killed(root: Path) -> None:
-    """Runs in the process that is killed: writes one of everything, says so, and waits for its end.
+    """Runs in the process that is killed: writes one of everything, says so, and kills itself.
 
     What cannot be written is left out, as in a kernel, and found missing.
     """
@@ -140,4 +125,4 @@ def record_until_killed(root: Path) -> None:
     ):
         time.sleep(0.001)
     os.write(1, _READY)
-    time.sleep(10 * _LIMIT_SECONDS)
+    os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
