@@ -31,14 +31,7 @@ def check(machine: Environment) -> CheckResult | None:
     found = {one: find_package(one.name, machine.import_folders) for one in wanted}
     misfits = {one: package for one, package in found.items() if not _fits(one, package)}
     if not misfits:
-        numpy = next(
-            (package for package in found.values() if package and package.name == "numpy"), None
-        )
-        return CheckResult(
-            NAME,
-            Status.OK,
-            f"{len(found)} of {len(found)} are there and fit" + (f", {numpy}" if numpy else ""),
-        )
+        return CheckResult(NAME, Status.OK, f"all {len(found)} are there and fit")
     broken = any(_stops(one, package) for one, package in misfits.items())
     text = f"{build} asks for " + ", ".join(
         f"{_spec(one)} (here: {package.version or 'damaged' if package else 'missing'})"
