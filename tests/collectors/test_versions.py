@@ -42,15 +42,6 @@ def test_build_information_that_says_nothing_is_unknown(tmp_path: Path, text: st
     assert build_info(tmp_path) == {}
 
 
-def test_names_are_found_however_they_are_written(tmp_path: Path) -> None:
-    machine = MadeMachine(tmp_path)
-    machine.package("tf_keras", "2.19.0")
-    for name in ("tf-keras", "tf_keras", "TF.Keras"):
-        found = find_package(name, machine.import_folders)
-        assert found is not None
-        assert found.version == "2.19.0"
-
-
 def test_two_copies_are_told_in_the_order_of_import(tmp_path: Path) -> None:
     machine = MadeMachine(tmp_path)
     machine.package("numpy", "2.0.0")

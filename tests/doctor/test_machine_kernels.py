@@ -241,12 +241,6 @@ def test_a_missing_startup_file_is_a_problem_with_its_cure(tmp_path: Path) -> No
     assert "--force-reinstall" in str(found.fix)
 
 
-def test_a_kernel_that_was_given_the_guard_needs_no_startup_file(tmp_path: Path) -> None:
-    found = installation.check(MadeMachine(tmp_path).environment())[0]
-    assert found.status is Status.OK
-    assert "enable" in found.text
-
-
 def test_the_interpreter_of_this_process_is_no_other_environment(kernels: Path, home: Path) -> None:
     """A kernel with another path of the same interpreter, as a link makes one."""
     write_kernel(kernels / "same", Path(sys.executable))

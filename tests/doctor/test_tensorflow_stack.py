@@ -34,7 +34,3 @@ def test_the_verdict_is_right(case: Case, standin: Path, tmp_path: Path) -> None
 def is_whole(result: CheckResult) -> bool:
     """No check leaves a gap where a fact is unknown."""
     return not {"None", "()", "  "} & {result.text, *result.text.split(" ")}
-
-
-def test_names_of_environments_are_unique() -> None:
-    assert len({case.name for case in CASES}) == len(CASES)
