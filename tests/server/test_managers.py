@@ -9,10 +9,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jupyter_client.provisioning import (
+    KernelProvisionerBase,
+    KernelProvisionerFactory,
+    LocalProvisioner,
+)
 from jupyter_server.gateway.gateway_client import GatewayClient
 from traitlets.config import Config
 
@@ -60,6 +66,72 @@ class TestManagersWithoutEvents:
 
 async def not_listed(server: Server, kernel_id: str) -> bool:
     return await server.state(kernel_id) is None
+
+
+class HiddenProcessProvisioner(KernelProvisionerBase):  # type: ignore[misc]
+    """Starts kernels on this machine without naming their process, as a provisioner around a batch system does."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._local: Any = LocalProvisioner(**kwargs)
+
+    @property
+    def has_process(self) -> Any:
+        return self._local.has_process
+
+    async def poll(self) -> Any:
+        return await self._local.poll()
+
+    async def wait(self) -> Any:
+        return await self._local.wait()
+
+    async def send_signal(self, signum: int) -> None:
+        await self._local.send_signal(signum)
+
+    async def kill(self, restart: bool = False) -> None:
+        await self._local.kill(restart)
+
+    async def terminate(self, restart: bool = False) -> None:
+        await self._local.terminate(restart)
+
+    async def pre_launch(self, **kwargs: Any) -> Any:
+        return await self._local.pre_launch(**kwargs)
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
+        return await self._local.launch_kernel(cmd, **kwargs)
+
+    async def cleanup(self, restart: bool = False) -> None:
+        await self._local.cleanup(restart)
+
+
+class TestHiddenProcess:
+    """Local kernels whose provisioner does not name their process."""
+
+    @pytest.fixture
+    def jp_server_config(
+        self, jp_server_config: Config, monkeypatch: pytest.MonkeyPatch
+    ) -> Iterator[Config]:
+        entry = EntryPoint(
+            "hidden", f"{__name__}:{HiddenProcessProvisioner.__name__}", "provisioners"
+        )
+        monkeypatch.setitem(KernelProvisionerFactory.provisioners, "hidden", entry)
+        jp_server_config.KernelProvisionerFactory.default_provisioner_name = "hidden"
+        KernelProvisionerFactory.clear_instance()
+        yield jp_server_config
+        KernelProvisionerFactory.clear_instance()
+
+    async def test_it_is_watched_by_its_recording_and_its_death_is_reported(
+        self, server: Server
+    ) -> None:
+        kernel_id = await server.start_kernel()
+        pid = await server.pid(kernel_id)
+        os.kill(pid, signal.SIGKILL)
+        [crash] = await server.crashes(1)
+        assert (crash["pid"], crash["cause"]) == (pid, "sigkill_unattributed")
+        other = await server.start_kernel()
+        await server.fetch("api", "kernels", other, method="DELETE")
+        await wait_until_async(lambda: not_listed(server, other))
+        assert len((await server.get("crashes"))["crashes"]) == 1
 
 
 class TestGateway:
