@@ -17,12 +17,13 @@ from ..record.identity import ProcessIdentity
 from ..shield import shielded
 from ..watch.watcher import Watcher
 from ..watch.witness import Witness
-from .managers import process_of, returncode
+from .managers import process_of, recorded_process, returncode
 from .notebook_paths import NotebookPaths
-from .state import STARTING, KernelView
+from .state import REMOTE, STARTING, KernelView
 from .tracked import Tracked, view_of
 
 _RECONCILE_SECONDS = 1.0
+_SEARCH_SECONDS = 3.0
 _REMEMBERED_ENDS = 4000
 _IN_HAND_SECONDS = 60.0  # a report takes a second, and many deaths may come at once
 _KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
@@ -132,6 +133,8 @@ class KernelTracker:
     def _follow(self, tracked: Tracked) -> None:
         pid, reason = process_of(tracked.manager, time.monotonic() - tracked.since)
         if pid is None:
+            pid = self._recorded_pid(tracked) if reason == REMOTE else None
+        if pid is None:
             tracked.reason = reason
             if tracked.witness is not None and not tracked.witness.handle.is_running():
                 self._ended_now(tracked)
@@ -157,6 +160,23 @@ class KernelTracker:
             with contextlib.suppress(NotImplementedError, OSError):
                 self._loop.add_reader(descriptor, self._on_pidfd, tracked)
                 tracked.reader = descriptor
+
+    def _recorded_pid(self, tracked: Tracked) -> int | None:
+        """Process id by the kernel's own recording, looked for in a thread every few seconds until it is found."""
+        witness = tracked.witness
+        if witness is not None and witness.handle.is_running():
+            return witness.identity.pid
+        search, now = tracked.search, time.monotonic()
+        if search is not None and search.done():
+            tracked.search = None
+            if not search.cancelled() and search.exception() is None:
+                return search.result()
+        elif search is None and now >= tracked.search_next and self._loop is not None:
+            tracked.search_next = now + _SEARCH_SECONDS
+            tracked.search = self._loop.run_in_executor(
+                None, recorded_process, tracked.kernel.kernel_id
+            )
+        return None
 
     # --- ends ----------------------------------------------------------------------------------------------------
 

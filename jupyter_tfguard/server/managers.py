@@ -1,11 +1,20 @@
-"""What a kernel manager of any kind tells: process, return code, state, language. Nothing here waits or reads a file."""
+"""What a kernel manager of any kind gives: process, return code, state, language.
+
+Only :func:`recorded_process` reads files.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import Any
 
 from jupyter_client.provisioning import LocalProvisioner
 
+from ..places import recordings_folder
+from ..record.alive import Place
+from ..record.contents import recording_header
+from ..record.identity import ProcessIdentity
 from .state import REMOTE, STARTING
 
 _PROVISIONER_WAIT_SECONDS = 3.0
@@ -27,6 +36,27 @@ def process_of(manager: Any, known_seconds: float) -> tuple[int | None, str | No
             return pid, None
         return None, REMOTE
     return None, STARTING if known_seconds < _PROVISIONER_WAIT_SECONDS else REMOTE
+
+
+def recorded_process(kernel_id: str) -> int | None:
+    """Process id of a kernel of this server whose manager names no process; None where no such kernel runs here.
+
+    Its own recording names the kernel and the server, and says that it is of this machine.
+    """
+    root, here = recordings_folder(), Place.here()
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = os.listdir(root)
+    for name in names:
+        identity = ProcessIdentity.from_folder_name(name)
+        if identity is None or not identity.is_running():
+            continue
+        header = recording_header(root / name)
+        if Place.of(header) != here or header.get("watcher_pid") != os.getpid():
+            continue
+        if header.get("kernel_id") == kernel_id:
+            return identity.pid
+    return None
 
 
 def returncode(manager: Any, pid: int) -> int | None:

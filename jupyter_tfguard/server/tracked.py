@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,8 @@ class Tracked:
         self.activity = activity
         self.since = time.monotonic()
         self.reader: int | None = None
+        self.search: asyncio.Future[int | None] | None = None  # for a recording
+        self.search_next = 0.0
         self.reason: str | None = STARTING
         self.callbacks: list[tuple[Callable[[], None], str]] = []
 
