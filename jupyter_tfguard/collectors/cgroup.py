@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
 from .memory_group import MemoryGroup, group_path, groups_at, machine_bytes, memory_groups
-from .procfs import KeptFile, read_small, read_text
+from .procfs import read_small, read_text
 
 _LOOK_AGAIN_SECONDS = 1.0
-_USED_BYTES = 64
 _PF_EXITING = 0x4  # include/linux/sched.h: the task is on its way out
 
 
 class CgroupCollector:
     """The group of a process whose limit binds: the smallest limit of its own group and the ancestors'.
 
-    Only the use is read each time, through a kept descriptor: in a kernel every file that is opened makes its other
-    threads wait. Counters and limits are read once a second. So are the groups looked up (a process can be moved), and
+    Only the use is read each time; counters and limits are read once a second. So are the groups looked up (a process can be moved), and
     remembered when the process is being taken down: cgroup v1 then shows it in ``/``.
 
     Args:
@@ -78,8 +75,6 @@ class CgroupCollector:
         self._placement = Placement(pid, root=root)
         self._values = GroupValues(memory_groups(pid, root=root), self._host_bytes)
         self._counts: dict[str, float] = {}
-        self._used_of: MemoryGroup | None = None
-        self._used_file: KeptFile | None = None
 
     @property
     def groups(self) -> tuple[MemoryGroup, ...]:
@@ -102,7 +97,7 @@ class CgroupCollector:
             self._look_next = now + _LOOK_AGAIN_SECONDS
             self.refresh()
             self._counts = self._values.counts()
-        return self._values.used(self._read_used) | self._counts
+        return self._values.used() | self._counts
 
     def refresh(self) -> None:
         """Look up the groups and limits again, keeping the old groups where the new ones cannot be believed."""
@@ -111,27 +106,10 @@ class CgroupCollector:
             # The list of mounts can be long; it is read again only when the process was moved.
             if place is not None:
                 self._values = GroupValues(groups_at(*place, root=self._root), self._host_bytes)
-                self._placement.arrived()
         self._values.refresh()
 
-    def _read_used(self, group: MemoryGroup) -> int | None:
-        if group is not self._used_of:
-            self.close()
-            with contextlib.suppress(SourceUnavailable):
-                self._used_file = KeptFile(group.used_file, _USED_BYTES)
-            self._used_of = group
-        if self._used_file is None:
-            return group.used_bytes()
-        try:
-            return int(self._used_file.read_bytes())
-        except (SourceUnavailable, ValueError):
-            return None
-
     def close(self) -> None:
-        """Give the descriptor back."""
-        file, self._used_file, self._used_of = self._used_file, None, None
-        if file is not None:
-            file.close()
+        """Nothing is kept open."""
 
 
 class GroupValues:
@@ -150,6 +128,7 @@ class GroupValues:
         self.binding = groups[0]
         self._host_bytes = host_bytes
         self._slow_values: dict[str, float] = {}
+        self.refresh()
 
     def refresh(self) -> None:
         """Read the limits and the file cache again."""
@@ -164,18 +143,13 @@ class GroupValues:
             values["cgroup.reclaimable_bytes"] = reclaimable
         self.binding, self._slow_values = binding, values
 
-    def used(
-        self, read: Callable[[MemoryGroup], int | None] = MemoryGroup.used_bytes
-    ) -> dict[str, float]:
+    def used(self) -> dict[str, float]:
         """Use of the binding group, with limit and file cache as :meth:`refresh` found them.
-
-        Args:
-            read: How the use is read.
 
         Raises:
             SourceUnavailable: The group's files are gone.
         """
-        used = read(self.binding)
+        used = self.binding.used_bytes()
         if used is None:
             raise SourceUnavailable(f"the memory use of the control group {self.binding.path}")
         return self._slow_values | {"cgroup.used_bytes": used}
@@ -201,7 +175,7 @@ class Placement:
     def __init__(self, pid: int, *, root: str = "") -> None:
         self._pid = pid
         self._root = root
-        self._placed = self._seen = b""
+        self._placed = b""
 
     def look(self) -> tuple[str, int] | None:
         """Path and version of its group; None when it is where it was, or when it is being taken down.
@@ -216,12 +190,8 @@ class Placement:
             raise SourceUnavailable(f"{file}: {bad.strerror}") from bad
         if placed == self._placed or self._being_taken_down():
             return None
-        self._seen = placed
+        self._placed = placed
         return group_path(placed.decode("utf-8", "replace"))
-
-    def arrived(self) -> None:
-        """Say that the place which :meth:`look` told was found; until then it is told again."""
-        self._placed = self._seen
 
     def _being_taken_down(self) -> bool:
         # Fields 3 (state) and 9 (flags) of /proc/[pid]/stat, counted after the name's last bracket.

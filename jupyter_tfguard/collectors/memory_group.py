@@ -47,12 +47,7 @@ class MemoryGroup:
 
     def used_bytes(self) -> int | None:
         """Bytes in use, file cache included. Source: memory.usage_in_bytes, memory.current."""
-        return read_int(self.used_file)
-
-    @property
-    def used_file(self) -> str:
-        """Path of the file that :meth:`used_bytes` reads."""
-        return self._file("memory.usage_in_bytes", "memory.current")
+        return self._int("memory.usage_in_bytes", "memory.current")
 
     def peak_bytes(self) -> int | None:
         """Highest use. Source: memory.max_usage_in_bytes; memory.peak, Linux 5.19 and later."""
@@ -109,11 +104,8 @@ class MemoryGroup:
             "failcnt_count": self.failcnt_count(),
         }
 
-    def _file(self, v1_name: str, v2_name: str) -> str:
-        return f"{self.directory}/{v1_name if self.version == 1 else v2_name}"
-
     def _int(self, v1_name: str, v2_name: str) -> int | None:
-        return read_int(self._file(v1_name, v2_name))
+        return read_int(f"{self.directory}/{v1_name if self.version == 1 else v2_name}")
 
     def _lines(self, name: str) -> dict[str, int]:
         try:

@@ -106,7 +106,7 @@ def _of_kernel(facts: ServerFacts) -> ServerFacts:
         seen = f"seen was that of the program around the kernel, {ended.signal}"
         facts = replace(facts, exit=None, unavailable=facts.unavailable | {"exit": seen})
     else:
-        facts = replace(facts, exit=replace(ended, how=AROUND_THE_KERNEL), starter_peak_bytes=None)
+        facts = replace(facts, exit=replace(ended, how=AROUND_THE_KERNEL))
     return _without_process(facts)
 
 
@@ -115,6 +115,4 @@ def _without_process(facts: ServerFacts) -> ServerFacts:
     kept = [i for i, name in enumerate(facts.columns) if not name.startswith("process.")]
     columns = tuple(facts.columns[i] for i in kept)
     rows = tuple(tuple(r[i] for i in kept) for r in facts.rows)
-    return replace(
-        facts, columns=columns, rows=rows, ended_children=(), peak_bytes=None, peak_source=None
-    )
+    return replace(facts, columns=columns, rows=rows, ended_children=(), peak_bytes=None)

@@ -18,7 +18,7 @@ class ExitFacts:
     Attributes:
         signal: ``"SIGKILL"``; None when it was no signal.
         code: Exit code; None when a signal ended it.
-        how: ``waitid``, ``pidfd_info``, ``zombie_stat`` or ``returncode``: where this was read; `AROUND_THE_KERNEL` where it
+        how: ``waitid``, ``pidfd_info`` or ``returncode``: where this was read; `AROUND_THE_KERNEL` where it
             is of a program that had started the kernel and waited for it.
     """
 
@@ -152,10 +152,7 @@ class ServerFacts:
         died: Unix seconds when the death was noticed.
         kernel_alive: True for a child that was killed while the kernel goes on.
         shutting_down: The end was asked for.
-        starter_peak_bytes: Peak of the process that started the kernel, at the start: a peak from rusage counts only
-            above it, because it is inherited.
-        peak_bytes: Highest resident memory known (VmHWM with the samples, or rusage).
-        peak_source: ``VmHWM`` or ``rusage``.
+        peak_bytes: Highest resident memory known (VmHWM with the samples).
         columns: Names of the columns of `rows`; the first is ``time`` (Unix seconds), the others metric names.
         rows: Samples, oldest first; None = unknown.
         before: Counters at the last sample. after: counters read after the death.
@@ -171,9 +168,7 @@ class ServerFacts:
     died: float
     kernel_alive: bool = False
     shutting_down: bool = False
-    starter_peak_bytes: int | None = None
     peak_bytes: int | None = None
-    peak_source: str | None = None
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[float | None, ...], ...] = ()
     before: Counters | None = None

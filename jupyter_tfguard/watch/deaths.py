@@ -1,7 +1,4 @@
-"""Gathers what is known of each death and hands it on, one at a time, in a thread of its own.
-
-Of a thousand deaths in one second, those that wait share one reading of the counters and one wait for the system's log.
-"""
+"""Gathers what is known of each death and hands it on, one at a time, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -16,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ..collectors.os_log import SystemLogReader
-from ..record.facts import ServerFacts, SystemLog, SystemLogLine
+from ..record.facts import ExitFacts, ServerFacts, SystemLog, SystemLogLine
 from ..record.native_text import add_last_words
 from ..shield import shielded
 from .child_kill import ChildKill
-from .death import Death
-from .exit_status import Ended
+from .death import Death, of_child, of_kernel
 from .gpu_facts import gpu_facts, wait_for_word
 from .gpu_helper import Gpus
 from .gpu_map import GpuMap
@@ -78,11 +74,11 @@ class Deaths:
     def accept(
         self,
         witness: Witness,
-        ended: Ended | None,
+        ended: ExitFacts | None,
         died: float,
         *,
         asked: bool = False,
-        by_starter: Callable[[], Ended | None] | None = None,
+        by_starter: Callable[[], ExitFacts | None] | None = None,
     ) -> Future[None] | None:
         """Take a death on, or an end that was `asked` for; the witness is closed.
 
@@ -100,19 +96,19 @@ class Deaths:
         noticed = time.monotonic()
         stderr = witness.stderr.detach()
         witness.close()
-        if ended is not None and ended.exit.signal == "SIGKILL" and not asked:
+        if ended is not None and ended.signal == "SIGKILL" and not asked:
             self._kills.append(_Kill(witness.group.path, died))
 
         def gather() -> Death:
-            # Read after the death; for all deaths of one moment together.
-            after = witness.group.counters_after(noticed)
+            after = witness.group.read_now()
             known = ended
             if known is None and by_starter is not None:
                 known = _soon(by_starter, noticed + _STARTER_SECONDS)
-            wait_seconds = _TRACKER_SECONDS if known and known.exit.signal == "SIGBUS" else 0.0
+            wait_seconds = _TRACKER_SECONDS if known and known.signal == "SIGBUS" else 0.0
             if last_words := stderr.last_words(wait_seconds):
                 add_last_words(self._recordings / witness.identity.folder_name, last_words)
-            facts = witness.testimony().of_death(known, after, died, asked=asked)
+            seen, pid = witness.seen(died), witness.identity.pid
+            facts = of_kernel(seen, pid, witness.children, known, after, asked=asked)
             if not asked:
                 self._wait_for_gpus(witness, known, died)
             facts = self._with_gpus(witness, facts)
@@ -140,7 +136,7 @@ class Deaths:
             return  # the counter rose for another kernel of this group
         if not ended or witness.was_asked_to_end():
             return
-        facts = witness.testimony().of_child(kill, ended)
+        facts = of_child(witness.seen(kill.time), kill, ended)
         death = self._death(witness, self._with_gpus(witness, facts), log)
 
         self._submit(lambda: death)
@@ -155,10 +151,10 @@ class Deaths:
         except RuntimeError:  # stopped in the meantime
             return None
 
-    def _wait_for_gpus(self, witness: Witness, ended: Ended | None, died: float) -> None:
+    def _wait_for_gpus(self, witness: Witness, ended: ExitFacts | None, died: float) -> None:
         with shielded("waiting for the driver's word about a death"):
-            signal = ended.exit.signal if ended is not None else None
-            code = ended.exit.code if ended is not None else None
+            signal = ended.signal if ended is not None else None
+            code = ended.code if ended is not None else None
             wait_for_word(self._gpu_map, witness, signal, code, died)
 
     def _with_gpus(self, witness: Witness, facts: ServerFacts) -> ServerFacts:
@@ -199,7 +195,7 @@ class Deaths:
         self.log.close()
 
 
-def _soon(ask: Callable[[], Ended | None], until: float) -> Ended | None:
+def _soon(ask: Callable[[], ExitFacts | None], until: float) -> ExitFacts | None:
     """The first answer until a monotonic second."""
     while (found := ask()) is None and time.monotonic() < until:
         time.sleep(0.02)

@@ -5,13 +5,12 @@ Times are monotonic while they are kept, so that a clock that is set neither dro
 
 from __future__ import annotations
 
-import bisect
 import math
 import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from ..limits import ULIMITS
 
@@ -19,7 +18,7 @@ ROW_LIMIT = 1200  # 2 minutes at 10 Hz
 ROW_SECONDS = 120.0
 CHART_LIMIT = 300  # 10 minutes, a row every 2 seconds
 CHART_SECONDS = 600.0
-# What differs from kernel to kernel, and what is the same for all kernels of a group.
+# What differs from kernel to kernel, what is the same for all kernels of a group, and limits that few processes have.
 OWN_COLUMNS = ("process.rss_bytes", "process.children_rss_bytes", "process.swap_bytes")
 SHARED_COLUMNS = (
     "cgroup.used_bytes",
@@ -29,8 +28,8 @@ SHARED_COLUMNS = (
     "host.swap_used_bytes",
     "host.pressure_some_fraction",
 )
-COLUMNS = (*OWN_COLUMNS, *SHARED_COLUMNS)
 ULIMIT_COLUMNS = tuple(name for pair in ULIMITS.values() for name in pair)
+COLUMNS = (*OWN_COLUMNS, *SHARED_COLUMNS, *ULIMIT_COLUMNS)
 _CHART_EVERY_SECONDS = 1.95
 _UNKNOWN = math.nan
 
@@ -100,40 +99,3 @@ class History:
         self._chart_next = moment + _CHART_EVERY_SECONDS
         row = (used_bytes, limit_bytes)
         self.chart.add(moment, (_UNKNOWN if value is None else value for value in row))
-
-
-class UlimitHistory:
-    """What a process held of the limits of its own, one row per look; takes no room where there is no such limit."""
-
-    def __init__(self) -> None:
-        self._rows: Rows | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of what :meth:`beside` adds; empty for a process that never had a limit."""
-        return () if self._rows is None else ULIMIT_COLUMNS
-
-    def add(self, moment: float, values: Mapping[str, float]) -> None:
-        """Append what was seen at this monotonic second."""
-        if self._rows is None:
-            if not values:
-                return
-            self._rows = Rows(len(ULIMIT_COLUMNS), ROW_LIMIT, ROW_SECONDS)
-        self._rows.add(moment, [values.get(name, _UNKNOWN) for name in ULIMIT_COLUMNS])
-
-    def beside(self, rows: list[tuple[float | None, ...]]) -> list[tuple[float | None, ...]]:
-        """Rows of samples with what the look before each of them saw; None = unknown.
-
-        Args:
-            rows: Times in Unix seconds first, oldest first.
-        """
-        if self._rows is None:
-            return rows
-        looks = self._rows.read()
-        moments = [look[0] or 0.0 for look in looks]
-        unknown = (None,) * len(ULIMIT_COLUMNS)
-        found: list[tuple[float | None, ...]] = []
-        for row in rows:
-            place = bisect.bisect_right(moments, row[0] or 0.0)
-            found.append((*row, *(looks[place - 1][1:] if place else unknown)))
-        return found

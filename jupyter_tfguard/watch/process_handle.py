@@ -8,8 +8,9 @@ import select
 import sys
 
 from ..errors import SourceUnavailable
+from ..record.facts import ExitFacts
 from ..record.identity import ProcessIdentity, stat_fields
-from .exit_status import Ended, read_end
+from .exit_status import read_end
 
 _DEAD = ("Z", "X")
 
@@ -55,9 +56,9 @@ class ProcessHandle:
         # Nothing could be read. Without a free descriptor nothing can; that is not to be taken for a death.
         return _exists(self.identity.pid) and self.end() is None
 
-    def end(self) -> Ended | None:
+    def end(self) -> ExitFacts | None:
         """How the process ended; None while it runs, or when nothing here may tell. It is not reaped."""
-        return read_end(self.identity, self._pidfd)
+        return read_end(self.identity.pid, self._pidfd)
 
     def close(self) -> None:
         """Give the pidfd back; doing it twice is harmless."""

@@ -15,9 +15,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
+from ..record.facts import ExitFacts
 from .death import Death
 from .deaths import Deaths
-from .exit_status import Ended, from_returncode
+from .exit_status import from_returncode
 from .gpu_helper import Gpus
 from .gpu_map import GpuMap
 from .hangs import Hangs
@@ -128,9 +129,9 @@ class Watcher:
         """
         died = time.time()
 
-        def by_starter() -> Ended | None:
+        def by_starter() -> ExitFacts | None:
             told = returncode()
-            return None if told is None else Ended(from_returncode(told))
+            return None if told is None else from_returncode(told)
 
         ended = witness.handle.end() or by_starter()
         self._forget(witness)

@@ -1,6 +1,6 @@
 """What is seen of one kernel from outside while it lives, kept in memory where a notebook cannot forge it.
 
-Not here: what is made of that after a death (:mod:`.testimony`).
+Not here: what is made of that after a death (:mod:`.death`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from ..errors import SourceUnavailable
 from ..limits import Limit, fullest_limit, memory_in_use
 from ..metrics import Sample
 from ..places import disabled_by_environment
-from ..record.facts import Counters, Hang
+from ..record.facts import Counters, Hang, ServerFacts
 from .child_kill import ChildKillDetector
 from .forecast import Forecast, Forecaster
 from .held_pipe import HeldPipe
-from .history import COLUMNS, OWN_COLUMNS, History, UlimitHistory
+from .history import COLUMNS, OWN_COLUMNS, ULIMIT_COLUMNS, History
 from .live import Live
 from .process_handle import ProcessHandle
 from .shared_group import SharedGroups
-from .testimony import Testimony, own_peak_bytes
 
 _ENDING_KEPT_SECONDS = 10.0
 _UNKNOWN = math.nan
@@ -108,14 +107,13 @@ class Witness:
         self.stderr = HeldPipe()
         self.child_kills = ChildKillDetector()
         self.before: Counters | None = None
-        self._starter_peak_bytes = own_peak_bytes()
         self._fresh: Counters | None = None
         self._earlier: Counters | None = None
         self._recent_children: tuple[int, ...] = ()
         self._slow: dict[str, float] = {}
         self._ulimits = UlimitCollector(pid)
-        self._ulimit_history = UlimitHistory()
         self._ulimit: dict[str, float] = {}
+        self._had_ulimit = False
         self._limit_name: str | None = None
         self._sequence = 0
         self._ending_seen: float | None = None
@@ -123,7 +121,7 @@ class Witness:
         self._groups = groups
         self._placement = Placement(pid)
         self._heard_before = kernel.heard_count() or 0
-        self.group = groups.none()
+        self.group = groups.none
         self._lock = threading.Lock()  # sampler, looks, and the gathering of the death
         try:
             self._process = ProcessCollector(pid, self.identity.start_time)
@@ -186,7 +184,8 @@ class Witness:
             self._last, self._shared = (self._sequence, moment, time.time(), rss), shared
             if self.is_busy:
                 self._watch_rise(moment, rss)
-            if self.history.add(moment, (rss, *self._own_row, *shared_row)):
+            ulimit_row = (self._ulimit.get(name, _UNKNOWN) for name in ULIMIT_COLUMNS)
+            if self.history.add(moment, (rss, *self._own_row, *shared_row, *ulimit_row)):
                 limit = self.binding_limit()
                 values = {**shared, **self._ulimit, "process.rss_bytes": rss}
                 self.history.add_to_chart(
@@ -221,7 +220,7 @@ class Witness:
                 self._take_status(values)
                 self._take_children(process.children)
                 self._ulimit = ulimit
-                self._ulimit_history.add(time.monotonic(), ulimit)
+                self._had_ulimit |= bool(ulimit)
         except SourceUnavailable:
             return
         self._find_group()
@@ -258,7 +257,6 @@ class Witness:
                 self.group = self._groups.at(place)
                 # Read before it was in here: what was counted since may be the kill of the one before it.
                 self._earlier = self.group.counters
-                self._placement.arrived()
                 self.unavailable.pop("cgroup", None)
         except SourceUnavailable as bad:
             if self.group.path is None:
@@ -293,18 +291,19 @@ class Witness:
         seen = self._ending_seen
         return seen is not None and time.monotonic() - seen < _ENDING_KEPT_SECONDS
 
-    def testimony(self) -> Testimony:
-        """All that was seen until now."""
+    def seen(self, died: float) -> ServerFacts:
+        """All that was seen until now, for a death that was noticed at this Unix second; how it ended is left out."""
         with self._lock:
             heard = self.kernel.heard_count()
-            return Testimony(
-                pids=frozenset({self.identity.pid}),
+            # A report has no columns of limits that the process never had.
+            count = 1 + len(COLUMNS) - (0 if self._had_ulimit else len(ULIMIT_COLUMNS))
+            return ServerFacts(
+                exit=None,
+                died=died,
                 peak_bytes=self.peak_bytes,
-                starter_peak_bytes=self._starter_peak_bytes,
-                columns=("time", *COLUMNS, *self._ulimit_history.columns),
-                rows=tuple(self._ulimit_history.beside(self.history.rows.read())),
+                columns=("time", *COLUMNS)[:count],
+                rows=tuple(row[:count] for row in self.history.rows.read()),
                 before=self.before or self._fresh,
-                children=self.children,
                 hang=self.hang,
                 answered=None if heard is None else heard > self._heard_before,
                 unavailable=dict(self.unavailable),

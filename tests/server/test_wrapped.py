@@ -118,7 +118,6 @@ async def test_of_a_kernel_that_goes_on_nothing_is_told_when_its_starter_ends(
             exit=ExitFacts(None, 3, "waitid"),
             died=time.time(),
             peak_bytes=5 << 30,
-            peak_source="VmHWM",
             columns=("time", "process.rss_bytes", "host.used_bytes"),
             rows=((1.0, 2.0, 3.0),),
             ended_children=(1,),

@@ -40,8 +40,7 @@ def test_address_space_binds_though_little_is_resident(watch: Watch, start: Star
     wait_until(
         lambda: len(witness.history.rows) > 15
     )  # with samples after the look that saw the limit
-    after = witness.group.counters_after(time.monotonic())
-    facts = asdict(witness.testimony().of_death(None, after, time.time()))
+    facts = asdict(witness.seen(time.time()))
     assert facts["columns"][-4:] == (
         "process.address_space_bytes",
         "process.address_space_limit_bytes",
@@ -67,7 +66,7 @@ def test_address_space_binds_though_little_is_resident(watch: Watch, start: Star
 def test_without_a_limit_nothing_is_added_to_what_is_kept(watch: Watch, start: Start) -> None:
     witness = watch.begin(start(RESERVE).pid)
     wait_until(lambda: witness.latest is not None and "process.peak_bytes" in witness.latest.values)
-    columns = witness.testimony().columns
+    columns = witness.seen(time.time()).columns
     assert not [name for name in columns if "address_space" in name]
 
 

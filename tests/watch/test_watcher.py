@@ -15,7 +15,7 @@ import pytest
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.gpu_helper import GpuHelper
-from jupyter_tfguard.watch.history import COLUMNS
+from jupyter_tfguard.watch.history import OWN_COLUMNS, SHARED_COLUMNS
 from jupyter_tfguard.watch.process_handle import is_running
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
@@ -52,7 +52,7 @@ def test_a_death_is_handed_on_with_everything_seen(watch: Watch, start: Start) -
     assert facts.exit is not None
     assert (facts.exit.signal, facts.kernel_alive) == ("SIGTERM", False)
     assert abs(facts.died - time.time()) < 5
-    assert facts.columns == ("time", *COLUMNS)
+    assert facts.columns == ("time", *OWN_COLUMNS, *SHARED_COLUMNS)
     assert all(len(row) == len(facts.columns) for row in facts.rows)
     assert facts.before is not None
     assert facts.after is not None
@@ -111,22 +111,6 @@ def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> No
     assert facts.peak_bytes > 150 * MIB
 
 
-def test_an_inherited_peak_does_not_count(watch: Watch, start: Start) -> None:
-    ballast = bytearray(400 * MIB)
-    process = start(WAIT)
-    witness = watch.begin(process.pid)
-    del ballast
-    process.kill()
-    wait_until(lambda: not witness.handle.is_running())
-    watch.watcher.ended(witness)
-    facts = watch.death().facts
-    assert facts.peak_source == "VmHWM"
-    assert facts.peak_bytes is not None
-    assert facts.peak_bytes < 100 * MIB
-    assert facts.starter_peak_bytes is not None
-    assert facts.starter_peak_bytes > 400 * MIB
-
-
 def test_idle_kernels_are_sampled_once_a_second_and_busy_ones_ten_times(
     watch: Watch, start: Start
 ) -> None:
@@ -169,9 +153,7 @@ def test_the_return_code_is_the_last_resort(
 ) -> None:
     process = start(WAIT)
     witness = watch.begin(process.pid)
-    monkeypatch.setattr(
-        "jupyter_tfguard.watch.process_handle.read_end", lambda identity, pidfd: None
-    )
+    monkeypatch.setattr("jupyter_tfguard.watch.process_handle.read_end", lambda pid, pidfd: None)
     process.kill()
     wait_until(lambda: not witness.handle.is_running())
     watch.watcher.ended(witness, returncode=lambda: -9)

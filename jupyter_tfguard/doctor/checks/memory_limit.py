@@ -26,7 +26,6 @@ def check(machine: Environment) -> CheckResult | None:
     try:
         place = group_path(read_text(f"{root}/proc/self/cgroup"))
         groups = GroupValues(groups_at(*place, root=root), machine_has)
-        groups.refresh()
         values = groups.used()
     except SourceUnavailable as absent:
         text = f"whether a control group limits the memory cannot be seen: {absent}"
