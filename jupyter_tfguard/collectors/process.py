@@ -18,10 +18,8 @@ from ..units import KIB
 from .procfs import read_small, read_text
 from .resident import ResidentSize, psutil_process
 
-_CHILDREN_COST_FRACTION = 0.001  # of a core
 _STATUS_EVERY_SECONDS = 0.95
-_CHILDREN_EVERY_SECONDS = 0.95  # whoever asks once a second is not to be put off by a hair
-_CHILDREN_LATEST_SECONDS = 10.0
+_CHILDREN_EVERY_SECONDS = 1.95
 _CHILDREN_LIMIT = 512
 # VmHWM:     12345 kB, VmSwap:         0 kB, Threads:        4
 _STATUS = re.compile(rb"^(VmHWM|VmSwap|Threads):\s+(\d+)( kB)?$", re.MULTILINE)
@@ -38,8 +36,7 @@ class ProcessCollector:
     Source: :class:`~.resident.ResidentSize`, ``/proc/[pid]/status`` and ``/proc/[pid]/task/*/children``, see
     proc_pid_status(5), proc_tid_children(5); psutil where there is no procfs. Resident memory counts shared pages in
     full and leaves swapped ones out; Linux keeps it per processor and may be some hundred KiB behind. Children are
-    looked for at most once a second, more rarely where that takes more than a millisecond (a process of hundreds of
-    threads); in between, their last numbers are repeated.
+    looked for every two seconds; in between, their last numbers are repeated.
 
     Peak, swap and threads too are read once a second, and whenever the resident memory is above the last known peak: in a
     kernel every file that is opened makes its other threads wait. Whoever watches many processes asks for
@@ -132,12 +129,10 @@ class ProcessCollector:
 
     def children_values(self) -> dict[str, float]:
         """The numbers of the descendants, looked for as rarely as the class says."""
-        began = time.monotonic()
-        if began >= self._children_next:
+        now = time.monotonic()
+        if now >= self._children_next:
             self._children_values = self._collect_children()
-            cost = time.monotonic() - began
-            pause = max(_CHILDREN_EVERY_SECONDS, cost / _CHILDREN_COST_FRACTION)
-            self._children_next = began + min(pause, _CHILDREN_LATEST_SECONDS)
+            self._children_next = now + _CHILDREN_EVERY_SECONDS
         return self._children_values
 
     def _collect_children(self) -> dict[str, float]:

@@ -1,21 +1,24 @@
-"""Limits of memory that a process was given by ``ulimit``, a batch system or itself, and what they count.
+"""Limits that a process was given by ``ulimit``, a batch system or itself, what they count, and the thread limit of its group.
 
-Not here: limits of threads and files (:mod:`~.task_limits`); RLIMIT_RSS and RLIMIT_MEMLOCK, which bind nothing of a kernel's arrays.
+No metrics are RLIMIT_RSS and RLIMIT_MEMLOCK, which bind nothing of a kernel's arrays.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
 from ..units import KIB
-from .procfs import read_small
-from .task_limits import soft_limits
+from .procfs import read_int, read_small, read_text
 
-_LIMITS_EVERY_SECONDS = 9.5
-_USED_EVERY_SECONDS = 0.95
+_EVERY_SECONDS = 0.95
+# Max processes             94997                94997                processes
+_LINE = re.compile(r"^Max (.+?) {2,}(\S+) +\S+", re.MULTILINE)
 # VmSize:	 1234567 kB, VmData:	  345678 kB
 _STATUS = re.compile(rb"^(VmSize|VmData):\s+(\d+) kB$", re.MULTILINE)
 # What the limit is called in /proc/[pid]/limits, the metric of the limit, what it counts and the metric of that.
@@ -33,8 +36,7 @@ _SOURCES = (
 class UlimitCollector:
     """Limits of address space and data of one process, and what is in use of them.
 
-    Source: soft limits in ``/proc/[pid]/limits``, getrlimit(2), read again every ten seconds; ``/proc/[pid]/status``, read once
-    a second, and only where there is a limit. RLIMIT_AS counts all that is mapped, files and what was only reserved included;
+    Source: soft limits in ``/proc/[pid]/limits``, getrlimit(2), and ``/proc/[pid]/status``, read once a second. RLIMIT_AS counts all that is mapped, files and what was only reserved included;
     RLIMIT_DATA counts private memory that can be written. Several threads may ask.
 
     Args:
@@ -61,9 +63,8 @@ class UlimitCollector:
     def __init__(self, pid: int, root: str = "") -> None:
         self._pid = pid
         self._root = root
-        self._limits: dict[str, int | None] = {}
         self._values: dict[str, float] = {}
-        self._limits_next = self._used_next = 0.0
+        self._next = 0.0
 
     def collect(self) -> dict[str, float]:
         """Value per metric name; empty without a limit, and of a limit that is not set nothing is told.
@@ -72,18 +73,13 @@ class UlimitCollector:
             SourceUnavailable: There is no such process, or this machine has no procfs.
         """
         now = time.monotonic()
-        if now >= self._limits_next:
-            limits = soft_limits(self._root, self._pid)
-            if limits != self._limits:
-                self._limits, self._used_next = limits, now
-            self._limits_next = now + _LIMITS_EVERY_SECONDS
-        if now >= self._used_next:
+        if now >= self._next:
             self._values = self._read()
-            self._used_next = now + _USED_EVERY_SECONDS
+            self._next = now + _EVERY_SECONDS
         return self._values
 
     def _read(self) -> dict[str, float]:
-        limits = self._limits  # another thread may put new ones in their place meanwhile
+        limits = soft_limits(self._root, self._pid)
         limited = [source for source in _SOURCES if limits.get(source[0]) is not None]
         if not limited:
             return {}
@@ -101,3 +97,67 @@ class UlimitCollector:
 
     def close(self) -> None:
         """Nothing is kept open."""
+
+
+@dataclass(frozen=True)
+class TasksOfGroup:
+    """The limit of a pids control group; it counts threads.
+
+    Attributes:
+        limit_count: Threads it may have.
+        used_count: Threads it has; None when unknown.
+    """
+
+    limit_count: int
+    used_count: int | None
+
+
+def soft_limits(root: str = "", pid: int | None = None) -> dict[str, int | None]:
+    """Soft limits of a process by name (``file size``, ``address space``), in base units; None is unlimited.
+
+    Args:
+        root: Prepended to paths.
+        pid: The process; None = this one.
+
+    Source: ``/proc/[pid]/limits``, getrlimit(2).
+
+    Raises:
+        SourceUnavailable: There is no such file here.
+    """
+    found = _LINE.findall(read_text(f"{root}/proc/{pid or 'self'}/limits"))
+    return {name: int(soft) if soft.isdigit() else None for name, soft in found}
+
+
+def tasks_of_group(root: str = "") -> TasksOfGroup | None:
+    """The tightest thread limit of the control groups this process is in; None when there is none, or none is visible.
+
+    Source: ``pids.max`` and ``pids.current``, cgroup v1 and v2.
+    """
+    limits = []
+    for folder in _folders(root):
+        limit = read_int(f"{folder}/pids.max")
+        if limit is not None:
+            limits.append(TasksOfGroup(limit, read_int(f"{folder}/pids.current")))
+    return min(limits, key=lambda found: found.limit_count, default=None)
+
+
+def _folders(root: str) -> Iterator[str]:
+    """The group's folder and those around it. A container sees its own group as the top one."""
+    try:
+        lines = read_text(f"{root}/proc/self/cgroup").splitlines()
+    except SourceUnavailable:
+        return
+    for line in lines:
+        # 8:pids:/docker/1f    v1          0::/user.slice/session-2.scope    v2
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if "pids" in controllers.split(","):
+            top = f"{root}/sys/fs/cgroup/{controllers}"
+        elif number == "0" and not controllers:
+            top = f"{root}/sys/fs/cgroup"
+        else:
+            continue
+        while path.strip("/"):
+            yield top + path.rstrip("/")
+            path = posixpath.dirname(path)
+        yield top

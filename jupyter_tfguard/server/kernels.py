@@ -65,7 +65,6 @@ class KernelTracker:
             self._app.event_logger.add_listener(
                 schema_id=_KERNEL_ACTIONS, listener=self._on_kernel_action
             )
-        self._paths.start()
         self._timer = self._loop.call_soon(self._look)
 
     async def stop(self) -> None:

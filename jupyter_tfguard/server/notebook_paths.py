@@ -1,13 +1,11 @@
-"""To which notebook each kernel of this server belongs, also a moment after it was renamed.
+"""To which notebook each kernel of this server belongs.
 
-The server's sessions are asked every few seconds, sooner for a new kernel; a rename is heard at once. Where sessions are
-slow to be told, or never, nothing waits for them.
+The server's sessions are read every few seconds, sooner for a new kernel. Nothing waits for sessions that do not answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
 import time
@@ -16,12 +14,11 @@ from typing import Any, Protocol
 
 from jupyter_core.utils import ensure_async
 
-from ..shield import note_problem, shielded
+from ..shield import note_problem
 from ..watch.witness import Kernel
 
 _SECONDS = 5.0
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_CONTENTS = "https://events.jupyter.org/jupyter_server/contents_service/v1"
 
 
 class Named(Protocol):
@@ -50,17 +47,8 @@ class NotebookPaths:
         self._task: asyncio.Task[None] | None = None
         self._next = 0.0
 
-    def start(self) -> None:
-        """Begin; to be called on the running event loop."""
-        with contextlib.suppress(Exception):  # a server without this schema: the sessions will do
-            self._app.event_logger.add_listener(
-                schema_id=_CONTENTS, listener=self._on_contents_action
-            )
-
     async def stop(self) -> None:
         """End."""
-        with contextlib.suppress(Exception):
-            self._app.event_logger.remove_listener(listener=self._on_contents_action)
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -97,18 +85,6 @@ class NotebookPaths:
                 and not _UUID.fullmatch(path or "")
             ):
                 named.kernel.notebook_path = path or None
-
-    async def _on_contents_action(self, logger: Any, schema_id: str, data: dict[str, Any]) -> None:
-        if data.get("action") == "rename":
-            with shielded("a notebook's new name"):
-                self._renamed(data["source_path"].strip("/"), data["path"].strip("/"))
-
-    def _renamed(self, old: str, new: str) -> None:
-        """A notebook, or a folder above some."""
-        for named in self._kernels().values():
-            path = named.kernel.notebook_path
-            if path == old or (path or "").startswith(f"{old}/"):
-                named.kernel.notebook_path = new + (path or "")[len(old) :]
 
     def claimed(self, header: dict[str, Any] | None) -> str | None:
         """The notebook's path as its kernel tells it, relative to the server's folder as people see it."""

@@ -12,15 +12,12 @@ DISABLED = "tfguard is switched off"
 _LIMIT = 20
 
 
-def problems(
-    noted: list[dict[str, Any]], *, active: bool, slow: str | None
-) -> list[dict[str, Any]]:
+def problems(noted: list[dict[str, Any]], *, active: bool) -> list[dict[str, Any]]:
     """What does not work, newest first, as ``{"what", "fix", "noted_at"}``: Unix seconds; None where it holds now.
 
     Args:
         noted: As :func:`~..shield.read_problems` gives them.
         active: False where tfguard is switched off.
-        slow: What is said of a disk that recordings cannot be copied to in time; None where they can.
     """
     found: list[dict[str, Any]] = []
     told: set[tuple[str, str]] = set()
@@ -29,9 +26,6 @@ def problems(
         if disabled_by_environment():
             fix = f"Start Jupyter without {DISABLE_VARIABLE}."
         found.append({"what": DISABLED, "fix": fix, "noted_at": None})
-    if slow:
-        fix = "Set TFGUARD_DIR to a folder on a local disk."
-        found.append({"what": slow, "fix": fix, "noted_at": None})
     for entry in reversed(noted[-_LIMIT:]):
         what = f"{entry.get('place')}: {entry.get('what')}"
         what = what[:1].upper() + what[1:]

@@ -14,6 +14,7 @@ from ..options import options_json
 from ..places import bundles_folder, copies_folder, recordings_folder
 from ..postmortem.handle import Postmortem
 from ..postmortem.wrapped import recorders
+from ..record.alive import FRESH_SECONDS
 from ..record.bundle import BundleStore
 from ..record.identity import ProcessIdentity
 from ..record.recording import mark_end
@@ -24,12 +25,11 @@ from ..watch.watcher import Watcher
 from .gpu_state import GpuWatch
 from .kernels import KernelTracker
 from .notify import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, event_data, log_crash, log_failure
-from .orphans import OrphanLooks
 from .problems import DISABLED, problems
 from .state import GpuView, KernelView, history, kernel_state, number, other_kernel
 
 _GPU_SECONDS = 1.0
-_HINT_SECONDS = 2.0  # deaths by the hundred give one hint; the event itself is faster
+_MISSED_SECONDS, _ORPHANS_BUSY_SECONDS = 1.0, 5.0
 
 
 class Client(Protocol):
@@ -57,12 +57,12 @@ class Service:
         self._clients: set[Client] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gpu_timer: asyncio.TimerHandle | None = None
-        self._hint_timer: asyncio.TimerHandle | None = None
         self._watcher: Watcher | None = None
         self._tracker: KernelTracker | None = None
         self._postmortem: Postmortem | None = None
         self._copies: Copies | None = None
-        self._orphans: OrphanLooks | None = None
+        self._orphan_timer: asyncio.TimerHandle | None = None
+        self._orphan_thread: threading.Thread | None = None
         self._gpu_watch: GpuWatch | None = None
         self._helper = GpuHelper(on_read=self._on_gpus)
 
@@ -96,16 +96,35 @@ class Service:
             hang_seconds=self._settings.hang_seconds,
         )
         self._gpu_watch = GpuWatch(self._watcher.gpu_map)
-        self._orphans = OrphanLooks(self._report_unwatched)
         self._tracker = tracker = KernelTracker(
-            self._app, self._watcher, self._on_asked_end, self._orphans.soon
+            self._app,
+            self._watcher,
+            self._on_asked_end,
+            lambda: self._look_for_orphans_in(_MISSED_SECONDS),
         )
         tracker.start()
         atexit.register(self._mark_ends)  # Ctrl-C may end a server without its stop()
         if self._copies is not None:
             self._copies.start()
-        self._orphans.begin()
+        self._look_for_orphans()
         self._look_at_gpus()
+
+    def _look_for_orphans(self) -> None:
+        """Report kernels that died unwatched: at the start, every five minutes, and where the tracker missed an end."""
+        if self._orphan_thread is None or not self._orphan_thread.is_alive():
+            self._orphan_thread = threading.Thread(
+                target=self._report_unwatched, name="tfguard-files", daemon=True
+            )
+            self._orphan_thread.start()
+            self._look_for_orphans_in(FRESH_SECONDS)
+        else:
+            self._look_for_orphans_in(_ORPHANS_BUSY_SECONDS)
+
+    def _look_for_orphans_in(self, seconds: float) -> None:
+        if self._orphan_timer is not None:
+            self._orphan_timer.cancel()
+        assert self._loop is not None
+        self._orphan_timer = self._loop.call_later(seconds, self._look_for_orphans)
 
     def _report_unwatched(self) -> None:
         assert self._postmortem is not None
@@ -128,17 +147,12 @@ class Service:
         def emit() -> None:
             with shielded("the event of a kernel's death"):
                 self._app.event_logger.emit(schema_id=EVENT_SCHEMA, data=event_data(entry))
-            if self._hint_timer is None and self._loop is not None:
-                self._hint_timer = self._loop.call_later(_HINT_SECONDS, self._hint_new_deaths)
+            # For pages whose event stream is cut off; those that heard the event find nothing new.
+            self._hint_deaths(to_hidden=True)
 
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop was closed: nobody listens any more
                 self._loop.call_soon_threadsafe(emit)
-
-    def _hint_new_deaths(self) -> None:
-        """To pages whose event stream is cut off; those that heard the event find nothing new."""
-        self._hint_timer = None
-        self._hint_deaths(to_hidden=True)
 
     def on_list_changed(self) -> None:
         """In the server's loop: a report was read or forgotten, which other pages than the one that asked are to know."""
@@ -173,11 +187,9 @@ class Service:
     async def stop(self) -> None:
         """End everything: threads, helper, connections. Kernels that end from here on make no report."""
         await asyncio.to_thread(self._mark_ends)
-        for timer in (self._gpu_timer, self._hint_timer):
+        for timer in (self._gpu_timer, self._orphan_timer):
             if timer is not None:
                 timer.cancel()
-        if self._orphans is not None:
-            self._orphans.stop()
         for client in list(self._clients):
             with contextlib.suppress(Exception):
                 client.leave()
@@ -256,8 +268,7 @@ class Service:
 
     def problems(self, noted: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """What does not work, newest first; `noted` as :func:`~..shield.read_problems` gives it."""
-        slow = None if self._copies is None else self._copies.problem
-        return problems(noted, active=self._settings.active, slow=slow)
+        return problems(noted, active=self._settings.active)
 
     def _views(self) -> list[KernelView]:
         if self._tracker is not None:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from pathlib import Path
 
 from ..errors import FolderUnusable
-from ..record.alive import LOCK, Place
-from ..record.contents import RECORDS_LIMIT_BYTES, recording_header
+from ..record.alive import LOCK
+from ..record.contents import RECORDS_LIMIT_BYTES
 from ..record.folders import PrivateFolder, file_stats
 from ..record.identity import ProcessIdentity
 from ..record.recording import HEADER, remove_recording
@@ -23,7 +22,6 @@ from ..shield import note_problem
 
 _ROUND_SECONDS = 3.0
 _TEXT_LIMIT_BYTES = 128 * 1024
-_HANGS_SECONDS = 10.0
 _WAIT_SECONDS = 2.0
 _RECORDS = ".ring"
 _Stamps = dict[str, tuple[int, int, int]]
@@ -41,9 +39,7 @@ class Copies:
         self._recordings = recordings
         self._copies = copies
         self._copied: dict[str, _Stamps] = {}  # per recording, of its files when they were copied
-        self._left: set[ProcessIdentity] = set()
-        self._busy_since: float | None = None
-        self._lock = threading.Lock()  # held while one recording is copied
+        self._settled: set[ProcessIdentity] = set()  # their copies are to be removed
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tfguard-copies", daemon=True)
 
@@ -57,61 +53,42 @@ class Copies:
         if self._thread.is_alive():
             self._thread.join(_WAIT_SECONDS)
 
-    @property
-    def problem(self) -> str | None:
-        """Why the copies are not up to date, as a sentence; None when they are."""
-        since = self._busy_since
-        if since is None or time.monotonic() - since < _HANGS_SECONDS:
-            return None
-        seconds = time.monotonic() - since
-        return f"The file system of {self._copies} has not answered for {seconds:.0f} s; recordings are not copied there."
-
     def settle(self, identity: ProcessIdentity) -> Path:
-        """Remove the copy of a kernel that has ended.
+        """Have the copy of a kernel that has ended removed in the next round.
 
         Returns:
             The recording that its report is to be made from: the local one; the copy when that is gone.
         """
-        local, copy = self._recordings / identity.folder_name, self._copies / identity.folder_name
-        # Not without a limit: the thread may hang in the copy of this kernel.
-        is_mine = self._lock.acquire(timeout=_WAIT_SECONDS)
-        try:
-            if not local.is_dir():
-                return copy
-            if is_mine:
-                remove_recording(copy)
-            else:
-                self._left.add(identity)
-            return local
-        finally:
-            if is_mine:
-                self._lock.release()
+        local = self._recordings / identity.folder_name
+        if not local.is_dir():
+            return self._copies / identity.folder_name
+        self._settled.add(identity)
+        return local
 
     def _run(self) -> None:
         while not self._stop.wait(_ROUND_SECONDS):
-            self._busy_since = time.monotonic()
             try:
                 self._round()
             except Exception as bad:
                 note_problem("copying recordings to the data folder", bad)
-            self._busy_since = None
+        self._remove_settled()
+
+    def _remove_settled(self) -> None:
+        while self._settled:
+            remove_recording(self._copies / self._settled.pop().folder_name)
 
     def _round(self) -> None:
-        while self._left:
-            remove_recording(self._copies / self._left.pop().folder_name)
+        self._remove_settled()
         names = {name for name, _ in file_stats(self._recordings)}
         self._copied = {name: stamps for name, stamps in self._copied.items() if name in names}
         for name in sorted(names):
             identity = ProcessIdentity.from_folder_name(name)
-            with self._lock:
-                if self._stop.is_set():
-                    return
-                if identity is None or not identity.is_running():
-                    continue
-                try:
-                    self._copy(name)
-                except (OSError, FolderUnusable) as bad:  # tried again in the next round
-                    note_problem("copying a recording to the data folder", bad)
+            if identity is None or not identity.is_running() or self._stop.is_set():
+                continue
+            try:
+                self._copy(name)
+            except (OSError, FolderUnusable) as bad:  # tried again in the next round
+                note_problem("copying a recording to the data folder", bad)
 
     def _copy(self, name: str) -> None:
         """Copy the files of one recording that changed, each in one piece."""
@@ -119,12 +96,7 @@ class Copies:
         found = _stamps(source)
         if HEADER not in found:
             return  # not begun yet: a copy without a header could not be read
-        before = self._copied.get(name)
-        if before is None:
-            theirs = recording_header(target)
-            if theirs and Place.of(theirs) != Place.of(recording_header(source)):
-                raise FolderUnusable(f"{target} is the copy of another machine's kernel.")
-            before = self._copied[name] = {}
+        before = self._copied.setdefault(name, {})
         with PrivateFolder(source, make=False) as reading, PrivateFolder(target) as writing:
             for file in sorted(found, key=lambda file: file != HEADER):
                 if before.get(file) != found[file]:

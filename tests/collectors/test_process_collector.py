@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from jupyter_tfguard.collectors import process, resident
+from jupyter_tfguard.collectors import resident
 from jupyter_tfguard.collectors.process import ProcessCollector, descendants
 from jupyter_tfguard.errors import SourceUnavailable
 from tests.rigs.waiting import wait_until
@@ -122,23 +121,3 @@ def test_closing_gives_the_descriptors_back() -> None:
     for _ in range(5):
         ProcessCollector(os.getpid()).close()
     assert len(os.listdir("/proc/self/fd")) == before
-
-
-def test_a_costly_look_for_children_is_made_more_rarely(
-    family: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks = []
-
-    def slow(pid: int) -> tuple[int, ...]:
-        looks.append(pid)
-        time.sleep(0.004)  # as with hundreds of threads
-        return ()
-
-    monkeypatch.setattr(process, "descendants", slow)
-    collector = ProcessCollector(family.pid)
-    end = time.monotonic() + 1.3
-    while time.monotonic() < end:
-        assert collector.collect()["process.children_count"] == 0
-        time.sleep(0.05)
-    assert len(looks) == 1  # not again for 4 s: a thousandth of a core
-    collector.close()

@@ -19,7 +19,6 @@ from traitlets.config import Config
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.server import kernels, managers
 from jupyter_tfguard.server.extension import TfGuardExtension, set_environment
-from jupyter_tfguard.watch import exit_status
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import one_gpu
 from tests.rigs.waiting import wait_until_async
@@ -187,8 +186,6 @@ class TestWithoutPosixNames:
     def jp_server_config(self, jp_server_config: Config, monkeypatch: pytest.MonkeyPatch) -> Config:
         for name in ("pidfd_open", "waitid", "register_at_fork"):
             monkeypatch.delattr(os, name, raising=False)
-        monkeypatch.setattr(exit_status, "_WAITID_CALL", {})
-        monkeypatch.setattr(exit_status, "stat_fields", lambda pid: None)
         return jp_server_config
 
     @pytest.mark.parametrize("in_vain", [0, 3])

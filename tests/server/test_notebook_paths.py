@@ -1,4 +1,4 @@
-"""Which notebook a kernel belongs to, while notebooks are renamed and the server's sessions are slow to be told."""
+"""Which notebook a kernel belongs to."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import asyncio
 import json
 import os
 import signal
-from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from tests.rigs.waiting import wait_until_async
@@ -17,43 +15,20 @@ from tests.rigs.waiting import wait_until_async
 from .conftest import Server
 
 
-async def start_in(server: Server, path: str) -> str:
-    """A kernel for a notebook that is there; its id, once its path is known."""
-    file = Path(server.app.root_dir, path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(nbformat.v4.new_notebook(), file)
-    body = {"path": path, "type": "notebook", "name": "", "kernel": {"name": "python3"}}
+async def test_the_path_is_that_of_the_session_also_when_it_changes(server: Server) -> None:
+    body = {"path": "a.ipynb", "type": "notebook", "name": "", "kernel": {"name": "python3"}}
     answer = await server.fetch("api", "sessions", method="POST", body=json.dumps(body))
-    kernel_id: str = json.loads(answer.body)["kernel"]["id"]
-    await server.wait_ready(kernel_id)
-    await wait_until_async(lambda: has_path(server, kernel_id, path), "the path")
-    return kernel_id
+    session = json.loads(answer.body)
+    kernel_id: str = session["kernel"]["id"]
 
+    async def has_path(path: str) -> bool:
+        state = await server.state(kernel_id)
+        return state is not None and state["notebook_path"] == path
 
-async def has_path(server: Server, kernel_id: str, path: str) -> bool:
-    state = await server.state(kernel_id)
-    return state is not None and state["notebook_path"] == path
-
-
-@pytest.mark.parametrize(
-    ("renamed", "to", "told"),
-    [
-        ("runs/Untitled.ipynb", "runs/train.ipynb", "runs/train.ipynb"),
-        ("runs", "june", "june/Untitled.ipynb"),
-        ("runs/other.ipynb", "runs/third.ipynb", "runs/Untitled.ipynb"),
-    ],
-)
-async def test_a_death_a_moment_after_a_rename_is_told_under_the_new_name(
-    server: Server, renamed: str, to: str, told: str
-) -> None:
-    kernel_id = await start_in(server, "runs/Untitled.ipynb")
-    Path(server.app.root_dir, "runs/other.ipynb").write_text("{}")
-    pid = await server.pid(kernel_id)
-    body = json.dumps({"path": to})
-    await server.fetch("api", "contents", renamed, method="PATCH", body=body)
-    os.kill(pid, signal.SIGKILL)
-    [crash] = await server.crashes(1)
-    assert crash["notebook_path"] == told
+    await wait_until_async(lambda: has_path("a.ipynb"), "the path")
+    renamed = json.dumps({"path": "b/c.ipynb"})
+    await server.fetch("api", "sessions", session["id"], method="PATCH", body=renamed)
+    await wait_until_async(lambda: has_path("b/c.ipynb"), "the new path")
 
 
 async def test_sessions_that_never_answer_do_not_keep_kernels_from_being_watched(

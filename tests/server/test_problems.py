@@ -19,13 +19,11 @@ def test_what_several_processes_met_is_told_once_newest_first() -> None:
         {"time": float(number), "pid": number, "place": place, "what": "No space left", "fix": ""}
         for number, place in enumerate(["recording", "report", "recording"])
     ]
-    found = problems(noted, active=True, slow=None)
+    found = problems(noted, active=True)
     assert [(problem["what"], problem["noted_at"]) for problem in found] == [
         ("Recording: No space left", 2.0),
         ("Report: No space left", 1.0),
     ]
-    slow = problems(noted, active=True, slow="Slow.")[0]
-    assert (slow["what"], slow["noted_at"]) == ("Slow.", None)
 
 
 def test_times_that_cannot_be_are_passed_over(data_folder: Path) -> None:
@@ -43,6 +41,6 @@ def test_times_that_cannot_be_are_passed_over(data_folder: Path) -> None:
     lines = [f'{{"time": {when}, "place": "p", "what": "{n}"}}' for n, when in enumerate(times)]
     data_folder.mkdir(mode=0o700)
     (data_folder / PROBLEMS_FILE).write_text("\n".join(lines))
-    told = problems(read_problems(), active=True, slow=None)
+    told = problems(read_problems(), active=True)
     assert [problem["what"] for problem in told] == ["P: 7", "P: 6"]
     assert json.loads(json.dumps(told, allow_nan=False))[0]["noted_at"] == now

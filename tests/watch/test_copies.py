@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,7 +89,7 @@ def rig(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
 
 def test_a_copy_is_the_recording_after_any_number_of_records(rig: Rig) -> None:
     rig.copies.start()
-    for count in (1, 7, 500, 1199, 1200, 5000, 1):
+    for count in (1, 500, 5000):
         rig.sample(count)
         rig.recording.event("cell_start", execution_count=count, head="x" * 3000)
         rig.recording.set_progress({"what": "fit", "step": count})
@@ -100,22 +98,12 @@ def test_a_copy_is_the_recording_after_any_number_of_records(rig: Rig) -> None:
     assert not (rig.copy / LOCK).exists()  # nobody holds it there: it would read as a death
 
 
-def test_a_file_that_went_goes_from_the_copy(rig: Rig) -> None:
-    rig.recording.folder.write_whole("stderr.0.txt", b"old")
-    rig.copies.start()
-    wait_until(lambda: (rig.copy / "stderr.0.txt").exists(), "no copy")
-    rig.recording.folder.write_whole("stderr.1.txt", b"new")
-    os.unlink(rig.recording.folder.path / "stderr.0.txt")
-    wait_until(lambda: not (rig.copy / "stderr.0.txt").exists(), "the old words stayed")
-    wait_until(rig.same, "the copy is another")
-
-
 def test_a_death_is_reported_from_the_local_recording_and_once(rig: Rig) -> None:
     rig.copies.start()
     wait_until(rig.same, "no copy")
     rig.end()
     assert rig.copies.settle(rig.identity) == rig.recording.folder.path
-    assert not rig.copy.exists()
+    wait_until(lambda: not rig.copy.exists(), "the copy of a reported death to go")
     rig.recording.close()
     assert len(orphans(rig.local, rig.remote)) == 1
     assert orphans(rig.local, rig.remote) == []
@@ -148,18 +136,6 @@ def test_the_copy_speaks_when_the_local_folder_is_gone(rig: Rig) -> None:
     assert len(orphan.contents.samples) == 3
 
 
-def test_the_copy_of_another_machine_is_never_written_to(rig: Rig) -> None:
-    theirs = Recording(rig.remote, rig.identity, {"host": "other", "boot_id": "b"}, METRICS)
-    theirs.close()
-    before = (rig.copy / "header.json").read_bytes()
-    rig.copies.start()
-    rig.sample(10)
-    noted = places.data_folder() / "problems.jsonl"
-    wait_until(noted.exists, "nothing was noted")
-    assert "another machine" in noted.read_text()
-    assert (rig.copy / "header.json").read_bytes() == before
-
-
 def test_a_full_remote_disk_is_noted_once_and_tried_again(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,29 +156,6 @@ def test_a_full_remote_disk_is_noted_once_and_tried_again(
     monkeypatch.setattr(PrivateFolder, "write_whole", real)
     rig.sample(3)
     wait_until(rig.same, "it was not tried again")
-
-
-def test_a_file_system_that_hangs_stops_nothing_and_is_told(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    goes_on = threading.Event()
-    real = PrivateFolder.write_whole
-
-    def hang(folder: PrivateFolder, name: str, content: bytes) -> None:
-        goes_on.wait()
-        real(folder, name, content)
-
-    monkeypatch.setattr(PrivateFolder, "write_whole", hang)
-    monkeypatch.setattr(copies_module, "_HANGS_SECONDS", 0.2)
-    monkeypatch.setattr(copies_module, "_WAIT_SECONDS", 0.1)
-    rig.copies.start()
-    wait_until(lambda: rig.copies.problem, "nobody is told")
-    assert "has not answered" in str(rig.copies.problem)
-    assert rig.copies.settle(rig.identity) == rig.recording.folder.path  # a report does not wait
-    rig.end()
-    goes_on.set()
-    wait_until(lambda: not rig.copy.exists(), "the copy of a death that was told stayed")
-    assert rig.copies.problem is None
 
 
 # --- which file system it is

@@ -1,8 +1,7 @@
-"""Many kernels at once: descriptors, shared readings, the beat of the samples, bursts of deaths, restarts."""
+"""Many kernels at once: descriptors, shared readings, the beat of the samples, bursts of deaths."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import os
@@ -27,7 +26,6 @@ from jupyter_tfguard.watch.polling import Sampler
 from jupyter_tfguard.watch.process_handle import ProcessHandle, is_running
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
-from tests.rigs import restart_storm
 from tests.rigs.waiting import wait_until
 
 from .conftest import Watch
@@ -203,13 +201,3 @@ def test_deaths_of_one_moment_are_all_handed_on(tmp_path: Path, stubs: Stubs) ->
     assert set(counts.values()) == {1}
     assert all(death.facts.exit.signal == "SIGKILL" for death in seen if death.facts.exit)
     watcher.stop()
-
-
-def test_a_restart_storm_loses_no_death_and_leaks_nothing(tmp_path: Path) -> None:
-    storm = asyncio.run(restart_storm.run(kernels=8, deaths=60, seed=4, folder=tmp_path))
-    assert len(storm.killed) == 60
-    assert set(storm.told) == storm.killed
-    assert (storm.lost, storm.twice, storm.wrong_exit) == (0, 0, 0)
-    assert storm.last["descriptors"] <= storm.first["descriptors"] + 1
-    assert storm.last["threads"] <= storm.first["threads"] + 1
-    assert (storm.left_descriptors, storm.left_threads) == (0, 0)

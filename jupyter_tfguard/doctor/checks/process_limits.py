@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...collectors.task_limits import soft_limits, tasks_of_group
+from ...collectors.ulimits import soft_limits, tasks_of_group
 from ...errors import SourceUnavailable
 from ...record.stderr_tail import LEAST_FILE_SIZE_LIMIT_BYTES
 from ...units import GIB, human_bytes
