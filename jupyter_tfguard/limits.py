@@ -16,8 +16,6 @@ ULIMITS = {
     DATA_LIMIT: ("process.data_bytes", "process.data_limit_bytes"),
 }
 _KINDS = {CONTAINER_LIMIT: "cgroup", MACHINE_MEMORY: "host"}
-# Of what is in use: by so much another limit must be fuller before it takes the place of the one that is shown.
-_HOLD_FRACTION = 0.05
 
 
 class Limit(NamedTuple):
@@ -57,12 +55,11 @@ def binding_limit(group_bytes: float | None, machine_bytes: float | None) -> Lim
     return Limit(int(machine_bytes), MACHINE_MEMORY) if machine_bytes else None
 
 
-def fullest_limit(values: Mapping[str, float], held: str | None = None) -> Limit | None:
+def fullest_limit(values: Mapping[str, float]) -> Limit | None:
     """The limit that binds: of memory and of the process, the one of which the largest part is in use.
 
     Args:
         values: Metrics of the process, the group and the machine.
-        held: Name of the limit that was found before; it is left only for one that is clearly fuller.
     """
     memory = binding_limit(values.get("cgroup.limit_bytes"), values.get("host.total_bytes"))
     found = [memory] if memory is not None else []
@@ -71,14 +68,11 @@ def fullest_limit(values: Mapping[str, float], held: str | None = None) -> Limit
         for name, (used, limit) in ULIMITS.items()
         if used in values and values.get(limit)
     ]
-    if len(found) < 2:
-        return found[0] if found else None
 
     def fullness(limit: Limit) -> float:
-        part = (used_of(*limit, values) or 0.0) / limit.size_bytes
-        return part + _HOLD_FRACTION if limit.name == held else part
+        return (used_of(*limit, values) or 0.0) / limit.size_bytes
 
-    return max(found, key=fullness)
+    return max(found, key=fullness, default=None)
 
 
 def memory_in_use(limit: Limit | None, values: Mapping[str, float]) -> float | None:

@@ -67,17 +67,6 @@ def test_a_limit_of_the_process_alone_binds() -> None:
     assert fullest_limit(seen) == Limit(4 * GIB, DATA_LIMIT)
 
 
-def test_two_limits_of_about_the_same_fullness_do_not_take_turns() -> None:
-    held: str | None = None
-    names = []
-    for space in (1.95, 2.05, 1.95, 2.05, 2.3, 2.05, 1.95, 1.7):
-        found = fullest_limit(values(space=space), held)
-        assert found is not None
-        held = found.name
-        names.append(held)
-    assert names == [MACHINE_MEMORY] * 4 + [ADDRESS_SPACE_LIMIT] * 3 + [MACHINE_MEMORY]
-
-
 def test_each_limit_has_its_kind_and_its_use() -> None:
     space = Limit(4 * GIB, ADDRESS_SPACE_LIMIT)
     assert [

@@ -111,14 +111,6 @@ class KeptFile:
         except OSError as bad:
             raise SourceUnavailable(f"{path}: {bad.strerror or bad}") from bad
 
-    def read(self) -> str:
-        """The text now.
-
-        Raises:
-            SourceUnavailable: What the file speaks of is gone, or the file was closed.
-        """
-        return self.read_bytes().decode("utf-8", "replace")
-
     def read_bytes(self) -> bytes:
         """The content now.
 

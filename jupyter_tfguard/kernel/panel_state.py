@@ -52,7 +52,6 @@ class PanelState:
     def __init__(self, session: Guarded) -> None:
         self._session = session
         self._reader: LiveReader | None = None
-        self._shown_limit: Limit | None = None
         self._forecaster = Forecaster(time.monotonic())
         self._lock = threading.Lock()
 
@@ -60,7 +59,7 @@ class PanelState:
         """Take one of the kernel's own samples: from those of busy times it is foreseen when the limit comes."""
         if self._session.cells.is_running and "process.rss_bytes" in sample.values:
             values = {**sample.values, **self._session.memory.ulimits()}
-            self._forecaster.take(sample.monotonic, values, self._limit(values))
+            self._forecaster.take(sample.monotonic, values, fullest_limit(values))
 
     def now(self) -> dict[str, Any]:
         """``PanelState`` of the widget; what is not known is None."""
@@ -89,7 +88,7 @@ class PanelState:
         recording = self._session.recording
         if recording is None:
             return []
-        limit = self._limit(self._values()[1])
+        limit = fullest_limit(self._values()[1])
         try:
             found = read_recording(recording.folder.path)
         except TfGuardError:
@@ -128,7 +127,7 @@ class PanelState:
     def _host(self) -> dict[str, Any]:
         """``Host`` of the wire."""
         sample, values = self._values()
-        limit = self._limit(values)
+        limit = fullest_limit(values)
         return {
             "used_bytes": _whole(memory_in_use(limit, values)),
             "rss_bytes": _whole(values.get("process.rss_bytes")),
@@ -152,11 +151,6 @@ class PanelState:
     def _forecast(self) -> dict[str, float] | None:
         found = self._forecaster.now() if self._session.cells.is_running else None
         return None if found is None else asdict(found)
-
-    def _limit(self, values: dict[str, float]) -> Limit | None:
-        held = None if self._shown_limit is None else self._shown_limit.name
-        self._shown_limit = fullest_limit(values, held)
-        return self._shown_limit
 
 
 def _highest_in_use(limit: Limit | None, second: Summary) -> int | None:

@@ -16,13 +16,12 @@ from tornado import web
 
 from .._version import __version__
 from ..errors import FolderUnusable
-from ..record.bundle import READ
+from ..record.bundle import READ, BundleStore
 from ..redact import clean
 from ..report.anonymous import Identity
-from ..report.export import shared_markdown
+from ..report.export import Export, export, shared_markdown
 from ..shield import read_problems
 from .api import ApiHandler
-from .exporting import BundleHandler, PreviewHandler
 from .pages import ListPage, ReportPage
 from .socket import StreamSocket
 
@@ -149,6 +148,35 @@ class StacksHandler(ApiHandler):
             )
         else:
             self.finish({"lines": [clean(line) for line in lines]})
+
+
+class PreviewHandler(ApiHandler):
+    """``GET crashes/{id}/bundle/preview``: each file with its size and text, and how much was taken out."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, bundle_id: str) -> None:
+        store = self.service.store
+        preview = await self.load(lambda asked: _exported(store, asked).preview(), bundle_id)
+        if preview is not None:
+            self.finish(preview)
+
+
+class BundleHandler(ApiHandler):
+    """``GET crashes/{id}/bundle``: the same as a zip to save."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, bundle_id: str) -> None:
+        store = self.service.store
+        zipped = await self.load(lambda asked: _exported(store, asked).zipped(), bundle_id)
+        if zipped is not None:
+            self.set_attachment_header(f"tfguard-{bundle_id}.zip")
+            self.finish(zipped, set_content_type="application/zip")
+
+
+def _exported(store: BundleStore, bundle_id: str) -> Export:
+    return export(store.bundle(bundle_id), store.report(bundle_id), Identity.of_here())
 
 
 _ID = r"([^/]+)"

@@ -17,10 +17,9 @@ from ..record.identity import ProcessIdentity
 from ..shield import shielded
 from ..watch.watcher import Watcher
 from ..watch.witness import Witness
-from .managers import process_of, recorded_process, returncode
 from .notebook_paths import NotebookPaths
 from .state import REMOTE, STARTING, KernelView
-from .tracked import Tracked, view_of
+from .tracked import Tracked, process_of, recorded_process, returncode, view_of
 
 _RECONCILE_SECONDS = 1.0
 _SEARCH_SECONDS = 3.0

@@ -12,10 +12,9 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from array import array
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ..limits import Limit, used_of
 from ..trend import Trend, trend
@@ -53,7 +52,10 @@ class Forecast:
     high: float
 
 
-class _Second(NamedTuple):
+@dataclass(slots=True)
+class _Second:
+    """One second of samples: the least that the kernel itself held, the least and the most in use."""
+
     time: float
     own: float
     floor: float
@@ -61,7 +63,7 @@ class _Second(NamedTuple):
 
 
 class Forecaster:
-    """The rise of one kernel; to be told of each sample while the kernel is busy. 12 KiB after six minutes.
+    """The rise of one kernel; to be given each sample while the kernel is busy.
 
     Args:
         began: Monotonic seconds when the process was first seen.
@@ -69,9 +71,7 @@ class Forecaster:
 
     def __init__(self, began: float) -> None:
         self._from = began + FIRST_SECONDS
-        # One row a second, as in _Second.
-        self._times, self._owns = array("d"), array("d")
-        self._floors, self._tops = array("d"), array("d")
+        self._seconds: deque[_Second] = deque(maxlen=int(KEPT_SECONDS / _BIN_SECONDS) + 1)
         self._limit = 0.0
         self._found: Forecast | None = None
         self._found_at: float | None = None
@@ -105,40 +105,29 @@ class Forecaster:
         if moment < self._from:
             return
         with self._lock:
-            since = moment - self._times[-1] if self._times else None
-            if since is not None and (not 0 <= since <= _GAP_SECONDS or limit != self._limit):
-                for column in self._columns:
-                    del column[:]
-                since = None
+            last = self._seconds[-1] if self._seconds else None
+            if last is not None and (
+                not 0 <= moment - last.time <= _GAP_SECONDS or limit != self._limit
+            ):
+                self._seconds.clear()
+                last = None
             self._limit = limit
-            if since is None or since >= _BIN_SECONDS:
-                for column, value in zip(self._columns, (moment, own, used, used), strict=True):
-                    column.append(value)
-                if moment - self._times[0] > KEPT_SECONDS:
-                    for column in self._columns:
-                        del column[0]
-                return
-            if own < self._owns[-1]:
-                self._owns[-1] = own
-            if used < self._floors[-1]:
-                self._floors[-1] = used
-            if used > self._tops[-1]:
-                self._tops[-1] = used
-
-    @property
-    def _columns(self) -> tuple[array[float], ...]:
-        return self._times, self._owns, self._floors, self._tops
+            if last is None or moment - last.time >= _BIN_SECONDS:
+                self._seconds.append(_Second(moment, own, used, used))
+            else:
+                last.own = min(last.own, own)
+                last.floor, last.top = min(last.floor, used), max(last.top, used)
 
     def now(self) -> Forecast | None:
-        """The forecast, made anew once a second at most; None where the limit is not surely ahead within an hour."""
+        """The forecast, made once a second at most; None where the limit is not surely ahead within an hour."""
         with self._lock:
-            newest = self._times[-1] if self._times else None
-            if newest != self._found_at:
-                self._found_at = newest
+            newest = self._seconds[-1] if self._seconds else None
+            time = None if newest is None else newest.time
+            if time != self._found_at:
+                self._found_at = time
+                is_far = newest is None or newest.top < _FAR_FRACTION * self._limit
                 # The newest second is not over: its floor may still fall.
-                is_far = not self._tops or self._tops[-1] < _FAR_FRACTION * self._limit
-                rows = [] if is_far else list(map(_Second._make, zip(*self._columns, strict=True)))
-                self._found = forecast(rows[:-1], self._limit)
+                self._found = None if is_far else forecast(list(self._seconds)[:-1], self._limit)
             return self._found
 
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from ..record.facts import ExitFacts
 from .death import Death
 from .deaths import Deaths
-from .exit_status import from_returncode
 from .gpu_helper import Gpus
 from .gpu_map import GpuMap
 from .hangs import Hangs
 from .live_feed import LiveFeed
 from .polling import Sampler, SlowPoll
+from .process_handle import from_returncode
 from .shared_group import SharedGroups
 from .witness import Kernel, Witness
 

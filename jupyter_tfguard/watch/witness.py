@@ -114,7 +114,6 @@ class Witness:
         self._ulimits = UlimitCollector(pid)
         self._ulimit: dict[str, float] = {}
         self._had_ulimit = False
-        self._limit_name: str | None = None
         self._sequence = 0
         self._ending_seen: float | None = None
         self._process: ProcessCollector | None = None
@@ -271,9 +270,7 @@ class Witness:
         """The limit that binds; None before the first sample."""
         if self._last is None:
             return None
-        found = fullest_limit({**self._shared, **self._ulimit}, self._limit_name)
-        self._limit_name = None if found is None else found.name
-        return found
+        return fullest_limit({**self._shared, **self._ulimit})
 
     def forecast(self) -> Forecast | None:
         """When a busy kernel's rise reaches the limit; None where that is not sure. Made when somebody asks."""

@@ -17,7 +17,7 @@ import pytest
 from traitlets.config import Config
 
 from jupyter_tfguard.config import TfGuard
-from jupyter_tfguard.server import kernels, managers
+from jupyter_tfguard.server import kernels, tracked
 from jupyter_tfguard.server.extension import TfGuardExtension, set_environment
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import one_gpu
@@ -197,7 +197,7 @@ class TestWithoutPosixNames:
 
         def returncode(manager: Any, pid: int) -> int | None:
             asked.append(pid)
-            return managers.returncode(manager, pid) if asked.count(pid) > in_vain else None
+            return tracked.returncode(manager, pid) if asked.count(pid) > in_vain else None
 
         monkeypatch.setattr(kernels, "returncode", returncode)
         kernel_id = await server.start_kernel()

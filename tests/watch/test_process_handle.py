@@ -11,8 +11,12 @@ import pytest
 
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.record.facts import ExitFacts
-from jupyter_tfguard.watch.exit_status import from_returncode, signal_name
-from jupyter_tfguard.watch.process_handle import ProcessHandle, is_running
+from jupyter_tfguard.watch.process_handle import (
+    ProcessHandle,
+    from_returncode,
+    is_running,
+    signal_name,
+)
 from tests.rigs.waiting import wait_until
 
 from .conftest import Start
