@@ -8,7 +8,7 @@ Each stub has a recording, as a guarded kernel has.
 tfguard's share of the processor is the time of its threads and of what it does on the event loop, each by the thread's own
 clock. Its share of memory is told by two runs, with tfguard and without.
 
-``python tests/rigs/stub_kernels.py [--kernels N] [--busy N] [--seconds S] [--without] [--kill] [--json]``
+``python tests/rigs/stub_kernels.py [--kernels N] [--busy N] [--seconds S] [--without] [--json]``
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from jupyter_server.services.kernels.kernelmanager import (
     ServerKernelManager,
 )
 
-EVENT = "https://schema.jupyter-tfguard.org/kernel_death/v1"
 PATIENCE_SECONDS = 180.0
 
 
@@ -150,7 +149,6 @@ class Load:
         self.app = app
         self.ids: list[str] = []
         self.clock = LoopClock()
-        self.deaths: dict[str, float] = {}
         self.service = app.web_app.settings.get("tfguard_service")
         self.watcher = getattr(self.service, "_watcher", None)
 
@@ -255,42 +253,6 @@ class Load:
             "pidfds": sum(w.handle.fileno() is not None for w in self.watcher.witnesses),
         }
 
-    async def kill_all(self) -> dict[str, float]:
-        """Kill all kernels within a second; seconds until each death was told."""
-        told = 0
-
-        async def take(logger: Any, schema_id: str, data: dict[str, Any]) -> None:
-            nonlocal told
-            told += 1
-            self.deaths[data["kernel_id"]] = time.monotonic()
-
-        from jupyter_tfguard.places import bundles_folder
-
-        self.app.event_logger.add_listener(schema_id=EVENT, listener=take)
-        pids = [witness.identity.pid for witness in self.watcher.witnesses]
-        began = time.monotonic()
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-        killed = time.monotonic() - began
-        noticed = 0.0
-        while time.monotonic() - began < PATIENCE_SECONDS and len(self.deaths) < len(pids):
-            alive = {w.identity.pid for w in self.watcher.witnesses} & set(pids)
-            if not alive and not noticed:
-                noticed = time.monotonic() - began
-            await asyncio.sleep(0.02)
-        last = max(self.deaths.values(), default=began) - began
-        await asyncio.sleep(1)
-        return {
-            "killed": len(pids),
-            "killed_within_seconds": killed,
-            "noticed_within_seconds": noticed,
-            "told": told,
-            "told_kernels": len(self.deaths),
-            "told_within_seconds": last,
-            "reports": len(list(bundles_folder().glob("*"))),
-            "descriptors_after": _descriptors(),
-        }
-
     async def end(self) -> None:
         """End tfguard, which is to report nothing of this, and then the stubs."""
         if self.watcher is not None:
@@ -320,10 +282,7 @@ async def run(options: argparse.Namespace, folder: Path) -> dict[str, float]:
     load = Load(app)
     try:
         await load.start(options.kernels, options.busy)
-        found = await load.measure(options.seconds)
-        if options.kill:
-            found |= await load.kill_all()
-        return found
+        return await load.measure(options.seconds)
     finally:
         await load.end()
 
@@ -348,7 +307,6 @@ def main() -> None:
     parser.add_argument("--busy", type=int, help="of them; 5 %% when not given")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--without", action="store_true", help="the same server without tfguard")
-    parser.add_argument("--kill", action="store_true", help="then kill all within a second")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.busy is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -120,18 +119,7 @@ def test_an_end_that_begins_during_a_look_is_no_sign_that_it_went_on(
 
 @pytest.mark.parametrize(
     "number",
-    [
-        signal.SIGKILL,
-        signal.SIGTERM,
-        signal.SIGSTOP,
-        signal.SIGRTMIN + 5,
-        0,
-        -1,
-        10**9,
-        True,
-        "63",
-        None,
-    ],
+    [signal.SIGKILL, signal.SIGRTMIN + 5, -1, True, None],
     ids=str,
 )
 def test_a_forged_header_never_gets_a_signal_sent(
@@ -149,18 +137,6 @@ def test_a_forged_header_never_gets_a_signal_sent(
     assert os.listdir(recording) == ["stacks.txt"]
     status = Path(f"/proc/{process.pid}/status").read_text()
     assert "State:\tS" in status
-    handle.close()
-
-
-@pytest.mark.parametrize(
-    "header", [None, {}, {HEADER_KEY: None}, {HEADER_KEY: [1]}, {HEADER_KEY: {}}], ids=json.dumps
-)
-def test_a_kernel_without_the_guard_is_asked_nothing(
-    header: dict[str, object] | None, tmp_path: Path, start: Start
-) -> None:
-    handle = ProcessHandle(start(WAIT).pid)
-    assert take_stacks(handle.identity, tmp_path / "none", header, stands_still=True) == []
-    assert os.listdir(tmp_path) == []
     handle.close()
 
 
