@@ -114,7 +114,7 @@ class Deaths:
             facts = self._with_gpus(witness, facts)
             before = facts.before.time if facts.before else died
             # The OOM killer counts first and writes then.
-            written = noticed + _LOG_WAIT_SECONDS if _may_be_oom(facts) else 0.0
+            written = noticed + _LOG_WAIT_SECONDS
             return self._death(witness, facts, self._system_log(min(before, died), written))
 
         submitted = self._submit(gather)
@@ -200,12 +200,3 @@ def _soon(ask: Callable[[], ExitFacts | None], until: float) -> ExitFacts | None
     while (found := ask()) is None and time.monotonic() < until:
         time.sleep(0.02)
     return found
-
-
-def _may_be_oom(facts: ServerFacts) -> bool:
-    """False when no OOM killer was at work on this machine since the last look, as far as counters tell."""
-    before, after = facts.before, facts.after
-    if before is None or after is None:
-        return facts.exit is None or facts.exit.signal == "SIGKILL"
-    old, new = before.host_oom_kill_count, after.host_oom_kill_count
-    return old is None or new is None or new > old

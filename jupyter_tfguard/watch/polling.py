@@ -17,8 +17,7 @@ from ..shield import note_problem, shielded
 from .witness import Witness
 
 _NOTICE_BUSY_SECONDS = 0.25
-_SLOW_SECONDS, _SLOWEST_SECONDS = 1.0, 5.0
-_SLOW_CORE_FRACTION = 0.05
+_SLOW_SECONDS = 1.0
 _IDLE_ROUNDS = 20
 _STOP_SECONDS = 2.0
 
@@ -143,7 +142,6 @@ class SlowPoll(_Loop):
         self._number = 0
 
     def _round(self, host: HostCollector, witnesses: tuple[Witness, ...], now: float) -> float:
-        began = time.thread_time()
         takes_idle = self._number % _IDLE_ROUNDS == 0
         self._number += 1
         for witness in witnesses:
@@ -158,6 +156,4 @@ class SlowPoll(_Loop):
         for witness in witnesses:
             witness.look_for_kills()
             self._after_look(witness)
-        cost = time.thread_time() - began
-        # The longest pause is short: when memory is short, each reading is slow, and the next one is needed most.
-        return min(max(_SLOW_SECONDS, cost / _SLOW_CORE_FRACTION), _SLOWEST_SECONDS)
+        return _SLOW_SECONDS

@@ -16,9 +16,8 @@ import sys
 
 from ..errors import SourceUnavailable
 from ..record.facts import ExitFacts
-from ..record.identity import ProcessIdentity, stat_fields
+from ..record.identity import ProcessIdentity
 
-_DEAD = ("Z", "X")
 # Source: include/uapi/linux/pidfd.h, struct pidfd_info, first version: 64 bytes.
 _PIDFD_INFO = struct.Struct("<QQ11Ii")
 _PIDFD_INFO_EXIT = 1 << 3
@@ -51,20 +50,14 @@ class ProcessHandle:
         return self._pidfd
 
     def is_running(self) -> bool:
-        """True while the process lives, or as long as nothing says otherwise; a zombie is dead."""
+        """True while the process lives; a zombie is dead."""
         pidfd = self._pidfd
         if pidfd is not None and hasattr(select, "poll"):
             with contextlib.suppress(OSError):
                 ready = select.poll()
                 ready.register(pidfd, select.POLLIN)
                 return not ready.poll(0)
-        if sys.platform != "linux":
-            return self.identity.is_running()
-        fields = stat_fields(self.identity.pid)
-        if fields is not None:
-            return int(fields[19]) == self.identity.start_time and fields[0] not in _DEAD
-        # Nothing could be read. Without a free descriptor nothing can; that is not to be taken for a death.
-        return _exists(self.identity.pid) and self.end() is None
+        return self.identity.is_running()
 
     def end(self) -> ExitFacts | None:
         """How the process ended; None while it runs, or when nothing here may tell. It is not reaped."""
@@ -78,16 +71,9 @@ class ProcessHandle:
 
 
 def is_running(pid: int) -> bool:
-    """True while a process with this id lives, or as long as nothing says otherwise; a zombie is dead."""
-    if sys.platform != "linux":
-        identity = ProcessIdentity.of(pid)
-        return identity is not None and identity.is_running()
-    fields = stat_fields(pid)
-    return _exists(pid) if fields is None else fields[0] not in _DEAD
-
-
-def _exists(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}")  # needs no descriptor
+    """True while a process with this id lives; a zombie is dead."""
+    identity = ProcessIdentity.of(pid)
+    return identity is not None and identity.is_running()
 
 
 def read_end(pid: int, pidfd: int | None) -> ExitFacts | None:

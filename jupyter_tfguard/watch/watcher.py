@@ -55,7 +55,6 @@ class Watcher:
         hang_seconds: float = 300.0,
     ) -> None:
         self._watched: dict[Witness, None] = {}
-        self._witnesses: tuple[Witness, ...] | None = ()
         self._lock = threading.Lock()
         self._started = False
         self._groups = SharedGroups()
@@ -77,7 +76,6 @@ class Watcher:
         witness = Witness(pid, kernel, self._groups)
         with self._lock:
             self._watched[witness] = None
-            self._witnesses = None
             if not self._started:
                 self._started = True
                 for thread in self._threads:
@@ -93,11 +91,8 @@ class Watcher:
     @property
     def witnesses(self) -> tuple[Witness, ...]:
         """All that are watched now."""
-        found = self._witnesses
-        if found is None:
-            with self._lock:
-                found = self._witnesses = tuple(self._watched)
-        return found
+        with self._lock:
+            return tuple(self._watched)
 
     def drop(self, witness: Witness) -> None:
         """Stop watching a process; nothing is reported."""
@@ -107,7 +102,6 @@ class Watcher:
     def _forget(self, witness: Witness) -> None:
         with self._lock:
             self._watched.pop(witness, None)
-            self._witnesses = None
 
     def ended(
         self,
@@ -152,6 +146,6 @@ class Watcher:
             thread.stop()
         self._deaths.stop()
         with self._lock:
-            watched, self._watched, self._witnesses = self._watched, {}, ()
+            watched, self._watched = self._watched, {}
         for witness in watched:
             witness.close()

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
-from unittest.mock import Mock
+from typing import TYPE_CHECKING
 
 import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
 from jupyter_tfguard.errors import SourceUnavailable
-from jupyter_tfguard.watch.polling import SlowPoll
 from jupyter_tfguard.watch.shared_group import SharedGroups
 from jupyter_tfguard.watch.witness import Kernel, Witness
 
@@ -20,18 +16,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.quick
 SLEEP = "print(flush=True); import time; time.sleep(60)"
-
-
-def test_a_look_that_took_long_does_not_put_the_next_one_off_for_a_minute() -> None:
-    def take_long(*_: Any) -> None:  # as reading does while the OS kernel searches for memory
-        ends = time.thread_time() + 0.3
-        while time.thread_time() < ends:
-            pass
-
-    witness: Any = Mock(group=Mock(look=take_long))
-    poll = SlowPoll(lambda: (), lambda _: None)
-    host: Any = SimpleNamespace(collect=dict)
-    assert 1.0 <= poll._round(host, (witness,), 0.0) <= 5.0
 
 
 def test_counters_from_before_a_kernel_are_not_its_own(start: Start) -> None:

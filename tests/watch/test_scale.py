@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import resource
 import signal
 import subprocess
 import threading
@@ -23,7 +21,6 @@ from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.polling import Sampler
-from jupyter_tfguard.watch.process_handle import ProcessHandle, is_running
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
 from tests.rigs.waiting import wait_until
@@ -48,24 +45,6 @@ def stubs() -> Iterator[Stubs]:
         process.kill()
     for process in started:
         process.wait()
-
-
-@contextlib.contextmanager
-def no_descriptor_left() -> Iterator[None]:
-    """This process can open nothing, as a server that ran out of descriptors."""
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = max(map(int, os.listdir("/proc/self/fd"))) + 1
-    resource.setrlimit(resource.RLIMIT_NOFILE, (used, limits[1]))
-    filled = []
-    try:
-        with contextlib.suppress(OSError):
-            while True:
-                filled.append(os.open("/dev/null", os.O_RDONLY))
-        yield
-    finally:
-        for descriptor in filled:
-            os.close(descriptor)
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 @pytest.fixture
@@ -103,35 +82,6 @@ def test_kernels_are_watched_without_pidfds(watch: Watch, stubs: Stubs) -> None:
     assert facts.exit.signal == "SIGKILL"
     assert facts.peak_bytes
     assert facts.rows
-
-
-@pytest.mark.usefixtures("no_pidfd")
-def test_out_of_descriptors_no_kernel_is_taken_for_dead(watch: Watch, stubs: Stubs) -> None:
-    [pid, late] = stubs(2)
-    witness = watch.begin(pid)
-    with no_descriptor_left():
-        with pytest.raises(SourceUnavailable):
-            watch.watcher.watch(late, Kernel("late"))
-        assert witness.handle.is_running()
-        assert is_running(pid)
-    assert watch.gone.empty()
-    count = len(witness.history.rows)
-    wait_until(lambda: len(witness.history.rows) > count + 2)
-    watch.begin(late)
-
-
-@pytest.mark.usefixtures("no_pidfd")
-def test_out_of_descriptors_a_death_is_still_a_death(stubs: Stubs) -> None:
-    [pid] = stubs(1)
-    handle = ProcessHandle(pid)
-    assert handle.fileno() is None
-    with no_descriptor_left():
-        assert handle.is_running()
-        os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not handle.is_running())
-        ended = handle.end()
-    assert ended is not None
-    assert ended.signal == "SIGKILL"
 
 
 def test_a_later_process_with_the_same_id_is_not_sampled() -> None:
