@@ -1,4 +1,4 @@
-"""Notices kernels that hang in the middle of a cell, in a thread of its own, and takes their stacks."""
+"""Detects kernels that hang in the middle of a cell, in a loop of its own, and takes their stacks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..record.folders import PrivateFolder
 from ..record.identity import ProcessIdentity
 from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import LIMIT_BYTES, claims, stacks_of, user_first
-from ..shield import shielded
 from .gpu_helper import Gpus
+from .polling import Loop
 from .standstill import Standstill, Stillness, waits_for_user
 from .witness import Witness
 
@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.05
 _one_at_a_time = threading.Lock()
 
 
-class Hangs:
+class Hangs(Loop):
     """Fills :attr:`Witness.hang`.
 
     Args:
@@ -50,30 +50,26 @@ class Hangs:
         gpus: Callable[[], Gpus],
         hang_seconds: float,
     ) -> None:
+        super().__init__("tfguard-hangs", witnesses)
         self._recordings = recordings
-        self._witnesses = witnesses
         self._gpus = gpus
         self._hang_seconds = hang_seconds
         self._kernels: dict[Witness, Standstill] = {}
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="tfguard-hangs", daemon=True)
+        self._looked = -_LOOK_SECONDS
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stop.wait(min(_LOOK_SECONDS, self._hang_seconds / _LOOKS)):
-            with shielded("looking for kernels that stand still"):
-                self._look()
-
-    def _look(self) -> None:
-        witnesses = self._witnesses()
+    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
+        pause = min(_LOOK_SECONDS, self._hang_seconds / _LOOKS)
+        if (
+            now < self._looked + pause
+        ):  # a new kernel woke the loop: what is done in between is counted in ticks
+            return self._looked + pause - now
+        self._looked = now
         self._kernels = {w: self._kernels.get(w) or Standstill(w) for w in witnesses}
         gpu_works = any(d.get("utilization_fraction") for d in self._gpus().devices)
         for witness, standstill in self._kernels.items():
-            if not self._stop.is_set() and not witness.kernel.is_ending():
+            if not self._stopping and not witness.kernel.is_ending():
                 self._look_at(witness, standstill, gpu_works)
+        return pause
 
     def _look_at(self, witness: Witness, standstill: Standstill, gpu_works: bool) -> None:
         found = standstill.look(gpu_works=gpu_works)
@@ -117,12 +113,6 @@ class Hangs:
         main = main if isinstance(main, str) else None
         lines = take_stacks(witness.identity, recording, header, stands_still=stands_still)
         return user_first(lines, main), main
-
-    def stop(self) -> None:
-        """End; a request for stacks that is on its way is left alone."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(1)
 
 
 def take_stacks(

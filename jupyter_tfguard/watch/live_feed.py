@@ -1,4 +1,4 @@
-"""Keeps up to date what every watched kernel says about itself, in a thread of its own.
+"""Keeps up to date what every watched kernel says about itself, in a loop of its own.
 
 A recording can be on a file system that hangs; samples of memory must not wait for it. A kernel that is idle writes nothing,
 so its recording is read rarely.
@@ -6,14 +6,13 @@ so its recording is read rarely.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..shield import shielded
 from .live import LiveReader
 from .live_cells import Resident
+from .polling import Loop
 from .witness import Witness
 
 _ROUND_SECONDS = 0.5
@@ -38,7 +37,7 @@ def _resident(witness: Witness) -> Resident:
     return None if rss is None else int(rss), witness.peak_bytes
 
 
-class LiveFeed:
+class LiveFeed(Loop):
     """Fills :attr:`Witness.live`: twice a second for a kernel that is busy or just did something, else every 8 seconds.
 
     Args:
@@ -47,30 +46,16 @@ class LiveFeed:
     """
 
     def __init__(self, recordings: Path, witnesses: Callable[[], tuple[Witness, ...]]) -> None:
+        super().__init__("tfguard-live", witnesses)
         self._recordings = recordings
-        self._witnesses = witnesses
         self._feeds: dict[Witness, _Feed] = {}
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="tfguard-live", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stop.wait(_ROUND_SECONDS):
-            with shielded("reading the recordings of running kernels"):
-                self._read_all(time.monotonic())
-        for feed in self._feeds.values():
-            feed.reader.close()
-
-    def _read_all(self, now: float) -> None:
-        witnesses = self._witnesses()
+    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
         for witness in self._feeds.keys() - set(witnesses):
             self._feeds.pop(witness).reader.close()
         for witness in witnesses:
-            if self._stop.is_set():
-                return
+            if self._stopping:
+                break
             feed = self._feeds.get(witness)
             if feed is None:
                 path = self._recordings / witness.identity.folder_name
@@ -90,9 +75,8 @@ class LiveFeed:
             witness.stderr.hold(witness.identity, pipe)
             if not witness.is_busy:
                 feed.reader.close()  # opened again next time: user code may load the guard again, into a new folder
+        return _ROUND_SECONDS
 
-    def stop(self) -> None:
-        """End the thread; a read that hangs is abandoned."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(1)
+    def _end(self) -> None:
+        for feed in self._feeds.values():
+            feed.reader.close()

@@ -1,4 +1,4 @@
-"""The two polling loops of a watcher, each in a thread of its own.
+"""The polling loops of a watcher, each in a thread of its own: what all have in common, and the two that read memory.
 
 The sampler reads the memory of busy kernels ten times a second and of idle kernels once a second. The slow poll reads what
 takes longer (counters of the memory groups, children, peak, swap), so that a sample never waits for it: while the machine
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from ..collectors.host import HostCollector
 from ..errors import SourceUnavailable
-from ..shield import note_problem, shielded
+from ..shield import shielded
 from .witness import Witness
 
 _NOTICE_BUSY_SECONDS = 0.25
@@ -22,7 +22,7 @@ _IDLE_ROUNDS = 20
 _STOP_SECONDS = 2.0
 
 
-class _Loop:
+class Loop:
     """A thread that runs :meth:`_round` until :meth:`stop`; it sleeps while nothing is watched.
 
     Args:
@@ -46,11 +46,6 @@ class _Loop:
         self._wake.set()
 
     def _run(self) -> None:
-        try:
-            host = HostCollector()
-        except SourceUnavailable as bad:
-            note_problem("watching kernels", bad)
-            return
         due = time.monotonic()
         while not self._stopping:
             self._wake.wait(max(0.0, due - time.monotonic()) if self._witnesses() else None)
@@ -58,26 +53,31 @@ class _Loop:
             began, pause = time.monotonic(), _SLOW_SECONDS
             with shielded("watching kernels"):
                 witnesses = self._witnesses()
-                pause = self._round(host, witnesses, began)
+                pause = self._round(witnesses, began)
                 self._known = set(witnesses)
             due = min(
                 max(due + pause, began), began + pause
             )  # on a fixed beat, unless it was woken
-        host.close()
+        self._end()
 
-    def _round(self, host: HostCollector, witnesses: tuple[Witness, ...], now: float) -> float:
+    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
         """Poll the kernels; returns the seconds until the next round begins."""
         raise NotImplementedError
 
+    def _end(self) -> None:
+        """Give back what the rounds held; idempotent."""
+
     def stop(self) -> None:
-        """End the thread."""
+        """End the thread; a round that hangs is abandoned."""
         self._stopping = True
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(_STOP_SECONDS)
+        else:
+            self._end()
 
 
-class Sampler(_Loop):
+class Sampler(Loop):
     """Takes the samples.
 
     Args:
@@ -94,13 +94,14 @@ class Sampler(_Loop):
         idle_seconds: float,
     ) -> None:
         super().__init__("tfguard-sampler", witnesses)
+        self._host = HostCollector()
         self._on_gone = on_gone
         self._busy_seconds = busy_seconds
         self._idle_seconds = idle_seconds
         self._idle_due = 0.0
         self._tick = 0
 
-    def _round(self, host: HostCollector, witnesses: tuple[Witness, ...], now: float) -> float:
+    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
         for witness in witnesses:
             witness.is_busy = witness.kernel.is_busy() or witness.live.runs_cell
         is_any_busy = any(witness.is_busy for witness in witnesses)
@@ -110,21 +111,21 @@ class Sampler(_Loop):
             self._idle_due = now + self._idle_seconds
         due = [w for w in witnesses if takes_idle or w.is_busy or w not in self._known]
         if due:
-            self._sample(due, host)
+            self._sample(due)
         return pause
 
-    def _sample(self, due: list[Witness], host: HostCollector) -> None:
+    def _sample(self, due: list[Witness]) -> None:
         self._tick += 1
-        try:
-            machine = host.collect()
-        except SourceUnavailable:
-            machine = {}
+        machine = _read(self._host)
         for witness in due:
             if not witness.sample(self._tick, machine) and not witness.handle.is_running():
                 self._on_gone(witness)
 
+    def _end(self) -> None:
+        self._host.close()
 
-class SlowPoll(_Loop):
+
+class SlowPoll(Loop):
     """Reads what takes longer than a sample: once a second, of idle kernels without children every 20 seconds.
 
     Args:
@@ -138,22 +139,31 @@ class SlowPoll(_Loop):
         after_look: Callable[[Witness], None],
     ) -> None:
         super().__init__("tfguard-slow-poll", witnesses)
+        self._host = HostCollector()
         self._after_look = after_look
         self._number = 0
 
-    def _round(self, host: HostCollector, witnesses: tuple[Witness, ...], now: float) -> float:
+    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
         takes_idle = self._number % _IDLE_ROUNDS == 0
         self._number += 1
         for witness in witnesses:
             if takes_idle or witness.is_busy or witness.children or witness not in self._known:
                 witness.look()
-        try:
-            machine = host.collect()
-        except SourceUnavailable:
-            machine = {}
+        machine = _read(self._host)
         for group in {witness.group for witness in witnesses}:
             group.look(machine)
         for witness in witnesses:
             witness.look_for_kills()
             self._after_look(witness)
         return _SLOW_SECONDS
+
+    def _end(self) -> None:
+        self._host.close()
+
+
+def _read(host: HostCollector) -> dict[str, float]:
+    """Metrics of the machine; empty where they cannot be read."""
+    try:
+        return host.collect()
+    except SourceUnavailable:
+        return {}

@@ -22,7 +22,7 @@ from .gpu_helper import Gpus
 from .gpu_map import GpuMap
 from .hangs import Hangs
 from .live_feed import LiveFeed
-from .polling import Sampler, SlowPoll
+from .polling import Loop, Sampler, SlowPoll
 from .process_handle import from_returncode
 from .shared_group import SharedGroups
 from .witness import Kernel, Witness
@@ -80,12 +80,12 @@ class Watcher:
                 self._started = True
                 for thread in self._threads:
                     thread.start()
-        self._slow_poll.wake()
-        self._sampler.wake()
+        for thread in self._threads:
+            thread.wake()
         return witness
 
     @property
-    def _threads(self) -> tuple[LiveFeed | Sampler | SlowPoll | Hangs, ...]:
+    def _threads(self) -> tuple[Loop, ...]:
         return self._live, self._sampler, self._slow_poll, self._hangs
 
     @property

@@ -101,7 +101,7 @@ class TestCells:
             assert witness.sample(1, {})
             assert witness.latest is not None
             start(recording, 1, rss_bytes=5 * MIB, peak_bytes=1 << 52)
-            feed._read_all(time.monotonic())
+            feed._round((witness,), time.monotonic())
             (cell,) = witness.live.cells
             rss = witness.latest.values["process.rss_bytes"]
             assert cell["host_peak_bytes"] == rss - 5 * MIB > 10 * MIB

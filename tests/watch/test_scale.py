@@ -115,15 +115,14 @@ class FakeWitness:
 def test_of_200_kernels_the_busy_ones_are_sampled_ten_times_a_second_the_others_once() -> None:
     witnesses: Any = tuple(FakeWitness(number < 10) for number in range(200))
     sampler = Sampler(lambda: witnesses, lambda w: None, 0.1, 1.0)
-    host: Any = SimpleNamespace(collect=dict)
     sampler._known = set(witnesses)
     now = 1000.0
     for _ in range(200):
-        now += sampler._round(host, witnesses, now)
+        now += sampler._round(witnesses, now)
     assert {w.count for w in witnesses if w.is_busy} == {200}
     assert {w.count for w in witnesses if not w.is_busy} == {20}
     witnesses = tuple(FakeWitness(False) for _ in range(200))
-    assert sampler._round(host, witnesses, now) == 0.25  # soon enough to notice a cell that starts
+    assert sampler._round(witnesses, now) == 0.25  # soon enough to notice a cell that starts
 
 
 def test_deaths_of_one_moment_are_all_handed_on(tmp_path: Path, stubs: Stubs) -> None:
