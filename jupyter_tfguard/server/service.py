@@ -260,7 +260,7 @@ class Service:
         witness = view.witness if view is not None else None
         if self._watcher is None or witness is None:
             return None
-        return self._watcher.stacks(witness)
+        return self._watcher.hangs.stacks(witness)
 
     def options(self) -> list[dict[str, Any]]:
         """The options as this server has them. Reads the per-user file."""

@@ -40,6 +40,7 @@ class Watcher:
         hang_seconds: How long a kernel must have stood still to be told of.
 
     Attributes:
+        hangs: Detects kernels that hang, and takes their stacks.
         gpu_map: Who holds what on the GPUs; whoever reads them hands it what they tell.
     """
 
@@ -65,7 +66,7 @@ class Watcher:
         self._sampler = Sampler(lambda: self.witnesses, on_gone, busy_seconds, idle_seconds)
         self._slow_poll = SlowPoll(lambda: self.witnesses, self._take_child_kill)
         self._live = LiveFeed(recordings, lambda: self.witnesses)
-        self._hangs = Hangs(recordings, lambda: self.witnesses, gpus, hang_seconds)
+        self.hangs = Hangs(recordings, lambda: self.witnesses, gpus, hang_seconds)
 
     def watch(self, pid: int, kernel: Kernel) -> Witness:
         """Begin to watch a process.
@@ -86,7 +87,7 @@ class Watcher:
 
     @property
     def _threads(self) -> tuple[Loop, ...]:
-        return self._live, self._sampler, self._slow_poll, self._hangs
+        return self._live, self._sampler, self._slow_poll, self.hangs
 
     @property
     def witnesses(self) -> tuple[Witness, ...]:
@@ -130,10 +131,6 @@ class Watcher:
         ended = witness.handle.end() or by_starter()
         self._forget(witness)
         return self._deaths.accept(witness, ended, died, asked=asked, by_starter=by_starter)
-
-    def stacks(self, witness: Witness) -> list[str]:
-        """Python stacks of all threads of a kernel; empty where they cannot be had. Takes up to some seconds."""
-        return self._hangs.stacks(witness)
 
     def _take_child_kill(self, witness: Witness) -> None:
         kill = witness.child_kills.take(time.time())

@@ -212,23 +212,14 @@ async def test_changes_with_a_cookie_need_the_xsrf_token(server: Server) -> None
 
 HOSTILE_IDS = [
     "..",
-    ".",
     "%2e%2e",
     "..%2f..%2f..%2fetc%2fpasswd",
-    "%2fetc%2fpasswd",
-    "..%5c..%5c",
     "%00",
     "20200101-000000-1-abcd%00",
-    "20200101-000000-1-abcd%0a",
-    "20200101-000000-1-abcd%2f..",
     "20200101-000000-1-abcd%2freport.json",
-    ".20200101-000000-1-abcd.1",
     "２０２００１０１-000000-1-abcd",
-    "%c3%28",
     "<script>alert(1)</script>",
     "x" * 5000,
-    "*",
-    "read",
 ]
 
 

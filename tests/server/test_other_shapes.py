@@ -42,11 +42,3 @@ async def asked_for(server: Server, what: str, change: dict[str, Any]) -> None:
     if answer.code == 500:
         assert b"another shape than it should" in answer.body
     assert b"Traceback" not in answer.body
-
-
-async def test_a_line_of_another_shape_does_not_hide_the_list(server: Server) -> None:
-    good, bad = keep(server, 1e9), keep(server, 2e9)
-    (folder(server, bad) / "entry.json").write_text("{}")
-    assert {entry["id"] for entry in (await server.get("crashes"))["crashes"]} == {bad, good}
-    answer = await server.fetch("tfguard", "report")
-    assert good.encode() in answer.body

@@ -37,12 +37,6 @@ def test_rows_that_are_too_old_go() -> None:
     assert values_of(rows) == [(9.0,), (15.5,)]
 
 
-def test_unknown_stays_unknown() -> None:
-    rows = Rows(2, 3, 1e9)
-    rows.add(1.0, [math.nan, 0.0])
-    assert values_of(rows) == [(None, 0.0)]
-
-
 def test_times_are_those_of_the_wall_clock() -> None:
     rows = Rows(1, 2, 1e9)
     before = time.time()

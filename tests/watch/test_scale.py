@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -90,14 +89,6 @@ def test_a_later_process_with_the_same_id_is_not_sampled() -> None:
     assert resident.ResidentSize(pid, start).read() > 0
     with pytest.raises(SourceUnavailable, match="has ended"):
         resident.ResidentSize(pid, start - 1)
-
-
-def test_kernels_of_one_group_share_its_readings(watch: Watch, stubs: Stubs) -> None:
-    witnesses = [watch.watcher.watch(pid, Kernel("k")) for pid in stubs(10)]
-    wait_until(lambda: all(w.before for w in witnesses))
-    assert len({id(w.group) for w in witnesses}) == 1
-    time.sleep(1.2)
-    assert len({id(w.before) for w in witnesses}) <= 2
 
 
 class FakeWitness:

@@ -68,14 +68,3 @@ def test_without_a_limit_nothing_is_added_to_what_is_kept(watch: Watch, start: S
     wait_until(lambda: witness.latest is not None and "process.peak_bytes" in witness.latest.values)
     columns = witness.seen(time.time()).columns
     assert not [name for name in columns if "address_space" in name]
-
-
-def test_a_limit_that_is_taken_away_no_longer_binds(watch: Watch, start: Start) -> None:
-    process = start(RESERVE)
-    resource.prlimit(process.pid, resource.RLIMIT_AS, (LIMIT_BYTES, resource.RLIM_INFINITY))
-    witness = watch.begin(process.pid)
-    wait_until(lambda: witness.limit()[1] == "ulimit")
-    resource.prlimit(
-        process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-    )
-    wait_until(lambda: witness.limit()[1] in ("host", "cgroup"))

@@ -111,20 +111,6 @@ def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> No
     assert facts.peak_bytes > 150 * MIB
 
 
-def test_idle_kernels_are_sampled_once_a_second_and_busy_ones_ten_times(
-    watch: Watch, start: Start
-) -> None:
-    busy = False
-    witness = watch.watcher.watch(start(WAIT).pid, Kernel("k", is_busy=lambda: busy))
-    time.sleep(2.2)
-    idle = len(witness.history.rows.read())
-    busy = True
-    time.sleep(2.2)
-    fast = len(witness.history.rows.read()) - idle
-    assert idle <= 4
-    assert 12 <= fast <= 26
-
-
 def test_the_end_of_an_unannounced_process_is_noticed(watch: Watch, start: Start) -> None:
     process = start(WAIT)
     witness = watch.begin(process.pid)
