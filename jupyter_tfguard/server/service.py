@@ -26,7 +26,7 @@ from .gpu_state import GpuWatch
 from .kernels import KernelTracker
 from .notify import EVENT_SCHEMA, EVENT_SCHEMA_FILE, Entry, event_data, log_crash, log_failure
 from .problems import DISABLED, problems
-from .state import GpuView, KernelView, history, kernel_state, number, other_kernel
+from .state import GpuView, KernelView, history, kernel_state, limit_ahead, number, other_kernel
 
 _GPU_SECONDS = 1.0
 _MISSED_SECONDS, _ORPHANS_BUSY_SECONDS = 1.0, 5.0
@@ -240,6 +240,10 @@ class Service:
         """The ``number`` of this kernel; None for one that is not known."""
         view = self._tracker.view(kernel_id) if self._tracker else None
         return None if view is None else number(view)
+
+    def limits_ahead(self) -> list[dict[str, Any]]:
+        """``LimitAhead`` of every kernel whose memory grows toward its limit."""
+        return [found for view in self._views() if (found := limit_ahead(view)) is not None]
 
     def sampled_at(self, kernel_id: str) -> float | None:
         """Unix seconds of the newest sample of this kernel; None where there is none."""

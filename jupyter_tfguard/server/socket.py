@@ -46,7 +46,8 @@ class Watch:
 
 class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
     """``stream``: the client says what it looks at (``watch``); the server sends ``history`` once, ``tick`` and ``number``,
-    and ``deaths`` after each death, and once a report was read or forgotten.
+    ``limits`` while memory of some kernel grows toward its limit, and ``deaths`` after each death, and once a report was
+    read or forgotten.
     """
 
     auth_resource = RESOURCE
@@ -78,7 +79,7 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
         """A page has come."""
         super().open(*args, **kwargs)
         self._watch = Watch()
-        self._tick_due = 0.0
+        self._tick_due = self._limits_due = 0.0
         self._seen: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Future[None] | None = None
@@ -115,6 +116,10 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
     def _send_due(self) -> None:
         kernel_id, tick_seconds = self._watch.kernel_id, self._watch.tick_seconds
         now = asyncio.get_running_loop().time()
+        if now >= self._limits_due:
+            self._limits_due = now + STATUS_SECONDS
+            if kernels := self.service.limits_ahead():
+                self._send({"type": "limits", "kernels": kernels})
         if tick_seconds is None:
             self._send_status(kernel_id)
         elif now >= self._tick_due:

@@ -38,6 +38,10 @@ _GROWTH_STATES = frozenset(
 )
 _TEXT_LIMIT = 300
 _PROBLEM_LIMIT = 10
+# When a limit is worth a warning: expected so soon, or so full while the kernel rose by this part of it.
+_SOON_SECONDS = 300.0
+_NEAR_FRACTION = 0.9
+_RISE_FRACTION = 0.01
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,42 @@ def other_kernel(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         "gpu_bytes": None if gpus.watch is None else gpus.watch.bytes_of(view.witness, gpus.gpus),
         "execution_state": view.execution_state,
     }
+
+
+def limit_ahead(view: KernelView) -> dict[str, Any] | None:
+    """``LimitAhead`` of the wire: a busy kernel whose own memory grows toward its limit; None for any other kernel.
+
+    In a container the limit counts other kernels too: one that holds still beside one that grows is not meant.
+    """
+    witness, values = view.witness, _latest(view.witness)
+    limit = witness.binding_limit() if witness and values else None
+    used = memory_in_use(limit, values)
+    if witness is None or limit is None or used is None or not witness.is_busy:
+        return None
+    forecast = witness.forecast()
+    is_soon = forecast is not None and forecast.seconds_left <= _SOON_SECONDS
+    is_near = used > _NEAR_FRACTION * limit.size_bytes
+    if not is_soon and not (
+        is_near and _own_rise(witness, view.run_since) >= _RISE_FRACTION * limit.size_bytes
+    ):
+        return None
+    return {
+        "kernel_id": view.kernel.kernel_id,
+        "notebook_path": notebook_path(view),
+        "run": f"{witness.identity.pid} {view.run_since}",
+        "limit": limit.state(),
+        "is_soon": is_soon,
+    }
+
+
+def _own_rise(witness: Witness, since: float | None) -> float:
+    """Bytes by which kernel and children hold more now than at their lowest of this run, in the last two minutes."""
+    held = [
+        (rss or 0.0) + (children or 0.0)
+        for when, rss, children, *_ in witness.history.rows.read()
+        if since is None or (when is not None and when >= since)
+    ]
+    return held[-1] - min(held) if held else 0.0
 
 
 def number(view: KernelView) -> dict[str, Any]:

@@ -1,20 +1,11 @@
-/** The one door to the server extension's REST routes. */
+/** All requests to the server extension's REST routes. */
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
-import { ShapeError } from './check';
-import {
-  readCrashes,
-  readExportPreview,
-  readOptions,
-  readReport,
-  readStacks,
-  readStatus
-} from './wire';
 import type { CrashEntry, ExportPreview, Option, Report, Status } from './wire';
 
 /**
- * Why a request brought nothing.
+ * Why a request failed.
  *
  * `absent`: the server has no such route or report; of `status` that means that the server part of
  * the extension is not loaded. `away`: no answer at all. `locked`: this page is not, or no longer,
@@ -38,21 +29,21 @@ export class GuardApi {
   constructor(readonly settings: ServerConnection.ISettings) {}
 
   async status(): Promise<Status> {
-    return this._json('status', readStatus);
+    return this._json('status');
   }
 
   /** Deaths, newest first. */
   async crashes(): Promise<CrashEntry[]> {
-    return this._json('crashes', readCrashes);
+    return (await this._json<{ crashes: CrashEntry[] }>('crashes')).crashes;
   }
 
   /** Options of the guard, as the server has them. */
   async options(): Promise<Option[]> {
-    return this._json('options', readOptions);
+    return (await this._json<{ options: Option[] }>('options')).options;
   }
 
   async report(id: string): Promise<Report> {
-    return this._json(`crashes/${encodeURIComponent(id)}`, readReport);
+    return this._json(`crashes/${encodeURIComponent(id)}`);
   }
 
   async markdown(id: string): Promise<string> {
@@ -61,7 +52,7 @@ export class GuardApi {
 
   /** What a redacted bundle of a report would hold. */
   async preview(id: string): Promise<ExportPreview> {
-    return this._json(`crashes/${encodeURIComponent(id)}/bundle/preview`, readExportPreview);
+    return this._json(`crashes/${encodeURIComponent(id)}/bundle/preview`);
   }
 
   /** The same as a zip. */
@@ -78,25 +69,18 @@ export class GuardApi {
     await this._request(`crashes/${encodeURIComponent(id)}`, { method: 'DELETE' });
   }
 
-  /** What every thread of a running kernel is doing; it takes some seconds at most. */
+  /** Python stacks of all threads of a running kernel, as faulthandler writes them; it takes some seconds at most. */
   async stacks(kernelId: string): Promise<string[]> {
     const route = `kernels/${encodeURIComponent(kernelId)}/stacks`;
-    return this._json(route, readStacks, { method: 'POST' });
+    return (await this._json<{ lines: string[] }>(route, { method: 'POST' })).lines;
   }
 
-  private async _json<T>(
-    route: string,
-    read: (value: unknown) => T,
-    init: RequestInit = {}
-  ): Promise<T> {
+  private async _json<T>(route: string, init: RequestInit = {}): Promise<T> {
     const response = await this._request(route, init);
     try {
-      return read(await response.json());
+      return (await response.json()) as T;
     } catch (error) {
-      if (error instanceof ShapeError || error instanceof SyntaxError) {
-        throw new ApiError('refused', error.message);
-      }
-      throw error;
+      throw new ApiError('refused', messageOf(error));
     }
   }
 
@@ -106,13 +90,18 @@ export class GuardApi {
     try {
       response = await ServerConnection.makeRequest(url, init, this.settings);
     } catch (error) {
-      throw new ApiError('away', error instanceof Error ? error.message : String(error));
+      throw new ApiError('away', messageOf(error));
     }
     if (!response.ok) {
       throw new ApiError(FAILURES[response.status] ?? 'refused', await reason(response));
     }
     return response;
   }
+}
+
+/** What an error says, whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** What the server says about its refusal, or the status line. */

@@ -22,52 +22,50 @@ export interface IActions {
 }
 
 export function addCommands(commands: CommandRegistry, actions: IActions, trans: Trans): void {
-  commands.addCommand(CommandIDs.openPanel, {
-    label: trans.__('Show Kernel Memory and Past Deaths'),
-    caption: trans.__('Open the TF Guard panel'),
-    icon: shieldIcon,
-    describedBy: { args: { type: 'object', properties: {} } },
-    execute: () => actions.openPanel()
-  });
-  commands.addCommand(CommandIDs.showReport, {
-    label: trans.__('Show Why a Kernel Died'),
-    caption: trans.__('Open the report of one death'),
-    icon: shieldIcon,
-    describedBy: {
-      args: {
-        type: 'object',
-        properties: {
-          id: { type: 'string', description: trans.__('Id of the report') }
-        },
-        required: ['id']
-      }
-    },
-    execute: args => {
+  const add = (
+    id: string,
+    label: string,
+    caption: string,
+    execute: CommandRegistry.ICommandOptions['execute'],
+    args: Record<string, { type: string; description: string }> = {}
+  ): void => {
+    const describedBy = { args: { type: 'object', properties: args, required: Object.keys(args) } };
+    commands.addCommand(id, { label, caption, icon: shieldIcon, describedBy, execute });
+  };
+  add(
+    CommandIDs.openPanel,
+    trans.__('Show Kernel Memory and Past Deaths'),
+    trans.__('Open the TF Guard panel'),
+    actions.openPanel
+  );
+  add(
+    CommandIDs.showReport,
+    trans.__('Show Why a Kernel Died'),
+    trans.__('Open the report of one death'),
+    args => {
       if (typeof args.id !== 'string' || args.id === '') {
         throw new Error(`${CommandIDs.showReport} needs the id of a report.`);
       }
       actions.showReport(args.id);
-    }
-  });
-  commands.addCommand(CommandIDs.showLastReport, {
-    label: trans.__('Show Why the Last Kernel Died'),
-    caption: trans.__('Open the report of the last death'),
-    icon: shieldIcon,
-    describedBy: { args: { type: 'object', properties: {} } },
-    execute: () => actions.showLastReport()
-  });
-  commands.addCommand(CommandIDs.showStacks, {
-    label: trans.__('Show What Every Thread of the Kernel Is Doing'),
-    caption: trans.__('Python stacks of all threads of the current kernel, which runs on'),
-    icon: shieldIcon,
-    describedBy: { args: { type: 'object', properties: {} } },
-    execute: () => actions.showStacks()
-  });
-  commands.addCommand(CommandIDs.showOptions, {
-    label: trans.__('Show Options of the Guard'),
-    caption: trans.__('What the guard does in kernels and server, and how to change it'),
-    icon: shieldIcon,
-    describedBy: { args: { type: 'object', properties: {} } },
-    execute: () => actions.showOptions()
-  });
+    },
+    { id: { type: 'string', description: trans.__('Id of the report') } }
+  );
+  add(
+    CommandIDs.showLastReport,
+    trans.__('Show Why the Last Kernel Died'),
+    trans.__('Open the report of the last death'),
+    actions.showLastReport
+  );
+  add(
+    CommandIDs.showStacks,
+    trans.__('Show What Every Thread of the Kernel Is Doing'),
+    trans.__('Python stacks of all threads of the current kernel, which runs on'),
+    actions.showStacks
+  );
+  add(
+    CommandIDs.showOptions,
+    trans.__('Show Options of the Guard'),
+    trans.__('What the guard does in kernels and server, and how to change it'),
+    actions.showOptions
+  );
 }

@@ -1,6 +1,6 @@
-/** The kernel of the notebook or console that the user looks at: its state, its newest numbers, its lines. */
-import { KernelCurves } from './curves';
-import type { Fresh, GpuOom, History, KernelState, Tick } from './wire';
+/** The kernel of the notebook or console that the user looks at: its state, its newest numbers, its curves. */
+import { KEPT_SECONDS, Series } from './series';
+import type { Brief, Fresh, GpuOom, Gpus, History, KernelState, Mark, Tick } from './wire';
 
 /** The notebook or console that the user looks at. Its kernel is null while it has none. */
 export interface ITarget {
@@ -8,14 +8,17 @@ export interface ITarget {
   readonly kernelId: string | null;
 }
 
-/** What is known of the kernel also while the panel is closed. */
-export type Brief = Pick<
-  KernelState,
-  'kernel_id' | 'pid' | 'execution_state' | 'run_since' | 'watched' | 'host' | 'hang'
->;
-
 export class CurrentKernel {
-  readonly curves = new KernelCurves();
+  /** Memory in use. */
+  readonly series = new Series();
+
+  /** What the kernel held of each card, by the card's UUID. */
+  readonly gpuSeries = new Map<string, Series>();
+
+  /** Cells and fits, oldest first. */
+  get marks(): readonly Mark[] {
+    return this._marks;
+  }
 
   get target(): ITarget | null {
     return this._target;
@@ -36,7 +39,7 @@ export class CurrentKernel {
     return this._hasAnswer;
   }
 
-  /** The last time that a GPU was full and this kernel lived on; null once the user has seen it. */
+  /** The last time that a GPU was full and this kernel survived; null once the user has dismissed it. */
   get gpuOom(): GpuOom | null {
     const key = this._gpuOomKey;
     return key === null || this._dismissed.has(key) ? null : (this._state?.gpu_oom ?? null);
@@ -50,7 +53,9 @@ export class CurrentKernel {
     }
     this._target = target;
     if (!isSameKernel) {
-      this.curves.clear();
+      this.series.clear();
+      this.gpuSeries.clear();
+      this._marks = [];
       this._hasAnswer = this._isAsked = false;
       this._state = this._brief = null;
       this._takeKnown();
@@ -58,22 +63,20 @@ export class CurrentKernel {
     return true;
   }
 
-  /** All kernels of the server: what is told of this one stands until something newer comes. */
+  /** All kernels of the server: the state of this one holds until something newer comes. */
   takeAll(kernels: readonly KernelState[]): void {
     this._known = kernels;
     this._takeKnown();
   }
 
   /** Numbers between two ticks. */
-  takeNumber(fresh: Fresh): void {
-    const { host, kernel_id, watched } = fresh;
+  takeNumber({ kernel_id, pid = null, watched = false, host, hang = null }: Fresh): void {
     if (kernel_id !== (this._target?.kernelId ?? null)) {
       return;
     }
-    const isKnown = kernel_id !== null && host !== null;
-    const brief = isKnown ? { ...fresh, kernel_id, host, watched: watched === true } : null;
-    this._takeBrief(brief, brief?.host.time ?? null);
-    if (brief !== null && this._state !== null) {
+    const brief = kernel_id !== null && host ? { kernel_id, pid, watched, host, hang } : null;
+    this._takeBrief(brief, host?.time ?? null);
+    if (brief?.watched && this._state !== null) {
       this._state = { ...this._state, ...brief };
     }
   }
@@ -85,29 +88,32 @@ export class CurrentKernel {
       return;
     }
     this._hasAnswer = true;
-    this._state = kernel;
+    this._takeState(kernel);
     this._takeBrief(kernel, kernel?.host.time ?? time);
     if (kernel !== null) {
-      this.curves.addMarks(kernel.marks);
-      this.curves.pushGpus(time, gpus);
+      this._addMarks(kernel.marks);
+      this._pushGpus(time, gpus);
     }
   }
 
-  takeHistory(history: History): void {
-    if (history.kernel_id === this._target?.kernelId) {
-      this._isAsked = true;
-      this.curves.prepend(history);
+  /** Put what the server remembers before what is there. */
+  takeHistory({ gpu_rows, kernel_id, marks, rows }: History): void {
+    if (kernel_id !== this._target?.kernelId) {
+      return;
     }
+    this._isAsked = true;
+    this.series.prepend(rows);
+    for (const [uuid, gpuRows] of Object.entries(gpu_rows ?? {})) {
+      this._gpuSeriesOf(uuid).prepend(gpuRows);
+    }
+    this._marks = marks;
   }
 
-  /** The user has seen what `gpuOom` tells: it does not come back, the next one does. False: there is none. */
-  dismissGpuOom(): boolean {
-    const key = this._gpuOomKey;
-    if (key === null) {
-      return false;
+  /** The user has seen `gpuOom`: it does not come back, the next one does. */
+  dismissGpuOom(): void {
+    if (this._gpuOomKey !== null) {
+      this._dismissed.add(this._gpuOomKey);
     }
-    this._dismissed.add(key);
-    return true;
   }
 
   private get _gpuOomKey(): string | null {
@@ -121,13 +127,60 @@ export class CurrentKernel {
     this._brief ??= this._state;
   }
 
+  /**
+   * Between a death and the restart the server watches no process for some seconds. The last state of the kernel
+   * stays shown meanwhile, so that the panel does not collapse and come back.
+   */
+  private _takeState(kernel: KernelState | null): void {
+    const last = this._state;
+    const isRestarting = kernel?.unwatched_reason === 'starting' && last?.watched === true;
+    this._state = isRestarting
+      ? { ...last, hang: null, guard: { ...last.guard, loaded: null, text: 'restarting' } }
+      : kernel;
+  }
+
   /** New numbers, and a point in the line; another process under the same id is a restart. */
   private _takeBrief(brief: Brief | null, time: number | null): void {
     const oldPid = this._brief?.pid ?? null;
     this._brief = brief;
-    if (brief !== null && time !== null) {
-      this.curves.push(time, brief.host.used_bytes, oldPid !== null && brief.pid !== oldPid);
+    if (brief === null || time === null) {
+      return;
     }
+    const { end } = this.series;
+    if (oldPid !== null && brief.pid !== oldPid && end !== null) {
+      // The line of the old process ends here.
+      this.series.push((end + time) / 2, null);
+    }
+    this.series.push(time, brief.host.used_bytes);
+  }
+
+  /** Add what the kernel holds of each card now; a card that it left holds nothing of it. */
+  private _pushGpus(time: number, { devices }: Gpus): void {
+    for (const { gpu_uuid, holders } of devices) {
+      const own = holders?.find(holder => holder.is_this);
+      if (own !== undefined || this.gpuSeries.has(gpu_uuid)) {
+        this._gpuSeriesOf(gpu_uuid).push(time, own === undefined ? 0 : own.used_bytes);
+      }
+    }
+  }
+
+  /** Add marks that are not there yet; drop those that are older than the line. */
+  private _addMarks(recent: readonly Mark[]): void {
+    const fresh = recent.filter(
+      ({ time, label }) => !this._marks.some(known => known.time === time && known.label === label)
+    );
+    if (fresh.length > 0) {
+      const oldest = (this.series.end ?? 0) - KEPT_SECONDS;
+      this._marks = [...this._marks, ...fresh]
+        .filter(({ time }) => time >= oldest)
+        .sort((a, b) => a.time - b.time);
+    }
+  }
+
+  private _gpuSeriesOf(uuid: string): Series {
+    const series = this.gpuSeries.get(uuid) ?? new Series();
+    this.gpuSeries.set(uuid, series);
+    return series;
   }
 
   private readonly _dismissed = new Set<string>();
@@ -136,6 +189,7 @@ export class CurrentKernel {
   /** The history of this kernel came, which the server sends before its first tick: ticks are its own now. */
   private _isAsked = false;
   private _known: readonly KernelState[] = [];
+  private _marks: readonly Mark[] = [];
   private _state: KernelState | null = null;
   private _target: ITarget | null = null;
 }

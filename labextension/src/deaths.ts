@@ -1,15 +1,12 @@
 /** The list of deaths as the page knows it: read at the start, after each reconnection, after a death. */
-import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
+import { messageOf } from './api';
 import type { GuardApi } from './api';
 import type { CrashEntry } from './wire';
 
-/** A death that Jupyter's event stream tells of is read by then. */
-const AFTER_HINT_MS = 3_000;
-
-export class Deaths implements IDisposable {
+export class Deaths {
   constructor(private readonly _api: Deaths.IApi) {}
 
   /** The list or the trouble with it changed. */
@@ -17,7 +14,7 @@ export class Deaths implements IDisposable {
     return this._changed;
   }
 
-  /** The list was read anew. */
+  /** The list was read. */
   get listRead(): ISignal<this, readonly CrashEntry[]> {
     return this._listRead;
   }
@@ -32,74 +29,39 @@ export class Deaths implements IDisposable {
     return this._trouble;
   }
 
-  get isDisposed(): boolean {
-    return this._isDisposed;
-  }
-
-  /** Read the list anew. A failure leaves the old list, with a word in `trouble`; then null comes back. */
+  /** Read the list. A failure leaves the old list, and says why in `trouble`; the result is null then. */
   async refresh(): Promise<readonly CrashEntry[] | null> {
     const turn = ++this._turn;
-    let entries: readonly CrashEntry[];
     try {
-      entries = await this._api.crashes();
+      const entries = await this._api.crashes();
+      if (turn < this._turn) {
+        return this._entries; // it was asked for again, and the later answer counts
+      }
+      this._entries = entries;
+      this._trouble = null;
     } catch (error) {
-      this._trouble = error instanceof Error ? error.message : String(error);
+      this._trouble = messageOf(error);
       this._changed.emit();
       return null;
     }
-    if (this._entries !== null && turn < this._shownTurn) {
-      return this._entries; // a later one was quicker
-    }
-    this._shownTurn = turn;
-    this._entries = entries.map(entry =>
-      turn <= (this._readUntil.get(entry.id) ?? 0) ? { ...entry, unread: false } : entry
-    );
-    this._trouble = null;
     this._changed.emit();
     this._listRead.emit(this._entries);
     return this._entries;
   }
 
-  /** The stream says that something died, and no more: read the list when it is sure to stand there. */
-  refreshSoon(): void {
-    this._soon ??= setTimeout(() => {
-      this._soon = null;
-      void this.refresh();
-    }, AFTER_HINT_MS);
-  }
-
-  /** The report with this id was opened: it is no longer news, here and on the server. */
+  /** The report with this id was opened: it is no longer unread, here and on the server. */
   async markRead(id: string): Promise<void> {
     this._entries =
       this._entries?.map(entry => (entry.id === id ? { ...entry, unread: false } : entry)) ?? null;
-    this._readUntil.set(id, Infinity);
     this._changed.emit();
-    try {
-      await this._api.markRead(id);
-    } finally {
-      this._readUntil.set(id, this._turn);
-    }
-  }
-
-  dispose(): void {
-    if (this._isDisposed) {
-      return;
-    }
-    this._isDisposed = true;
-    if (this._soon !== null) {
-      clearTimeout(this._soon);
-    }
-    Signal.clearData(this);
+    await this._api.markRead(id);
+    // A list that was asked for before may still call it unread.
+    await this.refresh();
   }
 
   private readonly _changed = new Signal<this, void>(this);
   private readonly _listRead = new Signal<this, readonly CrashEntry[]>(this);
   private _entries: readonly CrashEntry[] | null = null;
-  private _isDisposed = false;
-  /** By report that was read here: the last reading of the list that may not know it yet. */
-  private readonly _readUntil = new Map<string, number>();
-  private _shownTurn = 0;
-  private _soon: ReturnType<typeof setTimeout> | null = null;
   private _trouble: string | null = null;
   /** How often the list was asked for. */
   private _turn = 0;

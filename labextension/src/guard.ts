@@ -7,7 +7,7 @@ import type { IStatusBar } from '@jupyterlab/statusbar';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 
-import { GuardApi } from './api';
+import { GuardApi, messageOf } from './api';
 import { addCommands, CommandIDs } from './commands';
 import { PANEL_ID, PanelWidget } from './live/PanelWidget';
 import { showOptions } from './live/optionsDialog';
@@ -18,11 +18,12 @@ import { GuardModel } from './model';
 import { systemClipboard } from './parts/copying';
 import { DeathNotice } from './postmortem/DeathNotice';
 import type { INotifier } from './postmortem/DeathNotice';
-import { markDeadCells } from './postmortem/markDeadCells';
-import { watchRestartDialogs } from './postmortem/RestartDialog';
+import { CellMarks } from './postmortem/cellMarks';
+import { watchRestartDialogs } from './postmortem/restartDialog';
+import type { IOpenSession } from './postmortem/restartDialog';
 import { Reports } from './reports';
 import { hasServerPart } from './serverLink';
-import { CurrentSession, sessionWidgets } from './session';
+import { CurrentSession, openNotebooks } from './session';
 import { DEFAULT_SETTINGS } from './settings';
 import type { IGuardSettings } from './settings';
 import { GuardStream } from './stream';
@@ -50,6 +51,7 @@ export class Guard {
     this._notice = new DeathNotice({
       trans: _trans,
       fetch: id => this._api.report(id),
+      hasNotebook: id => this._openSessions().some(({ kernelId }) => kernelId === id),
       notifier: this._notifier(),
       onDeath: entry => {
         void this._model.refreshCrashes();
@@ -77,17 +79,17 @@ export class Guard {
       state: _hosts.state,
       trans: _trans
     });
-    this._setWarning = warnNearLimit({
+    warnNearLimit({
       model: this._model,
+      isEnabled: () => this._settings.warnNearLimit,
       openPanel: () => this._openPanel(),
       trans: _trans
     });
-    this._deadCells = markDeadCells({
-      labShell: _hosts.labShell,
+    this._cellMarks = new CellMarks({
       model: this._model,
+      markRead: id => void this._reports.markRead(id),
       openReport: id => this._reports.open(id),
-      shell: _app.shell,
-      state: _hosts.state,
+      shell: _hosts.labShell ?? _app.shell,
       trans: _trans
     });
     this._addCommands();
@@ -99,8 +101,7 @@ export class Guard {
   configure(settings: IGuardSettings): void {
     this._settings = settings;
     this._settingsChanged.emit();
-    this._deadCells.setEnabled(settings.markCells);
-    this._setWarning(settings.warnNearLimit);
+    this._cellMarks.setEnabled(settings.markCells);
     this._updateView();
   }
 
@@ -183,20 +184,24 @@ export class Guard {
       isGuarding: () => hasServerPart(this._model.server),
       openReport: id => this._reports.open(id),
       readCrashes: () => this._model.refreshCrashes(),
-      sessions: () =>
-        sessionWidgets(this._app.shell).flatMap(({ sessionContext: { session } }) =>
-          session?.kernel
-            ? [
-                {
-                  path: session.path,
-                  name: session.name,
-                  kernelId: session.kernel.id,
-                  status: session.kernel.status
-                }
-              ]
-            : []
-        )
+      sessions: () => this._openSessions()
     });
+  }
+
+  /** Notebooks that are open here and have a kernel. */
+  private _openSessions(): IOpenSession[] {
+    return openNotebooks(this._app.shell).flatMap(({ sessionContext: { session } }) =>
+      session?.kernel
+        ? [
+            {
+              path: session.path,
+              name: session.name,
+              kernelId: session.kernel.id,
+              status: session.kernel.status
+            }
+          ]
+        : []
+    );
   }
 
   private _updateView(): void {
@@ -219,10 +224,7 @@ export class Guard {
     try {
       await this._app.commands.execute('docmanager:open', { path });
     } catch (error) {
-      await showErrorMessage(
-        this._trans.__('The notebook could not be opened'),
-        error instanceof Error ? error.message : String(error)
-      );
+      await showErrorMessage(this._trans.__('The notebook could not be opened'), messageOf(error));
     }
   }
 
@@ -260,9 +262,8 @@ export class Guard {
   private readonly _copy: ReturnType<typeof systemClipboard>;
   private readonly _session: CurrentSession;
   private readonly _notice: DeathNotice;
-  private readonly _deadCells: ReturnType<typeof markDeadCells>;
+  private readonly _cellMarks: CellMarks;
   private readonly _panel: PanelWidget;
-  private readonly _setWarning: (isEnabled: boolean) => void;
   private readonly _reports: Reports;
   private readonly _settingsChanged = new Signal<this, void>(this);
   private _settings: IGuardSettings = DEFAULT_SETTINGS;

@@ -7,42 +7,57 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
 import type { GuardApi } from './api';
-import { Asking } from './asking';
 import { CurrentKernel } from './currentKernel';
-import type { Brief, ITarget } from './currentKernel';
+import type { ITarget } from './currentKernel';
 import { Deaths } from './deaths';
 import type { Series } from './series';
 import { ServerLink } from './serverLink';
 import type { ServerState } from './serverLink';
 import type { GuardStream } from './stream';
-import { Watching } from './watching';
-import type { IView } from './watching';
 import type {
+  Brief,
   CrashEntry,
-  Fresh,
   GpuOom,
   Gpus,
   KernelState,
+  LimitAhead,
   Mark,
   OtherKernel,
   Problem,
-  StreamMessage,
-  Tick
+  StreamMessage
 } from './wire';
 
 const HEARTBEAT_MS = 5_000;
 const RETRY_MS = 15_000;
 
+/** While answers are due, a stream that is silent for longer is given up: after a sleep it may be open in name only. */
+const SILENT_AFTER_MS = 10_000;
+
+/** How often the status is read: it has tfguard's own problems, and the reason why a page is not let in. */
+const STATUS_AWAY_MS = 20_000;
+const STATUS_SEEN_MS = 60_000;
+
+/** A death that the stream announces is in the list by then. */
+const AFTER_HINT_MS = 3_000;
+
+/** What of this page the user can see, and how fast it should move. */
+export interface IView {
+  readonly isPageVisible: boolean;
+  readonly isPanelVisible: boolean;
+  /** Whether something outside of the panel follows the memory: status bar, warning. */
+  readonly isFollowed: boolean;
+  readonly rateHertz: number;
+  readonly chartHertz: number;
+}
+
 export class GuardModel implements IDisposable {
   constructor(options: { api: GuardModel.IApi; stream: GuardModel.IStream }) {
     this._api = options.api;
     this._stream = options.stream;
-    this._watching = new Watching(this._stream);
     this._deaths = new Deaths(this._api);
     this._deaths.changed.connect(() => this._changed.emit());
     this._stream.message.connect(this._onMessage, this);
     this._stream.connectionChanged.connect(this._onConnectionChanged, this);
-    this._stream.unreadable.connect(this._onUnreadable, this);
     this._heartbeat = setInterval(() => this._onHeartbeat(), HEARTBEAT_MS);
   }
 
@@ -56,16 +71,21 @@ export class GuardModel implements IDisposable {
     return this._changed;
   }
 
-  /** The list of deaths was read anew: at the start, after each reconnection, after a death. */
+  /** The list of deaths was read: at the start, after each reconnection, after a death. */
   get crashesRead(): ISignal<unknown, readonly CrashEntry[]> {
     return this._deaths.listRead;
+  }
+
+  /** Kernels whose memory grows toward its limit, also those of other notebooks. */
+  get limitsAhead(): ISignal<this, readonly LimitAhead[]> {
+    return this._limitsAhead;
   }
 
   get server(): ServerState {
     return this._link.state;
   }
 
-  /** What the server said when it refused, or what could not be read; for the panel. */
+  /** What the server said when it refused; for the panel. */
   get trouble(): string | null {
     return this._link.trouble ?? this._deaths.trouble;
   }
@@ -90,16 +110,16 @@ export class GuardModel implements IDisposable {
   }
 
   get series(): Series {
-    return this._current.curves.series;
+    return this._current.series;
   }
 
   /** What the kernel held of each card, by the card's UUID. */
   get gpuSeries(): ReadonlyMap<string, Series> {
-    return this._current.curves.gpuSeries;
+    return this._current.gpuSeries;
   }
 
   get marks(): readonly Mark[] {
-    return this._current.curves.marks;
+    return this._current.marks;
   }
 
   get others(): readonly OtherKernel[] {
@@ -110,7 +130,7 @@ export class GuardModel implements IDisposable {
     return this._gpus;
   }
 
-  /** The last time that a GPU was full and this kernel lived on; null once the user has seen it. */
+  /** The last time that a GPU was full and this kernel survived; null once the user has dismissed it. */
   get gpuOom(): GpuOom | null {
     return this._current.gpuOom;
   }
@@ -126,8 +146,7 @@ export class GuardModel implements IDisposable {
 
   /** Seconds since the values shown were true, or null while they are fresh. */
   get staleSeconds(): number | null {
-    const { lastHeard } = this._watching;
-    return this.server === 'away' && lastHeard !== null ? (Date.now() - lastHeard) / 1000 : null;
+    return this.server === 'away' && this._heardAt > 0 ? (Date.now() - this._heardAt) / 1000 : null;
   }
 
   get isDisposed(): boolean {
@@ -148,20 +167,20 @@ export class GuardModel implements IDisposable {
     }
   }
 
-  /** Read status and deaths anew. */
+  /** Read status and deaths. */
   async refresh(): Promise<void> {
-    await this._asking.during(() => this._readStatus(false));
+    await this._readStatus();
     if (this.server === 'ok') {
       await this.refreshCrashes();
     }
   }
 
-  /** Read the list of deaths anew. A failure leaves the old list, with a word in `trouble`; then null comes back. */
+  /** Read the list of deaths. A failure leaves the old list, and says why in `trouble`; the result is null then. */
   async refreshCrashes(): Promise<readonly CrashEntry[] | null> {
     return this._deaths.refresh();
   }
 
-  /** The report with this id was opened: it is no longer news, here and on the server. */
+  /** The report with this id was opened: it is no longer unread, here and on the server. */
   async markRead(id: string): Promise<void> {
     await this._deaths.markRead(id);
   }
@@ -169,22 +188,21 @@ export class GuardModel implements IDisposable {
   /** Look at another notebook. */
   setTarget(target: ITarget | null): void {
     if (this._current.setTarget(target)) {
-      this._watching.setKernel(target?.kernelId ?? null);
+      this._watch();
       this._changed.emit();
     }
   }
 
-  /** The user has seen what `gpuOom` tells: it does not come back, the next one does. */
+  /** The user has seen `gpuOom`: it does not come back, the next one does. */
   dismissGpuOom(): void {
-    if (this._current.dismissGpuOom()) {
-      this._changed.emit();
-    }
+    this._current.dismissGpuOom();
+    this._changed.emit();
   }
 
   setView(view: IView): void {
-    this._watching.setView(view);
-    this._asking.setView(view);
-    this._askIfDue();
+    this._view = view;
+    this._watch();
+    this._readStatusIfDue();
   }
 
   dispose(): void {
@@ -193,12 +211,33 @@ export class GuardModel implements IDisposable {
     }
     this._isDisposed = true;
     clearInterval(this._heartbeat);
-    if (this._retry !== null) {
-      clearTimeout(this._retry);
+    for (const timer of [this._retry, this._hint]) {
+      if (timer !== null) {
+        clearTimeout(timer);
+      }
     }
-    this._deaths.dispose();
     this._stream.dispose();
     Signal.clearData(this);
+  }
+
+  /** Say to the stream what is seen. */
+  private _watch(): void {
+    const view = this._view;
+    if (view === null) {
+      return;
+    }
+    const wasWatching = this._isWatching;
+    this._isWatching = view.isPageVisible && (view.isPanelVisible || view.isFollowed);
+    if (this._isWatching && !wasWatching) {
+      this._expectedSince = Date.now();
+    }
+    this._stream.watch({
+      kernel_id: this.target?.kernelId ?? null,
+      rate_hertz: view.rateHertz,
+      chart_hertz: view.chartHertz,
+      detail: view.isPanelVisible ? 'panel' : 'status',
+      visible: this._isWatching
+    });
   }
 
   private _onConnectionChanged(_sender: unknown, isOpen: boolean): void {
@@ -208,7 +247,7 @@ export class GuardModel implements IDisposable {
       return;
     }
     this._link.open();
-    this._watching.expect();
+    this._expectedSince = Date.now();
     if (this._link.isBehind) {
       void this.refresh();
     }
@@ -217,46 +256,62 @@ export class GuardModel implements IDisposable {
   private _onMessage(_sender: unknown, message: StreamMessage): void {
     switch (message.type) {
       case 'number':
-        this._takeNumber(message.fresh);
-        return;
-      case 'deaths':
-        this._deaths.refreshSoon();
-        return;
+        this._heardAt = Date.now();
+        this._current.takeNumber(message);
+        (this._link.hear() ? this._changed : this._moved).emit();
+        break;
       case 'tick':
-        this._takeTick(message.tick);
+        this._heardAt = Date.now();
+        this._link.hear();
+        this._others = message.others;
+        this._gpus = message.gpus;
+        this._current.takeTick(message);
+        this._changed.emit();
         break;
       case 'history':
-        this._current.takeHistory(message.history);
+        this._current.takeHistory(message);
+        this._changed.emit();
         break;
-      case 'other':
-        return;
+      case 'limits':
+        this._limitsAhead.emit(message.kernels);
+        break;
+      case 'deaths':
+        this._hint ??= setTimeout(() => {
+          this._hint = null;
+          void this.refreshCrashes();
+        }, AFTER_HINT_MS);
+        break;
     }
-    this._changed.emit();
-  }
-
-  private _onUnreadable(_sender: unknown, what: string): void {
-    this._link.misread(what);
-    this._changed.emit();
   }
 
   private _onHeartbeat(): void {
-    if (!this._watching.reopenIfSilent() && this._link.isBehind && this.server === 'ok') {
+    const now = Date.now();
+    if (this._isWatching && now - Math.max(this._heardAt, this._expectedSince) > SILENT_AFTER_MS) {
+      this._expectedSince = now;
+      this._stream.reopen();
+    } else if (this._link.isBehind && this.server === 'ok') {
       void this.refresh();
     }
-    this._askIfDue();
+    this._readStatusIfDue();
     if (this.server === 'away') {
       this._changed.emit();
     }
   }
 
-  private _askIfDue(): void {
-    if (this._isStarted && this._asking.isDue(this.server === 'ok')) {
-      void this._asking.during(() => this._readStatus(true));
+  private _readStatusIfDue(): void {
+    const isOk = this.server === 'ok';
+    const view = this._view;
+    const isSeen = view?.isPageVisible === true && (view.isPanelVisible || !isOk);
+    const pause = isOk ? STATUS_SEEN_MS : STATUS_AWAY_MS;
+    if (this._isStarted && isSeen && !this._isReading && Date.now() - this._readAt >= pause) {
+      void this._readStatus();
     }
   }
 
-  /** `isCasual`: a failure is no news while the stream speaks. */
-  private async _readStatus(isCasual: boolean): Promise<void> {
+  /** Read kernels, GPUs and problems. While the stream works, a failure of this request alone is not shown. */
+  private async _readStatus(): Promise<void> {
+    this._isReading = true;
+    this._readAt = Date.now();
     try {
       const { gpus, kernels, problems } = await this._api.status();
       this._current.takeAll(kernels);
@@ -264,44 +319,37 @@ export class GuardModel implements IDisposable {
       this._gpus ??= gpus;
       this._link.answer();
     } catch (error) {
-      if (!isCasual || this.server !== 'ok') {
+      if (this.server !== 'ok') {
         this._link.fail(error);
       }
+    } finally {
+      this._isReading = false;
     }
     this._changed.emit();
-  }
-
-  private _takeNumber(fresh: Fresh): void {
-    this._watching.hear();
-    this._current.takeNumber(fresh);
-    (this._link.hear() ? this._changed : this._moved).emit();
-  }
-
-  private _takeTick(tick: Tick): void {
-    this._watching.hear();
-    this._link.hear();
-    this._link.misread(null);
-    this._others = tick.others;
-    this._gpus = tick.gpus;
-    this._current.takeTick(tick);
   }
 
   private readonly _api: GuardModel.IApi;
   private readonly _stream: GuardModel.IStream;
   private readonly _moved = new Signal<this, void>(this);
   private readonly _changed = new Signal<this, void>(this);
-  private readonly _asking = new Asking();
+  private readonly _limitsAhead = new Signal<this, readonly LimitAhead[]>(this);
   private readonly _current = new CurrentKernel();
   private readonly _deaths: Deaths;
   private readonly _link = new ServerLink();
   private readonly _heartbeat: ReturnType<typeof setInterval>;
-  private readonly _watching: Watching;
+  private _expectedSince = 0;
+  private _heardAt = 0;
+  private _hint: ReturnType<typeof setTimeout> | null = null;
   private _retry: ReturnType<typeof setTimeout> | null = null;
   private _others: readonly OtherKernel[] = [];
   private _gpus: Gpus | null = null;
   private _problems: readonly Problem[] = [];
+  private _view: IView | null = null;
   private _isDisposed = false;
+  private _isReading = false;
   private _isStarted = false;
+  private _isWatching = false;
+  private _readAt = 0;
 }
 
 export namespace GuardModel {
@@ -309,6 +357,5 @@ export namespace GuardModel {
   export type IStream = Pick<GuardStream, 'start' | 'watch' | 'reopen' | 'dispose'> & {
     readonly message: ISignal<unknown, StreamMessage>;
     readonly connectionChanged: ISignal<unknown, boolean>;
-    readonly unreadable: ISignal<unknown, string>;
   };
 }

@@ -10,6 +10,7 @@ import {
 } from '@jupyterlab/apputils';
 import { URLExt } from '@jupyterlab/coreutils';
 
+import { messageOf } from './api';
 import type { GuardApi } from './api';
 import { CommandIDs } from './commands';
 import type { GuardModel } from './model';
@@ -35,15 +36,24 @@ export class Reports {
 
   /** Show a report where this application has room for it. */
   open(id: string): void {
-    const { labShell, model, onSettled } = this._options;
+    const { labShell, onSettled } = this._options;
     if (labShell !== null) {
       this._openTab(id, labShell);
     } else if (this._openPage(id)) {
-      void markRead(id, model);
+      void this.markRead(id);
     } else {
       return; // the browser keeps pages from opening by themselves; the notice stays
     }
     onSettled(id);
+  }
+
+  /** A report is shown even where the server cannot note that it was. */
+  async markRead(id: string): Promise<void> {
+    try {
+      await this._options.model.markRead(id);
+    } catch (error) {
+      console.warn('jupyter-tfguard: the report could not be marked as read.', error);
+    }
   }
 
   async openLast(): Promise<void> {
@@ -93,11 +103,11 @@ export class Reports {
   }
 
   private _content(id: string): ReportWidget {
-    const { api, copy, model, openPanel, trans } = this._options;
+    const { api, copy, openPanel, trans } = this._options;
     return new ReportWidget({
       reportId: id,
       api,
-      onRead: () => markRead(id, model),
+      onRead: () => this.markRead(id),
       openPanel,
       forget: () => void this._forget(id),
       exportIt: () => void exportReport(id, api, trans),
@@ -130,10 +140,7 @@ export class Reports {
     try {
       await api.forget(id);
     } catch (error) {
-      await showErrorMessage(
-        trans.__('The report could not be removed'),
-        error instanceof Error ? error.message : String(error)
-      );
+      await showErrorMessage(trans.__('The report could not be removed'), messageOf(error));
       return;
     }
     onSettled(id);
@@ -144,15 +151,6 @@ export class Reports {
   private readonly _tabs = new WidgetTracker<MainAreaWidget<ReportWidget>>({
     namespace: 'tfguard-reports'
   });
-}
-
-/** A report is shown even where the server cannot note that it was. */
-async function markRead(id: string, model: GuardModel): Promise<void> {
-  try {
-    await model.markRead(id);
-  } catch (error) {
-    console.warn('jupyter-tfguard: the report could not be marked as read.', error);
-  }
 }
 
 export namespace Reports {

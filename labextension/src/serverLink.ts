@@ -1,5 +1,5 @@
-/** How the page and the server stand, from what is heard of the server and what is not. */
-import { ApiError } from './api';
+/** Whether the server answers this page: what the requests and the stream say of it. */
+import { ApiError, messageOf } from './api';
 
 /**
  * `absent`: Jupyter runs, but without our server part. `away`: no answer, or the stream fell silent;
@@ -17,9 +17,9 @@ export class ServerLink {
     return this._state;
   }
 
-  /** What the server said when it refused, or what could not be read; null where all is well. */
+  /** What the server said when it refused; null where all is well. */
   get trouble(): string | null {
-    return this._trouble ?? this._unreadable;
+    return this._trouble;
   }
 
   /** Whether something may have happened that this page did not hear of. */
@@ -27,14 +27,14 @@ export class ServerLink {
     return this._isBehind;
   }
 
-  /** The server was asked, and answered. Without the stream that makes nothing fresh. */
+  /** A request was answered. While the stream is closed that makes no value fresh. */
   answer(): void {
     this._state = this._isCut ? 'away' : 'ok';
     this._isBehind = this._isCut;
     this._trouble = null;
   }
 
-  /** The server was asked in vain. */
+  /** A request failed. */
   fail(error: unknown): void {
     const failure = error instanceof ApiError ? error.failure : 'refused';
     if (this._isCut && failure !== 'locked' && failure !== 'absent') {
@@ -44,7 +44,7 @@ export class ServerLink {
       return;
     }
     this._state = failure;
-    this._trouble = error instanceof Error ? error.message : String(error);
+    this._trouble = messageOf(error);
   }
 
   /** The stream has closed. */
@@ -53,26 +53,20 @@ export class ServerLink {
     this._isBehind = this._isCut = true;
   }
 
-  /** The stream is open again; what it brings, or an answer, tells more. */
+  /** The stream is open again. */
   open(): void {
     this._isCut = false;
   }
 
-  /** The stream brought something that can be read; whether the server was thought to be gone. */
+  /** The stream brought a message; whether the server was thought to be gone. */
   hear(): boolean {
     const wasGone = this._state !== 'ok';
     this._state = 'ok';
     return wasGone;
   }
 
-  /** Something of the stream could not be read, in words; null: a whole message could. */
-  misread(what: string | null): void {
-    this._unreadable = what;
-  }
-
   private _isBehind = false;
   private _isCut = false;
   private _state: ServerState = 'connecting';
   private _trouble: string | null = null;
-  private _unreadable: string | null = null;
 }

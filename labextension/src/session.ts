@@ -1,5 +1,5 @@
 /**
- * Which notebook or console the user looks at. Any widget that carries a kernel session counts, so
+ * Open notebooks and consoles, and the one that the user looks at. Widgets are known by their shape, so
  * this needs neither the notebook's nor the console's package, and works in Notebook 7 alike.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
@@ -19,8 +19,34 @@ function hasSession(widget: Widget | null): widget is SessionWidget {
 }
 
 /** Open notebooks and consoles. */
-export function sessionWidgets(shell: JupyterFrontEnd.IShell): SessionWidget[] {
+export function sessionWidgets(shell: Pick<JupyterFrontEnd.IShell, 'widgets'>): SessionWidget[] {
   return [...shell.widgets('main')].filter(hasSession);
+}
+
+/** What is used of a cell. It leaves the page when it is scrolled away, and its element stays the same. */
+export interface ICell {
+  readonly node: HTMLElement;
+  /** Done when the cell was drawn for the first time. */
+  readonly ready: Promise<void>;
+  readonly model: {
+    readonly id: string;
+    readonly stateChanged: ISignal<unknown, { readonly name: string; readonly newValue: unknown }>;
+  };
+}
+
+export type INotebook = SessionWidget & {
+  readonly content: {
+    readonly modelContentChanged: ISignal<unknown, unknown>;
+    readonly widgets: readonly ICell[];
+  };
+};
+
+/** Open notebooks. Consoles have cells too, but not these. */
+export function openNotebooks(shell: Pick<JupyterFrontEnd.IShell, 'widgets'>): INotebook[] {
+  return sessionWidgets(shell).filter((widget): widget is INotebook => {
+    const { content } = widget as { content?: { modelContentChanged?: unknown } };
+    return content?.modelContentChanged !== undefined;
+  });
 }
 
 /** Follows the user: stays with the last notebook when a text file or a report comes to the front. */

@@ -8,7 +8,6 @@ import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import { readStreamMessage } from './wire';
 import type { IWatch, StreamMessage } from './wire';
 
 const FIRST_WAIT_MS = 1_000;
@@ -27,11 +26,6 @@ export class GuardStream implements IDisposable {
 
   get message(): ISignal<this, StreamMessage> {
     return this._message;
-  }
-
-  /** A message that could not be read, in words. The stream goes on. */
-  get unreadable(): ISignal<this, string> {
-    return this._unreadable;
   }
 
   get isDisposed(): boolean {
@@ -95,7 +89,7 @@ export class GuardStream implements IDisposable {
       }
       this._connectionChanged.emit(true);
     };
-    socket.onmessage = event => this._receive(event.data);
+    socket.onmessage = event => this._message.emit(JSON.parse(String(event.data)) as StreamMessage);
     socket.onclose = () => this._lose();
   }
 
@@ -117,17 +111,6 @@ export class GuardStream implements IDisposable {
     this._wait = Math.min(this._wait * 2, LONGEST_WAIT_MS);
   }
 
-  private _receive(data: unknown): void {
-    let message: StreamMessage;
-    try {
-      message = readStreamMessage(String(data));
-    } catch (error) {
-      this._unreadable.emit(error instanceof Error ? error.message : String(error));
-      return;
-    }
-    this._message.emit(message);
-  }
-
   private _clearTimer(): void {
     if (this._timer !== null) {
       clearTimeout(this._timer);
@@ -147,7 +130,6 @@ export class GuardStream implements IDisposable {
 
   private readonly _connectionChanged = new Signal<this, boolean>(this);
   private readonly _message = new Signal<this, StreamMessage>(this);
-  private readonly _unreadable = new Signal<this, string>(this);
   private _socket: WebSocket | null = null;
   private _timer: ReturnType<typeof setTimeout> | null = null;
   private _wait = FIRST_WAIT_MS;

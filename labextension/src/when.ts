@@ -1,8 +1,6 @@
 /** Times and spans in the page's language and the user's time zone. */
 import type { Trans } from './words';
 
-import { UNKNOWN } from './units';
-
 const DAY_SECONDS = 86_400;
 
 /** `02:14:07`; with `short`, `02:14`. */
@@ -15,18 +13,13 @@ export function clock(seconds: number, short = false): string {
   });
 }
 
-/** Seconds of an ISO 8601 text, or null if it is none. */
-export function parseStamp(stamp: string): number | null {
-  const milliseconds = Date.parse(stamp);
-  return Number.isNaN(milliseconds) ? null : milliseconds / 1000;
+/** Unix seconds of an ISO 8601 text. */
+export function parseStamp(stamp: string): number {
+  return Date.parse(stamp) / 1000;
 }
 
 /** When a past thing was, as short as it stays clear: `today 02:14`, `Thu 17:02`, `2026-03-01`. */
-export function dayAndTime(stamp: string, now: number, trans: Trans): string {
-  const seconds = parseStamp(stamp);
-  if (seconds === null) {
-    return UNKNOWN;
-  }
+export function dayAndTime(seconds: number, now: number, trans: Trans): string {
   const then = new Date(seconds * 1000);
   const today = new Date(now * 1000);
   if (then.toDateString() === today.toDateString()) {
@@ -42,9 +35,6 @@ export function dayAndTime(stamp: string, now: number, trans: Trans): string {
 /** `Saturday 21 November 2026, 02:14:07`, in the user's own order. */
 export function fullTime(stamp: string): string {
   const seconds = parseStamp(stamp);
-  if (seconds === null) {
-    return stamp;
-  }
   const day = new Date(seconds * 1000).toLocaleDateString(language(), {
     weekday: 'long',
     day: 'numeric',

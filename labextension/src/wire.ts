@@ -1,20 +1,12 @@
 /**
- * What the server extension sends, typed and checked: the counterpart of `report/wire.py`.
+ * What the server extension sends of running kernels, and the messages of the stream: the counterpart of
+ * `server/state.py`. Samples are in `tests/wire/`.
  *
- * Times are Unix seconds, except names in `_at` (ISO 8601, UTC). Bytes are whole numbers. Null is
- * "not known" or "does not apply", never 0. Samples lie in `tests/wire/`.
+ * Server and page come in one package, so the shape of a message is not checked here. Keys that the page does
+ * not read are left out. Times are Unix seconds, except names in `_at` (ISO 8601, UTC). Null is "not known" or
+ * "does not apply", never 0.
  */
-import { listOf, shape, text } from './check';
-import { fresh, history, status, tick } from './wireLive';
-import type { Fresh, History, Status, Tick } from './wireLive';
-import { crashEntry, death, exportPreview, option, report } from './wireReport';
-import type { CrashEntry, Death, ExportPreview, Option, Report } from './wireReport';
-
-export * from './wireLive';
 export * from './wireReport';
-
-/** Schema of the event that announces a death on Jupyter's own event stream. */
-export const DEATH_SCHEMA_ID = 'https://schema.jupyter-tfguard.org/kernel_death/v1';
 
 /** What the page says to the stream: whose memory it wants to see, and how often. */
 export interface IWatch {
@@ -27,62 +19,221 @@ export interface IWatch {
   readonly visible: boolean;
 }
 
-/** One message of the stream. `other` is a kind that a newer server sends; it is passed over. */
+/** One message of the stream. A newer server may send other types; they are ignored. */
 export type StreamMessage =
-  | { readonly type: 'tick'; readonly tick: Tick }
-  | { readonly type: 'history'; readonly history: History }
-  | { readonly type: 'number'; readonly fresh: Fresh }
-  | { readonly type: 'deaths' }
-  | { readonly type: 'other' };
+  | ({ readonly type: 'tick' } & Tick)
+  | ({ readonly type: 'history' } & History)
+  | ({ readonly type: 'number' } & Fresh)
+  | { readonly type: 'limits'; readonly kernels: readonly LimitAhead[] }
+  | { readonly type: 'deaths' };
 
-export function readStatus(value: unknown): Status {
-  return status(value, 'status');
-}
+export type Mark = Readonly<{ time: number; label: string }>;
 
-export function readCrashes(value: unknown): CrashEntry[] {
-  return shape({ crashes: listOf(crashEntry) })(value, 'crashes').crashes;
-}
+/** Who holds memory on a card: a kernel with its children, or a process of nobody here. */
+export type GpuHolder = Readonly<{
+  kernel_id: string | null;
+  notebook_path: string | null;
+  name: string | null;
+  pid: number | null;
+  used_bytes: number | null;
+  is_this: boolean;
+}>;
 
-export function readReport(value: unknown): Report {
-  return report(value, 'report');
-}
-
-export function readOptions(value: unknown): Option[] {
-  return shape({ options: listOf(option) })(value, 'options').options;
-}
-
-export function readExportPreview(value: unknown): ExportPreview {
-  return exportPreview(value, 'preview');
-}
-
-/** Python stacks of all threads, as faulthandler writes them. */
-export function readStacks(value: unknown): string[] {
-  return shape({ lines: listOf(text) })(value, 'stacks').lines;
-}
-
-/** A death event, with or without the keys that Jupyter's event stream adds. */
-export function readDeath(value: unknown): Death {
-  return death(value, 'event');
-}
+export type GpuAlarm = Readonly<{
+  severity: 'warning' | 'error';
+  text: string;
+  fix: string | null;
+  since: number | null;
+}>;
 
 /**
- * Read one message of the stream.
- *
- * @throws SyntaxError - it is not JSON.
- * @throws ShapeError - it is JSON of another shape.
+ * A card, or a MIG instance of one, which follows its card and has an index of its own. `holders` is
+ * null where processes cannot be seen. `other_bytes` is in use, but of no process that can be seen.
  */
-export function readStreamMessage(data: string): StreamMessage {
-  const value: unknown = JSON.parse(data);
-  switch (shape({ type: text })(value, 'message').type) {
-    case 'tick':
-      return { type: 'tick', tick: tick(value, 'tick') };
-    case 'history':
-      return { type: 'history', history: history(value, 'history') };
-    case 'number':
-      return { type: 'number', fresh: fresh(value, 'number') };
-    case 'deaths':
-      return { type: 'deaths' };
-    default:
-      return { type: 'other' };
-  }
-}
+export type GpuDevice = Readonly<{
+  nvml_index: number;
+  mig_index: number | null;
+  gpu_uuid: string;
+  name: string;
+  memory_total_bytes: number | null;
+  memory_used_bytes: number | null;
+  utilization_fraction: number | null;
+  temperature_celsius: number | null;
+  power_watts: number | null;
+  power_limit_watts: number | null;
+  lost: boolean;
+  holders: GpuHolder[] | null;
+  other_bytes: number | null;
+  note: string | null;
+  alarms: GpuAlarm[];
+}>;
+
+export type Gpus = Readonly<{
+  state: 'none' | 'ok' | 'unavailable' | 'starting';
+  reason: string | null;
+  devices: GpuDevice[];
+}>;
+
+/** A logged value: a number, a word for what JSON cannot hold (`nan`, `inf`), or nothing. */
+export type Logged = number | string | null;
+
+/** One `fit`, `evaluate` or `predict`. Epoch and step count from 1; step is the one running. */
+export type Training = Readonly<{
+  kind: string;
+  active: boolean;
+  model_name: string | null;
+  parameter_count: number | null;
+  optimizer: string | null;
+  batch_size: number | null;
+  epochs: number | null;
+  epoch: number | null;
+  steps: number | null;
+  step: number | null;
+  steps_per_second: number | null;
+  seconds_left: number | null;
+  logs: Record<string, Logged>;
+  ended: number | null;
+}>;
+
+/** Whether TensorFlow takes GPU memory step by step: what was asked for, and what was seen. */
+export type Growth = Readonly<{
+  state:
+    | 'on'
+    | 'proven'
+    | 'not_in_force'
+    | 'off_by_user'
+    | 'too_late'
+    | 'mixed'
+    | 'capped'
+    | 'async'
+    | 'no_gpu'
+    | 'unknown';
+  text: string;
+}>;
+
+/** `growth` is null in a kernel without TensorFlow: then nothing speaks of TensorFlow. */
+export type Guard = Readonly<{
+  loaded: boolean | null;
+  text: string;
+  fix: string | null;
+  problems: string[];
+  growth: Growth | null;
+}>;
+
+/** The memory limit that binds. */
+export type Limit = Readonly<{ bytes: number; name: string; kind: string }>;
+
+/** When the limit is reached, if memory rises on as it does. */
+export type Forecast = Readonly<{ seconds_left: number; bytes_per_second: number }>;
+
+/** `used_bytes` is the number that every view shows: what the limit counts, else resident memory. */
+export type Host = Readonly<{
+  used_bytes: number | null;
+  rss_bytes: number | null;
+  peak_bytes: number | null;
+  children_rss_bytes: number | null;
+  swap_bytes: number | null;
+  limit: Limit | null;
+  forecast: Forecast | null;
+  time: number | null;
+}>;
+
+/** A busy kernel whose own memory grows toward its limit. A run is one busy time of one process. */
+export type LimitAhead = Readonly<{
+  kernel_id: string;
+  notebook_path: string | null;
+  run: string;
+  limit: Limit;
+  /** Whether the limit is expected within minutes; else memory is near it. */
+  is_soon: boolean;
+}>;
+
+/** A kernel that hangs in the middle of a cell; `text` ends the sentence "Its main thread is …". */
+export type Hang = Readonly<{
+  since: number;
+  in_fit: boolean;
+  text: string | null;
+  has_stacks: boolean;
+}>;
+
+/** What TensorFlow's allocator says of a device. */
+export type TensorFlowMemory = Readonly<{
+  device: string;
+  gpu_uuid: string | null;
+  in_use_bytes: number | null;
+  peak_bytes: number | null;
+  limit_bytes: number | null;
+}>;
+
+/**
+ * What a cell did to memory. `_peak` is how far it rose above its value at the cell's start,
+ * `_kept` what the end has more than the start; less than 0 where memory was given back.
+ */
+export type Cell = Readonly<{
+  execution_count: number | null;
+  head: string | null;
+  running: boolean;
+  seconds: number | null;
+  host_peak_bytes: number | null;
+  host_kept_bytes: number | null;
+  gpu_peak_bytes: number | null;
+  gpu_kept_bytes: number | null;
+}>;
+
+/** The last time that a GPU was full and the kernel survived. */
+export type GpuOom = Readonly<{ time: number; execution_count: number | null; lines: string[] }>;
+
+/** What moves fastest, between ticks or alone. */
+export type Brief = Readonly<{
+  kernel_id: string;
+  pid: number | null;
+  watched: boolean;
+  host: Host;
+  hang: Hang | null;
+}>;
+
+/** `Brief` of the stream; for a kernel that the server does not know, the id alone. */
+export type Fresh = Readonly<{ kernel_id: string | null }> & Partial<Omit<Brief, 'kernel_id'>>;
+
+export type KernelState = Brief &
+  Readonly<{
+    notebook_path: string | null;
+    unwatched_reason: string | null;
+    guard: Guard;
+    training: Training | null;
+    marks: Mark[];
+    gpu: { readonly tensorflow: TensorFlowMemory[] } | null;
+    cells: Cell[];
+    gpu_oom: GpuOom | null;
+  }>;
+
+export type OtherKernel = Readonly<{
+  kernel_id: string;
+  notebook_path: string | null;
+  kernel_name: string | null;
+  rss_bytes: number | null;
+  gpu_bytes: number | null;
+}>;
+
+/** Something of tfguard itself that does not work. `noted_at` is null for what holds at this moment. */
+export type Problem = Readonly<{ what: string; fix: string; noted_at: number | null }>;
+
+export type Status = Readonly<{ gpus: Gpus; kernels: KernelState[]; problems: Problem[] }>;
+
+export type Tick = Readonly<{
+  time: number;
+  kernel: KernelState | null;
+  others: OtherKernel[];
+  gpus: Gpus;
+}>;
+
+/** Times and values, then columns that the page does not read. */
+export type Row = [number, number | null, ...unknown[]];
+
+export type History = Readonly<{
+  kernel_id: string;
+  rows: Row[];
+  /** What the kernel held of each card, by its UUID. */
+  gpu_rows: Record<string, Row[]> | null;
+  marks: Mark[];
+}>;

@@ -1,140 +1,114 @@
-/** What is told of deaths, and of the guard's options: see `wire.ts`, and `report/wire.py` for the other side. */
-import { flag, listOf, mapOf, number, orNull, shape, text, tuple, word } from './check';
-import type { Checked } from './check';
-import { logged, mark } from './wireLive';
+/** What the server extension sends of deaths: the counterpart of `report/wire.py`. See `wire.ts`. */
+import type { Logged } from './wire';
 
-const confidence = word('certain', 'likely', 'possible');
+/** Schema of the event that announces a death on Jupyter's own event stream. */
+export const DEATH_SCHEMA_ID = 'https://schema.jupyter-tfguard.org/kernel_death/v1';
 
-/** The cell that ran at a death. `cell_id` is its id in the notebook file. */
-const deadCell = shape({ cell_id: orNull(text), execution_count: orNull(number) });
+export type Confidence = 'certain' | 'likely' | 'possible';
 
-const crashEntryKeys = {
-  id: text,
-  kernel_id: orNull(text),
-  pid: orNull(number),
-  kernel_name: orNull(text),
-  notebook_path: orNull(text),
-  cause: text,
-  confidence,
-  title: text,
-  short_title: text,
-  because: listOf(text),
-  where: orNull(text),
-  cell: orNull(deadCell),
-  died_at: text,
-  kernel_alive: flag,
-  unread: flag,
+export type CrashEntry = Readonly<{
+  id: string;
+  kernel_id: string | null;
+  kernel_name: string | null;
+  notebook_path: string | null;
+  cause: string;
+  confidence: Confidence;
+  title: string;
+  short_title: string;
+  where: string | null;
+  /** The cell that ran at the death. `cell_id` is its id in the notebook file. */
+  cell: { readonly cell_id: string | null } | null;
+  died_at: string;
+  kernel_alive: boolean;
+  unread: boolean;
   /** Id of the newest of a run of equal crashes, where this is another one of them. */
-  same_as: orNull(text)
-};
-
-export const crashEntry = shape(crashEntryKeys);
+  same_as: string | null;
+}>;
 
 /** `raw` is the line of a log that a fact rests on, as it was written. */
-const evidence = shape({ source: text, text, raw: orNull(text) });
+export type Evidence = Readonly<{ source: string; text: string; raw?: string | null }>;
 
-const advice = shape({ title: text, text, code: orNull(text) });
+export type Advice = Readonly<{ title: string; text: string; code: string | null }>;
 
 /** A moment of the curve. `kind` is one that `chart/eventKinds.ts` knows, or a newer one. */
-const timelineEvent = shape({ time: number, kind: text, label: text });
+export type TimelineEvent = Readonly<{ time: number; kind: string; label: string }>;
+
+export type Sample = [number, number | null];
 
 /** A metric beside the kernel's own memory; the limit is that of a GPU. */
-const curve = shape({
-  name: text,
-  title: text,
-  unit: text,
-  samples: listOf(tuple(number, orNull(number))),
-  limit_bytes: orNull(number),
-  limit_name: orNull(text)
-});
+export type Curve = Readonly<{
+  name: string;
+  title: string;
+  samples: Sample[];
+  limit_bytes: number | null;
+  limit_name: string | null;
+}>;
 
-export const report = shape({
-  ...crashEntryKeys,
-  chips: listOf(text),
-  evidence: listOf(evidence),
-  against: listOf(evidence),
-  not_checked: listOf(text),
-  advice: listOf(advice),
-  // Counted deaths, and reports of older versions, tell the titles alone.
-  other_findings: listOf(
-    shape({
-      cause: text,
-      confidence,
-      title: text,
-      evidence: orNull(listOf(evidence)),
-      advice: orNull(listOf(advice))
-    })
-  ),
-  /** Earlier deaths of this notebook with the same cause, within a day. */
-  same_before_count: orNull(number),
-  activity: listOf(shape({ label: text, value: text, code: flag })),
-  memory: orNull(
-    shape({
-      samples: listOf(tuple(number, orNull(number))),
-      limit_bytes: orNull(number),
-      limit_name: orNull(text),
-      // Reports of older versions tell of cells and fits alone, as marks.
-      marks: orNull(listOf(mark)),
-      events: orNull(listOf(timelineEvent)),
-      curves: orNull(listOf(curve)),
-      died: orNull(number)
-    })
-  ),
-  left: shape({
-    metrics: orNull(shape({ columns: listOf(text), rows: listOf(listOf(logged)) })),
-    checkpoint: orNull(
-      shape({
-        path: text,
-        written_at: orNull(text),
-        doubt: orNull(text),
-        resume_code: orNull(text)
-      })
-    )
-  }),
-  arrays: listOf(shape({ name: text, bytes: number })),
-  native_tail: listOf(text),
-  python_stack: listOf(text),
-  versions: mapOf(orNull(text))
-});
+/** The kernel's memory up to its end. */
+export type DeathMemory = Readonly<{
+  samples: Sample[];
+  limit_bytes: number | null;
+  limit_name: string | null;
+  events: TimelineEvent[];
+  curves: Curve[];
+  died: number | null;
+}>;
 
-const plainValue = orNull((value: unknown, where: string) =>
-  typeof value === 'boolean' ? value : number(value, where)
-);
+export type Checkpoint = Readonly<{
+  path: string;
+  written_at: string | null;
+  doubt: string | null;
+  resume_code: string | null;
+}>;
+
+export type OtherFinding = Readonly<{
+  cause: string;
+  confidence: Confidence;
+  title: string;
+  evidence: Evidence[];
+  advice: Advice[];
+}>;
+
+export type Report = CrashEntry &
+  Readonly<{
+    chips: string[];
+    evidence: Evidence[];
+    against: Evidence[];
+    not_checked: string[];
+    advice: Advice[];
+    other_findings: OtherFinding[];
+    /** Earlier deaths of this notebook with the same cause, within a day. */
+    same_before_count: number;
+    activity: { label: string; value: string; code: boolean }[];
+    memory: DeathMemory | null;
+    left: {
+      metrics: { columns: string[]; rows: Logged[][] } | null;
+      checkpoint: Checkpoint | null;
+    };
+    arrays: { name: string; bytes: number }[];
+    native_tail: string[];
+    python_stack: string[];
+    versions: Record<string, string>;
+  }>;
 
 /** An option of the guard; `where` is the file or variable that decides, `code` what to write. */
-export const option = shape({
-  name: text,
-  value: plainValue,
-  default: plainValue,
-  help: text,
-  origin: word('default', 'user_file', 'server', 'environment'),
-  where: orNull(text),
-  note: orNull(text),
-  change: text,
-  code: text
-});
+export type Option = Readonly<{
+  name: string;
+  value: boolean | number | null;
+  default: boolean | number | null;
+  help: string;
+  origin: 'default' | 'user_file' | 'server' | 'environment';
+  where: string | null;
+  note: string | null;
+  change: string;
+  code: string;
+}>;
 
 /** `text` is cut where a file is long; `redacted_count` are places where something was taken out. */
-export const exportPreview = shape({
-  files: listOf(shape({ name: text, bytes: number, text, is_cut: flag })),
-  redacted_count: number
-});
+export type ExportPreview = Readonly<{
+  files: { name: string; bytes: number; text: string; is_cut: boolean }[];
+  redacted_count: number;
+}>;
 
-export const death = shape({
-  id: text,
-  kernel_id: text,
-  cause: text,
-  confidence,
-  kernel_alive: flag
-});
-
-export type Confidence = Checked<typeof confidence>;
-export type CrashEntry = Checked<typeof crashEntry>;
-export type Evidence = Checked<typeof evidence>;
-export type Report = Checked<typeof report>;
-export type Curve = Checked<typeof curve>;
-export type TimelineEvent = Checked<typeof timelineEvent>;
-export type Advice = Report['advice'][number];
-export type Death = Checked<typeof death>;
-export type ExportPreview = Checked<typeof exportPreview>;
-export type Option = Checked<typeof option>;
+/** An emission of Jupyter's event stream; of our schema it announces a death. */
+export type Emission = Readonly<{ schema_id: string; id?: unknown }>;

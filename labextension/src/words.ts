@@ -16,15 +16,3 @@ export function confidenceWord(confidence: Confidence, trans: Trans): string {
       return trans.__('possible');
   }
 }
-
-/** The same, as a sentence of its own. */
-export function confidenceSentence(confidence: Confidence, trans: Trans): string {
-  switch (confidence) {
-    case 'certain':
-      return trans.__('Certain.');
-    case 'likely':
-      return trans.__('Likely.');
-    case 'possible':
-      return trans.__('Possible.');
-  }
-}

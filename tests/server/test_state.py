@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -19,9 +20,11 @@ from jupyter_tfguard.server.state import (
     KernelView,
     history,
     kernel_state,
+    limit_ahead,
     number,
     other_kernel,
 )
+from jupyter_tfguard.watch.history import COLUMNS, Rows
 from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.shared_group import SharedGroups
 from jupyter_tfguard.watch.witness import Kernel, Witness
@@ -89,6 +92,50 @@ def test_the_limit_ahead_is_told_while_the_kernel_is_busy(witness: Witness) -> N
     assert forecast["seconds_left"] == pytest.approx(22)
     witness.is_busy = False
     assert state(witness)["host"]["forecast"] is None
+
+
+def held(witness: Witness, *own_bytes: float, used_bytes: float) -> KernelView:
+    """A busy kernel of a container of 8 GB that held so much itself, one second after the other."""
+    witness._shared = {"cgroup.limit_bytes": 8e9, "cgroup.used_bytes": used_bytes}
+    now = time.monotonic()
+    for back, own in zip(range(len(own_bytes), 0, -1), own_bytes, strict=True):
+        witness.history.rows.add(now - back, (own, 0.0, 0.0, *[math.nan] * (len(COLUMNS) - 3)))
+    return KernelView(
+        Kernel("k", "python3", "pandas.ipynb"), "busy", "python", witness, None, run_since=5.0
+    )
+
+
+def test_the_kernel_that_grows_is_named_where_several_share_a_limit(witness: Witness) -> None:
+    wanted = json.loads((SAMPLES / "limits.json").read_text())["kernels"][1]
+    witness.history.rows = Rows(len(COLUMNS), 100, 120.0)
+    found = limit_ahead(held(witness, 2.0e9, 2.2e9, 2.4e9, used_bytes=7.5e9))
+    assert found is not None
+    assert set(found) == set(wanted)
+    assert found["notebook_path"] == "pandas.ipynb"
+    assert found["is_soon"] is False
+    witness.history.rows = Rows(len(COLUMNS), 100, 120.0)
+    assert limit_ahead(held(witness, 2.0e9, 2.01e9, 2.0e9, used_bytes=7.5e9)) is None
+
+
+def test_nobody_is_warned_far_from_a_limit_or_of_an_idle_kernel(witness: Witness) -> None:
+    witness.history.rows = Rows(len(COLUMNS), 100, 120.0)
+    far = held(witness, 2.0e9, 2.5e9, used_bytes=6e9)
+    assert limit_ahead(far) is None
+    witness._shared["cgroup.used_bytes"] = 7.9e9
+    assert limit_ahead(far) is not None
+    witness.is_busy = False
+    assert limit_ahead(far) is None
+    assert limit_ahead(KernelView(Kernel("k"), "busy", None, None, "remote")) is None
+
+
+def test_a_limit_that_is_expected_within_minutes_is_soon(witness: Witness) -> None:
+    view = held(witness, used_bytes=5e9)
+    for second in range(40):
+        own = (40 + second) * 1e8
+        witness._forecaster.add(witness.since + 20 + second, own, own, 8e9)
+    found = limit_ahead(view)
+    assert found is not None
+    assert found["is_soon"] is True
 
 
 def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: Witness) -> None:

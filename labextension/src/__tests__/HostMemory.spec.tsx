@@ -5,7 +5,6 @@ import { describe, expect, it, vi } from 'vitest';
 
 import { HostMemory } from '../live/HostMemory';
 import type { GuardModel } from '../model';
-import { readStatus } from '../wire';
 
 import { render } from './render';
 import { sample, trans } from './samples';
@@ -17,7 +16,7 @@ const MIB = 2 ** 20;
 
 describe('the memory of the kernel', () => {
   it('tells numbers of one moment: what is held, of which limit, and the peak move together', () => {
-    const kernel = readStatus(sample('status')).kernels[0];
+    const kernel = sample('status').kernels[0];
     if (!kernel?.host.limit) {
       throw new Error('a kernel with a limit was wanted');
     }

@@ -4,12 +4,10 @@ import { describe, expect, it, vi } from 'vitest';
 import { Panel } from '../live/Panel';
 import { statusText } from '../live/statusText';
 import { Series } from '../series';
-import { readCrashes, readStatus, readStreamMessage } from '../wire';
-import type { KernelState, Tick } from '../wire';
 
 import { render } from './render';
 import type { IRendered } from './render';
-import { sample, sampleText, trans } from './samples';
+import { crashEntries, sample, trans } from './samples';
 
 vi.mock('../chart/timeChart', () => ({
   TimeChart: class {
@@ -21,20 +19,8 @@ vi.mock('../chart/timeChart', () => ({
 const copy = { label: 'Copy', done: 'Copied', failed: 'Not copied', write: vi.fn() };
 const NOW = Date.parse('2026-11-21T12:00:00Z') / 1000;
 
-function kernel(index: number): KernelState {
-  const found = readStatus(sample('status')).kernels[index];
-  if (found === undefined) {
-    throw new Error(`status.json has no kernel ${index}.`);
-  }
-  return found;
-}
-
-function readTick(): Tick {
-  const message = readStreamMessage(sampleText('tick'));
-  if (message.type !== 'tick') {
-    throw new Error('tick.json is no tick.');
-  }
-  return message.tick;
+function kernel(index: number): ReturnType<typeof sample> {
+  return sample('status').kernels[index];
 }
 
 function draw(
@@ -235,7 +221,7 @@ describe('Panel', () => {
 
   it('shows each GPU, or one line where there is none', () => {
     expect(draw().text).toContain('No NVIDIA GPU here');
-    const { text } = draw({ gpus: readStatus(sample('status')).gpus });
+    const { text } = draw({ gpus: sample('status').gpus });
     expect(text).toContain('GPU 0 · A100-SXM4, 40 GiB');
     expect(text).toContain('in use27.9 of 40.0 GiB');
     expect(text).toContain('this kernel18.2 GiB (14.9 in tensors)');
@@ -243,7 +229,7 @@ describe('Panel', () => {
   });
 
   it('says once whether memory growth works: at a card, or where there is none in a line of its own', () => {
-    const gpus = readStatus(sample('status')).gpus;
+    const gpus = sample('status').gpus;
     expect(draw({ gpus }).node.querySelectorAll('.jp-TfGuard-Growth')).toHaveLength(1);
     expect(draw({ gpus }).node.querySelector('.jp-TfGuard-Gpu .jp-TfGuard-Growth')).not.toBeNull();
     expect(draw().node.querySelector('.jp-TfGuard-Guard .jp-TfGuard-Growth')).not.toBeNull();
@@ -272,7 +258,7 @@ describe('Panel', () => {
   });
 
   it('shows what other kernels hold, of the GPU too where that is known', () => {
-    const [known, unknown] = readTick().others;
+    const [known, unknown] = sample('tick').others;
     const { node } = draw({
       others: [known, unknown, { ...known, kernel_id: 'x', gpu_bytes: 0 }]
     });
@@ -286,7 +272,7 @@ describe('Panel', () => {
 
   it('lists deaths, the unread ones apart, and opens their reports', async () => {
     const onOpen = vi.fn();
-    const drawn = draw({ crashes: readCrashes(sample('crashes')) }, onOpen);
+    const drawn = draw({ crashes: crashEntries() }, onOpen);
     expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(4);
     expect(drawn.node.querySelectorAll('.jp-TfGuard-Death.jp-mod-unread')).toHaveLength(2);
     expect(drawn.text).toContain('train.ipynb · cell [12] · epoch 1, step 3');
@@ -296,7 +282,7 @@ describe('Panel', () => {
   });
 
   it('folds equal crashes', async () => {
-    const crashes = readCrashes(sample('crashes')).slice(2, 5);
+    const crashes = crashEntries().slice(2, 5);
     const drawn = draw({ crashes });
     expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(1);
     expect(drawn.text).toContain('3 × Segmentation fault in native code');
@@ -306,8 +292,8 @@ describe('Panel', () => {
   });
 
   it('gives no part of a section the class of another section', () => {
-    const crashes = readCrashes(sample('crashes'));
-    const { node } = draw({ crashes, others: readTick().others });
+    const crashes = crashEntries();
+    const { node } = draw({ crashes, others: sample('tick').others });
     const sections = [...node.querySelectorAll('.jp-TfGuard-Section')].map(
       section => section.classList[1]
     );
@@ -317,7 +303,7 @@ describe('Panel', () => {
   });
 
   it('keeps a long list short until asked', async () => {
-    const [first] = readCrashes(sample('crashes'));
+    const [first] = crashEntries();
     const crashes = Array.from({ length: 30 }, (_, index) => ({
       ...first,
       id: `id-${index}`,
@@ -335,7 +321,7 @@ describe('Panel', () => {
     hostile.guard.text = evil;
     hostile.training!.model_name = evil;
     hostile.host.limit!.name = evil;
-    const crashes = readCrashes(sample('crashes')).map(entry => ({
+    const crashes = crashEntries().map(entry => ({
       ...entry,
       short_title: evil,
       notebook_path: evil

@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { DeathNotice } from '../postmortem/DeathNotice';
-import { readCrashes } from '../wire';
 import type { CrashEntry } from '../wire';
 
 import { emission, KERNEL } from './deathRig';
-import { sample, trans } from './samples';
+import { crashEntries, trans } from './samples';
 
 interface IToast {
   kind: string;
@@ -20,14 +19,17 @@ describe('DeathNotice', () => {
   let onDeath: ReturnType<typeof vi.fn<(entry: CrashEntry) => void>>;
   let notice: DeathNotice;
   let crashes: CrashEntry[];
+  /** Whether the kernel's notebook is open here. */
+  let isOpen: boolean;
 
   beforeEach(() => {
     vi.useFakeTimers();
     vi.spyOn(console, 'debug').mockImplementation(() => undefined);
     toasts = [];
-    crashes = readCrashes(sample('crashes'));
+    crashes = crashEntries();
     fetch = vi.fn(async (id: string) => ({ ...crashes[0], id }));
     onDeath = vi.fn();
+    isOpen = false;
     const notifier = {
       show: (kind: string, message: string, id: string) => {
         const toast = { kind, message, id, isGone: false };
@@ -37,7 +39,7 @@ describe('DeathNotice', () => {
         };
       }
     };
-    notice = new DeathNotice({ fetch, notifier, onDeath, trans });
+    notice = new DeathNotice({ fetch, hasNotebook: () => isOpen, notifier, onDeath, trans });
   });
 
   afterEach(() => {
@@ -83,18 +85,16 @@ describe('DeathNotice', () => {
   });
 
   it('passes over events of others, and survives one that it cannot read', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
     await notice.onEmission({ schema_id: 'https://events.jupyter.org/other' });
-    await notice.onEmission(emission({ confidence: 'sure' }));
+    await notice.onEmission(emission({ id: 7 }));
     expect(toasts).toEqual([]);
-    expect(warn).toHaveBeenCalledTimes(1);
   });
 
   it('warns only, where a child died and the kernel lives', async () => {
     fetch.mockResolvedValue(crashes[1]);
     await tell({ kernel_alive: true });
     expect(toasts[0]).toMatchObject({ kind: 'warning' });
-    expect(toasts[0]?.message).toContain('The kernel lives on.');
+    expect(toasts[0]?.message).toContain('The kernel survived.');
     expect(notice.take(KERNEL)).toBeNull();
   });
 
@@ -119,34 +119,41 @@ describe('DeathNotice', () => {
     ]);
   });
 
-  it('puts the cause in its place when the report comes late', async () => {
-    const found = vi.fn();
-    notice.found.connect((_, entry) => found(entry.id));
+  it('puts the cause in its place when the list has the report', async () => {
     fetch.mockRejectedValue(new Error('503'));
-    const told = notice.onEmission(emission({ id: 'late' }));
-    await vi.advanceTimersByTimeAsync(10_000);
-    fetch.mockImplementation(async (id: string) => ({ ...crashes[0], id }));
-    await vi.advanceTimersByTimeAsync(30_000);
-    await told;
+    await tell({ id: 'late' });
+    notice.onCrashesRead([{ ...crashes[0], id: 'late', unread: true }]);
     expect(toasts.map(({ message, isGone }) => [message, isGone])).toEqual([
       ['A kernel died. Its report cannot be read yet.', true],
       ['The kernel of train.ipynb died: Container memory limit.', false]
     ]);
-    expect(found.mock.calls).toEqual([['late']]);
-    expect(onDeath).toHaveBeenCalledTimes(1);
   });
 
-  it('takes a late report from the list as well, and tells of it once', async () => {
-    fetch.mockRejectedValue(new Error('503'));
-    const told = notice.onEmission(emission({ id: 'late' }));
-    await vi.advanceTimersByTimeAsync(10_000);
-    notice.onCrashesRead([{ ...crashes[0], id: 'late' }]);
-    fetch.mockImplementation(async (id: string) => ({ ...crashes[0], id }));
-    await vi.runAllTimersAsync();
+  it('leaves a death to the dialog of JupyterLab that comes for an open notebook', async () => {
+    isOpen = true;
+    const told = notice.onEmission(emission());
+    await vi.advanceTimersByTimeAsync(3_000);
     await told;
-    expect(toasts.map(toast => toast.isGone)).toEqual([true, false]);
-    expect(onDeath).not.toHaveBeenCalled();
-    expect(fetch.mock.calls.length).toBeLessThan(8);
+    expect(toasts).toEqual([]);
+    expect(notice.take(KERNEL)?.title).toBe(crashes[0].title);
+    await vi.runAllTimersAsync();
+    expect(toasts).toEqual([]);
+  });
+
+  it('leaves a death to a dialog that was there before', async () => {
+    isOpen = true;
+    notice.found.connect((_, entry) => notice.take(entry.kernel_id ?? ''));
+    await tell();
+    expect(toasts).toEqual([]);
+  });
+
+  it('shows a death whose dialog does not come', async () => {
+    isOpen = true;
+    await tell();
+    expect(toasts.map(toast => toast.message)).toEqual([
+      'The kernel of train.ipynb died: Container memory limit.'
+    ]);
+    expect(onDeath).toHaveBeenCalledTimes(1);
   });
 
   it('tells of many unread deaths in one notification', () => {
@@ -181,7 +188,7 @@ describe('DeathNotice', () => {
     expect(toasts[0]?.message).toContain('…xxxx.ipynb');
   });
 
-  it('hands a death to one dialog only, and only while it is news', async () => {
+  it('hands a death to one dialog only, and only while it is new', async () => {
     await tell({ id: 'first' });
     expect(notice.take(KERNEL)?.id).toBe('first');
     expect(notice.take(KERNEL)).toBeNull();

@@ -7,10 +7,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { showOptions } from '../live/optionsDialog';
 import { showStacks } from '../live/stacksDialog';
 import { exportReport } from '../postmortem/exportDialog';
-import { watchRestartDialogs } from '../postmortem/RestartDialog';
-import { readCrashes, readExportPreview, readOptions } from '../wire';
+import { watchRestartDialogs } from '../postmortem/restartDialog';
+import type { ExportPreview } from '../wire';
 
-import { sample, trans } from './samples';
+import { crashEntries, sample, trans } from './samples';
 
 const copy = { label: 'Copy', done: 'Copied', failed: 'Not copied', write: vi.fn() };
 
@@ -52,8 +52,7 @@ describe('Enter in a dialog', () => {
   }
 
   function exported(): Promise<void> {
-    const preview = async (): Promise<ReturnType<typeof readExportPreview>> =>
-      readExportPreview(sample('preview'));
+    const preview = async (): Promise<ExportPreview> => sample('preview');
     return exportReport('x', { preview, bundle }, trans);
   }
 
@@ -91,7 +90,7 @@ describe('Enter in a dialog', () => {
   });
 
   it('presses a button of the options once, however long it is held', async () => {
-    void showOptions({ options: async () => readOptions(sample('options')) }, copy, trans);
+    void showOptions({ options: async () => sample('options').options }, copy, trans);
     const button = await find<HTMLButtonElement>('.jp-TfGuard-Option button');
     const onClick = vi.fn();
     button.addEventListener('click', onClick);
@@ -105,7 +104,7 @@ describe('Enter in a dialog', () => {
   });
 
   it('shows why a kernel restarts', async () => {
-    const entry = readCrashes(sample('crashes'))[0];
+    const entry = crashEntries()[0];
     const openReport = vi.fn();
     const session = { path: 'a.ipynb', name: 'a.ipynb', kernelId: 'k', status: 'autorestarting' };
     watchRestartDialogs({

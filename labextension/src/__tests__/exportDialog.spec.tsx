@@ -3,7 +3,6 @@ import type * as React from 'react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { exportReport } from '../postmortem/exportDialog';
-import { readExportPreview } from '../wire';
 
 import { render } from './render';
 import type { IRendered } from './render';
@@ -15,7 +14,7 @@ vi.mock('@jupyterlab/apputils', () => ({
   showErrorMessage: vi.fn()
 }));
 
-const preview = readExportPreview(sample('preview'));
+const preview = sample('preview');
 const bundle = vi.fn(async () => new Blob(['zip']));
 const api = { preview: async () => preview, bundle };
 

@@ -1,7 +1,7 @@
 import * as React from 'react';
 import { describe, expect, it, vi } from 'vitest';
 
-import { Folding, FoldingContext } from '../parts/folding';
+import { FoldingContext, KeptSet } from '../parts/kept';
 import { Section } from '../parts/Section';
 
 import { render } from './render';
@@ -41,14 +41,14 @@ describe('Section', () => {
   });
 });
 
-describe('Folding', () => {
+describe('KeptSet', () => {
   it('is kept, and read again', async () => {
     const state = {
       fetch: vi.fn().mockResolvedValue(['Training', 7]),
       save: vi.fn().mockResolvedValue(undefined)
     };
     const changed = vi.fn();
-    const folding = new Folding(state, changed);
+    const folding = new KeptSet('folded', state, changed);
     await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(1));
     expect(folding.has('Training')).toBe(true);
     folding.toggle('GPU 0');
@@ -58,7 +58,7 @@ describe('Folding', () => {
   });
 
   it('works where nothing can be kept', () => {
-    const folding = new Folding(null, vi.fn());
+    const folding = new KeptSet('folded', null, vi.fn());
     folding.toggle('Training');
     expect(folding.has('Training')).toBe(true);
   });

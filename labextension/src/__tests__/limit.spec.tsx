@@ -1,20 +1,17 @@
 import * as React from 'react';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import { aboutSpan, shortSpan } from '../live/forecastText';
-import { LimitNotice } from '../live/LimitNotice';
-import { LimitWarning } from '../live/LimitWarning';
+import { LimitNotice } from '../live/HostMemory';
 import { atLimitText, limitLabel, limitText, memoryText, sharesText } from '../live/hostText';
 import { isNearLimit, limitFraction, memoryShares } from '../live/memory';
 import { statusText } from '../live/statusText';
-import type { Brief } from '../currentKernel';
-import { readStatus, readStreamMessage } from '../wire';
-import type { Host, OtherKernel, Tick } from '../wire';
+import type { Brief, Host, OtherKernel } from '../wire';
 
 import { render } from './render';
-import { sample, sampleText, trans } from './samples';
+import { sample, trans } from './samples';
 
-vi.mock('@jupyterlab/services', () => ({ ServerConnection: {} }));
+vi.mock('../chart/timeChart', () => ({ TimeChart: class {} }));
 
 const GIB = 2 ** 30;
 const MIB = 2 ** 20;
@@ -32,26 +29,20 @@ function host(used: number, secondsLeft: number | null = null): Host {
         ? null
         : {
             seconds_left: secondsLeft,
-            bytes_per_second: 9.2 * MIB,
-            low: 9 * MIB,
-            high: 10 * MIB
+            bytes_per_second: 9.2 * MIB
           },
-    available_bytes: null,
     time: 1
   };
 }
 
 function otherKernel(): OtherKernel {
-  const message = readStreamMessage(sampleText('tick'));
-  return (message as { tick: Tick }).tick.others[0];
+  return sample('tick').others[0];
 }
 
 function brief(changes: Partial<Brief> = {}): Brief {
   return {
     kernel_id: 'k',
     pid: 4711,
-    execution_state: 'busy',
-    run_since: null,
     watched: true,
     host: host(2),
     hang: null,
@@ -87,7 +78,7 @@ describe('the time until the limit', () => {
     );
     expect(statusText(brief({ host: host(5, 900) }), trans)).toBe('5.0 of 8.0 GiB');
     expect(statusText(brief({ host: host(7.4) }), trans)).toBe('▲ 7.4 of 8.0 GiB');
-    const status = readStatus(sample('status'));
+    const status = sample('status');
     expect(statusText(status.kernels[2] ?? null, trans)).toBe('');
   });
 
@@ -138,10 +129,9 @@ describe('a limit of address space', () => {
   });
 
   it('is read from the stream', () => {
-    const message = readStreamMessage(sampleText('number_ulimit'));
-    const read = message.type === 'number' ? message.fresh.host : null;
-    expect(read && memoryText(read, trans)).toBe('12.0 of 16.0 GiB');
-    expect(read && limitText(read, trans)).toBe(`${name} · 4.0 GiB still free`);
+    const read = sample('number_ulimit').host;
+    expect(memoryText(read, trans)).toBe('12.0 of 16.0 GiB');
+    expect(limitText(read, trans)).toBe(`${name} · 4.0 GiB still free`);
   });
 
   it('is told with what it counts, however little is resident', () => {
@@ -163,211 +153,5 @@ describe('a limit of address space', () => {
       '▲More than 90 % of the limit is used. At the limit no more memory is given; native code may crash then.'
     );
     expect(atLimitText(host(7), trans)).toBe('At the limit the kernel is killed.');
-  });
-});
-
-describe('LimitWarning', () => {
-  const shown: string[] = [];
-  const dismissed = vi.fn();
-  let warning: LimitWarning;
-
-  const update = (changes: Partial<Brief>): void =>
-    warning.update(brief(changes), 'course/train.ipynb', 'k');
-
-  beforeEach(() => {
-    vi.useFakeTimers();
-    shown.length = 0;
-    dismissed.mockClear();
-    warning = new LimitWarning({
-      show: message => {
-        shown.push(message);
-        return dismissed;
-      },
-      trans
-    });
-  });
-
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-
-  it('warns once per run when the limit is expected within five minutes', () => {
-    update({ host: host(4, 301) });
-    expect(shown).toEqual([]);
-    update({ host: host(4.5, 240) });
-    update({ host: host(5) });
-    update({ host: host(5.5, 120) });
-    expect(shown).toEqual(['train.ipynb: memory will soon reach the container limit of 8.0 GiB.']);
-  });
-
-  it('warns when 90 % are passed while memory rises', () => {
-    update({ host: host(7) });
-    update({ host: host(7.3) });
-    expect(shown).toEqual([
-      'train.ipynb: memory rises and is near the container limit of 8.0 GiB.'
-    ]);
-  });
-
-  it('does not warn of memory that is high and stays', () => {
-    update({ host: host(7.5) });
-    update({ host: host(7.52) });
-    update({ host: host(7.4) });
-    expect(shown).toEqual([]);
-  });
-
-  it('goes when memory falls, and does not come again in the same run', () => {
-    update({ host: host(7, 60) });
-    update({ host: host(7.1) });
-    expect(dismissed).not.toHaveBeenCalled();
-    update({ host: host(6) });
-    expect(dismissed).toHaveBeenCalledTimes(1);
-    update({ host: host(7, 60) });
-    expect(shown).toHaveLength(1);
-  });
-
-  it('goes when the run ends; a moment of idleness between two cells ends none', () => {
-    update({ host: host(7, 60) });
-    update({ execution_state: 'idle', host: host(7) });
-    vi.advanceTimersByTime(1_000);
-    update({ host: host(7, 60) });
-    expect(dismissed).not.toHaveBeenCalled();
-    update({ execution_state: 'idle', host: host(7) });
-    vi.advanceTimersByTime(4_000);
-    update({ execution_state: 'idle', host: host(7) });
-    expect(dismissed).toHaveBeenCalledTimes(1);
-    update({ host: host(7, 60) });
-    expect(shown).toHaveLength(2);
-  });
-
-  it('takes a restart, and a death, for the end of the run', () => {
-    update({ host: host(7, 60) });
-    update({ pid: null, host: { ...host(0), used_bytes: null } });
-    expect(dismissed).toHaveBeenCalledTimes(1);
-    update({ pid: 4800, host: host(7, 60) });
-    expect(shown).toHaveLength(2);
-  });
-
-  it('warns of each notebook by itself', () => {
-    update({ host: host(7, 60) });
-    warning.update(brief({ kernel_id: 'other', host: host(7, 60) }), 'eda.ipynb', 'other');
-    expect(shown).toHaveLength(2);
-    expect(dismissed).not.toHaveBeenCalled();
-  });
-
-  it('takes all away when it is switched off', () => {
-    update({ host: host(7, 60) });
-    warning.clear();
-    expect(dismissed).toHaveBeenCalledTimes(1);
-  });
-
-  it('does not warn of what is not known', () => {
-    update({ host: { ...host(0), used_bytes: null, limit: null } });
-    warning.update(null, null, null);
-    expect(shown).toEqual([]);
-  });
-
-  /** What a page tells that looks elsewhere, every two seconds. */
-  const lookAt = (seconds: number, path: string | null, kernelId: string | null): void => {
-    for (let passed = 0; passed < seconds; passed += 2) {
-      vi.advanceTimersByTime(2_000);
-      warning.update(null, path, kernelId);
-    }
-  };
-
-  it('goes at once when its notebook has no kernel any more, or another one', () => {
-    update({ host: host(7, 60) });
-    warning.update(null, 'course/train.ipynb', null);
-    expect(dismissed).toHaveBeenCalledTimes(1);
-    update({ host: host(7, 60) });
-    warning.update(null, 'course/train.ipynb', 'next');
-    expect(dismissed).toHaveBeenCalledTimes(2);
-  });
-
-  it('goes some time after the user went to another notebook: nobody knows how the run goes on', () => {
-    update({ host: host(7, 60) });
-    lookAt(20, 'eda.ipynb', 'other');
-    expect(dismissed).not.toHaveBeenCalled();
-    lookAt(20, 'eda.ipynb', 'other');
-    expect(dismissed).toHaveBeenCalledTimes(1);
-  });
-
-  it('comes for what runs when the user is back after long, whatever happened meanwhile', () => {
-    update({ host: host(7, 60) });
-    vi.advanceTimersByTime(3600_000);
-    update({ host: host(1) });
-    expect(dismissed).toHaveBeenCalledTimes(1);
-    update({ host: host(7, 60) });
-    expect(shown).toHaveLength(2);
-  });
-
-  it('does not come again for the same run when the user is back after long', () => {
-    update({ run_since: 100, host: host(7, 60) });
-    lookAt(60, 'eda.ipynb', 'other');
-    expect(dismissed).toHaveBeenCalledTimes(1);
-    update({ run_since: 100, host: host(7.1, 50) });
-    update({ run_since: 100, host: host(7.2, 40) });
-    expect(shown).toHaveLength(1);
-  });
-
-  it('comes for the next run when the user is back in the moment between the two', () => {
-    update({ run_since: 100, host: host(7, 60) });
-    lookAt(60, 'eda.ipynb', 'other');
-    update({ run_since: 100, execution_state: 'idle', host: host(5) });
-    update({ run_since: 160, host: host(7.1, 50) });
-    expect(shown).toHaveLength(2);
-  });
-
-  it('comes for the next run, however short the time between them', () => {
-    update({ run_since: 100, host: host(7, 60) });
-    lookAt(60, 'eda.ipynb', 'other');
-    update({ run_since: 130, host: host(7.1, 50) });
-    expect(shown).toHaveLength(2);
-    lookAt(60, 'eda.ipynb', 'other');
-    update({ run_since: 130, pid: 5000, host: host(7.1, 50) });
-    expect(shown).toHaveLength(3);
-  });
-
-  it('neither goes nor comes twice while the server is away for a moment', () => {
-    update({ host: host(7, 60) });
-    lookAt(12, 'course/train.ipynb', 'k');
-    update({ host: host(7.1, 50) });
-    expect(dismissed).not.toHaveBeenCalled();
-    expect(shown).toHaveLength(1);
-  });
-
-  it('stays for a user whose page was hidden or asleep while the run went on', () => {
-    const old = brief({ run_since: 100, host: host(7, 60) });
-    warning.update(old, 'course/train.ipynb', 'k');
-    for (let hours = 0; hours < 2; hours++) {
-      vi.advanceTimersByTime(3600_000);
-      warning.update(old, 'course/train.ipynb', 'k'); // before new numbers come
-    }
-    update({ run_since: 100, host: host(7.1, 50) });
-    expect(dismissed).not.toHaveBeenCalled();
-    expect(shown).toHaveLength(1);
-    update({ run_since: 100, execution_state: 'idle', host: host(7.1) });
-    vi.advanceTimersByTime(4_000);
-    update({ run_since: 100, execution_state: 'idle', host: host(7.1) });
-    expect(dismissed).toHaveBeenCalledTimes(1);
-  });
-
-  it.each([
-    ['another one runs', brief({ run_since: 200, host: host(2) })],
-    ['none runs', brief({ run_since: 100, execution_state: 'idle', host: host(7) })]
-  ])('goes when the page was hidden and %s now', (_, now) => {
-    update({ run_since: 100, host: host(7, 60) });
-    vi.advanceTimersByTime(3600_000);
-    warning.update(now, 'course/train.ipynb', 'k');
-    expect(dismissed).toHaveBeenCalledTimes(1);
-  });
-
-  it('takes the numbers that it had for no news', () => {
-    const old = brief({ host: host(7, 60) });
-    for (let seconds = 0; seconds <= 32; seconds += 2) {
-      warning.update(old, 'course/train.ipynb', 'k');
-      vi.advanceTimersByTime(2_000);
-    }
-    expect(dismissed).toHaveBeenCalledTimes(1);
-    expect(shown).toHaveLength(1);
   });
 });

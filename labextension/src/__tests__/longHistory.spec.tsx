@@ -1,4 +1,7 @@
 /** The panel of a page or a kernel that is older than what its charts keep. */
+import './browserGaps';
+
+import { UseSignal } from '@jupyterlab/ui-components';
 import { act } from 'react';
 import * as React from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -6,7 +9,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GpuChart } from '../live/gpu/GpuChart';
 import { HostMemory } from '../live/HostMemory';
 import type { GuardModel } from '../model';
-import { useSignal } from '../parts/useSignal';
 
 import { newModel, KERNEL } from './modelRig';
 import type { FakeStream } from './modelRig';
@@ -66,12 +68,15 @@ function second(stream: FakeStream, time: number): void {
 }
 
 function Charts({ model }: { model: GuardModel }): React.JSX.Element {
-  useSignal(model.changed);
   return (
-    <div>
-      <HostMemory model={model} trans={trans} />
-      <GpuChart device={CARD} series={model.gpuSeries.get(CARD.gpu_uuid)} trans={trans} />
-    </div>
+    <UseSignal signal={model.changed}>
+      {() => (
+        <div>
+          <HostMemory model={model} trans={trans} />
+          <GpuChart device={CARD} series={model.gpuSeries.get(CARD.gpu_uuid)} trans={trans} />
+        </div>
+      )}
+    </UseSignal>
   );
 }
 

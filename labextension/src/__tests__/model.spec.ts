@@ -181,7 +181,7 @@ describe('GuardModel', () => {
   it('follows a kernel by numbers alone while the panel is closed', () => {
     stream.say(sample('number'));
     expect(model.kernel).toBeNull();
-    expect(model.brief?.execution_state).toBe('busy');
+    expect(model.brief?.watched).toBe(true);
     stream.say({ type: 'number', time: 1, kernel_id: KERNEL });
     expect(model.brief).toBeNull();
     model.setTarget({ path: 'eda.ipynb', kernelId: 'other' });
@@ -255,10 +255,18 @@ describe('GuardModel', () => {
     expect(model.gpuOom).toBeNull();
   });
 
-  it('says what it could not read, until it can', () => {
-    stream.unreadable.emit('tick.time: expected a number, found nothing');
-    expect(model.trouble).toContain('tick.time');
-    stream.say(sample('tick'));
-    expect(model.trouble).toBeNull();
+  it('keeps the last state of a kernel between its death and the restart', () => {
+    const tick = sample('tick');
+    stream.say(tick);
+    const { training } = model.kernel!;
+    const gone = { ...tick.kernel, watched: false, unwatched_reason: 'starting', pid: null };
+    stream.say({ ...tick, kernel: { ...gone, training: null } });
+    stream.say({ ...sample('number'), watched: false });
+    expect(model.kernel).toMatchObject({ watched: true, training, guard: { text: 'restarting' } });
+    stream.say({ ...tick, kernel: { ...tick.kernel, training: null, pid: 4800 } });
+    expect(model.kernel?.training).toBeNull();
+    expect(model.kernel?.guard.text).toBe('guarding');
+    stream.say({ ...tick, kernel: { ...gone, unwatched_reason: 'remote kernel' } });
+    expect(model.kernel?.watched).toBe(false);
   });
 });

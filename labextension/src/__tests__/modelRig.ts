@@ -2,10 +2,9 @@
 import { Signal } from '@lumino/signaling';
 
 import { GuardModel } from '../model';
-import { readCrashes, readStatus, readStreamMessage } from '../wire';
 import type { CrashEntry, IWatch, Problem, Status, StreamMessage } from '../wire';
 
-import { sample } from './samples';
+import { crashEntries, sample } from './samples';
 
 export const KERNEL = '6f2b8a52-0f5e-4c5e-9d0b-3b7c1d4e9a10';
 export const VIEW = {
@@ -19,7 +18,6 @@ export const VIEW = {
 export class FakeStream {
   readonly message = new Signal<this, StreamMessage>(this);
   readonly connectionChanged = new Signal<this, boolean>(this);
-  readonly unreadable = new Signal<this, string>(this);
   readonly wishes: IWatch[] = [];
   isStarted = false;
   reopened = 0;
@@ -45,7 +43,7 @@ export class FakeStream {
   }
 
   say(value: unknown): void {
-    this.message.emit(readStreamMessage(JSON.stringify(value)));
+    this.message.emit(structuredClone(value) as StreamMessage);
   }
 }
 
@@ -60,11 +58,14 @@ export class FakeApi {
     if (this.failure !== null) {
       throw this.failure;
     }
-    return { ...readStatus(sample('status')), problems: this.problems };
+    return { ...sample('status'), problems: this.problems };
   }
 
   async crashes(): Promise<CrashEntry[]> {
-    return readCrashes(sample('crashes'));
+    return crashEntries().map(entry => ({
+      ...entry,
+      unread: entry.unread && !this.read.includes(entry.id)
+    }));
   }
 
   async markRead(id: string): Promise<void> {

@@ -7,14 +7,13 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { reportTabId } from '../postmortem/ReportWidget';
 import { Reports } from '../reports';
-import { readCrashes, readReport } from '../wire';
 import type { CrashEntry } from '../wire';
 
-import { sample, trans } from './samples';
+import { crashEntries, sample, trans } from './samples';
 
 describe('Reports', () => {
-  const crashes = readCrashes(sample('crashes'));
-  const report = readReport(sample('report'));
+  const crashes = crashEntries();
+  const report = sample('report');
   const read = vi.fn();
   const activateById = vi.fn();
   const onSettled = vi.fn();

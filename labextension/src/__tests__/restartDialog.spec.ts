@@ -2,13 +2,12 @@ import { Signal } from '@lumino/signaling';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import type { DeathNotice } from '../postmortem/DeathNotice';
-import { watchRestartDialogs } from '../postmortem/RestartDialog';
-import type { AnyDialog, IOpenSession } from '../postmortem/RestartDialog';
-import { readCrashes } from '../wire';
+import { watchRestartDialogs } from '../postmortem/restartDialog';
+import type { AnyDialog, IOpenSession } from '../postmortem/restartDialog';
 import type { CrashEntry } from '../wire';
 
 import { KERNEL } from './deathRig';
-import { sample, trans } from './samples';
+import { crashEntries, trans } from './samples';
 
 describe('watchRestartDialogs', () => {
   let dialogs: { widgetAdded: Signal<object, AnyDialog> };
@@ -28,7 +27,7 @@ describe('watchRestartDialogs', () => {
     known = null;
     isGuarding = true;
     others = [];
-    entry = readCrashes(sample('crashes'))[0]!;
+    entry = crashEntries()[0]!;
     session = {
       path: 'course/train.ipynb',
       name: 'train.ipynb',
@@ -71,7 +70,7 @@ describe('watchRestartDialogs', () => {
   it('writes a known cause at once, and its button closes the dialog', () => {
     known = entry;
     const { node, resolve } = open();
-    expect(node.textContent).toContain(`Cause: ${entry.title}`);
+    expect(node.textContent).toContain(`Cause (certain): ${entry.title}`);
     node.querySelector('button')?.click();
     expect(resolve).toHaveBeenCalledWith(0);
     expect(openReport).toHaveBeenCalledWith(entry.id);
@@ -84,7 +83,7 @@ describe('watchRestartDialogs', () => {
     found.emit({ ...entry, kernel_alive: true });
     expect(node.textContent).toContain('finding out');
     found.emit(entry);
-    expect(node.textContent).toContain('Cause:');
+    expect(node.textContent).toContain('Cause (certain):');
   });
 
   it('asks the server itself if no event comes, and gives up in the end', async () => {
@@ -98,7 +97,7 @@ describe('watchRestartDialogs', () => {
     const { node } = open();
     await vi.advanceTimersByTimeAsync(20_000);
     found.emit(entry);
-    expect(node.textContent).toContain('Cause:');
+    expect(node.textContent).toContain('Cause (certain):');
     expect(node.textContent).not.toContain('has no report');
   });
 
@@ -107,14 +106,14 @@ describe('watchRestartDialogs', () => {
     const second = open();
     first.disposed.emit();
     found.emit(entry);
-    expect(second.node.textContent).toContain('Cause:');
+    expect(second.node.textContent).toContain('Cause (certain):');
   });
 
   it('fills in each dialog of a kernel that has two', () => {
     const both = [open(), open()];
     found.emit(entry);
     for (const { node } of both) {
-      expect(node.textContent).toContain('Cause:');
+      expect(node.textContent).toContain('Cause (certain):');
     }
   });
 
@@ -127,7 +126,7 @@ describe('watchRestartDialogs', () => {
     found.emit({ ...entry, kernel_id: 'another' });
     expect(node.textContent).toContain('finding out');
     found.emit(entry);
-    expect(node.textContent).toContain('Cause:');
+    expect(node.textContent).toContain('Cause (certain):');
   });
 
   it.each([

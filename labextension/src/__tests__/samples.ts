@@ -4,6 +4,8 @@ import { resolve } from 'node:path';
 
 import { nullTranslator } from '@jupyterlab/translation';
 
+import type { CrashEntry } from '../wire';
+
 const FOLDER = resolve(__dirname, '../../../tests/wire');
 
 export const trans = nullTranslator.load('jupyter_tfguard');
@@ -16,4 +18,9 @@ export function sampleText(name: string): string {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export function sample(name: string): any {
   return JSON.parse(sampleText(name));
+}
+
+/** The list of deaths, newest first. */
+export function crashEntries(): CrashEntry[] {
+  return sample('crashes').crashes;
 }

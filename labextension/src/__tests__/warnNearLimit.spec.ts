@@ -1,31 +1,51 @@
 import { Notification } from '@jupyterlab/apputils';
 import { Signal } from '@lumino/signaling';
-import { expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { warnNearLimit } from '../live/warnNearLimit';
-import { readStatus } from '../wire';
+import type { LimitAhead } from '../wire';
 
 import { sample, trans } from './samples';
 
-vi.mock('@jupyterlab/services', () => ({ ServerConnection: {} }));
-vi.mock('@jupyterlab/apputils', () => ({
-  Notification: { warning: vi.fn(() => 'id'), dismiss: vi.fn() }
-}));
+vi.mock('@jupyterlab/apputils', () => ({ Notification: { warning: vi.fn() } }));
 
-it('shows a notification that closes by itself and holds no number that changes', () => {
-  const kernel = readStatus(sample('status')).kernels[0];
-  const forecast = { seconds_left: 40, bytes_per_second: 2 ** 20, low: 1, high: 2 ** 21 };
-  const changed = new Signal<object, void>({});
-  const model = {
-    brief: { ...kernel, execution_state: 'busy', host: { ...kernel.host, forecast } },
-    server: 'ok',
-    target: { path: 'train.ipynb', kernelId: kernel.kernel_id },
-    changed,
-    moved: new Signal<object, void>({})
-  };
-  warnNearLimit({ model: model as never, openPanel: vi.fn(), trans });
-  changed.emit();
-  const [message, options] = vi.mocked(Notification.warning).mock.lastCall!;
-  expect(message).toBe('train.ipynb: memory will soon reach the container limit of 8.0 GiB.');
-  expect(options?.autoClose).toBeGreaterThan(0);
+describe('the warning before a limit', () => {
+  const kernels: LimitAhead[] = sample('limits').kernels;
+  let isEnabled: boolean;
+  let limitsAhead: Signal<object, readonly LimitAhead[]>;
+
+  beforeEach(() => {
+    vi.mocked(Notification.warning).mockClear();
+    isEnabled = true;
+    limitsAhead = new Signal({});
+    const model = { limitsAhead } as never;
+    warnNearLimit({ model, isEnabled: () => isEnabled, openPanel: vi.fn(), trans });
+  });
+
+  function messages(): string[] {
+    return vi.mocked(Notification.warning).mock.calls.map(([message]) => message);
+  }
+
+  it('comes once for each run, of whatever notebook, and names it', () => {
+    limitsAhead.emit(kernels);
+    limitsAhead.emit(kernels);
+    expect(messages()).toEqual([
+      'train.ipynb: memory will soon reach the container limit of 8.0 GiB.',
+      'pandas.ipynb: memory rises and is near the container limit of 8.0 GiB.'
+    ]);
+    limitsAhead.emit([{ ...kernels[0], run: 'the next' }]);
+    expect(messages()).toHaveLength(3);
+  });
+
+  it('closes by itself', () => {
+    limitsAhead.emit(kernels);
+    const [, options] = vi.mocked(Notification.warning).mock.lastCall!;
+    expect(options?.autoClose).toBeGreaterThan(0);
+  });
+
+  it('does not come where it is switched off', () => {
+    isEnabled = false;
+    limitsAhead.emit(kernels);
+    expect(messages()).toEqual([]);
+  });
 });

@@ -1,8 +1,6 @@
 /** What stands in a chart beside its line: the limit, marks of cells, the moment of death. */
 import uPlot from 'uplot';
 
-import { clearHeight } from './clearing';
-import type { Path } from './clearing';
 import { eventKind } from './eventKinds';
 import type { IPalette } from './theme';
 
@@ -30,8 +28,8 @@ export interface IOverlay {
 const TEXT_PIXELS = 11;
 const MARK_PIXELS = 7;
 const HIGH_MARK_PIXELS = 22;
-/** How far down the chart the name of the end may stand, the best first: below are the marks. */
-const END_FRACTIONS = [0.3, 0.45, 0.6, 0.15, 0.72] as const;
+/** How far down the chart the name of the end stands: above is the limit, below are the marks. */
+const END_FRACTION = 0.3;
 
 /** Paint the overlay on a chart whose line is done. Lengths are CSS pixels times the device's ratio. */
 export function drawOverlay(chart: uPlot, overlay: IOverlay, palette: IPalette): void {
@@ -47,7 +45,7 @@ export function drawOverlay(chart: uPlot, overlay: IOverlay, palette: IPalette):
     drawLimit(chart, overlay.limit, overlay.showsLimit, palette, unit);
   }
   if (overlay.end !== null) {
-    drawEnd(chart, overlay.end, overlay.showsLimit ? overlay.limit : null, palette, unit);
+    drawEnd(chart, overlay.end, palette, unit);
   }
   ctx.restore();
 }
@@ -123,50 +121,16 @@ function drawMarks(chart: uPlot, marks: readonly IMoment[], palette: IPalette, u
   }
 }
 
-/** The name stands left of the line, at the height where no curve is. */
-function drawEnd(
-  chart: uPlot,
-  end: IMoment,
-  limit: ILevel | null,
-  palette: IPalette,
-  unit: number
-): void {
+/** The name stands left of the line; its rim keeps it readable where a curve crosses it. */
+function drawEnd(chart: uPlot, end: IMoment, palette: IPalette, unit: number): void {
   const { left, top, width, height } = chart.bbox;
   const x = chart.valToPos(end.time, 'x', true);
   if (x < left || x > left + width + unit) {
     return;
   }
   stroke(chart, x, top, x, top + height, palette.limit, 1.5 * unit);
-  if (end.label === '') {
-    return;
-  }
   const start = Math.max(left, x - 5 * unit - chart.ctx.measureText(end.label).width);
-  const box = { left: start, right: x, above: (TEXT_PIXELS + 1) * unit, below: 4 * unit };
-  const at = (fraction: number): number => top + height * fraction;
-  const [first, ...others] = END_FRACTIONS;
-  const y = clearHeight(pathsOf(chart, limit), box, [at(first), ...others.map(at)]);
-  write(chart, end.label, start, y, palette.limit, palette);
-}
-
-/** The lines as they are drawn, that of the limit among them: a value that is left out breaks none, one that is unknown does. */
-function pathsOf(chart: uPlot, limit: ILevel | null): Path[] {
-  const [times, ...lines] = chart.data;
-  if (limit !== null) {
-    lines.push([...times].fill(limit.value));
-  }
-  return lines.map(values =>
-    [...times].flatMap((time, index) => {
-      const value = values[index];
-      if (value === undefined) {
-        return [];
-      }
-      return [
-        value === null
-          ? null
-          : ([chart.valToPos(time, 'x', true), chart.valToPos(value, 'y', true)] as const)
-      ];
-    })
-  );
+  write(chart, end.label, start, top + height * END_FRACTION, palette.limit, palette);
 }
 
 function stroke(

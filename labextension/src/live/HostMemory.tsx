@@ -8,8 +8,8 @@ import { UNKNOWN } from '../units';
 import type { Host } from '../wire';
 import type { Trans } from '../words';
 
+import { limitNotice } from './forecastText';
 import { limitText, memoryDetails, memoryText, sharesText } from './hostText';
-import { LimitNotice } from './LimitNotice';
 import { memoryShares } from './memory';
 import type { IShares } from './memory';
 import { MemoryChart } from './MemoryChart';
@@ -34,6 +34,26 @@ export function HostMemory(props: HostMemory.IProps): React.JSX.Element | null {
       </Boundary>
       <LimitNotice host={host} trans={trans} />
     </Section>
+  );
+}
+
+/** What is to be said of the limit ahead: when it comes, or that it is near. Calm: no alarm, a state. */
+export function LimitNotice({
+  host,
+  trans
+}: {
+  host: Host;
+  trans: Trans;
+}): React.JSX.Element | null {
+  const notice = limitNotice(host, trans);
+  return notice === null ? null : (
+    <div className="jp-TfGuard-Notice jp-mod-warning jp-TfGuard-LimitNotice">
+      <span aria-hidden="true">▲</span>
+      <div>
+        {/* Read out only when the first words change, not with each new rate. */}
+        <b role="status">{notice.head}</b> {notice.rest}
+      </div>
+    </div>
   );
 }
 
@@ -79,13 +99,11 @@ function Bar({ shares, whole }: { shares: IShares; whole: number }): React.JSX.E
 /** The chart, which moves with the series and not with each number. */
 function Curve({ model, trans }: HostMemory.IProps): React.JSX.Element {
   useRead(model.moved, () => model.series.version);
-  const host = model.kernel?.host;
+  const { kernel, marks, series } = model;
+  const { forecast = null, limit = null } = kernel?.host ?? {};
   return (
     <MemoryChart
-      series={model.series}
-      marks={model.marks}
-      limit={host?.limit ?? null}
-      forecast={host?.forecast ?? null}
+      curve={{ series, marks, limit, forecast }}
       title={trans.__('Memory in use')}
       trans={trans}
     />

@@ -9,10 +9,9 @@ import { shieldIcon } from '../icons';
 import type { GuardModel } from '../model';
 import { Reloadable } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
-import { Folding, FoldingContext } from '../parts/folding';
+import { DismissedContext, FoldingContext, KeptSet } from '../parts/kept';
 import type { Trans } from '../words';
 
-import { DismissedContext, DismissedProblems } from './dismissedProblems';
 import { Panel } from './Panel';
 
 export const PANEL_ID = 'jp-tfguard-panel';
@@ -22,8 +21,8 @@ export class PanelWidget extends ReactWidget {
   constructor(private readonly _options: PanelWidget.IOptions) {
     super();
     const { state, trans } = _options;
-    this._folding = new Folding(state, () => this.update());
-    this._dismissed = new DismissedProblems(state, () => this.update());
+    this._folded = new KeptSet('folded', state, () => this.update());
+    this._dismissed = new KeptSet('dismissed', state, () => this.update());
     this.id = PANEL_ID;
     this.title.icon = shieldIcon;
     this.title.caption = trans.__('TF Guard: memory of the kernel, past deaths');
@@ -43,7 +42,7 @@ export class PanelWidget extends ReactWidget {
     return (
       <UseSignal signal={model.changed}>
         {() => (
-          <FoldingContext.Provider value={this._folding}>
+          <FoldingContext.Provider value={this._folded}>
             <DismissedContext.Provider value={this._dismissed}>
               <Reloadable label={trans.__('Reload panel')} trans={trans}>
                 <Panel
@@ -81,8 +80,8 @@ export class PanelWidget extends ReactWidget {
     this._visibilityChanged.emit(false);
   }
 
-  private readonly _folding: Folding;
-  private readonly _dismissed: DismissedProblems;
+  private readonly _folded: KeptSet;
+  private readonly _dismissed: KeptSet;
   private readonly _visibilityChanged = new Signal<this, boolean>(this);
 }
 

@@ -2,20 +2,25 @@ import * as React from 'react';
 
 import { Section } from '../parts/Section';
 import { shortFileName } from '../units';
-import { dayAndTime } from '../when';
+import { dayAndTime, parseStamp } from '../when';
 import type { CrashEntry } from '../wire';
 import type { Trans } from '../words';
 
-import { deathRows } from './crashLoops';
-import type { IDeathRow } from './crashLoops';
-
 const SHOWN_AT_FIRST = 8;
+
+/** One row of the list: a crash with the earlier ones that equal it, newest first. */
+interface IDeathRow {
+  readonly entry: CrashEntry;
+  readonly others: readonly CrashEntry[];
+}
 
 /** Kernels that died, newest first; those whose report nobody opened stand out. */
 export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
   const { crashes, trans } = props;
   const [isLong, setLong] = React.useState(false);
-  const rows = deathRows(crashes);
+  const rows = crashes
+    .filter(({ same_as }) => !same_as)
+    .map(entry => ({ entry, others: crashes.filter(({ same_as }) => same_as === entry.id) }));
   const shown = isLong ? rows : rows.slice(0, SHOWN_AT_FIRST);
   const hidden = rows.length - shown.length;
   return (
@@ -86,7 +91,7 @@ function Death(props: PastDeaths.IProps & { entry: CrashEntry; title: string }):
           {entry.unread && <span className="jp-TfGuard-hidden">{trans.__(', not read yet')}</span>}
         </span>
         <span className="jp-TfGuard-quiet jp-TfGuard-small">
-          {dayAndTime(entry.died_at, now, trans)}
+          {dayAndTime(parseStamp(entry.died_at), now, trans)}
         </span>
       </span>
       <span className="jp-TfGuard-quiet jp-TfGuard-small jp-TfGuard-name">

@@ -1,15 +1,13 @@
 import { TextItem } from '@jupyterlab/statusbar';
-import { ReactWidget } from '@jupyterlab/ui-components';
+import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
 import type { GuardModel } from '../model';
-import { useSignal } from '../parts/useSignal';
+import { useRead } from '../parts/useRead';
 import type { Trans } from '../words';
 
 import { isLimitSoon, isNearLimit } from './memory';
 import { statusText } from './statusText';
-
-const REST_MS = 1_000;
 
 /** Memory of the current kernel in the status bar; a click opens the panel. */
 export class StatusItem extends ReactWidget {
@@ -20,14 +18,16 @@ export class StatusItem extends ReactWidget {
   }
 
   protected override render(): React.JSX.Element {
-    return <Item {...this._options} />;
+    return (
+      <UseSignal signal={this._options.model.changed}>
+        {() => <Item {...this._options} />}
+      </UseSignal>
+    );
   }
 }
 
 function Item({ model, onClick, trans }: StatusItem.IOptions): React.JSX.Element {
-  useSignal(model.changed);
-  // Beside an open panel it need not move as fast.
-  useSignal(model.moved, REST_MS);
+  const text = useRead(model.moved, () => statusText(model.brief, trans));
   const { brief, server } = model;
   const isNear = brief !== null && (isNearLimit(brief.host) || isLimitSoon(brief.host));
   return (
@@ -35,7 +35,7 @@ function Item({ model, onClick, trans }: StatusItem.IOptions): React.JSX.Element
       className={isNear ? 'jp-mod-near' : server === 'away' ? 'jp-mod-stale' : ''}
       role="button"
       tabIndex={0}
-      source={statusText(brief, trans)}
+      source={text}
       title={trans.__('Memory of the current kernel. Click to open TF Guard.')}
       onClick={onClick}
       onKeyDown={event => {

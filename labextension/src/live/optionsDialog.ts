@@ -2,6 +2,7 @@ import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import { messageOf } from '../api';
 import type { GuardApi } from '../api';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
@@ -20,10 +21,7 @@ export async function showOptions(
   try {
     options = await api.options();
   } catch (error) {
-    await showErrorMessage(
-      trans.__('The options could not be read'),
-      error instanceof Error ? error.message : String(error)
-    );
+    await showErrorMessage(trans.__('The options could not be read'), messageOf(error));
     return;
   }
   keepEnterFromDialogs();

@@ -1,6 +1,7 @@
 import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { Widget } from '@lumino/widgets';
 
+import { messageOf } from '../api';
 import type { GuardApi } from '../api';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
@@ -17,10 +18,7 @@ export async function showStacks(
   try {
     text = (await api.stacks(kernelId)).join('\n');
   } catch (error) {
-    await showErrorMessage(
-      trans.__('The stacks could not be had'),
-      error instanceof Error ? error.message : String(error)
-    );
+    await showErrorMessage(trans.__('The stacks could not be had'), messageOf(error));
     return;
   }
   keepEnterFromDialogs();
@@ -45,6 +43,6 @@ export async function showStacks(
   try {
     await copy.write(text);
   } catch (error) {
-    await showErrorMessage(copy.failed, error instanceof Error ? error.message : String(error));
+    await showErrorMessage(copy.failed, messageOf(error));
   }
 }

@@ -1,4 +1,4 @@
-import type { Brief } from '../currentKernel';
+import type { Brief } from '../wire';
 import type { Trans } from '../words';
 
 import { shortSpan } from './forecastText';

@@ -54,7 +54,7 @@ export function paceText(training: Training, trans: Trans): string {
 export function detailsText({ batch_size, logs, optimizer }: Training, trans: Trans): string {
   return [
     ...(batch_size === null ? [] : [trans.__('batch size %1', batch_size)]),
-    ...[...logs].map(([name, value]) => `${name} ${humanMetric(value)}`),
+    ...Object.entries(logs).map(([name, value]) => `${name} ${humanMetric(value)}`),
     ...(optimizer === null ? [] : [optimizer])
   ].join(' · ');
 }

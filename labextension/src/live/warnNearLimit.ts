@@ -1,54 +1,46 @@
 import { Notification } from '@jupyterlab/apputils';
 
 import type { GuardModel } from '../model';
+import { fileName, humanBytes, shortName } from '../units';
+import type { LimitAhead } from '../wire';
 import type { Trans } from '../words';
-
-import { LimitWarning } from './LimitWarning';
 
 /** Status bar and panel go on showing the forecast. */
 const AUTO_CLOSE_MS = 15_000;
 
-/** Warn of a limit that comes near, as JupyterLab's notifications; returns what switches it. */
+/** Show one notification per run whose memory grows toward its limit, in whatever notebook that is. */
 export function warnNearLimit(options: {
-  readonly model: GuardModel;
+  readonly model: Pick<GuardModel, 'limitsAhead'>;
+  readonly isEnabled: () => boolean;
   readonly openPanel: () => void;
   readonly trans: Trans;
-}): (isEnabled: boolean) => void {
-  const { model, openPanel, trans } = options;
-  const warning = new LimitWarning({
-    show: message => {
-      const id = Notification.warning(message, {
-        autoClose: AUTO_CLOSE_MS,
-        actions: [
-          {
-            label: trans.__('Show memory'),
-            caption: trans.__('Open the TF Guard panel'),
-            callback: openPanel
-          }
-        ]
-      });
-      return () => Notification.dismiss(id);
-    },
-    trans
-  });
-  let isOn = true;
-  const update = (): void => {
-    // To a hidden page no numbers come, and what it shows stays until it has new ones.
-    if (isOn && !document.hidden) {
-      const { brief, server, target } = model;
-      warning.update(
-        server === 'ok' ? brief : null,
-        target?.path ?? null,
-        target?.kernelId ?? null
-      );
+}): void {
+  const { model, isEnabled, openPanel, trans } = options;
+  const warned = new Set<string>();
+  model.limitsAhead.connect((_, kernels) => {
+    for (const kernel of isEnabled() ? kernels : []) {
+      if (!warned.has(kernel.run)) {
+        warned.add(kernel.run);
+        Notification.warning(sentenceOf(kernel, trans), {
+          autoClose: AUTO_CLOSE_MS,
+          actions: [
+            {
+              label: trans.__('Show memory'),
+              caption: trans.__('Open the TF Guard panel'),
+              callback: openPanel
+            }
+          ]
+        });
+      }
     }
-  };
-  model.changed.connect(update);
-  model.moved.connect(update);
-  return isEnabled => {
-    isOn = isEnabled;
-    if (!isOn) {
-      warning.clear();
-    }
-  };
+  }, options);
+}
+
+/** No number that moves: the sentence does not change while it is shown. */
+function sentenceOf({ is_soon, limit, notebook_path }: LimitAhead, trans: Trans): string {
+  const name = notebook_path === null ? trans.__('A kernel') : shortName(fileName(notebook_path));
+  const words = [name, limit.name, humanBytes(limit.bytes)] as const;
+  return is_soon
+    ? trans.__('%1: memory will soon reach the %2 of %3.', ...words)
+    : trans.__('%1: memory rises and is near the %2 of %3.', ...words);
 }

@@ -1,6 +1,6 @@
 import * as React from 'react';
 
-import { FoldingContext } from './folding';
+import { FoldingContext } from './kept';
 
 /** A titled part of the panel or of a report. `aside` stands beside the title, in plain letters. */
 export function Section(props: Section.IProps): React.JSX.Element {

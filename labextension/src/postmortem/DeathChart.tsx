@@ -6,14 +6,10 @@ import type { Span } from '../chart/span';
 import { ChartView } from '../parts/ChartView';
 import { humanBytes, tickBytes } from '../units';
 import { clock } from '../when';
-import type { Curve, Report, TimelineEvent } from '../wire';
+import type { Curve, DeathMemory } from '../wire';
 import type { Trans } from '../words';
 
-import { TimelineTable } from './TimelineTable';
-
-type Memory = NonNullable<Report['memory']>;
-
-/** More cards than these have no chart of their own; the table has them all. */
+/** More cards than these have no chart of their own. */
 const CARDS_LIMIT = 4;
 
 /** As the chart draws the lines beside the first one. */
@@ -78,14 +74,13 @@ export function DeathChart(props: DeathChart.IProps): React.JSX.Element | null {
           </button>
         )}
       </div>
-      <TimelineTable memory={memory} events={eventsOf(memory)} trans={trans} />
     </div>
   );
 }
 
 export namespace DeathChart {
   export interface IProps {
-    readonly memory: Memory;
+    readonly memory: DeathMemory;
     /** A child died, not the kernel. */
     readonly isAlive: boolean;
     readonly trans: Trans;
@@ -115,7 +110,7 @@ interface IPicture {
   readonly height: number;
 }
 
-function picturesOf(memory: Memory, isAlive: boolean, trans: Trans): IPicture[] | null {
+function picturesOf(memory: DeathMemory, isAlive: boolean, trans: Trans): IPicture[] | null {
   const { samples, limit_bytes, limit_name, died } = memory;
   const first = samples[0];
   const last = samples[samples.length - 1];
@@ -135,7 +130,7 @@ function picturesOf(memory: Memory, isAlive: boolean, trans: Trans): IPicture[] 
         };
   const limitLabel = [limit_name ?? trans.__('limit'), humanBytes(limit_bytes)].join(' ');
   const peak = humanBytes(peakOf(samples));
-  const curves = memory.curves ?? [];
+  const { curves } = memory;
   const cards = curves.filter(({ name }) => name.endsWith('.own_bytes')).slice(0, CARDS_LIMIT);
   return [
     {
@@ -146,7 +141,7 @@ function picturesOf(memory: Memory, isAlive: boolean, trans: Trans): IPicture[] 
         points: pointsOf(samples),
         range,
         limit: limit_bytes === null ? null : { value: limit_bytes, label: limitLabel },
-        marks: eventsOf(memory).filter(({ kind }) => kind !== 'death'),
+        marks: memory.events.filter(({ kind }) => kind !== 'death'),
         end,
         description:
           limit_bytes === null
@@ -173,11 +168,6 @@ function picturesOf(memory: Memory, isAlive: boolean, trans: Trans): IPicture[] 
       };
     })
   ];
-}
-
-/** Of a report of an older version, its cells and fits. */
-function eventsOf({ events, marks }: Memory): TimelineEvent[] {
-  return events ?? (marks ?? []).map(mark => ({ ...mark, kind: 'cell' }));
 }
 
 function pointsOf(samples: Curve['samples']): IPoints {

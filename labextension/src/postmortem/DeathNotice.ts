@@ -1,27 +1,23 @@
 /**
- * Tells the user of a death once: a notification with the cause and a way to the report. Deaths
- * happen while this page looks on (an event comes) or did before (they lie unread on the server).
+ * Reports a death once: a notification with the cause and a way to the report, where JupyterLab shows no dialog of its
+ * own. Deaths happen while this page is open (an event comes) or did before (they are unread on the server).
  */
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
 import { fileName, shortName } from '../units';
-import { DEATH_SCHEMA_ID, readDeath } from '../wire';
-import type { CrashEntry, Death } from '../wire';
+import { DEATH_SCHEMA_ID } from '../wire';
+import type { CrashEntry, Emission } from '../wire';
 import type { Trans } from '../words';
 
-/** Pauses before asking again for a report that is not there yet. */
+/** Pauses before asking for a report that is not there yet. */
 const RETRY_MS = [0, 300, 1_000, 2_000, 4_000];
 
-/** The same after the user was told that it cannot be read yet: a server that is busy, or gone for a moment. */
-const LATE_RETRY_MS = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
-
 /** JupyterLab's dialog follows a death within the restarter's pause, three seconds by default. */
-const JUST_NOW_MS = 15_000;
+const DIALOG_WAIT_MS = 10_000;
 
-/** More notices than this within `BURST_MS` become one that counts the others. */
-const BURST_LIMIT = 5;
-const BURST_MS = 60_000;
+/** More notifications at a time hide the page; the list of deaths has all of them. */
+const SHOWN_LIMIT = 5;
 
 /** What a user sees of a death outside of panel and report. */
 export interface INotifier {
@@ -37,51 +33,49 @@ export class DeathNotice {
     return this._found;
   }
 
-  /** Take an emission of Jupyter's event stream; those of others are passed over. */
-  async onEmission(emission: { readonly schema_id: string }): Promise<void> {
-    if (emission.schema_id !== DEATH_SCHEMA_ID) {
+  /** Take an emission of Jupyter's event stream; those of other schemas are ignored. */
+  async onEmission({ schema_id, id }: Emission): Promise<void> {
+    if (schema_id !== DEATH_SCHEMA_ID || typeof id !== 'string' || this._known.has(id)) {
       return;
     }
-    let death: Death;
-    try {
-      death = readDeath(emission);
-    } catch (error) {
-      console.warn('jupyter-tfguard: a death event could not be read.', error);
-      return;
-    }
-    if (!this._told.has(death.id)) {
-      this._told.add(death.id);
-      await this._tell(death);
+    this._known.add(id);
+    const entry = await this._entryOf(id);
+    if (entry !== null) {
+      this._take(entry, 0);
+      this._options.onDeath(entry);
+    } else if (!this._shown.has(id)) {
+      const { trans } = this._options;
+      this._show('error', trans.__('A kernel died. Its report cannot be read yet.'), id);
+      this._known.delete(id); // the list of deaths will have it
     }
   }
 
-  /** Tell of deaths that nobody has looked at: the newest in full, the others as a number. What was read is told no more. */
+  /** Report deaths that nobody has looked at: the newest in full, the others as a number. */
   onCrashesRead(crashes: readonly CrashEntry[]): void {
-    for (const entry of crashes) {
-      if (!entry.unread) {
-        this.dismiss(entry.id); // in another page, perhaps
-      }
-    }
-    const fresh = crashes.filter(entry => entry.unread && !this._told.has(entry.id));
-    const newest = fresh[0];
-    if (newest === undefined) {
-      return;
-    }
-    for (const entry of fresh) {
+    crashes.filter(entry => !entry.unread).forEach(entry => this.dismiss(entry.id));
+    const fresh = crashes.filter(entry => entry.unread && !this._known.has(entry.id));
+    fresh.forEach(entry => this._known.add(entry.id));
+    fresh.forEach((entry, index) => {
       this.dismiss(entry.id); // that it could not be read yet
-      this._told.add(entry.id);
-    }
-    this._announce(newest, fresh.length - 1);
-    for (const entry of fresh.reverse()) {
-      this._hear(entry);
+      if (index > 0) {
+        this._found.emit(entry);
+      }
+    });
+    if (fresh.length > 0) {
+      this._take(fresh[0], fresh.length - 1);
     }
   }
 
-  /** The death of this kernel that was heard of just now, if any. Each is handed out once. */
+  /** The death of this kernel that was heard of just now, if any, for a dialog to show: then no notification does. */
   take(kernelId: string): CrashEntry | null {
     const heard = this._heard.get(kernelId);
     this._heard.delete(kernelId);
-    return heard !== undefined && Date.now() - heard.at < JUST_NOW_MS ? heard.entry : null;
+    if (heard === undefined || Date.now() - heard.at > DIALOG_WAIT_MS) {
+      return null;
+    }
+    this._inDialog.add(heard.entry.id);
+    this.dismiss(heard.entry.id);
+    return heard.entry;
   }
 
   /** The report was opened: its notification has done its work. */
@@ -90,40 +84,11 @@ export class DeathNotice {
     this._shown.delete(reportId);
   }
 
-  private async _tell(death: Death): Promise<void> {
-    const entry = (await this._entryOf(death)) ?? (await this._lateEntryOf(death));
-    if (entry !== null) {
-      this._announce(entry, 0);
-      this._hear(entry);
-      this._options.onDeath(entry);
-    }
-  }
-
-  /** Says what is known meanwhile. Null also if the list of deaths was read first, and told of it. */
-  private async _lateEntryOf(death: Death): Promise<CrashEntry | null> {
-    const { trans } = this._options;
-    this._notify('error', trans.__('A kernel died. Its report cannot be read yet.'), death.id);
-    this._told.delete(death.id);
-    const entry = await this._entryOf(death, LATE_RETRY_MS);
-    if (entry === null || this._told.has(death.id)) {
-      return null;
-    }
-    this._told.add(death.id);
-    return entry;
-  }
-
-  private _hear(entry: CrashEntry): void {
-    if (!entry.kernel_alive && entry.kernel_id !== null) {
-      this._heard.set(entry.kernel_id, { entry, at: Date.now() });
-    }
-    this._found.emit(entry);
-  }
-
-  private async _entryOf(death: Death, pauses = RETRY_MS): Promise<CrashEntry | null> {
-    for (const pause of pauses) {
+  private async _entryOf(id: string): Promise<CrashEntry | null> {
+    for (const pause of RETRY_MS) {
       await new Promise(resolve => setTimeout(resolve, pause));
       try {
-        return await this._options.fetch(death.id);
+        return await this._options.fetch(id);
       } catch (error) {
         console.debug('jupyter-tfguard: the report is not there yet.', error);
       }
@@ -131,74 +96,63 @@ export class DeathNotice {
     return null;
   }
 
+  /** Hand a death to a dialog that waits for it, or to one that comes soon; else notify. */
+  private _take(entry: CrashEntry, others: number): void {
+    const { kernel_alive: isAlive, kernel_id: kernelId } = entry;
+    if (!isAlive && kernelId !== null) {
+      this._heard.set(kernelId, { entry, at: Date.now() });
+    }
+    this._found.emit(entry);
+    if (this._inDialog.has(entry.id)) {
+      return;
+    }
+    if (!isAlive && kernelId !== null && this._options.hasNotebook(kernelId)) {
+      setTimeout(() => {
+        if (!this._inDialog.has(entry.id)) {
+          this._announce(entry, others);
+        }
+      }, DIALOG_WAIT_MS);
+    } else {
+      this._announce(entry, others);
+    }
+  }
+
   private _announce(entry: CrashEntry, others: number): void {
+    const { trans } = this._options;
     // A kernel that dies again and again has one notification, its last.
     const whose = entry.kernel_id ?? entry.id;
-    const old = this._lastOf.get(whose);
-    if (old !== undefined) {
-      this.dismiss(old);
-    }
+    this.dismiss(this._lastOf.get(whose) ?? '');
     this._lastOf.set(whose, entry.id);
-    const isOneMore = others === 0 && old === undefined && this._isBurst();
-    this._show(entry, isOneMore ? this._joinBurst(entry) : others);
-  }
-
-  /** Whether so many kernels died just now that one more notice would only be in the way. */
-  private _isBurst(): boolean {
-    const now = Date.now();
-    this._notices = this._notices.filter(at => now - at < BURST_MS);
-    this._notices.push(now);
-    if (this._notices.length <= BURST_LIMIT) {
-      this._burst = null;
-      return false;
-    }
-    return true;
-  }
-
-  /** All deaths of a burst have one notification; returns how many others it is to tell of. */
-  private _joinBurst(entry: CrashEntry): number {
-    const before = this._burst;
-    if (before !== null) {
-      this.dismiss(before.id);
-    }
-    this._burst = { id: entry.id, others: before === null ? 0 : before.others + 1 };
-    return this._burst.others;
-  }
-
-  private _show(entry: CrashEntry, others: number): void {
-    const { trans } = this._options;
     const sentence = sentenceOf(entry, trans);
     const message =
-      others === 0
-        ? sentence
-        : trans._n(
-            '%2 And %1 more in the TF Guard panel.',
-            '%2 And %1 more in the TF Guard panel.',
-            others,
-            sentence
-          );
-    this._notify(entry.kernel_alive ? 'warning' : 'error', message, entry.id);
+      others === 0 ? sentence : trans.__('%1 And %2 more in the TF Guard panel.', sentence, others);
+    this._show(entry.kernel_alive ? 'warning' : 'error', message, entry.id);
   }
 
-  private _notify(kind: 'error' | 'warning', message: string, reportId: string): void {
-    this.dismiss(reportId); // what was said before the report could be read
+  private _show(kind: 'error' | 'warning', message: string, reportId: string): void {
     this._shown.set(reportId, this._options.notifier.show(kind, message, reportId));
+    const [oldest] = this._shown.keys();
+    if (this._shown.size > SHOWN_LIMIT) {
+      this.dismiss(oldest);
+    }
   }
 
   private readonly _found = new Signal<this, CrashEntry>(this);
-  private readonly _told = new Set<string>();
+  /** Ids of reports that this page has heard of. */
+  private readonly _known = new Set<string>();
   /** By kernel id, on this page's clock: the server's may differ. */
   private readonly _heard = new Map<string, { entry: CrashEntry; at: number }>();
+  /** Ids of reports that a dialog shows. */
+  private readonly _inDialog = new Set<string>();
   private readonly _lastOf = new Map<string, string>();
-  /** When notices were shown, in the last `BURST_MS`. */
-  private _notices: number[] = [];
-  private _burst: { id: string; others: number } | null = null;
   private readonly _shown = new Map<string, () => void>();
 }
 
 export namespace DeathNotice {
   export interface IOptions {
     readonly fetch: (id: string) => Promise<CrashEntry>;
+    /** Whether a notebook of this kernel is open here: JupyterLab shows a dialog for it. */
+    readonly hasNotebook: (kernelId: string) => boolean;
     readonly notifier: INotifier;
     /** A kernel died just now, and this is why. */
     readonly onDeath: (entry: CrashEntry) => void;
@@ -208,20 +162,15 @@ export namespace DeathNotice {
 
 /** `The kernel of train.ipynb died: Container memory limit.` */
 function sentenceOf(entry: CrashEntry, trans: Trans): string {
-  const name = shortName(
-    entry.notebook_path === null ? (entry.kernel_name ?? '') : fileName(entry.notebook_path)
-  );
+  const { kernel_name, notebook_path, short_title } = entry;
+  const name =
+    notebook_path === null
+      ? (kernel_name ?? trans.__('no name'))
+      : shortName(fileName(notebook_path));
   if (entry.kernel_alive) {
-    return name === ''
-      ? trans.__('%1. The kernel lives on.', entry.short_title)
-      : trans.__('%1: %2. The kernel lives on.', name, entry.short_title);
+    return trans.__('%1: %2. The kernel survived.', name, short_title);
   }
-  if (entry.cause === 'hang') {
-    return name === ''
-      ? trans.__('A kernel stood still until it ended.')
-      : trans.__('The kernel of %1 stood still until it ended.', name);
-  }
-  return name === ''
-    ? trans.__('A kernel died: %1.', entry.short_title)
-    : trans.__('The kernel of %1 died: %2.', name, entry.short_title);
+  return entry.cause === 'hang'
+    ? trans.__('The kernel of %1 stood still until it ended.', name)
+    : trans.__('The kernel of %1 died: %2.', name, short_title);
 }

@@ -15,7 +15,7 @@ export function EvidenceList(props: EvidenceList.IProps): React.JSX.Element {
           <span className="jp-TfGuard-source">{source}</span>
           <span>
             {text}
-            {raw !== null && <code className="jp-TfGuard-raw">{raw}</code>}
+            {raw && <code className="jp-TfGuard-raw">{raw}</code>}
           </span>
         </li>
       ))}

@@ -207,8 +207,7 @@ function OtherFindings(props: {
 }
 
 function versionsText(report: ReportData): string {
-  return [...report.versions]
-    .filter(([, version]) => version !== null)
+  return Object.entries(report.versions)
     .map(([name, version]) => `${name} ${version}`)
     .join(' · ');
 }

@@ -2,6 +2,7 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 
+import { messageOf } from '../api';
 import type { GuardApi } from '../api';
 import { shieldIcon } from '../icons';
 import { Reloadable } from '../parts/Boundary';
@@ -40,7 +41,7 @@ export class ReportWidget extends ReactWidget {
       this._report = await api.report(reportId);
       await onRead();
     } catch (error) {
-      this._failure = error instanceof Error ? error.message : String(error);
+      this._failure = messageOf(error);
     }
     if (this.isDisposed) {
       return;

@@ -1,6 +1,7 @@
 import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import * as React from 'react';
 
+import { messageOf } from '../api';
 import type { GuardApi } from '../api';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
 import { humanBytes } from '../units';
@@ -28,10 +29,7 @@ export async function exportReport(
       save(await api.bundle(id), `tfguard-${id}.zip`);
     }
   } catch (error) {
-    await showErrorMessage(
-      trans.__('The report could not be exported'),
-      error instanceof Error ? error.message : String(error)
-    );
+    await showErrorMessage(trans.__('The report could not be exported'), messageOf(error));
   }
 }
 

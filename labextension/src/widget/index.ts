@@ -2,32 +2,37 @@
  * `%tfguard panel`: the panel of one kernel in a cell's output, in any front end that shows anywidget
  * widgets. Imports nothing from JupyterLab.
  */
-import { ShapeError } from '../check';
+import type { Row } from '../wire';
 
-import type { IWidgetModel } from './host';
 import { PanelModel } from './model';
-import { readNews, readRows, readState } from './state';
+import type { News, PanelState } from './model';
 import { PanelView } from './view';
 import { trans } from './words';
 
+/** The part of anywidget's interface that the panel uses. */
+interface IWidgetModel {
+  get(name: string): unknown;
+  send(content: unknown): void;
+  on(event: 'msg:custom', callback: (content: unknown) => void): void;
+  off(event: 'msg:custom', callback: (content: unknown) => void): void;
+}
+
 function render({ model, el }: { model: IWidgetModel; el: HTMLElement }): () => void {
   let panel: PanelModel;
+  let view: PanelView;
   try {
-    panel = new PanelModel(readState(model.get('state')), readRows(model.get('history')));
+    panel = new PanelModel(model.get('state') as PanelState, model.get('history') as Row[]);
+    view = new PanelView(el, panel);
   } catch (error) {
-    el.textContent = unreadable(error);
+    // A notebook may have been saved by another version.
+    console.warn('jupyter-tfguard: the panel cannot be drawn.', error);
+    el.textContent = trans.__('The panel and the kernel are of different versions.');
     return () => el.replaceChildren();
   }
   const id = Math.random().toString(36).slice(2);
-  const view = new PanelView(el, panel);
 
   const onMessage = (content: unknown): void => {
-    try {
-      panel.take(readNews(content), Date.now());
-      view.setTrouble('');
-    } catch (error) {
-      view.setTrouble(unreadable(error));
-    }
+    panel.take(content as News, Date.now());
     view.draw();
   };
   /** Answered once no cell runs. Messages get lost while a laptop sleeps, so a page that is seen again asks again. */
@@ -55,13 +60,6 @@ function send(model: IWidgetModel, content: Record<string, unknown>): void {
   } catch {
     // There is no kernel, so nobody waits for it.
   }
-}
-
-function unreadable(error: unknown): string {
-  if (!(error instanceof ShapeError)) {
-    throw error;
-  }
-  return trans.__('The panel and the kernel are of different versions: %1', error.message);
 }
 
 export default { render };

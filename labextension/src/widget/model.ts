@@ -1,14 +1,32 @@
-/** What a panel in a notebook knows of its kernel. */
+/** What a panel in a notebook knows of its kernel: the counterpart of `kernel/panel_state.py`. Samples in `tests/wire/widget.json`. */
 import { Series } from '../series';
-import type { Mark } from '../wire';
+import type { Guard, Host, Mark, Row, TensorFlowMemory, Training } from '../wire';
 
-import type { News, PanelState, Rows } from './state';
+/** An allocator of TensorFlow's: the kernel itself sees no more of a GPU. */
+export type Allocator = Omit<TensorFlowMemory, 'gpu_uuid'>;
+
+export type PanelState = Readonly<{
+  time: number;
+  notebook: string | null;
+  busy: boolean;
+  host: Host;
+  training: Training | null;
+  marks: Mark[];
+  gpu: Allocator[];
+  guard: Guard;
+}>;
+
+/** One message of the kernel. A newer kernel may send other types; they are ignored. */
+export type News =
+  | { readonly type: 'state'; readonly state: PanelState }
+  | { readonly type: 'history'; readonly rows: Row[] }
+  | { readonly type: 'ended' };
 
 export class PanelModel {
-  constructor(state: PanelState, rows: Rows) {
+  constructor(state: PanelState, rows: Row[]) {
     this._series.prepend(rows);
     this._take(state);
-    // Its own clock tells when it was written: a notebook that was saved shows an old one.
+    // Its own clock says when it was written: a notebook that was saved shows an old one.
     this._heard = state.time * 1000;
   }
 
@@ -20,16 +38,12 @@ export class PanelModel {
     return this._series;
   }
 
-  get marks(): readonly Mark[] {
-    return this._state.marks;
-  }
-
   /** The guard was unloaded: nothing will come any more. */
   get isEnded(): boolean {
     return this._isEnded;
   }
 
-  /** Seconds since the kernel last told something. */
+  /** Seconds since the last message of the kernel. */
   silentSeconds(now: number): number {
     return Math.max(0, (now - this._heard) / 1000);
   }
@@ -46,8 +60,6 @@ export class PanelModel {
         break;
       case 'ended':
         this._isEnded = true;
-        break;
-      case 'other':
         break;
     }
   }

@@ -4,8 +4,8 @@ import { GROWTH_SIGNS } from '../live/gpu/growthSigns';
 import { detailsText, doneFraction, paceText, positionText } from '../live/trainingText';
 import type { Guard, Training } from '../wire';
 
-import { element, write } from './dom';
-import type { Allocator } from './state';
+import { element, write } from '../parts/dom';
+import type { Allocator } from './model';
 import { trans } from './words';
 
 /** A part that is drawn again and again into the same elements. */

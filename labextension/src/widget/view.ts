@@ -4,10 +4,10 @@ import { TimeChart } from '../chart/timeChart';
 import { limitNotice } from '../live/forecastText';
 import { limitText, memoryDetails, memoryText, sharesText } from '../live/hostText';
 import { memoryShares } from '../live/memory';
+import { memoryChartOptions, memoryData } from '../live/memoryCurve';
 import { clock, humanSpan } from '../when';
 
-import { CHART_OPTIONS, chartData } from './chart';
-import { element, write } from './dom';
+import { element, write } from '../parts/dom';
 import type { PanelModel } from './model';
 import { gpuSection, guardSection, trainingSection } from './sections';
 import { followHost } from './theme';
@@ -45,15 +45,11 @@ export class PanelView {
     );
     followHost(root);
     host.append(root);
-    this._chart = new TimeChart(chart, CHART_OPTIONS);
+    // The axis bears times of day: a widget is also seen when nothing moves any more.
+    this._chart = new TimeChart(chart, memoryChartOptions(128, null));
     this._endTheme = onThemeChange(() => followHost(root));
     this._timer = setInterval(() => this._tell(), 1000);
     this.draw();
-  }
-
-  /** What is wrong with the messages of the kernel; empty: nothing. */
-  setTrouble(text: string): void {
-    this._trouble = text;
   }
 
   /** Show the model as it is now. */
@@ -76,7 +72,15 @@ export class PanelView {
     this._training.draw(state.training);
     this._gpu.draw(state.gpu);
     this._guard.draw(guard);
-    const data = chartData(this._model);
+    const { forecast, limit } = host;
+    const data = memoryData(
+      { series: this._model.series, marks: state.marks, limit, forecast },
+      (last, whole) =>
+        trans.__(
+          'Memory in use, last 5 minutes: %1 at the end',
+          whole === null ? last : `${last} of ${whole}`
+        )
+    );
     if (data !== null) {
       this._chart.update(data);
     }
@@ -115,9 +119,6 @@ export class PanelView {
     if (isEnded) {
       return trans.__('The guard was unloaded at %1.', clock(state.time));
     }
-    if (this._trouble !== '') {
-      return this._trouble;
-    }
     if (silent === null) {
       return '';
     }
@@ -145,5 +146,4 @@ export class PanelView {
   private readonly _chart: TimeChart;
   private readonly _endTheme: () => void;
   private readonly _timer: ReturnType<typeof setInterval>;
-  private _trouble = '';
 }

@@ -33,7 +33,9 @@ export function Alarms(props: Alarms.IProps): React.JSX.Element {
           fix={alarm.fix}
         >
           {alarm.since !== null && (
-            <div className="jp-TfGuard-quiet">{sinceText(alarm.since, now, trans)}</div>
+            <div className="jp-TfGuard-quiet">
+              {trans.__('since %1', dayAndTime(alarm.since, now, trans))}
+            </div>
           )}
         </Notice>
       ))}
@@ -48,8 +50,4 @@ export namespace Alarms {
     readonly now: number;
     readonly trans: Trans;
   }
-}
-
-function sinceText(since: number, now: number, trans: Trans): string {
-  return trans.__('since %1', dayAndTime(new Date(since * 1000).toISOString(), now, trans));
 }

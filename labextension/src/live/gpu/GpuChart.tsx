@@ -15,8 +15,7 @@ export function GpuChart(props: GpuChart.IProps): React.JSX.Element | null {
   const name = titleOf(device, trans);
   return series === undefined ? null : (
     <MemoryChart
-      series={series}
-      limit={bytes === null ? null : { bytes, name }}
+      curve={{ series, marks: [], limit: bytes === null ? null : { bytes, name }, forecast: null }}
       title={trans.__('Memory of this kernel on %1', name)}
       height={84}
       trans={trans}

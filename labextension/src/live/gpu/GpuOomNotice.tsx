@@ -14,7 +14,7 @@ function inPanel(line: string): string {
 /** A GPU was full and the kernel lived on: what was asked, what was free, what to change. */
 export function GpuOomNotice(props: GpuOomNotice.IProps): React.JSX.Element {
   const { oom, now, onDismiss, trans } = props;
-  const when = dayAndTime(new Date(oom.time * 1000).toISOString(), now, trans);
+  const when = dayAndTime(oom.time, now, trans);
   return (
     <section
       className="jp-TfGuard-Section jp-TfGuard-GpuOom"
