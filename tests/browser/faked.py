@@ -101,6 +101,13 @@ class FakedStream:
         self._send("history", sample("history") | {"rows": rows, "marks": [], "gpu_rows": {}})
         self._send("tick", self._moved(sample("tick")))
 
+    def send_tick(self, **changes: Any) -> None:
+        """A tick whose kernel has these values."""
+        self._time += self.STEP_SECONDS
+        tick = self._moved(sample("tick"))
+        tick["kernel"] |= changes
+        self._send("tick", tick)
+
     def send_numbers(self, count: int) -> None:
         """So many samples, one step after the other."""
         for _ in range(count):

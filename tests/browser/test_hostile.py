@@ -36,7 +36,7 @@ _SKELETON = """root => [...root.querySelectorAll('*')].map(
 _ALIVE = """root => [...root.querySelectorAll('*')].filter(e =>
     /^(img|script|iframe|object|embed|link|style|base|meta|form|input|textarea|video|audio|source|picture|image|use|math|marquee|template|plaintext|frame|applet)$/i
       .test(e.tagName)
-    || e.matches('details:not(.jp-TfGuard-TimelineTable, .jp-TfGuard-Folded)')
+    || e.matches('details:not(.jp-TfGuard-Folded)')
     || e.getAttributeNames().some(n => /^on|^srcdoc$|^formaction$|^xlink/i.test(n))
     || ['href', 'src', 'action', 'data', 'name'].some(n => e.hasAttribute(n))
     || /url\\(/i.test(e.getAttribute('style') ?? '')

@@ -186,10 +186,18 @@ it('keeps hostile names text', () => {
   const evil = '<img src=x onerror="alert(1)">';
   const alarms = [{ severity: 'warning' as const, text: evil, fix: evil, since: null }];
   const holders = [
-    holder({ kernel_id: 'a', notebook_path: evil, used_bytes: GIB }),
+    holder({ kernel_id: 'a', notebook_path: '<img src=x>', used_bytes: GIB }),
     holder({ name: evil, pid: 1, used_bytes: GIB })
   ];
   const drawn = draw([held(0, 9, holders, { name: evil, note: evil, alarms })]);
   expect(drawn.node.querySelector('img')).toBeNull();
-  expect(drawn.text.split(evil)).toHaveLength(7);
+  expect(drawn.text).toContain('held by <img src=x>');
+  expect(drawn.text.split(evil)).toHaveLength(6);
+});
+
+it('elides a long name of a notebook in the middle', () => {
+  const name = 'classify-images-of-the-whole-archive-2026.ipynb';
+  const drawn = draw([held(0, 9, [other(name, 2)])]);
+  expect(drawn.text).toContain('held by classify-images-o…2026.ipynb');
+  expect(drawn.node.querySelector(`[title*="${name}"]`)).not.toBeNull();
 });

@@ -75,6 +75,17 @@ describe('Panel', () => {
     expect(text).toContain('✓ memory growth on, seen working');
   });
 
+  it('has room for training before it starts, once TensorFlow is there', () => {
+    const lines = (training: unknown): number => {
+      const { node } = draw({ kernel: { ...kernel(0), training } });
+      return node.querySelectorAll('.jp-TfGuard-Training > div').length;
+    };
+    expect(lines(null)).toBe(lines(kernel(0).training));
+    const guard = { ...kernel(0).guard, growth: null };
+    const { node } = draw({ kernel: { ...kernel(0), guard, training: null } });
+    expect(node.querySelector('.jp-TfGuard-Training')).toBeNull();
+  });
+
   it('keeps its other sections where one stops working', () => {
     vi.spyOn(console, 'error').mockImplementation(() => undefined);
     const unreadable = kernel(0);

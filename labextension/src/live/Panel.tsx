@@ -174,7 +174,9 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
         />
       </Boundary>
       <Boundary>
-        {kernel.training !== null && <TrainingCard training={kernel.training} trans={trans} />}
+        {(kernel.training !== null || kernel.guard.growth !== null) && (
+          <TrainingCard training={kernel.training} trans={trans} />
+        )}
       </Boundary>
     </>
   );

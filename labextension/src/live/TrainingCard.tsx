@@ -7,45 +7,64 @@ import type { Trans } from '../words';
 
 import { detailsText, doneFraction, paceText, positionText } from './trainingText';
 
-/** A `fit`, `evaluate` or `predict`: how far it is, how fast, how long yet. The bar is the whole of it. */
+/** Keeps the height of a line without text. */
+const BLANK = '\u00a0';
+
+/**
+ * A `fit`, `evaluate` or `predict`: how far it is, how fast, how long yet. The bar is the whole of it. Before the
+ * first one, and whatever its texts, it is equally high: what is below does not move.
+ */
 export function TrainingCard(props: TrainingCard.IProps): React.JSX.Element {
   const { training, trans } = props;
-  const name = training.model_name;
-  const done = doneFraction(training);
+  const done = training && doneFraction(training);
+  const details = training === null ? '' : detailsText(training, trans);
   return (
     <Section name="Training" title={trans.__('Training')}>
-      <div className="jp-TfGuard-row jp-mod-wrap">
-        <b>{name === null ? training.kind : `${training.kind} · ${name}`}</b>
-        {training.parameter_count !== null && (
-          <span className="jp-TfGuard-quiet jp-TfGuard-small">
-            {trans.__('%1 parameters', humanCount(training.parameter_count))}
-          </span>
-        )}
-      </div>
-      {done !== null && (
-        <div
-          className={`jp-TfGuard-bar${training.active ? '' : ' jp-mod-ended'}`}
-          role="progressbar"
-          aria-label={trans.__('Training progress')}
-          aria-valuemin={0}
-          aria-valuemax={100}
-          aria-valuenow={Math.round(done * 100)}
-        >
-          <i style={{ width: `${done * 100}%` }} />
+      {training === null ? (
+        <div className="jp-TfGuard-quiet">{trans.__('No training yet.')}</div>
+      ) : (
+        <div className="jp-TfGuard-row">
+          <b className="jp-TfGuard-name" title={training.model_name ?? ''}>
+            {[training.kind, training.model_name].filter(Boolean).join(' · ')}
+          </b>
+          {training.parameter_count !== null && (
+            <span className="jp-TfGuard-quiet jp-TfGuard-small">
+              {trans.__('%1 parameters', humanCount(training.parameter_count))}
+            </span>
+          )}
         </div>
       )}
-      <div className="jp-TfGuard-row jp-mod-wrap jp-TfGuard-small">
-        <span>{positionText(training, trans)}</span>
-        <span>{paceText(training, trans)}</span>
+      <div
+        className={`jp-TfGuard-bar${training?.active ? '' : ' jp-mod-ended'}`}
+        {...(done === null
+          ? {}
+          : {
+              role: 'progressbar',
+              'aria-label': trans.__('Training progress'),
+              'aria-valuemin': 0,
+              'aria-valuemax': 100,
+              'aria-valuenow': Math.round(done * 100)
+            })}
+      >
+        <i style={{ width: `${(done ?? 0) * 100}%` }} />
       </div>
-      <div className="jp-TfGuard-quiet jp-TfGuard-small">{detailsText(training, trans)}</div>
+      <div className="jp-TfGuard-small jp-TfGuard-name">
+        {(training && positionText(training, trans)) || BLANK}
+      </div>
+      <div className="jp-TfGuard-small jp-TfGuard-name">
+        {(training && paceText(training, trans)) || BLANK}
+      </div>
+      <div className="jp-TfGuard-quiet jp-TfGuard-small jp-TfGuard-twoLines" title={details}>
+        {details}
+      </div>
     </Section>
   );
 }
 
 export namespace TrainingCard {
   export interface IProps {
-    readonly training: Training;
+    /** Null before the first one. */
+    readonly training: Training | null;
     readonly trans: Trans;
   }
 }

@@ -106,7 +106,9 @@ export class DeathNotice {
     if (this._inDialog.has(entry.id)) {
       return;
     }
-    if (!isAlive && kernelId !== null && this._options.hasNotebook(kernelId)) {
+    // One that hung was restarted by the user: no dialog comes.
+    const isSudden = !isAlive && entry.cause !== 'hang';
+    if (isSudden && kernelId !== null && this._options.hasNotebook(kernelId)) {
       setTimeout(() => {
         if (!this._inDialog.has(entry.id)) {
           this._announce(entry, others);

@@ -8,7 +8,7 @@ import { shieldIcon } from '../icons';
 import { Reloadable } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { Notice } from '../parts/Notice';
-import { fileName } from '../units';
+import { shortFileName } from '../units';
 import { clock, parseStamp } from '../when';
 import type { Report as ReportData } from '../wire';
 import type { Trans } from '../words';
@@ -48,7 +48,8 @@ export class ReportWidget extends ReactWidget {
     }
     if (this._report !== null) {
       const { died_at, notebook_path, title } = this._report;
-      const name = notebook_path === null ? trans.__('Kernel report') : fileName(notebook_path);
+      const name =
+        notebook_path === null ? trans.__('Kernel report') : shortFileName(notebook_path);
       const died = parseStamp(died_at);
       this.title.label = died === null ? name : `${name} ${clock(died)}`;
       this.title.caption = title;

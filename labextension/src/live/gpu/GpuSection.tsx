@@ -39,7 +39,7 @@ export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
       trans={trans}
     />
   );
-  const growthLine = growth !== null && <GrowthLine growth={growth} />;
+  const growthLine = <GrowthLine growth={growth} />;
   return (
     <>
       {full.map(card => (

@@ -1,5 +1,5 @@
 /** Who holds a card's memory, as the rows of a card and the pieces of its bar. */
-import { fileName, humanBytes } from '../../units';
+import { humanBytes, shortFileName } from '../../units';
 import type { GpuDevice, GpuHolder, TensorFlowMemory } from '../../wire';
 import type { Trans } from '../../words';
 
@@ -61,7 +61,7 @@ function shareOf(key: string, members: readonly GpuHolder[], trans: Trans): ISha
     return { ...share, title: `${share.label}${processes}` };
   }
   if (path !== null) {
-    const name = fileName(path);
+    const name = shortFileName(path);
     return {
       ...plain(key, 'notebook', trans.__('held by %1', name), bytes),
       short: name,
