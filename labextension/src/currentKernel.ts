@@ -135,7 +135,12 @@ export class CurrentKernel {
     const last = this._state;
     const isRestarting = kernel?.unwatched_reason === 'starting' && last?.watched === true;
     this._state = isRestarting
-      ? { ...last, hang: null, guard: { ...last.guard, loaded: null, text: 'restarting' } }
+      ? {
+          ...last,
+          hang: null,
+          guard: { ...last.guard, loaded: null, text: 'restarting' },
+          host: { ...last.host, forecast: null }
+        }
       : kernel;
   }
 

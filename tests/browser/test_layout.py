@@ -72,6 +72,6 @@ def test_no_button_covers_the_code_of_a_report(lab: Lab) -> None:
     assert page.locator(".jp-TfGuard-CodeBlock").count() >= 2
     assert hidden == []
     tab = page.locator(".lm-TabBar-tab", has_text="…").inner_text()
-    assert tab.startswith("a-notebook")
+    assert tab.startswith("a-noteb…")
     assert ".ipynb 0" in tab or ".ipynb 1" in tab or ".ipynb 2" in tab
     picture(page, "report-narrow")

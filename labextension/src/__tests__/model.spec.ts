@@ -189,6 +189,13 @@ describe('GuardModel', () => {
     expect(model.brief).toBeNull();
   });
 
+  it('hands on which kernels grow toward a limit, of other notebooks too', () => {
+    const heard = vi.fn();
+    model.limitsAhead.connect((_, kernels) => heard(kernels.map(kernel => kernel.notebook_path)));
+    stream.say(sample('limits'));
+    expect(heard.mock.calls).toEqual([[['course/train.ipynb', 'pandas.ipynb']]]);
+  });
+
   it('reads deaths again some seconds after a hint, once for many', async () => {
     await model.start();
     const heard = vi.fn();

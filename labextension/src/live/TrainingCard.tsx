@@ -17,6 +17,8 @@ const BLANK = '\u00a0';
 export function TrainingCard(props: TrainingCard.IProps): React.JSX.Element {
   const { training, trans } = props;
   const done = training && doneFraction(training);
+  const position = training === null ? '' : positionText(training, trans);
+  const pace = training === null ? '' : paceText(training, trans);
   const details = training === null ? '' : detailsText(training, trans);
   return (
     <Section name="Training" title={trans.__('Training')}>
@@ -48,12 +50,8 @@ export function TrainingCard(props: TrainingCard.IProps): React.JSX.Element {
       >
         <i style={{ width: `${(done ?? 0) * 100}%` }} />
       </div>
-      <div className="jp-TfGuard-small jp-TfGuard-name">
-        {(training && positionText(training, trans)) || BLANK}
-      </div>
-      <div className="jp-TfGuard-small jp-TfGuard-name">
-        {(training && paceText(training, trans)) || BLANK}
-      </div>
+      <div className="jp-TfGuard-small jp-TfGuard-name">{position === '' ? BLANK : position}</div>
+      <div className="jp-TfGuard-small jp-TfGuard-name">{pace === '' ? BLANK : pace}</div>
       <div className="jp-TfGuard-quiet jp-TfGuard-small jp-TfGuard-twoLines" title={details}>
         {details}
       </div>

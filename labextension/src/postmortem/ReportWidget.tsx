@@ -8,12 +8,15 @@ import { shieldIcon } from '../icons';
 import { Reloadable } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
 import { Notice } from '../parts/Notice';
-import { shortFileName } from '../units';
+import { fileName, shortName } from '../units';
 import { clock, parseStamp } from '../when';
 import type { Report as ReportData } from '../wire';
 import type { Trans } from '../words';
 
 import { Report } from './Report';
+
+/** So much of a name leaves room for the time in a tab. */
+const TAB_LENGTH = 18;
 
 /** Id of the tab of one report: one tab per report. */
 export function reportTabId(reportId: string): string {
@@ -49,7 +52,9 @@ export class ReportWidget extends ReactWidget {
     if (this._report !== null) {
       const { died_at, notebook_path, title } = this._report;
       const name =
-        notebook_path === null ? trans.__('Kernel report') : shortFileName(notebook_path);
+        notebook_path === null
+          ? trans.__('Kernel report')
+          : shortName(fileName(notebook_path), TAB_LENGTH);
       const died = parseStamp(died_at);
       this.title.label = died === null ? name : `${name} ${clock(died)}`;
       this.title.caption = title;
