@@ -102,9 +102,10 @@ class FakedStream:
         self._send("tick", self._moved(sample("tick")))
 
     def send_tick(self, **changes: Any) -> None:
-        """A tick whose kernel has these values."""
+        """A tick whose kernel has these values, and no limit ahead."""
         self._time += self.STEP_SECONDS
         tick = self._moved(sample("tick"))
+        tick["kernel"]["host"]["forecast"] = None
         tick["kernel"] |= changes
         self._send("tick", tick)
 
