@@ -1,9 +1,8 @@
-"""Opens folders and files that only their owner may use: 0700 and 0600 under any umask, no links followed.
+"""Private folders and files: 0700 and 0600 under any umask, owned by this user, opened without following links.
 
-The data folder, and every folder below it, must be a folder of this user. The folders above it are not checked.
-Programs of the same user are not kept out: they may do anything that we may.
-
-Where the system has no folder descriptors (Windows), paths are used and only the kind of a file is checked.
+The data folder, and every folder below it, must be a folder of this user; the folders above it are not checked. Programs
+of the same user are not kept out: they may do anything that we may. Windows has no owners and modes: there only the kind of
+a file is checked.
 """
 
 from __future__ import annotations
@@ -16,42 +15,143 @@ from pathlib import Path
 from .errors import FolderUnusable
 from .places import LIVE_VARIABLE, data_folder
 
-HAS_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "geteuid") and hasattr(os, "fchmod")
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | _CLOEXEC
+HAS_OWNERS = hasattr(os, "geteuid") and hasattr(os, "fchmod")
 # O_NONBLOCK: opening a pipe does not wait for its other end.
-_FILE_FLAGS = _NOFOLLOW | _CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_FILE_FLAGS = (
+    getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 
 
-def open_folder(path: Path, *, make: bool) -> int | None:
-    """Descriptor of a folder of ours, with mode 0700; None where the system has none.
+class PrivateFolder:
+    """A folder that only its owner may enter.
 
     Args:
         path: Nothing from the data folder on may be a link.
-        make: Make it, and what is missing above it.
+        make: Make it when there is none, and what is missing above it.
 
     Raises:
-        FolderUnusable: It, or a folder between it and the data folder, belongs to another user.
-        OSError: The system refused; also for a link.
+        FolderUnusable: It cannot be made, is not there, is a link, or belongs to another user; or a folder between it and
+            the data folder does.
     """
-    if not HAS_DESCRIPTORS:
-        if make:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return None
-    root = _root_of(path)
-    if make:
-        root.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _open_one(root, None, str(root), make=make)
-    where = root
-    for name in path.relative_to(root).parts:
-        where /= name
-        around = descriptor
+
+    def __init__(self, path: Path, *, make: bool = True) -> None:
+        self.path = path
         try:
-            descriptor = _open_one(where, around, name, make=make)
-        finally:
-            os.close(around)
-    return descriptor
+            root = _root_of(path)
+            if make:
+                root.parent.mkdir(parents=True, exist_ok=True)
+            where = root
+            _check_folder(where, make=make)
+            for name in path.relative_to(root).parts:
+                where /= name
+                _check_folder(where, make=make)
+        except OSError as bad:
+            raise FolderUnusable(
+                f"The folder {path} cannot be used: {bad.strerror or bad}. "
+                "Set TFGUARD_DIR to a folder of your own on a local disk."
+            ) from bad
+
+    def open(self, name: str, flags: int) -> int:
+        """Descriptor of the regular file `name` in this folder; new files get mode 0600 under any umask.
+
+        Args:
+            name: A plain name, without a path.
+            flags: As for :func:`os.open`; never O_TRUNC, which would empty a file before it is checked.
+
+        Raises:
+            FolderUnusable: It is not a regular file of ours with one name.
+            OSError: The system refused (no such file, a link, full disk, no descriptors left).
+        """
+        if os.path.basename(name) != name or name in ("", ".", "..") or "\0" in name:
+            raise FolderUnusable(f"{name!r} is not a plain file name")
+        path = self.path / name
+        descriptor = os.open(path, flags | _FILE_FLAGS, 0o600)
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+                raise FolderUnusable(f"{path} is not a plain file")
+            if HAS_OWNERS and found.st_uid != os.geteuid():
+                raise FolderUnusable(f"{path} belongs to another user (uid {found.st_uid})")
+            if HAS_OWNERS and flags & os.O_CREAT and stat.S_IMODE(found.st_mode) != 0o600:
+                os.fchmod(descriptor, 0o600)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def create(self, name: str, *, append: bool = False) -> int:
+        """Descriptor, for reading and writing, of the empty file `name`; an old one is emptied. Raises as :meth:`open`."""
+        descriptor = self.open(name, os.O_RDWR | os.O_CREAT | (os.O_APPEND if append else 0))
+        try:
+            os.ftruncate(descriptor, 0)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def read(self, name: str, limit_bytes: int) -> bytes | None:
+        """At most the last `limit_bytes` bytes of the file `name`; None when there is none or it cannot be trusted."""
+        try:
+            descriptor = self.open(name, os.O_RDONLY)
+        except (OSError, FolderUnusable):
+            return None
+        try:
+            with open(descriptor, "rb", buffering=0) as file:
+                file.seek(max(0, os.fstat(descriptor).st_size - limit_bytes))
+                parts = []
+                left = limit_bytes
+                while left > 0 and (part := file.read(min(left, 1 << 16))):
+                    parts.append(part)
+                    left -= len(part)
+                return b"".join(parts)
+        except OSError:
+            return None
+
+    def write_whole(self, name: str, content: bytes) -> None:
+        """Write the file `name` in one piece: a reader sees the old one or the new one, never half of it.
+
+        A link of this name is replaced, never followed.
+
+        Raises:
+            OSError: The system refused; nothing half-written is left.
+            FolderUnusable: `name` is no plain name.
+        """
+        temporary = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
+        descriptor = self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            try:
+                view = memoryview(content)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+            finally:
+                os.close(descriptor)
+            os.replace(self.path / temporary, self.path / name)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self.remove(temporary)
+            raise
+
+    def remove(self, name: str) -> None:
+        """Delete the file `name`; of a link, the link.
+
+        Raises:
+            OSError: There is none, it is a folder, or the system refused.
+        """
+        os.unlink(self.path / name)
+
+    def has(self, name: str) -> bool:
+        """True when there is something of this name in the folder."""
+        return os.path.lexists(self.path / name)
+
+    def names(self) -> list[str]:
+        """Names in the folder, sorted; empty when it cannot be read."""
+        try:
+            return sorted(os.listdir(self.path))
+        except OSError:
+            return []
 
 
 def _root_of(path: Path) -> Path:
@@ -61,75 +161,55 @@ def _root_of(path: Path) -> Path:
     return next((root for root in roots if path.is_relative_to(root)), path)
 
 
-def _open_one(path: Path, around: int | None, name: str, *, make: bool) -> int:
+def _check_folder(path: Path, *, make: bool) -> None:
+    """Make the folder if it may be made, and close it to others. Raises OSError and FolderUnusable."""
     if make:
         with contextlib.suppress(FileExistsError):
-            os.mkdir(name, 0o700, dir_fd=around)
-            os.chmod(name, 0o700, dir_fd=around)  # a umask may have taken rights from the owner
-    descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=around)
-    try:
-        found = os.fstat(descriptor)
-        if found.st_uid != os.geteuid():
-            raise FolderUnusable(
-                f"The folder {path} belongs to another user (uid {found.st_uid}). "
-                "Set TFGUARD_DIR to a folder of your own."
-            )
-        if stat.S_IMODE(found.st_mode) & 0o077:
-            os.fchmod(descriptor, 0o700)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+            os.mkdir(path, 0o700)
+            os.chmod(path, 0o700)  # a umask may have taken rights from the owner
+    found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(0, "it is a link or a file")
+    if not HAS_OWNERS:
+        return
+    if found.st_uid != os.geteuid():
+        raise FolderUnusable(
+            f"The folder {path} belongs to another user (uid {found.st_uid}). "
+            "Set TFGUARD_DIR to a folder of your own."
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        os.chmod(path, 0o700)
 
 
-def open_file(folder: int | None, path: Path, name: str, flags: int) -> int:
-    """Descriptor of the regular file `name`, ours alone; a new one gets mode 0600 under any umask.
+def file_stats(path: Path) -> list[tuple[str, os.stat_result]]:
+    """Name and stat of each entry of a folder, of a link the link's; empty where there is none. Raises nothing.
 
-    Args:
-        folder: Descriptor of the folder, None where there are none.
-        path: Path of the folder.
-        name: A plain name, without a path.
-        flags: As for :func:`os.open`; never O_TRUNC, which would empty a file before it is checked.
-
-    Raises:
-        FolderUnusable: It is not a regular file of ours with one name.
-        OSError: The system refused (no such file, a link, full disk, no descriptors left).
+    An entry that is removed meanwhile is left out.
     """
-    if os.path.basename(name) != name or name in ("", ".", "..") or "\0" in name:
-        raise FolderUnusable(f"{name!r} is not a plain file name")
-    if folder is not None:
-        descriptor = os.open(name, flags | _FILE_FLAGS, 0o600, dir_fd=folder)
-    else:
-        descriptor = os.open(path / name, flags | _FILE_FLAGS, 0o600)
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-            raise FolderUnusable(f"{path / name} is not a plain file")
-        if HAS_DESCRIPTORS:
-            if found.st_uid != os.geteuid():
-                raise FolderUnusable(f"{path / name} belongs to another user (uid {found.st_uid})")
-            if flags & os.O_CREAT and stat.S_IMODE(found.st_mode) != 0o600:
-                os.fchmod(descriptor, 0o600)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+    found = []
+    with contextlib.suppress(OSError), os.scandir(path) as items:
+        for item in items:
+            with contextlib.suppress(OSError):
+                found.append((item.name, item.stat(follow_symlinks=False)))
+    return found
 
 
-def remove_tree(folder: int, name: str) -> None:
-    """Delete `name`, and if it is a folder everything in it, following no links. Another process may do the same.
+def remove_tree(path: Path) -> None:
+    """Delete what is at `path`, and of a folder everything in it, following no links. Another process may do the same.
 
     Raises:
         OSError: It is not there, or something cannot be deleted.
     """
-    if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        os.unlink(name, dir_fd=folder)
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        os.unlink(path)
         return
-    inside = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
-    try:
-        for inner in os.listdir(inside):
-            with contextlib.suppress(FileNotFoundError):
-                remove_tree(inside, inner)
-    finally:
-        os.close(inside)
-    os.rmdir(name, dir_fd=folder)
+    for name in os.listdir(path):
+        with contextlib.suppress(FileNotFoundError):
+            remove_tree(path / name)
+    os.rmdir(path)
+
+
+def remove_folder(path: Path) -> None:
+    """Delete as :func:`remove_tree` does; what cannot be deleted stays."""
+    with contextlib.suppress(OSError):
+        remove_tree(path)

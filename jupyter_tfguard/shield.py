@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from .errors import FolderUnusable
 from .places import data_folder
-from .private_files import open_file, open_folder
+from .private_files import PrivateFolder
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -90,19 +90,14 @@ def _append(entry: dict[str, Any]) -> None:
     for name in ("place", "what", "fix"):
         if name in entry:
             entry[name] = clean(str(entry[name]))[:_TEXT_LIMIT]
-    path = data_folder()
-    folder = open_folder(path, make=True)
+    folder = PrivateFolder(data_folder())
+    descriptor = folder.open(PROBLEMS_FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
-        descriptor = open_file(folder, path, PROBLEMS_FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        try:
-            if os.fstat(descriptor).st_size > PROBLEMS_LIMIT_BYTES:
-                os.ftruncate(descriptor, 0)
-            os.write(descriptor, (json.dumps(entry) + "\n").encode())
-        finally:
-            os.close(descriptor)
+        if os.fstat(descriptor).st_size > PROBLEMS_LIMIT_BYTES:
+            os.ftruncate(descriptor, 0)
+        os.write(descriptor, (json.dumps(entry) + "\n").encode())
     finally:
-        if folder is not None:
-            os.close(folder)
+        os.close(descriptor)
 
 
 def read_problems(newest_seconds: float = 7 * 86400) -> list[dict[str, Any]]:
@@ -123,24 +118,11 @@ def read_problems(newest_seconds: float = 7 * 86400) -> list[dict[str, Any]]:
 
 def _content() -> bytes:
     """The end of the file, at most twice its limit."""
-    path = data_folder()
     try:
-        folder = open_folder(path, make=False)
-    except (OSError, FolderUnusable):
+        folder = PrivateFolder(data_folder(), make=False)
+    except FolderUnusable:
         return b""
-    try:
-        descriptor = open_file(folder, path, PROBLEMS_FILE, os.O_RDONLY)
-        try:
-            size = os.fstat(descriptor).st_size
-            os.lseek(descriptor, max(0, size - 2 * PROBLEMS_LIMIT_BYTES), os.SEEK_SET)
-            return os.read(descriptor, 2 * PROBLEMS_LIMIT_BYTES)
-        finally:
-            os.close(descriptor)
-    except (OSError, FolderUnusable):
-        return b""
-    finally:
-        if folder is not None:
-            os.close(folder)
+    return folder.read(PROBLEMS_FILE, 2 * PROBLEMS_LIMIT_BYTES) or b""
 
 
 def is_users(error: BaseException) -> bool:

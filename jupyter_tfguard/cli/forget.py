@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import TfGuardError
 from ..places import bundles_folder, copies_folder, data_folder, recordings_folder
 from ..record.bundle import BundleStore
-from ..record.forget import Forgotten, forget_leftovers, forget_recordings, forget_reports
+from ..record.retention import Forgotten, forget_leftovers, forget_recordings, forget_reports
 from ..shield import PROBLEMS_FILE
 from ._records import one_id
 

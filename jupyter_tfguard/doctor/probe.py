@@ -16,8 +16,8 @@ from ..collectors.host import HostCollector
 from ..collectors.process import ProcessCollector
 from ..errors import FolderUnusable, RecordUnreadable, SourceUnavailable, TfGuardError
 from ..metrics import Metric, Sample
+from ..private_files import remove_folder
 from ..record.contents import RecordingContents, read_recording
-from ..record.folders import remove_folder
 from ..record.identity import ProcessIdentity
 from ..record.native_text import last_words
 from ..record.recording import Recording

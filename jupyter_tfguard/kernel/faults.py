@@ -13,7 +13,7 @@ import signal
 from dataclasses import dataclass
 
 from ..errors import FolderUnusable
-from ..record.folders import PrivateFolder
+from ..private_files import PrivateFolder
 from ..record.recording import FAULT, SIGNAL_PREFIX
 
 # One file each, because the text does not name the signal.

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..collectors.procfs import read_small
 from ..errors import SourceUnavailable
-from ..record.folders import PrivateFolder
+from ..private_files import PrivateFolder
 from ..record.native_text import last_words, native_text_since
 from ..record.recording import Recording
 from ..record.stacks import HEADER_KEY

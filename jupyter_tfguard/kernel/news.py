@@ -10,7 +10,7 @@ import threading
 
 from ..config import TfGuard
 from ..places import bundles_folder, copies_folder, recordings_folder
-from ..record.claims import Claimed
+from ..record.alive import recording_name
 from ..record.identity import ProcessIdentity
 from ..shield import shielded
 from ..threads import background_thread
@@ -96,14 +96,13 @@ class News:
 
 
 def has_dead_recordings() -> bool:
-    """True when a recording lies there whose kernel, or whose claimer, does not run here. A closer look is for a thread."""
+    """True when a recording is there whose kernel does not run here. A closer look is for a thread."""
     try:
-        names = os.listdir(recordings_folder())
+        paths = list(recordings_folder().iterdir())
     except OSError:
         return False
-    for name in names:
-        claimed = Claimed.from_folder_name(name)
-        writer = claimed.claimer if claimed else ProcessIdentity.from_folder_name(name)
+    for path in paths:
+        writer = ProcessIdentity.from_folder_name(recording_name(path))
         if writer is not None and not writer.is_running():
             return True
     return False

@@ -21,7 +21,7 @@ from typing import Any
 from ..collectors.procfs import read_small
 from ..collectors.standstill import catches, started
 from ..errors import FolderUnusable, SourceUnavailable
-from ..record.folders import PrivateFolder
+from ..private_files import PrivateFolder
 from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import thread_name
 

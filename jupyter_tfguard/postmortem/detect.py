@@ -9,11 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import RecordUnreadable
-from ..record.alive import JudgedBy, Looker, Place, newest_change
-from ..record.claims import Claimed, claim
+from ..private_files import remove_folder
+from ..record.alive import (
+    JudgedBy,
+    Place,
+    claim,
+    death_known_by,
+    is_claimed,
+    newest_change,
+    recording_name,
+    silent_seconds,
+)
 from ..record.contents import RecordingContents, read_recording, recording_header
-from ..record.folders import remove_folder
-from ..record.identity import ProcessIdentity
+from ..record.identity import ProcessIdentity, boot_id
 from ..record.recording import remove_recording
 from .orderly import ended_orderly
 
@@ -26,19 +34,17 @@ InHand = Callable[[ProcessIdentity], bool]
 
 @dataclass(frozen=True)
 class Orphan:
-    """A dead kernel's recording, claimed by this process, and nobody else's to report.
+    """A dead kernel's recording, claimed by this process, which alone may report it.
 
     Attributes:
         identity: The kernel's process.
         contents: What it recorded.
-        same_boot: The kernel ran on this boot of this machine.
         judged_by: How it is known that the kernel is dead.
         others: The same recording in other places: copies, claimed as well.
     """
 
     identity: ProcessIdentity
     contents: RecordingContents
-    same_boot: bool
     judged_by: JudgedBy = JudgedBy.PROCESS
     others: tuple[Path, ...] = ()
 
@@ -47,7 +53,7 @@ class Orphan:
         """True when the process that started the kernel no longer runs, or ran before this boot; False when unknown."""
         if self.judged_by is JudgedBy.SILENCE:
             return False
-        if not self.same_boot:
+        if self.contents.header.get("boot_id") != boot_id():
             return True
         parent = self.contents.header.get("parent_pid")
         return (
@@ -56,8 +62,8 @@ class Orphan:
 
     @property
     def same_processes(self) -> bool:
-        """True when process ids and groups in the recording are those of this process's own surroundings."""
-        return Place.here().sees_processes_of(Place.of(self.contents.header))
+        """True when process ids and groups in the recording mean the same to this process."""
+        return Place.of(self.contents.header) == Place.here()
 
     def remove(self) -> None:
         """Delete the claimed recording, once its bundle is written."""
@@ -72,13 +78,8 @@ class Orphan:
 
 
 def nobodys(identity: ProcessIdentity) -> bool:
-    """Of a process that watches no kernels: none is in its hands."""
+    """For a process that watches no kernels."""
     return False
-
-
-def orphans(root: Path, copies: Path | None = None) -> list[Orphan]:
-    """All of :func:`each_orphan`, claimed at once."""
-    return list(each_orphan(root, copies))
 
 
 def each_orphan(
@@ -86,94 +87,75 @@ def each_orphan(
 ) -> Iterator[Orphan]:
     """Claim every recording of a kernel that did not end orderly; remove those of an orderly end.
 
-    One at a time, the newest first: hundreds that died while no server ran need no more memory than one.
-    Recordings of living kernels are left alone, and so are those of a watcher that may still be at work.
+    One at a time, the newest first. Recordings of living kernels are left alone, and so are those of a watcher that may
+    still be at work.
 
     Args:
         root: Where the kernels of this machine record.
-        copies: Where watchers, those of other machines too, copy recordings to; a copy speaks where the original is gone.
-        in_hand: Whether this process watches, or watched, the kernel itself, and so tells of its end.
+        copies: Where watchers, those of other machines too, copy recordings to; a copy counts where the original is gone.
+        in_hand: Whether this process watches, or watched, the kernel itself, and so reports its end.
     """
-    looker = Looker(root)
-    if copies is None:
-        for name, path in _recordings(root):
-            yield from _look(path, name, looker, None, in_hand)
-        return
-    originals = {(name, _place(path)) for name, path in _recordings(root)}
-    for name, path in _recordings(root):
-        yield from _look(path, name, looker, copies, in_hand)
-    looker = Looker(copies)
-    for name, path in _recordings(copies):
-        # An original that is there, living or just claimed, speaks for itself.
-        if (name, _place(path)) not in originals:
-            yield from _look(path, name, looker, None, in_hand)
+    originals = [(path, _place(path)) for path in _recordings(root)]
+    for path, place in originals:
+        copy = None if copies is None else copies / recording_name(path)
+        yield from _claimed(path, place, copy, in_hand)
+    known = {(recording_name(path), place) for path, place in originals}
+    for path in () if copies is None else _recordings(copies):
+        place = _place(path)
+        if (recording_name(path), place) not in known:
+            yield from _claimed(path, place, None, in_hand)
 
 
-def _recordings(root: Path) -> Iterator[tuple[str, Path]]:
-    """(name, folder) of what lies there, whoever may have claimed it."""
-    with contextlib.suppress(OSError):
-        folders = os.listdir(root)
-        for folder in sorted(folders, key=lambda n: newest_change(root / n), reverse=True):
-            claimed = Claimed.from_folder_name(folder)
-            name = claimed.original if claimed else folder
-            if ProcessIdentity.from_folder_name(name) is not None:
-                yield name, root / folder
-
-
-def _look(
-    path: Path, name: str, looker: Looker, copies: Path | None, in_hand: InHand
-) -> Iterator[Orphan]:
-    identity = ProcessIdentity.from_folder_name(name)
-    assert identity is not None
-    claimed = Claimed.from_folder_name(path.name)
-    if claimed is not None and not claimed.is_abandoned(path, looker):
-        return
-    # Of the living, who may be many, no more than the header is read.
-    verdict = looker.verdict(path, identity, recording_header(path))
-    if verdict.alive:
-        return
-    # Process ids of other machines say nothing about ours.
-    if looker.here.sees_processes_of(_place(path)) and in_hand(identity):
-        return
+def _recordings(root: Path) -> list[Path]:
+    """Folders of recordings, also of claimed ones, the newest first."""
     try:
-        contents = read_recording(path)
-    except RecordUnreadable:
-        _remove_if_abandoned(path, looker)
-        return
-    if _left_to_watcher(contents, looker):
-        return
-    mine = claim(path)
-    if mine is None:
-        return
-    copy = None
-    if copies is not None and _place(copies / name) == Place.of(contents.header):
-        copy = claim(copies / name)
-    others = () if copy is None else (copy,)
-    if ended_orderly(contents):
-        for folder in (mine, *others):
-            remove_recording(folder)
-        return
-    with contextlib.suppress(RecordUnreadable):
-        same_boot = contents.header.get("boot_id") == looker.here.boot_id
-        yield Orphan(identity, read_recording(mine), same_boot, verdict.by, others)
+        paths = [root / name for name in os.listdir(root)]
+    except OSError:
+        return []
+    found = [path for path in paths if ProcessIdentity.from_folder_name(recording_name(path))]
+    return sorted(found, key=newest_change, reverse=True)
 
 
 def _place(path: Path) -> Place:
     return Place.of(recording_header(path))
 
 
-def _left_to_watcher(contents: RecordingContents, looker: Looker) -> bool:
+def _claimed(path: Path, place: Place, copy: Path | None, in_hand: InHand) -> Iterator[Orphan]:
+    identity = ProcessIdentity.from_folder_name(recording_name(path))
+    assert identity is not None
+    if is_claimed(path):
+        return
+    # Of the living, who may be many, no more than the header is read.
+    judged_by = death_known_by(path, identity, recording_header(path))
+    if judged_by is None or (place == Place.here() and in_hand(identity)):
+        return
+    try:
+        contents = read_recording(path)
+    except RecordUnreadable:
+        if silent_seconds(path) > _ABANDONED_SECONDS:
+            remove_folder(path)
+        return
+    if _left_to_watcher(contents):
+        return
+    mine = claim(path)
+    if mine is None:
+        return
+    copied = claim(copy) if copy is not None and _place(copy) == place else None
+    others = () if copied is None else (copied,)
+    if ended_orderly(contents):
+        for folder in (mine, *others):
+            remove_recording(folder)
+        return
+    with contextlib.suppress(RecordUnreadable):
+        yield Orphan(identity, read_recording(mine), judged_by, others)
+
+
+def _left_to_watcher(contents: RecordingContents) -> bool:
     watcher = contents.header.get("watcher_pid")
-    if not looker.here.sees_processes_of(Place.of(contents.header)):
-        return False
-    if not isinstance(watcher, int) or watcher == os.getpid():
-        return False
-    if ProcessIdentity.of(watcher) is None:
-        return False
-    return looker.silent_seconds(contents.path) < WATCHER_GRACE_SECONDS
-
-
-def _remove_if_abandoned(path: Path, looker: Looker) -> None:
-    """An unreadable recording has nothing to tell; it goes once its writer and a day are over."""
-    if looker.silent_seconds(path) > _ABANDONED_SECONDS:
-        remove_folder(path)
+    return (
+        isinstance(watcher, int)
+        and watcher != os.getpid()
+        and Place.of(contents.header) == Place.here()
+        and ProcessIdentity.of(watcher) is not None
+        and silent_seconds(contents.path) < WATCHER_GRACE_SECONDS
+    )

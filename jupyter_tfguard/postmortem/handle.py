@@ -16,17 +16,17 @@ from typing import Any
 from ..config import TfGuard
 from ..diagnosis.diagnose import diagnose
 from ..errors import BundleNotFound, RecordUnreadable
+from ..record.alive import claim
 from ..record.bundle import STAMP_LENGTH, BundleStore, died_of, stamp
-from ..record.claims import claim
 from ..record.identity import ProcessIdentity
 from ..record.recording import remove_recording
-from ..record.retention import Retention
+from ..record.retention import prune
 from ..report.wire import to_entry_and_report
 from ..shield import note_problem
 from ..watch.death import Death
 from .capture import capture, capture_orphan
 from .detect import InHand, each_orphan, nobodys
-from .wrapped import goes_on, recorders, unwrapped
+from .wrapped import goes_on, recorder_of, unwrapped
 
 FREE_SPACE = "Free some space, or set TFGUARD_DIR to a folder of your own on a disk with space."
 EARLIER_SECONDS = 86400.0
@@ -70,12 +70,7 @@ class Postmortem:
         self._in_hand = in_hand
         self._on_report = on_report
         self._on_failure = on_failure
-        self._retention = Retention(
-            store,
-            limit_count=settings.bundle_limit_count,
-            limit_bytes=settings.bundle_limit_bytes,
-            limit_days=settings.bundle_limit_days,
-        )
+        self._settings = settings
         self._unwritten: deque[tuple[Death, Path | None]] = deque(maxlen=_UNWRITTEN_LIMIT)
 
     def handle(self, death: Death) -> None:
@@ -122,7 +117,9 @@ class Postmortem:
             The lines in the list. A crash that cannot be written is noted, and its recording stays.
         """
         for _ in range(len(self._unwritten)):
-            self._try(*self._unwritten.popleft())
+            death, claimed = self._unwritten.popleft()
+            if claimed is None or (claimed := claim(claimed)) is not None:
+                self._try(death, claimed)
         made: list[Json] = []
         for orphan in each_orphan(self._recordings, self._copies, self._in_hand):
             try:
@@ -151,25 +148,29 @@ class Postmortem:
         bundle["earlier_deaths"] = _earlier_deaths(self._store, float(bundle["identity"]["died"]))
         entry, report = to_entry_and_report(bundle, diagnose(bundle))
         self._store.save(bundle, report, entry)
-        self._retention.prune()
+        prune(
+            self._store,
+            limit_count=self._settings.bundle_limit_count,
+            limit_bytes=self._settings.bundle_limit_bytes,
+            limit_days=self._settings.bundle_limit_days,
+        )
         return entry | {"unread": True}
 
-    def forget(self, identity: ProcessIdentity, kernel_id: str, ended: float) -> None:
+    def forget(self, identity: ProcessIdentity, kernel_id: str) -> None:
         """Remove the recording of a kernel that ended because it was asked to.
 
         Args:
             identity: The process that ended: the kernel, or a program around it.
             kernel_id: Of the kernel.
-            ended: Unix seconds.
         """
-        for recorder in recorders(self._recordings, identity, kernel_id, ended):
-            if recorder != identity and goes_on(recorder):
-                continue
-            if self._settle is not None:
-                self._settle(recorder)
-            claimed = claim(self._recordings / recorder.folder_name)
-            if claimed is not None:
-                remove_recording(claimed)
+        recorder = recorder_of(self._recordings, identity, kernel_id)
+        if recorder != identity and goes_on(recorder):
+            return
+        if self._settle is not None:
+            self._settle(recorder)
+        claimed = claim(self._recordings / recorder.folder_name)
+        if claimed is not None:
+            remove_recording(claimed)
 
 
 def _earlier_deaths(store: BundleStore, died: float) -> list[Json]:

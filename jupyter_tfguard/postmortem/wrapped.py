@@ -6,24 +6,19 @@ the end the kernel's own recording is found by the kernel's id.
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from ..diagnosis.exit_status import passed_on_signal
-from ..errors import RecordUnreadable
-from ..record.alive import Looker, Place, newest_change
-from ..record.claims import Claimed
+from ..record.alive import Place, newest_change
 from ..record.contents import recording_header
 from ..record.facts import AROUND_THE_KERNEL, ServerFacts
 from ..record.identity import ProcessIdentity
 from ..watch.death import Death
 
-_TOGETHER_SECONDS = 60.0
-_LEFT_ALONE_SECONDS = 3.0
-_TAKEN_DOWN_SECONDS = 20.0
+# ipykernel ends itself within two seconds after its starter; the memory of a large process takes longer to be freed.
+_ENDS_SECONDS = 20.0
 
 
 def unwrapped(death: Death) -> Death:
@@ -32,74 +27,45 @@ def unwrapped(death: Death) -> Death:
     if facts.kernel_alive or facts.exit is None or death.recording.is_dir():
         return death
     root = death.recording.parent
-    found = max(recordings_inside(root, death.kernel_id, facts.died), default=None)
-    if found is None or goes_on(found[1]):
+    recorder = recorder_of(root, death.identity, death.kernel_id)
+    if recorder == death.identity or goes_on(recorder):
         by_signal = facts.exit.code is not None and passed_on_signal(facts.exit.code) is not None
         return replace(death, facts=_of_kernel(facts)) if by_signal else death
-    identity = found[1]
-    recording = root / identity.folder_name
-    return replace(death, identity=identity, recording=recording, facts=_of_kernel(facts))
+    recording = root / recorder.folder_name
+    return replace(death, identity=recorder, recording=recording, facts=_of_kernel(facts))
 
 
-def recordings_inside(
-    root: Path, kernel_id: str, died: float
-) -> Iterator[tuple[float, ProcessIdentity]]:
-    """Recordings with this kernel's id that were written to until about the end of the program around it.
-
-    Args:
-        root: Folder of the recordings.
-        kernel_id: Of the kernel.
-        died: Unix seconds when that program ended.
-
-    Yields:
-        Unix seconds of the newest change, and the process that recorded.
-    """
-    here = Looker(root).here
-    with contextlib.suppress(OSError):
-        for path in root.iterdir():
-            identity = ProcessIdentity.from_folder_name(path.name)
-            if identity is None or Claimed.from_folder_name(path.name) is not None:
-                continue
-            changed = newest_change(path)
-            if abs(changed - died) > _TOGETHER_SECONDS:
-                continue
-            with contextlib.suppress(RecordUnreadable):
-                header = recording_header(path)
-                if header.get("kernel_id") == kernel_id and here.sees_processes_of(
-                    Place.of(header)
-                ):
-                    yield changed, identity
-
-
-def recorders(
-    root: Path, identity: ProcessIdentity, kernel_id: str, moment: float
-) -> list[ProcessIdentity]:
-    """The processes that may have recorded for a kernel: the watched one, or those started by it.
+def recorder_of(root: Path, identity: ProcessIdentity, kernel_id: str) -> ProcessIdentity:
+    """The process that records, or recorded, for a kernel: the watched one, or the one that it started.
 
     Args:
         root: Folder of the recordings.
         identity: The watched process.
         kernel_id: Of the kernel.
-        moment: Unix seconds when it still ran.
     """
-    if (root / identity.folder_name).is_dir():
-        return [identity]
-    return [inside for _, inside in recordings_inside(root, kernel_id, moment)]
+    if (root / identity.folder_name).is_dir() or not root.is_dir():
+        return identity
+    for path in sorted(root.iterdir(), key=newest_change, reverse=True):
+        inside = ProcessIdentity.from_folder_name(path.name)
+        header = recording_header(path) if inside is not None else {}
+        if header.get("kernel_id") == kernel_id and Place.of(header) == Place.here():
+            assert inside is not None
+            return inside
+    return identity
 
 
 def goes_on(process: ProcessIdentity) -> bool:
-    """True for a kernel that runs on without its starter; ipykernel ends itself within a second or two after that."""
-    began = time.monotonic()
+    """Wait until the process has ended; True for a kernel that still runs long after its starter."""
+    ends = time.monotonic() + _ENDS_SECONDS
     while process.is_running():
-        seconds = _TAKEN_DOWN_SECONDS if process.is_ending() else _LEFT_ALONE_SECONDS
-        if time.monotonic() - began > seconds:
+        if time.monotonic() > ends:
             return True
         time.sleep(0.05)
     return False
 
 
 def _of_kernel(facts: ServerFacts) -> ServerFacts:
-    """What the end of the program around a kernel says about the kernel."""
+    """What the end of the program around a kernel says about the kernel; what was sampled of that program is left out."""
     ended = facts.exit
     assert ended is not None
     if ended.code is None:
@@ -107,11 +73,6 @@ def _of_kernel(facts: ServerFacts) -> ServerFacts:
         facts = replace(facts, exit=None, unavailable=facts.unavailable | {"exit": seen})
     else:
         facts = replace(facts, exit=replace(ended, how=AROUND_THE_KERNEL))
-    return _without_process(facts)
-
-
-def _without_process(facts: ServerFacts) -> ServerFacts:
-    """Leave out what was sampled of that program: it says nothing about the kernel."""
     kept = [i for i, name in enumerate(facts.columns) if not name.startswith("process.")]
     columns = tuple(facts.columns[i] for i in kept)
     rows = tuple(tuple(r[i] for i in kept) for r in facts.rows)

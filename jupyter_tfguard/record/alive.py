@@ -1,10 +1,12 @@
-"""Whether the writer of a recording still lives, also where process ids tell nothing: several machines or containers that
-share a folder.
+"""Whether the writer of a recording still lives, and which process may report its death.
 
-The kernel holds a POSIX record lock on a file in its recording. The system drops it at any death; a forked child has no
-part in it; it is seen by every process that shares the file system. It has one weakness: closing any descriptor of that
-file in the kernel drops it too, so nothing in the kernel opens its own ``alive.lock``, and a lock that user code dropped
-by reading the folder is taken again with the next second's samples.
+Where process ids mean the same as they did to the writer, its process is looked up. Elsewhere (another container or
+machine that shares the folder) the kernel's lock decides: a POSIX record lock on a file in its recording, which the system
+drops at any death and a forked child does not inherit. On a remote file system, where locks may be kept by each machine for
+itself, only the time since the newest change is left.
+
+Closing any descriptor of the locked file in the kernel drops the lock. So nothing in the kernel opens its own
+``alive.lock``, and a lock that user code dropped by reading the folder is taken again with the next second's samples.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import time
 from dataclasses import dataclass
 from enum import Enum
@@ -21,7 +24,7 @@ from typing import Any
 
 from ..errors import FolderUnusable
 from ..mounts import is_remote
-from .folders import PrivateFolder, file_stats
+from ..private_files import PrivateFolder, file_stats
 from .identity import ProcessIdentity, boot_id
 from .own_descriptors import close_ours, identity
 
@@ -31,15 +34,13 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 LOCK = "alive.lock"
-# A recording that has not changed for so long, by the clock of its file system, is taken for a dead kernel's where nothing
-# better can be known. Copies of a living kernel's recording are touched every REFRESH_SECONDS; other machines may see that
-# a minute late (acregmax of nfs(5)).
+# A recording without a change for so long belongs to a dead kernel, where nothing better is known; a claim is abandoned
+# then. The watcher touches its copies of a living kernel's recording every three seconds; other machines may see that a
+# minute late (acregmax of nfs(5)), and their clocks may be some minutes off.
 FRESH_SECONDS = 300.0
-REFRESH_SECONDS = 30.0
 _TAKEN = (errno.EAGAIN, errno.EACCES)
-_TRIES = 5
-_PAUSE_SECONDS = 0.01
 _MACHINE_ID = Path("/etc/machine-id")
+_CLAIMED = re.compile(r"claimed-[0-9a-f]{8}-(\d{1,10}-\d{1,20})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -60,16 +61,6 @@ class Place:
         """Where the writer of a recording ran, by its header."""
         names = ("host", "boot_id", "pid_namespace")
         return cls(*(str(header.get(name) or "") for name in names))
-
-    @property
-    def key(self) -> str:
-        """Eight hex digits that stand for it in a file name."""
-        text = "\0".join((self.host, self.boot_id, self.pid_namespace))
-        return hashlib.blake2s(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
-
-    def sees_processes_of(self, other: Place) -> bool:
-        """True when a process id there names the same process here."""
-        return (self.boot_id, self.pid_namespace) == (other.boot_id, other.pid_namespace)
 
 
 def _host() -> str:
@@ -109,7 +100,9 @@ class AliveLock:
         self._descriptor = folder.open(LOCK, os.O_RDWR | os.O_CREAT)
         self._identity = identity(self._descriptor)
         try:
-            self._take()
+            if fcntl is None:
+                raise OSError(errno.ENOSYS, "no record locks on this system")
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as bad:
             self.close()
             if bad.errno in _TAKEN:
@@ -118,24 +111,10 @@ class AliveLock:
                 ) from bad
             # No locks here. A file that nobody holds would read as a death.
             with contextlib.suppress(OSError):
-                os.unlink(folder.path / LOCK)
-
-    def _take(self) -> None:
-        if fcntl is None:
-            raise OSError(errno.ENOSYS, "no record locks on this system")
-        for left in reversed(range(_TRIES)):
-            try:
-                fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as bad:
-                # Somebody who looks whether we live holds it for an instant.
-                if bad.errno not in _TAKEN or not left:
-                    raise
-                time.sleep(_PAUSE_SECONDS)
-            else:
-                return
+                folder.remove(LOCK)
 
     def renew(self) -> bool:
-        """Take the lock again, should user code have dropped it. Costs a microsecond; not for forked children.
+        """Take the lock again if user code dropped it. Costs a microsecond; not for forked children.
 
         Returns:
             False when the file was deleted, and so the recording with it.
@@ -153,7 +132,7 @@ class AliveLock:
         return found.st_nlink > 0
 
     def close(self) -> None:
-        """Give the descriptor back, and with it the lock; doing it twice is harmless."""
+        """Give the descriptor back, and with it the lock; idempotent."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             with contextlib.suppress(OSError):
@@ -163,108 +142,46 @@ class AliveLock:
 # --- everywhere else
 
 
-class Lock(Enum):
-    """What a look at a recording's lock tells."""
-
-    HELD = "held"
-    FREE = "free"
-    UNKNOWN = "unknown"
-
-
 class JudgedBy(Enum):
-    """What a verdict rests on."""
+    """How it is known that a writer is dead."""
 
-    LOCK = "lock"  # held, or free although this file system has locks
+    LOCK = "lock"  # free, although this file system has locks
     PROCESS = "process"  # ids here mean what they meant to the writer
-    SILENCE = "silence"  # the time since the last change, and nothing else
+    SILENCE = "silence"  # the time since the newest change, and nothing else
 
 
-@dataclass(frozen=True)
-class LifeFacts:
-    """All that a verdict rests on.
-
-    Attributes:
-        runs: Whether the very process runs; None when process ids of there mean nothing here.
-        same_host: Whether the host's name and machine id are ours.
-        lock: What the lock says.
-        lock_counts: False on a remote file system: its locks may be kept by each machine for itself.
-        silent_seconds: Since the newest change.
-    """
-
-    runs: bool | None
-    same_host: bool
-    lock: Lock
-    lock_counts: bool
-    silent_seconds: float
+def death_known_by(path: Path, writer: ProcessIdentity, header: dict[str, Any]) -> JudgedBy | None:
+    """How it is known that the writer of the recording at `path` is dead; None while it lives, or may live."""
+    if Place.of(header) == Place.here():
+        return None if writer.is_running() else JudgedBy.PROCESS
+    held = lock_is_held(path)
+    if held:
+        return None
+    if held is False and not is_remote(path):
+        return JudgedBy.LOCK
+    return JudgedBy.SILENCE if silent_seconds(path) >= FRESH_SECONDS else None
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether the writer lives, and how that is known."""
-
-    alive: bool
-    by: JudgedBy
-
-
-def judge(facts: LifeFacts) -> Verdict:
-    """Whether the writer of a recording lives. Reads nothing. When in doubt it lives, for FRESH_SECONDS."""
-    if facts.lock is Lock.HELD:
-        return Verdict(True, JudgedBy.LOCK)
-    if facts.runs:
-        return Verdict(True, JudgedBy.PROCESS)
-    # Machines made from one image in the middle of a boot have the same boot id: the host must agree to a death.
-    if facts.runs is False and facts.same_host:
-        return Verdict(False, JudgedBy.PROCESS)
-    if facts.lock is Lock.FREE and facts.lock_counts:
-        return Verdict(False, JudgedBy.LOCK)
-    return Verdict(facts.silent_seconds < FRESH_SECONDS, JudgedBy.SILENCE)
-
-
-class Looker:
-    """Looks at the recordings of one folder: who lives?
-
-    Args:
-        root: Folder of recordings.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self.here = Place.here()
-        self._root = root
-        self._lock_counts = not is_remote(root)
-        self._now: float | None = None
-
-    def verdict(self, path: Path, identity: ProcessIdentity, header: dict[str, Any]) -> Verdict:
-        """Whether the writer of the recording at `path` lives."""
-        place = Place.of(header)
-        runs = identity.is_running() if self.here.sees_processes_of(place) else None
-        # The lock of a process that is known to run is not touched: it may be our own, and a look would drop it.
-        lock = Lock.UNKNOWN if runs else look_at_lock(path)
-        silent = 0.0 if runs else self.silent_seconds(path)
-        return judge(LifeFacts(runs, self.here.host == place.host, lock, self._lock_counts, silent))
-
-    def silent_seconds(self, path: Path) -> float:
-        """Seconds since the newest change in a recording, by the clock of its own file system."""
-        if self._now is None:
-            self._now = file_system_now(self._root)
-        return self._now - newest_change(path)
-
-
-def look_at_lock(path: Path) -> Lock:
-    """What the lock of the recording at `path` says. Never to be called for a recording of this process."""
+def lock_is_held(path: Path) -> bool | None:
+    """Whether the lock of the recording at `path` is held; None when unknown. Not for a recording of this process."""
     if fcntl is None:
-        return Lock.UNKNOWN
+        return None
     try:
-        with PrivateFolder(path, make=False) as folder:
-            descriptor = folder.open(LOCK, os.O_RDONLY)
+        descriptor = PrivateFolder(path, make=False).open(LOCK, os.O_RDONLY)
     except (OSError, FolderUnusable):
-        return Lock.UNKNOWN
+        return None
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as bad:
-        return Lock.HELD if bad.errno in _TAKEN else Lock.UNKNOWN
+        return True if bad.errno in _TAKEN else None
     finally:
         os.close(descriptor)  # gives it back
-    return Lock.FREE
+    return False
+
+
+def silent_seconds(path: Path) -> float:
+    """Seconds since the newest change in a recording."""
+    return time.time() - newest_change(path)
 
 
 def newest_change(path: Path) -> float:
@@ -276,17 +193,31 @@ def newest_change(path: Path) -> float:
     return max([newest, *(found.st_mtime for _, found in file_stats(path))])
 
 
-def file_system_now(root: Path) -> float:
-    """Unix seconds by the clock that stamps the files of this folder; ours when nothing can be written there."""
-    probe = f".clock.{os.getpid()}"
+# --- one death makes one report
+
+
+def claim(path: Path) -> Path | None:
+    """Take a dead kernel's recording for this process alone, also an abandoned one that another process had claimed.
+
+    Returns:
+        The folder's new path, ``claimed-<random>-<pid>-<start time>``; None when another process was faster.
+    """
+    target = path.with_name(f"claimed-{os.urandom(4).hex()}-{recording_name(path)}")
     try:
-        with PrivateFolder(root) as folder:
-            descriptor = folder.create(probe)
-            try:
-                os.write(descriptor, b"?")
-                return os.fstat(descriptor).st_mtime
-            finally:
-                os.close(descriptor)
-                os.unlink(root / probe)
-    except (OSError, FolderUnusable):
-        return time.time()
+        os.rename(path, target)
+    except OSError:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(target)  # from here on the claim's age counts
+    return target
+
+
+def is_claimed(path: Path) -> bool:
+    """True when a process has claimed this recording, and may still be at work on its report."""
+    return _CLAIMED.fullmatch(path.name) is not None and silent_seconds(path) < FRESH_SECONDS
+
+
+def recording_name(path: Path) -> str:
+    """The name that a recording had before it was claimed."""
+    found = _CLAIMED.fullmatch(path.name)
+    return path.name if found is None else found[1]

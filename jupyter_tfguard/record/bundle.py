@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BundleNotFound, FolderUnusable, RecordTooNew, RecordUnreadable
+from ..private_files import PrivateFolder, file_stats, remove_folder, remove_tree
 from .equal import Crash, kind_of, runs
-from .folders import PrivateFolder, file_stats, remove_folder
 from .records import major_of
 
 FORMAT = (1, 1)
@@ -86,16 +86,15 @@ class BundleStore:
             FolderUnusable: The folder cannot be made or is not ours.
             OSError: The system refused (full disk).
         """
-        with PrivateFolder(self.root):
-            pass
+        PrivateFolder(self.root)
         bundle_id = _checked(bundle["id"])
         temporary = self.root / f".{bundle_id}.{os.getpid()}"
         try:
-            with PrivateFolder(temporary) as folder:
-                folder.write_whole(BUNDLE, json.dumps(bundle, default=str).encode())
-                # Browsers read these two: their JSON has no NaN.
-                for name, value in ((REPORT, report), (ENTRY, entry)):
-                    folder.write_whole(name, json.dumps(value, allow_nan=False).encode())
+            folder = PrivateFolder(temporary)
+            folder.write_whole(BUNDLE, json.dumps(bundle, default=str).encode())
+            # Browsers read these two: their JSON has no NaN.
+            for name, value in ((REPORT, report), (ENTRY, entry)):
+                folder.write_whole(name, json.dumps(value, allow_nan=False).encode())
             os.rename(temporary, self.root / bundle_id)
         except BaseException:
             remove_folder(temporary)
@@ -156,15 +155,14 @@ class BundleStore:
 
     def mark(self, report_id: str, name: str) -> None:
         """Leave the mark `READ` or `ANNOUNCED`. Raises as :meth:`bundle`, and OSError."""
-        with self._open(report_id) as folder:
-            try:
-                os.close(folder.create(name))
-            except (OSError, FolderUnusable) as bad:
-                path = self.root / report_id
-                if not path.exists():  # removed in this moment
-                    raise BundleNotFound(report_id) from bad
-                if not (path / name).exists():  # else another process has left the mark
-                    raise
+        folder = self._open(report_id)
+        try:
+            os.close(folder.create(name))
+        except (OSError, FolderUnusable) as bad:
+            if not folder.path.exists():  # removed in this moment
+                raise BundleNotFound(report_id) from bad
+            if not folder.has(name):  # else another process has left the mark
+                raise
 
     def remove(self, report_id: str) -> bool:
         """Delete a report and all that belongs to it.
@@ -174,7 +172,7 @@ class BundleStore:
 
         Raises:
             BundleNotFound: There was none.
-            FolderUnusable, OSError: Something of it could not be deleted.
+            OSError: Something of it could not be deleted.
         """
         if not os.path.lexists(self.root / _checked(report_id)):
             raise BundleNotFound(report_id)
@@ -184,8 +182,7 @@ class BundleStore:
             os.rename(self.root / report_id, self.root / going)
         except FileNotFoundError:
             return False
-        with PrivateFolder(self.root, make=False) as around:
-            around.remove_folder(going)
+        remove_tree(self.root / going)
         return True
 
     def leftovers(self) -> list[str]:
@@ -208,8 +205,7 @@ class BundleStore:
             raise RecordUnreadable(str(bad)) from bad
 
     def _load(self, bundle_id: str, name: str) -> dict[str, Any]:
-        with self._open(bundle_id) as folder:
-            content = folder.read(name, _LIMIT_BYTES)
+        content = self._open(bundle_id).read(name, _LIMIT_BYTES)
         if not content and not (self.root / bundle_id).exists():  # removed while it was read
             raise BundleNotFound(bundle_id)
         try:

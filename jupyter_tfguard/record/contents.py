@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
 from ..metrics import Sample
+from ..private_files import PrivateFolder
 from . import gpu_memory, journal, progress, series
-from .folders import PrivateFolder
 from .native_text import last_words
 from .recording import (
     END,
@@ -69,51 +69,47 @@ def read_recording(path: Path) -> RecordingContents:
         folder = PrivateFolder(path)
     except FolderUnusable as bad:
         raise RecordUnreadable(str(bad)) from bad
-    with folder:
-        header = _header(folder)
-        if header is None:
-            raise RecordUnreadable(
-                f"The header of the recording {path.name} is missing or damaged."
-            )
-        major = major_of(header)
-        if major is None:
-            raise RecordUnreadable("The header of the recording names no format.")
-        if major > FORMAT[0]:
-            raise RecordTooNew(f"The recording {path.name}", major, FORMAT[0])
-        problems: list[str] = []
-        files = {
-            name: _records(folder, name, problems)
-            for name in (SAMPLES, SECONDS, MINUTES, EVENTS, PROGRESS, GPU_MEMORY)
-        }
-        names = folder.names()
-        of_signals = (n for n in names if n.startswith(SIGNAL_PREFIX) and n.endswith(".txt"))
-        signals = {
-            name[len(SIGNAL_PREFIX) : -len(".txt")]: text
-            for name in itertools.islice(of_signals, SIGNALS_LIMIT)
-            if (text := _text(folder, name))
-        }
-        return RecordingContents(
-            path=path,
-            header=header,
-            events=journal.read_events(files[EVENTS].records),
-            samples=series.read_samples(files[SAMPLES]),
-            seconds=series.read_summaries(files[SECONDS]),
-            minutes=series.read_summaries(files[MINUTES]),
-            progress=progress.newest_progress(files[PROGRESS].records),
-            gpu_memory=gpu_memory.newest_gpu_memory(files[GPU_MEMORY].records),
-            stderr_tail=last_words(folder),
-            fault_text=_text(folder, FAULT),
-            signal_texts=signals,
-            end=_json_object(folder.read(END, _TEXT_LIMIT_BYTES)),
-            problems=problems,
-        )
+    header = _header(folder)
+    if header is None:
+        raise RecordUnreadable(f"The header of the recording {path.name} is missing or damaged.")
+    major = major_of(header)
+    if major is None:
+        raise RecordUnreadable("The header of the recording names no format.")
+    if major > FORMAT[0]:
+        raise RecordTooNew(f"The recording {path.name}", major, FORMAT[0])
+    problems: list[str] = []
+    files = {
+        name: _records(folder, name, problems)
+        for name in (SAMPLES, SECONDS, MINUTES, EVENTS, PROGRESS, GPU_MEMORY)
+    }
+    names = folder.names()
+    of_signals = (n for n in names if n.startswith(SIGNAL_PREFIX) and n.endswith(".txt"))
+    signals = {
+        name[len(SIGNAL_PREFIX) : -len(".txt")]: text
+        for name in itertools.islice(of_signals, SIGNALS_LIMIT)
+        if (text := _text(folder, name))
+    }
+    return RecordingContents(
+        path=path,
+        header=header,
+        events=journal.read_events(files[EVENTS].records),
+        samples=series.read_samples(files[SAMPLES]),
+        seconds=series.read_summaries(files[SECONDS]),
+        minutes=series.read_summaries(files[MINUTES]),
+        progress=progress.newest_progress(files[PROGRESS].records),
+        gpu_memory=gpu_memory.newest_gpu_memory(files[GPU_MEMORY].records),
+        stderr_tail=last_words(folder),
+        fault_text=_text(folder, FAULT),
+        signal_texts=signals,
+        end=_json_object(folder.read(END, _TEXT_LIMIT_BYTES)),
+        problems=problems,
+    )
 
 
 def recording_header(path: Path) -> dict[str, Any]:
     """The header of a recording and nothing else; empty when it cannot be read."""
     try:
-        with PrivateFolder(path, make=False) as folder:
-            return _header(folder) or {}
+        return _header(PrivateFolder(path, make=False)) or {}
     except FolderUnusable:
         return {}
 

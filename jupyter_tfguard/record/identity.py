@@ -12,8 +12,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-_PF_EXITING = 0x4  # include/linux/sched.h, in field 9 of the same file
-
 
 @dataclass(frozen=True)
 class ProcessIdentity:
@@ -44,12 +42,6 @@ class ProcessIdentity:
     def is_running(self) -> bool:
         """True while this very process lives; a zombie is dead."""
         return _start_time(self.pid) == self.start_time and not _is_zombie(self.pid)
-
-    def is_ending(self) -> bool:
-        """True while it is being taken down: the memory of a large process takes a while."""
-        fields = stat_fields(self.pid) if sys.platform == "linux" else None
-        same = fields is not None and int(fields[19]) == self.start_time
-        return same and fields is not None and bool(int(fields[6]) & _PF_EXITING)
 
 
 def stat_fields(pid: int) -> list[str] | None:

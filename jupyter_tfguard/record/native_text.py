@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..errors import FolderUnusable
-from .folders import PrivateFolder
+from ..private_files import PrivateFolder
 
 PREFIX = "stderr."
 SUFFIX = ".txt"
@@ -67,7 +67,8 @@ def native_text_since(folder: PrivateFolder, place: int) -> str:
 
 def add_last_words(path: Path, text: bytes) -> None:
     """Add text that was left in the pipe at the kernel's death to its recording, if there is one. Nothing is raised."""
-    with contextlib.suppress(OSError, FolderUnusable), PrivateFolder(path, make=False) as folder:
+    with contextlib.suppress(OSError, FolderUnusable):
+        folder = PrivateFolder(path, make=False)
         newest = max(numbers_of(folder.names()), default=0)
         descriptor = folder.open(file_name(newest + 1), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with open(descriptor, "wb") as file:

@@ -31,10 +31,10 @@ from typing import Any
 
 from ..errors import FolderUnusable
 from ..metrics import Metric, Sample
+from ..private_files import PrivateFolder, remove_folder
 from ..shield import is_users, note_problem
 from . import gpu_memory, journal, progress, series
 from .alive import AliveLock, Place
-from .folders import PrivateFolder, remove_folder
 from .identity import ProcessIdentity
 from .record_writer import RecordWriter, TypeTable
 from .records import FORMAT
@@ -84,8 +84,6 @@ class Recording:
     ) -> None:
         self._pid = os.getpid()
         self._columns = tuple(metric.name for metric in metrics)
-        with PrivateFolder(root):
-            pass  # makes the root, or says why it cannot be used
         self.folder = PrivateFolder(root / identity.folder_name)
         # Before the header: whoever finds one may ask whether its writer lives.
         self._alive = self._lock()
@@ -133,9 +131,6 @@ class Recording:
     def _lock(self) -> AliveLock | None:
         try:
             return AliveLock(self.folder)
-        except FolderUnusable:
-            self.folder.close()
-            raise
         except OSError as bad:
             note_problem("recording: alive.lock", bad)
             return None
@@ -268,7 +263,6 @@ class Recording:
                 writer.close()
         if self._alive is not None:
             self._alive.close()
-        self.folder.close()
 
     def remove(self) -> None:
         """Close, and delete the folder."""
@@ -279,8 +273,8 @@ class Recording:
 
 def mark_end(path: Path, reason: str) -> None:
     """Leave the mark of an orderly end in the recording of another process, if there is one."""
-    with contextlib.suppress(OSError, FolderUnusable), PrivateFolder(path, make=False) as folder:
-        _mark_end(folder, reason)
+    with contextlib.suppress(OSError, FolderUnusable):
+        _mark_end(PrivateFolder(path, make=False), reason)
 
 
 def _mark_end(folder: PrivateFolder, reason: str) -> None:
@@ -289,6 +283,6 @@ def _mark_end(folder: PrivateFolder, reason: str) -> None:
 
 def remove_recording(path: Path) -> None:
     """Delete a recording, its header first: what a kill leaves of it then is no recording any more, and no death."""
-    with contextlib.suppress(OSError, FolderUnusable), PrivateFolder(path, make=False) as folder:
-        folder.remove(HEADER)
+    with contextlib.suppress(OSError):
+        os.unlink(path / HEADER)
     remove_folder(path)

@@ -22,8 +22,8 @@ import time
 from collections.abc import Callable
 
 from ..errors import FolderUnusable, SourceUnavailable
+from ..private_files import PrivateFolder
 from ..threads import background_thread
-from .folders import PrivateFolder
 from .native_text import FILE_BYTES, file_name
 from .own_descriptors import Identity, close_ours, identity, unread_bytes
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from ..errors import FolderUnusable, RecordUnreadable
-from .folders import PrivateFolder
+from ..private_files import PrivateFolder
 from .records import HEADER_BYTES, Record, RecordHeader, intact_records, read_header
 
 # What a reader looks at each time when nothing is new; more than a write that was interrupted leaves unused.

@@ -6,14 +6,13 @@ import asyncio
 import atexit
 import contextlib
 import threading
-import time
 from typing import Any, Protocol
 
 from ..config import TfGuard
 from ..options import options_json
 from ..places import bundles_folder, copies_folder, recordings_folder
 from ..postmortem.handle import Postmortem
-from ..postmortem.wrapped import recorders
+from ..postmortem.wrapped import recorder_of
 from ..record.alive import FRESH_SECONDS
 from ..record.bundle import BundleStore
 from ..record.identity import ProcessIdentity
@@ -133,11 +132,11 @@ class Service:
 
     def _on_asked_end(self, identity: ProcessIdentity, kernel_id: str) -> None:
         assert self._postmortem is not None
-        postmortem, ended = self._postmortem, time.time()
+        postmortem = self._postmortem
 
         def forget() -> None:  # may wait for a file server
             with shielded("removing the recording of a kernel that was shut down"):
-                postmortem.forget(identity, kernel_id, ended)
+                postmortem.forget(identity, kernel_id)
 
         threading.Thread(target=forget, name="tfguard-files", daemon=True).start()
 
@@ -179,10 +178,10 @@ class Service:
     def _mark_ends(self) -> None:
         """The server ends, and its kernels with it: that is no crash, whoever finds their recordings."""
         atexit.unregister(self._mark_ends)
-        root, now = recordings_folder(), time.time()
+        root = recordings_folder()
         for witness in self._watcher.witnesses if self._watcher is not None else ():
-            for recorder in recorders(root, witness.identity, witness.kernel.kernel_id, now):
-                mark_end(root / recorder.folder_name, "server_stopped")
+            recorder = recorder_of(root, witness.identity, witness.kernel.kernel_id)
+            mark_end(root / recorder.folder_name, "server_stopped")
 
     async def stop(self) -> None:
         """End everything: threads, helper, connections. Kernels that end from here on make no report."""

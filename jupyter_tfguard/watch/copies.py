@@ -13,9 +13,9 @@ import threading
 from pathlib import Path
 
 from ..errors import FolderUnusable
+from ..private_files import PrivateFolder, file_stats
 from ..record.alive import LOCK
 from ..record.contents import RECORDS_LIMIT_BYTES
-from ..record.folders import PrivateFolder, file_stats
 from ..record.identity import ProcessIdentity
 from ..record.recording import HEADER, remove_recording
 from ..shield import note_problem
@@ -97,18 +97,18 @@ class Copies:
         if HEADER not in found:
             return  # not begun yet: a copy without a header could not be read
         before = self._copied.setdefault(name, {})
-        with PrivateFolder(source, make=False) as reading, PrivateFolder(target) as writing:
-            for file in sorted(found, key=lambda file: file != HEADER):
-                if before.get(file) != found[file]:
-                    limit = RECORDS_LIMIT_BYTES if file.endswith(_RECORDS) else _TEXT_LIMIT_BYTES
-                    content = reading.read(file, limit)
-                    if content is not None:
-                        writing.write_whole(file, content)
-                    before[file] = found[file]
-            for file in before.keys() - found.keys():
-                del before[file]
-                with contextlib.suppress(OSError):
-                    writing.remove(file)
+        reading, writing = PrivateFolder(source, make=False), PrivateFolder(target)
+        for file in sorted(found, key=lambda file: file != HEADER):
+            if before.get(file) != found[file]:
+                limit = RECORDS_LIMIT_BYTES if file.endswith(_RECORDS) else _TEXT_LIMIT_BYTES
+                content = reading.read(file, limit)
+                if content is not None:
+                    writing.write_whole(file, content)
+                before[file] = found[file]
+        for file in before.keys() - found.keys():
+            del before[file]
+            with contextlib.suppress(OSError):
+                writing.remove(file)
         os.utime(target)
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from ..collectors.standstill import catches
 from ..errors import FolderUnusable
+from ..private_files import PrivateFolder
 from ..record.facts import Hang
-from ..record.folders import PrivateFolder
 from ..record.identity import ProcessIdentity
 from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import LIMIT_BYTES, claims, stacks_of, user_first
@@ -132,11 +132,8 @@ def take_stacks(
     """
     if not claims(header):
         return []
-    with (
-        _one_at_a_time,
-        contextlib.suppress(OSError, FolderUnusable),
-        PrivateFolder(recording, make=False) as folder,
-    ):
+    with _one_at_a_time, contextlib.suppress(OSError, FolderUnusable):
+        folder = PrivateFolder(recording, make=False)
         if _asked(folder) or (stands_still and _forced(process, folder, claims(header))):
             text = folder.read(STACKS, LIMIT_BYTES) or b""
             return text.decode("utf-8", "replace").splitlines()

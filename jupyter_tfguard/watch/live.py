@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FolderUnusable
-from ..record.folders import PrivateFolder
+from ..private_files import PrivateFolder
 from ..record.gpu_memory import newest_gpu_memory
 from ..record.journal import EventReader
 from ..record.marks import MarkReader
@@ -152,9 +152,7 @@ class LiveReader:
 
     def close(self) -> None:
         """Give the folder's descriptor back."""
-        if self._folder is not None:
-            self._folder.close()
-            self._folder = None
+        self._folder = None
 
 
 def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -19,8 +19,8 @@ from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.postmortem.handle import Postmortem
+from jupyter_tfguard.record.alive import claim
 from jupyter_tfguard.record.bundle import BundleStore
-from jupyter_tfguard.record.claims import claim
 from jupyter_tfguard.record.facts import ExitFacts, ServerFacts
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
@@ -248,10 +248,10 @@ def test_what_cannot_be_removed_is_said(
 ) -> None:
     die(store)
 
-    def refuse(_: object, name: str) -> None:
-        raise PermissionError(1, "Operation not permitted", name)
+    def refuse(path: Path) -> None:
+        raise PermissionError(1, "Operation not permitted", str(path))
 
-    monkeypatch.setattr("jupyter_tfguard.record.folders.PrivateFolder.remove_folder", refuse)
+    monkeypatch.setattr("jupyter_tfguard.record.bundle.remove_tree", refuse)
     out, err = forget(capsys, "--all", "--yes", code=2)
     assert "Operation not permitted" in err
     assert "remove it yourself" in err

@@ -16,7 +16,7 @@ from jupyter_tfguard.doctor.check import Status
 from jupyter_tfguard.doctor.checks import crash_record, data_folder
 from jupyter_tfguard.doctor.environment import Environment
 from jupyter_tfguard.places import recordings_folder
-from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.postmortem.detect import each_orphan
 from tests.rigs.made_machine import MadeMachine
 
 pytestmark = pytest.mark.usefixtures("records")
@@ -43,7 +43,7 @@ def test_the_probe_is_never_taken_for_a_kernel(
     assert crash_record.check(Environment.here()).status is Status.OK
     assert seen
     assert seen[0].parent == recordings_folder().parent
-    assert orphans(recordings_folder()) == []
+    assert list(each_orphan(recordings_folder())) == []
 
 
 def test_a_record_that_lacks_something_is_a_problem(

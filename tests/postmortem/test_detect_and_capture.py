@@ -17,10 +17,9 @@ from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.capture import capture_orphan
-from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.postmortem.detect import each_orphan
 from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
-from jupyter_tfguard.record.claims import claim
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
 from jupyter_tfguard.record.recording import FORMAT, Recording
@@ -62,16 +61,16 @@ def root(data_folder: Path) -> Path:
 
 def test_a_death_without_a_mark_is_found_once(root: Path) -> None:
     record(root, dead_process()).close()
-    found = orphans(root)
+    found = list(each_orphan(root))
     assert [orphan.contents.header["kernel_id"] for orphan in found] == ["k1"]
-    assert orphans(root) == []
+    assert list(each_orphan(root)) == []
 
 
 def test_a_living_kernel_is_left_alone(root: Path) -> None:
     identity = ProcessIdentity.of(os.getpid())
     assert identity is not None
     record(root, identity).close()
-    assert orphans(root) == []
+    assert list(each_orphan(root)) == []
     assert (root / identity.folder_name).is_dir()
 
 
@@ -79,7 +78,7 @@ def test_an_orderly_end_is_swept_away_without_a_report(root: Path) -> None:
     recording = record(root, dead_process())
     recording.end("shutdown_request")
     recording.close()
-    assert orphans(root) == []
+    assert list(each_orphan(root)) == []
     assert list(root.iterdir()) == []
 
 
@@ -87,7 +86,7 @@ def test_a_kernel_that_was_asked_to_end_and_then_killed_is_swept_away(root: Path
     recording = record(root, dead_process())
     recording.event("exit_requested", how="shutdown_request", restart=False)
     recording.close()  # the manager lost its patience before the end was marked
-    assert orphans(root) == []
+    assert list(each_orphan(root)) == []
     assert list(root.iterdir()) == []
 
 
@@ -95,7 +94,7 @@ def test_quit_is_told_even_where_the_end_was_not_marked(root: Path) -> None:
     recording = record(root, dead_process())
     recording.event("exit_requested", how="quit", restart=None)
     recording.close()
-    assert len(orphans(root)) == 1
+    assert len(list(each_orphan(root))) == 1
 
 
 @pytest.mark.parametrize(
@@ -125,7 +124,7 @@ def test_the_end_of_an_idle_kernel_is_a_crash_only_if_something_speaks_for_it(
     if fault:
         recording.folder.write_whole("fault.txt", fault)
     recording.close()  # a client killed it, as nbclient does with shutdown_kernel="immediate"
-    assert len(orphans(root)) == count
+    assert len(list(each_orphan(root))) == count
     assert len(list(root.iterdir())) == count
 
 
@@ -134,42 +133,17 @@ def test_a_pid_that_is_used_again_is_not_taken_for_the_kernel(root: Path) -> Non
     assert mine is not None
     earlier = ProcessIdentity(mine.pid, mine.start_time - 5)
     record(root, earlier).close()
-    assert len(orphans(root)) == 1
+    assert len(list(each_orphan(root))) == 1
 
 
 def test_a_fresh_death_is_left_to_the_living_watcher(root: Path) -> None:
     watcher = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     recording = record(root, dead_process(), watcher_pid=watcher.pid)
     recording.close()
-    assert orphans(root) == []
+    assert list(each_orphan(root)) == []
     age(recording.folder.path, 60)
-    assert len(orphans(root)) == 1
+    assert len(list(each_orphan(root))) == 1
     watcher.communicate(b"\n")
-
-
-def test_only_one_of_two_claims_wins(root: Path) -> None:
-    recording = record(root, dead_process())
-    recording.close()
-    assert claim(recording.folder.path) is not None
-    assert claim(recording.folder.path) is None
-
-
-def test_a_claim_of_a_process_that_died_meanwhile_is_taken_over(root: Path) -> None:
-    recording = record(root, dead_process())
-    recording.close()
-    claimer = dead_process()
-    path = recording.folder.path
-    mine = claim(path)
-    assert mine is not None
-    me = ProcessIdentity.of(os.getpid())
-    assert me is not None
-    assert orphans(root) == []  # its claimer lives
-    theirs = mine.name.replace(f"{me.pid}.{me.start_time}.", f"{claimer.pid}.{claimer.start_time}.")
-    mine.rename(mine.with_name(theirs))
-    (orphan,) = orphans(root)
-    # Claimers may die one after the other.
-    orphan.contents.path.rename(mine.with_name(theirs))
-    assert len(orphans(root)) == 1
 
 
 def test_a_report_that_cannot_be_written_leaves_the_recording_for_later(
@@ -191,7 +165,7 @@ def test_secrets_and_escapes_are_gone_from_the_bundle(root: Path) -> None:
     folder = recording.folder
     folder.write_whole("stderr.0.txt", b"\x1b[31mtoken=abcdef123456\x1b[0m\nlast words\n")
     recording.close()
-    (orphan,) = orphans(root)
+    (orphan,) = list(each_orphan(root))
     bundle = capture_orphan(orphan)
     text = json.dumps(bundle)
     assert "hunter2x" not in text
@@ -207,7 +181,7 @@ def test_a_bundle_keeps_three_resolutions_of_what_the_kernel_recorded(root: Path
         values = {"process.rss_bytes": 1e6 * number}
         recording.sample(Sample(number, 60_000.0 + number, began + number, values))
     recording.close()
-    (orphan,) = orphans(root)
+    (orphan,) = list(each_orphan(root))
     bundle = json.loads(json.dumps(capture_orphan(orphan)))
     kernel = bundle["kernel"]
     assert bundle["format"] == [1, 1]
@@ -232,13 +206,13 @@ def test_a_damaged_header_makes_no_report_and_no_error(root: Path, content: byte
     recording = record(root, dead_process())
     recording.close()
     (recording.folder.path / "header.json").write_bytes(content)
-    assert orphans(root) == []
+    assert list(each_orphan(root)) == []
 
 
 def test_a_newer_recording_is_left_for_a_newer_tfguard(root: Path) -> None:
     recording = record(root, dead_process(), format=[FORMAT[0] + 1, 0])
     recording.close()
-    assert orphans(root) == []
+    assert list(each_orphan(root)) == []
     assert recording.folder.path.is_dir()
 
 
@@ -258,9 +232,9 @@ def test_the_boot_decides_when_the_machine_was_restarted(root: Path) -> None:
     identity = ProcessIdentity.of(os.getpid())
     assert identity is not None
     record(root, identity, boot_id="another-boot").close()
-    (orphan,) = orphans(root)
+    (orphan,) = list(each_orphan(root))
     assert boot_id() != "another-boot"
-    assert orphan.same_boot is False
+    assert not orphan.same_processes
     assert capture_orphan(orphan)["system_log"] is None
 
 

@@ -67,17 +67,6 @@ def test_the_page_with_the_list_links_to_each_of_equal_crashes(store: BundleStor
     assert all(f'href="/report/{report_id}"' in page for report_id in ids)
 
 
-def test_a_thousand_crashes_of_a_loop_leave_the_other_reports_alone(store: BundleStore) -> None:
-    postmortem = Postmortem(store.root.parent / "recordings", store, TfGuard(bundle_limit_count=12))
-    now = time.time()
-    others = {postmortem.report(death(f"k{n}", now - 5000 + n))["id"] for n in range(6)}
-    loop = [postmortem.report(death("loops", now - 1000 + n))["id"] for n in range(40)]
-    assert set(store.ids()) == {*others, loop[0], *loop[-5:]}
-
-
-# --- deaths that nobody watched
-
-
 def orphan(root: Path, number: int, **whose: str | None) -> None:
     """The recording of a kernel that ran before this boot."""
     header = {"kernel_id": f"k{number}", "boot_id": "another-boot"} | whose

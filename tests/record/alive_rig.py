@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.record.alive import Lock, look_at_lock
 from jupyter_tfguard.record.identity import ProcessIdentity
-from tests.rigs.waiting import wait_until
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="pid namespaces and procfs are Linux's")
 
@@ -90,7 +88,3 @@ def age(folder: Path, seconds: float) -> None:
     long_ago = time.time() - seconds
     for path in (*folder.iterdir(), folder):
         os.utime(path, (long_ago, long_ago))
-
-
-def wait_for_lock(path: Path, state: Lock) -> None:
-    wait_until(lambda: look_at_lock(path) is state, f"the lock of {path} to be {state}")

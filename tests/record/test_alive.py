@@ -1,75 +1,33 @@
-"""Who lives: the judgement for every combination of facts, and the lock of real processes and forked children."""
+"""Who lives, here, on other machines and in other containers; and that a death is claimed once."""
 
 from __future__ import annotations
 
-import itertools
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from jupyter_tfguard.errors import FolderUnusable
-from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.postmortem.detect import each_orphan
 from jupyter_tfguard.record import alive
 from jupyter_tfguard.record.alive import (
     FRESH_SECONDS,
     JudgedBy,
-    LifeFacts,
-    Lock,
     Place,
-    Verdict,
-    judge,
-    look_at_lock,
+    claim,
+    is_claimed,
+    lock_is_held,
+    recording_name,
 )
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
-from tests.record.alive_rig import Writer, linux
+from tests.record.alive_rig import Writer, age, linux, namespaces_work
+from tests.rigs.waiting import wait_until
 
-# --- the judgement
-
-
-def every_case() -> Iterator[LifeFacts]:
-    silent = (0.0, FRESH_SECONDS - 1, FRESH_SECONDS + 1)
-    yield from itertools.starmap(
-        LifeFacts,
-        itertools.product((True, False, None), (True, False), Lock, (True, False), silent),
-    )
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize("facts", list(every_case()), ids=str)
-def test_the_judgement_of_every_combination_of_facts(facts: LifeFacts) -> None:
-    verdict = judge(facts)
-    if facts.lock is Lock.HELD or facts.runs:
-        assert verdict.alive
-    elif facts.runs is False and facts.same_host:
-        assert verdict == Verdict(False, JudgedBy.PROCESS)
-    elif facts.lock is Lock.FREE and facts.lock_counts:
-        assert verdict == Verdict(False, JudgedBy.LOCK)
-    else:
-        # Nothing is known: never dead before it was silent for the stated time, and then by silence alone.
-        assert verdict == Verdict(facts.silent_seconds < FRESH_SECONDS, JudgedBy.SILENCE)
-
-
-@pytest.mark.quick
-def test_a_place_is_told_by_all_its_parts() -> None:
-    here = Place.here()
-    others = [
-        Place("other", here.boot_id, here.pid_namespace),
-        Place(here.host, "other", here.pid_namespace),
-        Place(here.host, here.boot_id, "pid:[1]"),
-    ]
-    assert len({place.key for place in (here, *others)}) == 4
-    assert [here.sees_processes_of(place) for place in others] == [True, False, False]
-    assert not Place.of({}).sees_processes_of(here)
-    assert Place.of({"host": 5, "boot_id": [], "pid_namespace": None}).key
-
-
-# --- the lock
+ELSEWHERE = {"host": "other/0", "boot_id": "b", "pid_namespace": "pid:[5]"}
 
 
 @linux
@@ -77,28 +35,9 @@ def test_the_lock_is_held_while_the_process_lives_and_free_after_sigkill(
     root: Path, writers: list[Writer]
 ) -> None:
     writers.append(writer := Writer(root))
-    assert look_at_lock(writer.path) is Lock.HELD
+    assert lock_is_held(writer.path)
     writer.kill()
-    assert look_at_lock(writer.path) is Lock.FREE
-
-
-@linux
-def test_a_forked_child_that_outlives_the_kernel_does_not_keep_the_lock(
-    root: Path, writers: list[Writer]
-) -> None:
-    survive = (
-        "pid = os.fork(); print(pid, flush=True) if pid else None; import time; time.sleep(60)"
-    )
-    writers.append(writer := Writer(root, survive))
-    child = int(writer.read())
-    assert look_at_lock(writer.path) is Lock.HELD
-    writer.kill()
-    try:
-        assert look_at_lock(writer.path) is Lock.FREE
-        os.kill(child, 0)  # it lives
-        assert [orphan.identity for orphan in orphans(root)] == [writer.identity()]
-    finally:
-        os.kill(child, signal.SIGKILL)
+    assert lock_is_held(writer.path) is False
 
 
 @linux
@@ -112,13 +51,13 @@ def test_a_lock_that_user_code_dropped_is_taken_again_a_second_later(
     )
     writers.append(writer := Writer(root, drop))
     assert writer.read() == "dropped"
-    assert look_at_lock(writer.path) is Lock.FREE
-    assert orphans(root) == []  # here its process speaks for it
+    assert lock_is_held(writer.path) is False
+    assert list(each_orphan(root)) == []  # its process runs here
     assert writer.process.stdin is not None
     writer.process.stdin.write("\n")
     writer.process.stdin.flush()
     assert writer.read() == "sampled"
-    assert look_at_lock(writer.path) is Lock.HELD
+    assert lock_is_held(writer.path)
 
 
 @linux
@@ -153,7 +92,76 @@ def test_without_locks_no_file_is_left_that_would_read_as_a_death(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(alive, "fcntl", None)
-    recording = Recording(root, ProcessIdentity(7, 7), {}, ())
+    recording = Recording(root, ProcessIdentity(7, 7), ELSEWHERE, ())
     assert not (recording.folder.path / alive.LOCK).exists()
     recording.close()
-    assert look_at_lock(recording.folder.path) is Lock.UNKNOWN
+    assert lock_is_held(recording.folder.path) is None
+    assert list(each_orphan(root)) == []
+
+
+@pytest.mark.quick
+def test_a_kernel_of_another_machine_is_left_alone_until_it_is_silent(root: Path) -> None:
+    """Its lock is not seen from here, as on a network file system that locks for each machine alone."""
+    recording = Recording(root, ProcessIdentity(7, 7), ELSEWHERE | {"parent_pid": 1}, ())
+    recording.close()
+    os.unlink(recording.folder.path / alive.LOCK)
+    assert list(each_orphan(root)) == []
+    age(recording.folder.path, FRESH_SECONDS - 30)
+    assert list(each_orphan(root)) == []
+    age(recording.folder.path, FRESH_SECONDS + 30)
+    (orphan,) = each_orphan(root)
+    assert orphan.judged_by is JudgedBy.SILENCE
+    assert not orphan.parent_is_gone  # nobody knows
+    assert not orphan.same_processes
+
+
+@pytest.mark.quick
+def test_an_unheld_lock_means_nothing_on_a_remote_file_system(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    Recording(root, ProcessIdentity(7, 7), ELSEWHERE, ()).close()
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        f"22 1 0:21 / / rw - ext4 /dev/sda rw\n23 22 0:22 / {root} rw - nfs4 s:/home rw\n"
+    )
+    monkeypatch.setattr("jupyter_tfguard.mounts.MOUNTINFO", mounts)
+    assert list(each_orphan(root)) == []
+    mounts.write_text("22 1 0:21 / / rw - ext4 /dev/sda rw\n")
+    (orphan,) = each_orphan(root)
+    assert orphan.judged_by is JudgedBy.LOCK
+
+
+@linux
+@pytest.mark.skipif(not namespaces_work(), reason="needs the right to make a pid namespace")
+def test_a_living_kernel_in_another_container_is_left_alone_and_a_dead_one_is_found(
+    root: Path, writers: list[Writer]
+) -> None:
+    writers.append(living := Writer(root, namespace=True))
+    writers.append(dying := Writer(root, namespace=True, header='{"kernel_id": "dying"}'))
+    header = read_recording(living.path).header
+    assert header["boot_id"] == Place.here().boot_id
+    assert header["pid_namespace"] != Place.here().pid_namespace
+    dying.kill()
+    # The namespace is taken down after unshare itself.
+    wait_until(lambda: lock_is_held(dying.path) is False, "the lock of the dead kernel to be free")
+    (orphan,) = each_orphan(root)
+    assert orphan.contents.header["kernel_id"] == "dying"
+    assert orphan.judged_by is JudgedBy.LOCK
+    assert not orphan.parent_is_gone
+    assert living.path.is_dir()
+
+
+@pytest.mark.quick
+def test_a_claim_is_respected_until_it_is_silent_and_then_taken_over_once(root: Path) -> None:
+    Recording(root, ProcessIdentity(7, 7), ELSEWHERE, ()).close()
+    mine = claim(root / "7-7")
+    assert mine is not None
+    assert claim(root / "7-7") is None
+    assert recording_name(mine) == "7-7"
+    assert is_claimed(mine)
+    assert list(each_orphan(root)) == []
+    age(mine, FRESH_SECONDS + 30)
+    assert not is_claimed(mine)
+    (orphan,) = each_orphan(root)
+    assert orphan.contents.path != mine
+    assert claim(mine) is None

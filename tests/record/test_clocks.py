@@ -13,7 +13,7 @@ from jupyter_tfguard.diagnosis import activity
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.capture import capture, capture_orphan
-from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.postmortem.detect import each_orphan
 from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.contents import read_recording
@@ -74,7 +74,7 @@ def test_bundle_and_report_keep_the_order(
 ) -> None:
     recording = recorded(data_folder / "recordings", monkeypatch)
     recording.close()
-    (orphan,) = orphans(data_folder / "recordings")
+    (orphan,) = list(each_orphan(data_folder / "recordings"))
     bundle = capture_orphan(orphan)
     table = bundle["kernel"]["samples"]
     column = table["columns"].index("process.rss_bytes")
@@ -103,6 +103,6 @@ def test_a_clock_that_was_set_back_hides_no_death(
         recording = Recording(data_folder / "recordings", ProcessIdentity(7, 7), {}, METRICS)
         recording.event("cell_start", execution_count=1, head="x")
         recording.close()
-    (orphan,) = orphans(data_folder / "recordings")
+    (orphan,) = list(each_orphan(data_folder / "recordings"))
     bundle = capture(identity=orphan.identity, recording=orphan.contents)
     assert float(bundle["identity"]["died"]) <= time.time()

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.errors import FolderUnusable
-from jupyter_tfguard.private_files import HAS_DESCRIPTORS
-from jupyter_tfguard.record.folders import PrivateFolder, remove_folder
+from jupyter_tfguard.private_files import PrivateFolder, remove_folder
 
 pytestmark = pytest.mark.quick
 
@@ -25,7 +24,7 @@ NOBODY = 61_001
 UMASKS = """
 import json, os, stat, sys
 from pathlib import Path
-from jupyter_tfguard.record.folders import PrivateFolder
+from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard import private_files, redact, shield
 base = Path(sys.argv[1])
 if os.geteuid() == 0:
@@ -39,12 +38,12 @@ for umask in range(0o1000):
     top.mkdir()
     top.chmod(0o700)
     os.environ["TFGUARD_DIR"] = str(top / "tfguard")
-    with PrivateFolder(top / "tfguard" / "recordings") as folder:
-        os.close(folder.create("made"))
-        os.close(folder.open("opened", os.O_WRONLY | os.O_CREAT))
-        folder.write_whole("whole", b"x")
-        shield.note_problem("umask", str(umask))
-        assert folder.read("whole", 10) == b"x"
+    folder = PrivateFolder(top / "tfguard" / "recordings")
+    os.close(folder.create("made"))
+    os.close(folder.open("opened", os.O_WRONLY | os.O_CREAT))
+    folder.write_whole("whole", b"x")
+    shield.note_problem("umask", str(umask))
+    assert folder.read("whole", 10) == b"x"
     for path in (top, *top.rglob("*")):
         wanted = 0o700 if path.is_dir() else 0o600
         if stat.S_IMODE(path.stat().st_mode) != wanted:
@@ -75,7 +74,7 @@ def test_folders_are_0700_and_files_0600_under_all_512_umasks(open_place: Path) 
 def test_a_folder_left_open_to_others_is_closed(tmp_path: Path) -> None:
     (tmp_path / "f").mkdir()
     (tmp_path / "f").chmod(0o777)
-    PrivateFolder(tmp_path / "f").close()
+    PrivateFolder(tmp_path / "f")
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o700
 
 
@@ -153,7 +152,7 @@ def test_links_above_the_data_folder_are_followed_and_below_it_refused(
     (tmp_path / "disk").mkdir()
     (tmp_path / "home").symlink_to(tmp_path / "disk")
     monkeypatch.setenv("TFGUARD_DIR", str(tmp_path / "home" / "tfguard"))
-    PrivateFolder(tmp_path / "home" / "tfguard" / "bundles").close()
+    PrivateFolder(tmp_path / "home" / "tfguard" / "bundles")
     assert (tmp_path / "disk" / "tfguard" / "bundles").is_dir()
     (tmp_path / "disk" / "tfguard" / "recordings").symlink_to(tmp_path / "disk")
     with pytest.raises(FolderUnusable, match="TFGUARD_DIR"):
@@ -215,29 +214,3 @@ def test_only_the_end_of_a_long_file_is_read(tmp_path: Path) -> None:
     folder = PrivateFolder(tmp_path / "f")
     folder.write_whole("a", b"0123456789")
     assert folder.read("a", 4) == b"6789"
-
-
-@pytest.mark.skipif(not HAS_DESCRIPTORS, reason="folders are named by their paths here")
-def test_a_folder_whose_descriptor_user_code_closed_is_given_up(tmp_path: Path) -> None:
-    theirs = tmp_path / "theirs"
-    theirs.mkdir()
-    (theirs / "model.h5").write_text("weights")
-    with PrivateFolder(tmp_path / "ours") as folder:
-        folder.write_whole("a", b"1")
-        assert folder._held is not None
-        os.close(folder._held[0])
-        user = os.open(theirs, os.O_RDONLY)
-        assert user == folder._held[0]
-        for fails in (
-            lambda: folder.write_whole("b", b"2"),
-            lambda: folder.create("model.h5"),
-            lambda: folder.remove("model.h5"),
-            lambda: folder.remove_folder("model.h5"),
-        ):
-            with pytest.raises(OSError, match="closed the descriptor"):
-                fails()
-        assert folder.names() == []
-        assert not folder.has("model.h5")
-        assert folder.read("model.h5", 9) is None
-    assert os.listdir(user) == ["model.h5"]  # and the user's descriptor is open
-    os.close(user)

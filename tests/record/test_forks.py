@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.postmortem.detect import orphans
-from jupyter_tfguard.record.alive import Lock, look_at_lock
+from jupyter_tfguard.postmortem.detect import each_orphan
+from jupyter_tfguard.record.alive import lock_is_held
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 from tests.rigs.waiting import wait_until
 
@@ -108,7 +108,7 @@ def test_a_child_leaves_the_recording_alone(kernel: GuardedKernel, way: str) -> 
     assert contents.events[-1]["kind"] == "cell_end"
     assert WAYS[way].strip()[:20] in str(cells[-1]["head"])
     assert contents.samples == sorted(contents.samples, key=lambda sample: sample.sequence)
-    assert look_at_lock(contents.path) is Lock.HELD
+    assert lock_is_held(contents.path)
     assert kernel.problems() == ""
 
 
@@ -122,6 +122,6 @@ def test_a_grandchild_that_outlives_the_kernel_hides_no_death(tmp_path: Path) ->
         kernel.die("import signal; os.kill(os.getpid(), signal.SIGKILL)")
         os.kill(inner, 0)  # it lives
         try:
-            assert len(orphans(kernel.data / "recordings")) == 1
+            assert len(list(each_orphan(kernel.data / "recordings"))) == 1
         finally:
             os.kill(inner, signal.SIGKILL)

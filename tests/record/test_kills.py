@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.metrics import Metric, Unit
-from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.postmortem.detect import each_orphan
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 
@@ -71,7 +71,7 @@ def test_what_a_kill_leaves_of_a_removal_is_no_death(
             patch.setattr(os, "unlink", counted)
             with pytest.raises(Killed):
                 recording.remove()
-        assert orphans(root) == [], f"after {files} files of the recording were deleted"
+        assert list(each_orphan(root)) == [], f"after {files} files of the recording were deleted"
 
 
 @pytest.mark.quick
@@ -79,4 +79,4 @@ def test_the_same_recording_without_its_mark_is_a_death(tmp_path: Path) -> None:
     metrics = [Metric("process.rss_bytes", "Memory", Unit.BYTES, "statm")]
     recording = Recording(tmp_path, NOBODY, {"kernel_id": "k"}, metrics)
     recording.close()
-    assert [orphan.identity for orphan in orphans(tmp_path)] == [NOBODY]
+    assert [orphan.identity for orphan in list(each_orphan(tmp_path))] == [NOBODY]

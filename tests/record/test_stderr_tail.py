@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.record.folders import PrivateFolder
+from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record.native_text import (
     FILE_BYTES,
     add_last_words,
@@ -27,7 +27,7 @@ pytestmark = [
 HEAD = """
 import errno, os, resource, subprocess, sys
 from pathlib import Path
-from jupyter_tfguard.record.folders import PrivateFolder
+from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record.stderr_tail import StderrTail
 problems = []
 before = os.fstat(2)
@@ -71,12 +71,12 @@ print(tail.written(), problems)
     )
     assert ran.stderr == LINES
     assert ran.stdout.decode() == f"{len(LINES)} []\n"
-    with PrivateFolder(tmp_path) as folder:
-        kept = native_text_since(folder, 0).encode()
-        assert FILE_BYTES <= len(kept) <= 2 * FILE_BYTES
-        assert LINES.endswith(kept)
-        assert native_text_since(folder, len(LINES) - 20).encode() == LINES[-20:]
-        assert LINES.endswith(last_words(folder).encode())
+    folder = PrivateFolder(tmp_path)
+    kept = native_text_since(folder, 0).encode()
+    assert FILE_BYTES <= len(kept) <= 2 * FILE_BYTES
+    assert LINES.endswith(kept)
+    assert native_text_since(folder, len(LINES) - 20).encode() == LINES[-20:]
+    assert LINES.endswith(last_words(folder).encode())
 
 
 def test_a_place_is_where_the_next_text_goes(tmp_path: Path) -> None:
@@ -204,10 +204,10 @@ def test_a_forked_child_keeps_only_fd_2(tmp_path: Path) -> None:
 
 
 def test_text_of_the_pipe_is_added_after_what_was_kept(tmp_path: Path) -> None:
-    with PrivateFolder(tmp_path) as folder:
-        folder.write_whole("stderr.1.txt", b"kept\n")
-        add_last_words(tmp_path, b"left in the pipe\n")
-        assert last_words(folder) == "kept\nleft in the pipe\n"
+    folder = PrivateFolder(tmp_path)
+    folder.write_whole("stderr.1.txt", b"kept\n")
+    add_last_words(tmp_path, b"left in the pipe\n")
+    assert last_words(folder) == "kept\nleft in the pipe\n"
 
 
 def test_text_of_the_pipe_makes_no_recording(tmp_path: Path) -> None:

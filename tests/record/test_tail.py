@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record import tail
-from jupyter_tfguard.record.folders import PrivateFolder
 from jupyter_tfguard.record.record_writer import RecordWriter
 from jupyter_tfguard.record.records import HEADER_BYTES
 from jupyter_tfguard.record.tail import RecordTail
@@ -23,9 +22,8 @@ SIZE = 64
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[PrivateFolder]:
-    with PrivateFolder(tmp_path / "one") as found:
-        yield found
+def folder(tmp_path: Path) -> PrivateFolder:
+    return PrivateFolder(tmp_path / "one")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from jupyter_tfguard.record.folders import file_stats
+from jupyter_tfguard.private_files import file_stats
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
 
 pytestmark = pytest.mark.quick

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 from collections.abc import Callable
@@ -15,9 +14,9 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
 from jupyter_tfguard.diagnosis.pasted import Pasted
 from jupyter_tfguard.errors import BundleNotFound, RecordTooNew, RecordUnreadable
 from jupyter_tfguard.postmortem.capture import capture
+from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.contents import read_recording
-from jupyter_tfguard.record.folders import PrivateFolder
 from jupyter_tfguard.record.gpu_memory import newest_gpu_memory
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.journal import read_events
@@ -165,18 +164,14 @@ class Targets:
     def _tail(self, chance: random.Random) -> None:
         """Who follows a file sees records that are there, in order, each once."""
         name = "tail.ring"
-        with PrivateFolder(self._recording) as folder:
-            tail = RecordTail(name, 1 << 20)
-            seen = []
-            for _ in range(2):
-                content = record_file(self._parts[3], chance)
-                with open(self._recording / name, "wb") as file:
-                    file.write(content)
-                seen = tail.read(folder)
-                numbers = [record.sequence for record in seen]
-                if numbers != sorted(set(numbers)):
-                    raise Wrong(f"followed out of order: {numbers}")
-            os.unlink(self._recording / name)
+        folder = PrivateFolder(self._recording)
+        tail = RecordTail(name, 1 << 20)
+        for _ in range(2):
+            (self._recording / name).write_bytes(record_file(self._parts[3], chance))
+            numbers = [record.sequence for record in tail.read(folder)]
+            if numbers != sorted(set(numbers)):
+                raise Wrong(f"followed out of order: {numbers}")
+        folder.remove(name)
 
     def _whole_recording(self, chance: random.Random) -> None:
         changed = self._change(self._recording, chance)

@@ -17,9 +17,9 @@ from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.errors import TfGuardError
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.handle import Postmortem
+from jupyter_tfguard.private_files import remove_folder
 from jupyter_tfguard.record.bundle import READ, BundleStore
 from jupyter_tfguard.record.contents import read_recording
-from jupyter_tfguard.record.folders import remove_folder
 from jupyter_tfguard.record.identity import ProcessIdentity, boot_id
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.watch.live import LiveReader

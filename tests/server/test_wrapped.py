@@ -109,7 +109,7 @@ async def test_a_kernel_whose_starter_was_killed_is_told_of_once_with_its_own_re
 async def test_of_a_kernel_that_goes_on_nothing_is_told_when_its_starter_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wrapped, "_LEFT_ALONE_SECONDS", 0.2)
+    monkeypatch.setattr(wrapped, "_ENDS_SECONDS", 0.2)
     with subprocess.Popen(["sleep", "60"]) as kernel:
         process, around = ProcessIdentity.of(kernel.pid), ProcessIdentity.of(os.getpid())
         assert process is not None

@@ -12,10 +12,10 @@ import pytest
 
 from jupyter_tfguard import mounts, places
 from jupyter_tfguard.metrics import Metric, Sample, Unit
-from jupyter_tfguard.postmortem.detect import orphans
+from jupyter_tfguard.postmortem.detect import each_orphan
+from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record.alive import LOCK
 from jupyter_tfguard.record.contents import read_recording
-from jupyter_tfguard.record.folders import PrivateFolder
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.watch import copies as copies_module
@@ -105,8 +105,8 @@ def test_a_death_is_reported_from_the_local_recording_and_once(rig: Rig) -> None
     assert rig.copies.settle(rig.identity) == rig.recording.folder.path
     wait_until(lambda: not rig.copy.exists(), "the copy of a reported death to go")
     rig.recording.close()
-    assert len(orphans(rig.local, rig.remote)) == 1
-    assert orphans(rig.local, rig.remote) == []
+    assert len(list(each_orphan(rig.local, rig.remote))) == 1
+    assert list(each_orphan(rig.local, rig.remote)) == []
 
 
 def test_an_orphan_and_its_copy_are_one(rig: Rig) -> None:
@@ -115,11 +115,11 @@ def test_an_orphan_and_its_copy_are_one(rig: Rig) -> None:
     rig.copies.stop()
     rig.end()
     rig.recording.close()
-    (orphan,) = orphans(rig.local, rig.remote)
+    (orphan,) = list(each_orphan(rig.local, rig.remote))
     assert orphan.contents.path.parent == rig.local
     orphan.give_back()
     assert rig.copy.is_dir()
-    (orphan,) = orphans(rig.local, rig.remote)
+    (orphan,) = list(each_orphan(rig.local, rig.remote))
     orphan.remove()
     assert [*rig.local.iterdir(), *rig.remote.iterdir()] == []
 
@@ -132,7 +132,7 @@ def test_the_copy_speaks_when_the_local_folder_is_gone(rig: Rig) -> None:
     rig.end()
     rig.recording.remove()
     assert rig.copies.settle(rig.identity) == rig.copy
-    (orphan,) = orphans(rig.local, rig.remote)
+    (orphan,) = list(each_orphan(rig.local, rig.remote))
     assert len(orphan.contents.samples) == 3
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 from ...errors import FolderUnusable
 from ...mounts import mount_of
 from ...places import DIRECTORY_VARIABLE, copies_folder, data_folder, recordings_folder
-from ...record.folders import PrivateFolder
+from ...private_files import PrivateFolder
 from ...units import human_bytes
 from ..check import CheckResult, Status
 from ..environment import Environment
@@ -25,9 +24,9 @@ def check(machine: Environment) -> list[CheckResult]:
     """Writes and removes one small file; looks at the space left and at what is mounted there."""
     path = data_folder()
     try:
-        with PrivateFolder(path) as folder:
-            folder.write_whole("doctor.probe", b"written by jupyter tfguard doctor\n")
-            os.unlink(path / "doctor.probe")
+        folder = PrivateFolder(path)
+        folder.write_whole("doctor.probe", b"written by jupyter tfguard doctor\n")
+        folder.remove("doctor.probe")
         free = shutil.disk_usage(path).free
     except (FolderUnusable, OSError) as bad:
         fix = f"export {DIRECTORY_VARIABLE}=$HOME/.tfguard"
