@@ -28,7 +28,6 @@ GROUND = {
     "mounts",
     "private_files",
     "redact",
-    "secret_forms",
     "growth_words",
     "bus_id",
 }

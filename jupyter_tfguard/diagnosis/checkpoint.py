@@ -6,7 +6,7 @@ import os.path
 from dataclasses import dataclass
 from typing import Any
 
-from ..secret_forms import REDACTED
+from ..redact import REDACTED
 from .evidence import Evidence
 from .typed import dict_of, float_of, number_of, text_of, whole_of
 

@@ -1,6 +1,7 @@
-"""What tells of a person or of a machine is taken out of a report that is about to leave it: home folders, names, secrets.
+"""What identifies a person or a machine is taken out of a report that is about to leave it: home folders, names, secrets.
 
-Secrets were taken out when the report was kept; they are looked for again here, by what is known of them today.
+Secrets were taken out when the report was kept; the text is searched for them again, by what is known of them today.
+``/home/DOMAIN/bob`` cannot be told from ``/home/bob/folder``: of it, only the domain is taken for the name.
 """
 
 from __future__ import annotations
@@ -14,33 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from ..diagnosis.typed import dict_of
-from ..redact import clean_value, redact
-from ..secret_forms import REDACTED
-from .homes import Homes, home_of
+from ..redact import REDACTED, clean_value, redact
 
+HOME = "~"
 USER = "[user]"
 HOST = "[host]"
 
-_SHORTEST = 3
-# Names that say nothing of anybody, or that stand in texts for other reasons: taken out only where a name is meant.
+# Names that identify nobody, or that occur in texts for other reasons: taken out only where a name is meant.
 _ORDINARY = frozenset(
-    {
-        "account", "adadelta", "adagrad", "adam", "adamax", "adamw", "admin", "app", "array", "batch", "best", "build", "callback", "cell", "cgroup", "checkpoint", "class",
-        "client", "cluster", "compute", "container", "core", "cpu", "cuda", "data", "death", "debian", "debug", "default",
-        "desktop", "dev", "device", "docker", "driver", "end", "epoch", "error", "event", "exit", "file", "fit", "float",
-        "folder", "free", "gpu", "grace", "guard", "guest", "home", "host", "image", "images", "import", "info", "input",
-        "int", "job", "jovyan", "jupyter", "keras", "kernel", "kill", "killed", "lab", "label", "labels", "laptop", "last",
-        "layer", "learn", "len", "lib", "likely", "limit", "line", "linux", "list", "local", "localhost", "login", "loss",
-        "machine", "main", "mark", "master", "max", "mean", "memory", "min", "model", "name", "node", "none", "notebook",
-        "numpy", "nvidia", "object", "oom", "output", "path", "pid", "possible", "print", "process", "project", "projects",
-        "public", "python", "range", "read", "report", "research", "root", "rss", "run", "runner", "sample", "save", "science",
-        "server", "service", "session", "shape", "shared", "signal", "size", "source", "start", "std", "step", "stop",
-        "student", "students", "sum", "swap", "system", "target", "task", "temp", "tensor", "tensorflow", "test", "text",
-        "tf", "tfguard", "time", "tmp", "total", "train", "training", "true", "type", "ubuntu", "unit", "unknown", "used",
-        "user", "users", "vagrant", "val", "value", "version", "watch", "will", "work", "worker", "workspace", "workstation",
-    }
-)  # fmt: skip
-# What stands under these keys is vocabulary of the format when it is built as such, however somebody is called.
+    """
+    adam admin app cluster compute cpu cuda data debian docker gpu guest home host jovyan jupyter keras kernel lab linux
+    local localhost machine main master max memory model node notebook process python root run server student tensorflow
+    test train ubuntu user work worker workspace
+    """.split()  # noqa: SIM905
+)
+# What is kept under these keys is vocabulary of the format when it is built as such, even if it equals somebody's name.
 _VOCABULARY = frozenset(
     {
         "batch_dtype", "boot_id", "cause", "cell_id", "columns", "confidence", "died_at", "how", "id", "kernel_id", "kind",
@@ -50,6 +39,32 @@ _VOCABULARY = frozenset(
 )  # fmt: skip
 _TERM = re.compile(r"[A-Za-z0-9][\w.:\[\]-]{0,99}|container limit|system log|GPU \d{1,3} memory")
 _METRIC = re.compile(r"[a-z]+[0-9]{0,3}\.[a-z_]+_(?:bytes|celsius|count|fraction|seconds|watts)")
+
+# Folders of software may hold a folder "home" that is nobody's.
+_FOLDER = r"/{1,3}(?!(?:s?bin|include|lib(?:32|64)?|node_modules|share|src|(?:dist|site)-packages)/)[\w.@+-]{1,64}"
+_NAME = r"[^/\s'\"<>:;,()\[\]\\]{1,64}"
+# Windows has names with blanks: they end at the next separator, or with the text.
+_BLANKS = r"[^\s\\/'\"<>:|*?;,]{1,64}(?: [^\s\\/'\"<>:|*?;,]{1,64}){0,4}(?=[\\/'\"]|\Z)"
+_WINDOWS_NAME = rf"(?:{_BLANKS}|[^\s\\/'\"<>:|*?;,)\]]{{1,64}})"
+_USERS = r"(?i:Users|Documents and Settings)"
+# A path begins here: not within a word or another path, but after -I and after \n as repr() writes it.
+_BEGIN = r"(?:(?<![\w/.~-])(?!(?<=:)//)|(?<=\\[nrt])|(?<=[^\w-]-[A-Za-z])|(?<=^-[A-Za-z])|(?<=-isystem)|(?<!http)(?<!https)(://[^\s/'\"<>]{0,255}))"
+_HOMES = (
+    # /mnt/c/Users/Bob Miller of WSL, /c/Users/Bob Miller of its shells
+    rf"(?:{_FOLDER}){{0,4}}/[A-Za-z]/{_USERS}/{_WINDOWS_NAME}",
+    # C:\Users\Bob Miller, also with doubled backslashes and with slashes
+    rf"/?[A-Za-z]:[\\/]{{1,4}}{_USERS}[\\/]{{1,4}}{_WINDOWS_NAME}",
+    # /home/bob, /nfs/home/bob, /Users/bob
+    rf"(?:{_FOLDER}){{0,4}}/{{1,3}}(?:home|Users)/{{1,3}}{_NAME}(?![\w.-])",
+)
+_SEPARATOR = r"%(?:2[Ff]|5[Cc])"
+_QUOTED_HOME = re.compile(
+    # \\wsl$\Ubuntu\home\bob
+    rf"\\{{1,4}}(?i:home|users)\\{{1,4}}{_WINDOWS_NAME}"
+    # %2Fhome%2Fbob%2Fproject
+    rf"|(?:[A-Za-z]%3[Aa])?{_SEPARATOR}(?i:home|users){_SEPARATOR}(?:(?!{_SEPARATOR})[^/\s'\"<>:;,&?#)\]\\]){{1,64}}"
+)
+_WHOSE = re.compile(rf"(.*?[\\/](?:home|{_USERS})[\\/]([^\\/]+))(?:[\\/]|\Z)")
 
 
 @dataclass(frozen=True)
@@ -75,18 +90,16 @@ class Identity:
 
     @staticmethod
     def of_kernel(bundle: dict[str, Any]) -> Identity:
-        """As the kernel's own recording tells: it may have run on another machine that shares our folders."""
+        """By the kernel's own recording: it may have run on another machine that shares our folders."""
         header = dict_of(dict_of(bundle.get("kernel")).get("header"))
         host = str(header.get("host") or "").partition("/")[0]
-        for name in ("cwd", "prefix"):
-            home, user = home_of(str(header.get(name) or ""))
-            if home:
-                return Identity(home, user, host)
-        return Identity("", "", host)
+        found = (_WHOSE.match(str(header.get(name) or "")) for name in ("cwd", "prefix"))
+        whose = next(filter(None, found), None)
+        return Identity("", "", host) if whose is None else Identity(whose[1], whose[2], host)
 
 
 class Anonymous:
-    """Takes out what tells of somebody, and counts it.
+    """Takes out what identifies somebody, and counts it.
 
     Args:
         identities: Whose names are looked for; home folders of others go as well.
@@ -97,7 +110,13 @@ class Anonymous:
 
     def __init__(self, *identities: Identity) -> None:
         self.count = 0
-        self._homes = Homes(*(identity.home for identity in identities))
+        homes = {identity.home for identity in identities if identity.home.startswith("/")}
+        # /data is a home in some containers, and a folder in many a path.
+        own = [
+            rf"(?:{_FOLDER}){{0,{4 if home.count('/') > 1 else 0}}}{re.escape(home)}(?![\w.-])"
+            for home in sorted(homes - {"/"}, key=len, reverse=True)
+        ]
+        self._home = re.compile(rf"{_BEGIN}(?:{'|'.join((*own, *_HOMES))})")
         users = {identity.user for identity in identities}
         hosts = {identity.host for identity in identities}
         hosts |= {host.partition(".")[0] for host in hosts}
@@ -121,8 +140,9 @@ class Anonymous:
         """The text without secrets, home folders, and names of user and host."""
         found = redact(text)
         self.count += found.count(REDACTED)
-        found, homes = self._homes.taken_out(found)
-        self.count += homes
+        found, homes = self._home.subn(lambda path: (path[1] or "") + HOME, found)
+        found, quoted = _QUOTED_HOME.subn(HOME, found)
+        self.count += homes + quoted
         for pattern, mark in self._names:
             found, names = pattern.subn(mark, found)
             self.count += names
@@ -132,12 +152,12 @@ class Anonymous:
 def _is_vocabulary(key: str, text: str) -> bool:
     if key == "name":  # of a curve; elsewhere of somebody's array
         return _METRIC.fullmatch(text) is not None
-    return key in _VOCABULARY and _TERM.fullmatch(text) is not None and redact(text) == text
+    return key in _VOCABULARY and _TERM.fullmatch(text) is not None
 
 
 def _patterns(names: set[str], mark: str) -> Iterator[tuple[re.Pattern[str], str]]:
     longest_first = sorted((name for name in names if len(name) > 1), key=len, reverse=True)
-    ordinary = {n for n in longest_first if len(n) < _SHORTEST or n.lower() in _ORDINARY}
+    ordinary = {name for name in longest_first if len(name) < 3 or name.lower() in _ORDINARY}
     telling = "|".join(re.escape(name) for name in longest_first if name not in ordinary)
     if telling:
         # After \\n as repr() writes it, too.
@@ -146,9 +166,7 @@ def _patterns(names: set[str], mark: str) -> Iterator[tuple[re.Pattern[str], str
     words = "|".join(re.escape(name) for name in longest_first if name in ordinary)
     if words:
         # name@host, and near the root of a path: /scratch/name
-        yield (
-            re.compile(rf"(?<![\w.-])(?:{words})(?=@\w)|(?<=[\w\]]@)(?:{words})(?![\w-])"),
-            mark,
-        )
+        at = rf"(?<![\w.-])(?:{words})(?=@\w)|(?<=[\w\]]@)(?:{words})(?![\w-])"
+        yield re.compile(at), mark
         path = rf"((?<![\w/.~\]-])/(?:[\w.-]{{1,64}}/){{0,2}})(?:{words})(?=[/\s'\":,;)]|\Z)"
         yield re.compile(path), rf"\g<1>{mark}"
