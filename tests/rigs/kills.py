@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +12,7 @@ from jupyter_tfguard.metrics import Sample
 from jupyter_tfguard.record import recording as recording_module
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.journal import EVENT_LIMIT_BYTES
-from jupyter_tfguard.record.records import RECORD_HEAD_BYTES
-from jupyter_tfguard.record.series import Summary
-from tests.rigs import second_reader
+from jupyter_tfguard.record.records import RECORD_HEAD_BYTES, intact_records, read_header
 from tests.rigs.lives import (
     END,
     EVENT,
@@ -34,7 +29,6 @@ from tests.rigs.lives import (
     sample_of,
 )
 
-_F32 = struct.Struct("<f")
 _ZEROS = bytes(4096)
 RINGS = tuple(f"{name}.ring" for name in ("samples", "seconds", "minutes", "events", "progress"))
 
@@ -101,12 +95,12 @@ def _torn(path: Path) -> str:
         if not content:
             continue
         try:
-            size = second_reader.read(content).header["record_bytes"]
-        except second_reader.Unreadable:
+            size = read_header(content).record_bytes
+        except RecordUnreadable:
             return f"{name} has no header"
         for start in range(8192, len(content) - size + 1, size):
             record = content[start : start + size]
-            if record != _ZEROS[:size] and not second_reader.is_intact(record):
+            if record != _ZEROS[:size] and not list(intact_records(record, size)):
                 return f"{name} at {start}"
     return ""
 
@@ -127,7 +121,6 @@ class _Model:
         self._check_samples(contents.samples)
         self._check_events(contents.events)
         self._check_progress(contents.progress)
-        self._check_summaries(contents)
         marked = (contents.end or {}).get("reason") == "shutdown"
         # What a kill leaves of a removal is reported as a death if it lacks the mark. Removed while it was read: it is gone.
         if self._before[END + 1] and not marked and not self._going:
@@ -175,25 +168,6 @@ class _Model:
         ):
             raise _Wrong("torn_shown", str(shown))
 
-    def _check_summaries(self, contents: RecordingContents) -> None:
-        samples = self._between(SAMPLE)
-        taken = [_Stretch.of(sample_of(self._plan, n)) for n in range(1, samples.begun + 1)]
-        finished = taken[: samples.finished]
-        rings = (
-            ("second", contents.seconds, self._plan.seconds, (1,)),
-            ("minute", contents.minutes, self._plan.minutes, (1, 60)),
-        )
-        for kind, shown, capacity, lengths in rings:
-            whole, sure = taken, finished
-            for length in lengths:
-                whole, sure = _ended(whole, length), _ended(sure, length)
-            between = _Between(len(sure), len(whole))
-            oldest = between.begun - capacity + 1
-            between.check(kind, [summary.sequence for summary in shown], oldest)
-            for summary in shown:
-                if not whole[summary.sequence - 1].is_shown_by(summary):
-                    raise _Wrong("torn_shown", f"{kind} {summary}")
-
 
 def _kept(event: dict[str, Any]) -> dict[str, Any]:
     """The event as the recording keeps it: of one that is too long the texts are cut."""
@@ -205,45 +179,3 @@ def _kept(event: dict[str, Any]) -> dict[str, Any]:
 def _event_parts(event: dict[str, Any]) -> range:
     text = json.dumps(_kept(event), ensure_ascii=False).encode()
     return range(0, len(text), recording_module.EVENT_RECORD_BYTES - RECORD_HEAD_BYTES)
-
-
-@dataclass(frozen=True)
-class _Stretch:
-    """What a summary must say, worked out from the samples; values by metric name."""
-
-    monotonic: float
-    time: float
-    minimum: Mapping[str, float]
-    maximum: Mapping[str, float]
-    last: Mapping[str, float]
-
-    @classmethod
-    def of(cls, sample: Sample) -> _Stretch:
-        return cls(sample.monotonic, sample.time, sample.values, sample.values, sample.values)
-
-    def is_shown_by(self, summary: Summary) -> bool:
-        """True when the summary says this, rounded to f32."""
-        return (summary.monotonic, summary.time) == (self.monotonic, self.time) and all(
-            shown == {name: _F32.unpack(_F32.pack(value))[0] for name, value in wanted.items()}
-            for shown, wanted in (
-                (summary.minimum, self.minimum),
-                (summary.maximum, self.maximum),
-                (summary.last, self.last),
-            )
-        )
-
-
-def _ended(stretches: list[_Stretch], seconds: int) -> list[_Stretch]:
-    """The longer stretches that these make up, without the last one: it has not ended."""
-    groups = [list(g) for _, g in itertools.groupby(stretches, lambda s: s.monotonic // seconds)]
-    found = []
-    for group in groups[:-1]:
-        low: dict[str, float] = {}
-        high: dict[str, float] = {}
-        last: dict[str, float] = {}
-        for one in group:
-            low |= {n: min(v, low.get(n, v)) for n, v in one.minimum.items()}
-            high |= {n: max(v, high.get(n, v)) for n, v in one.maximum.items()}
-            last |= one.last
-        found.append(_Stretch(group[-1].monotonic, group[-1].time, low, high, last))
-    return found
