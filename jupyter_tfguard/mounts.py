@@ -1,13 +1,12 @@
 """On what kind of file system a path lies: a disk of this machine, or one that answers through a network or a program.
 
-Source: ``/proc/self/mountinfo`` (proc_pid_mountinfo(5)); elsewhere psutil's list of partitions.
+Source: ``/proc/self/mountinfo`` (proc_pid_mountinfo(5)); unknown on other systems than Linux.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -46,9 +45,6 @@ def is_remote(path: Path) -> bool:
 
 def file_system_type(path: Path) -> str | None:
     """Type of the file system that holds the path, which may not exist yet; None when unknown."""
-    real = os.path.realpath(path)
-    if sys.platform == "win32" and real.startswith("\\\\"):
-        return "cifs"
     found = mount_of(path)
     return None if found is None else found.kind
 
@@ -74,12 +70,6 @@ def _is_below(path: str, point: str) -> bool:
 
 def _mounts(mountinfo: Path) -> Iterator[Mount]:
     """All mounts, the later one of a point last."""
-    if sys.platform != "linux":
-        import psutil
-
-        for partition in psutil.disk_partitions(all=True):
-            yield Mount(partition.mountpoint, partition.fstype.lower(), partition.opts)
-        return
     try:
         lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:

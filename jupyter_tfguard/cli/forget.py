@@ -48,7 +48,8 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.all:
         roots = dict.fromkeys(filter(None, (recordings_folder(), copies_folder())))
         recordings = [forget_recordings(root) for root in roots]
-        done += [forget_leftovers(store), _forget_problems(), *recordings]
+        forget_leftovers(store)
+        done += [_forget_problems(), *recordings]
     told = {
         "reports": list(done[0].removed),
         "recordings": [name for found in recordings for name in found.removed],

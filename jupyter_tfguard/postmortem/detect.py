@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import RecordUnreadable
+from ..limits import fullest_limit, used_of
 from ..private_files import remove_folder
 from ..record.alive import (
     JudgedBy,
@@ -23,11 +24,11 @@ from ..record.alive import (
 from ..record.contents import RecordingContents, read_recording, recording_header
 from ..record.identity import ProcessIdentity, boot_id
 from ..record.recording import remove_recording
-from .orderly import ended_orderly
 
 # A watcher needs about a tenth of a second for its own report; after this long it is not coming.
 WATCHER_GRACE_SECONDS = 10.0
 _ABANDONED_SECONDS = 86400.0
+_NEAR_FRACTION = 0.8  # of a limit: from here on lack of memory may have ended an idle kernel
 
 InHand = Callable[[ProcessIdentity], bool]
 
@@ -142,7 +143,7 @@ def _claimed(path: Path, place: Place, copy: Path | None, in_hand: InHand) -> It
         return
     copied = claim(copy) if copy is not None and _place(copy) == place else None
     others = () if copied is None else (copied,)
-    if ended_orderly(contents):
+    if _ended_orderly(contents):
         for folder in (mine, *others):
             remove_recording(folder)
         return
@@ -159,3 +160,44 @@ def _left_to_watcher(contents: RecordingContents) -> bool:
         and ProcessIdentity.of(watcher) is not None
         and silent_seconds(contents.path) < WATCHER_GRACE_SECONDS
     )
+
+
+def _ended_orderly(contents: RecordingContents) -> bool:
+    """True if the end was asked for, or came to an idle kernel with nothing that speaks of a crash.
+
+    Clients that run notebooks without a server kill an idle kernel when they are done with it (VS Code, nbclient's
+    ``shutdown_kernel="immediate"``); a manager kills one that was asked to end and does not leave in time. ``quit()`` in a
+    cell is no orderly end.
+    """
+    asked = [e.get("how") for e in contents.events if e.get("kind") == "exit_requested"]
+    if contents.end is not None:
+        return contents.end.get("reason") != "quit"
+    if asked:
+        return asked[-1] != "quit"
+    return not (
+        _is_watched(contents)
+        or _cell_runs(contents)
+        or contents.fault_text
+        or _is_near_limit(contents)
+    )
+
+
+def _is_watched(contents: RecordingContents) -> bool:
+    """True while the server runs that started the kernel: it would have removed the recording after an orderly end."""
+    watcher = contents.header.get("watcher_pid")
+    return isinstance(watcher, int) and ProcessIdentity.of(watcher) is not None
+
+
+def _cell_runs(contents: RecordingContents) -> bool:
+    """True also for a recording that says nothing about cells, as a damaged one does."""
+    kinds = [e.get("kind") for e in contents.events]
+    last = next((k for k in reversed(kinds) if k in ("cell_start", "cell_end")), None)
+    return last != "cell_end"
+
+
+def _is_near_limit(contents: RecordingContents) -> bool:
+    """True also where it is not known."""
+    values = contents.samples[-1].values if contents.samples else {}
+    limit = fullest_limit(values)
+    used = None if limit is None else used_of(*limit, values)
+    return limit is None or used is None or used > _NEAR_FRACTION * limit.size_bytes

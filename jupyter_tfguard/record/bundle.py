@@ -30,7 +30,7 @@ from typing import Any
 
 from ..errors import BundleNotFound, FolderUnusable, RecordTooNew, RecordUnreadable
 from ..private_files import PrivateFolder, file_stats, remove_folder, remove_tree
-from .equal import Crash, kind_of, runs
+from .equal import with_same_as
 from .records import major_of
 
 FORMAT = (1, 1)
@@ -120,9 +120,7 @@ class BundleStore:
             with contextlib.suppress(RecordUnreadable, BundleNotFound):
                 found.append(self.entry(report_id))
         found.sort(key=lambda entry: str(entry.get("died_at", "")), reverse=True)
-        crashes = (Crash(entry["id"], kind_of(entry), died_of(entry["id"])) for entry in found)
-        same_as = {crash.id: run[0].id for run in runs(crashes) for crash in run[1:]}
-        return [entry | {"same_as": same_as.get(entry["id"])} for entry in found]
+        return with_same_as((entry, died_of(entry["id"])) for entry in found)
 
     def entry(self, report_id: str) -> dict[str, Any]:
         """One line of the list. Raises as :meth:`bundle`."""

@@ -16,8 +16,6 @@ from ..redact import one_line
 from .bundle import BUNDLE, check_format, is_bundle_id
 
 LIMIT_BYTES = 8 * 1024 * 1024
-_ZIP_LIMIT_BYTES = 64 * 1024 * 1024
-_ZIP_FILES_LIMIT = 1000
 
 
 def read_bundle_file(path: Path) -> dict[str, Any]:
@@ -52,12 +50,8 @@ def _from_folder(path: Path) -> bytes:
 
 def _from_zip(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _ZIP_LIMIT_BYTES:
-            raise RecordUnreadable(f"{path} is larger than any exported report.")
         with zipfile.ZipFile(path) as archive:
             named = archive.infolist()
-            if len(named) > _ZIP_FILES_LIMIT:
-                raise RecordUnreadable(f"{path} holds more files than any exported report.")
             found = [info for info in named if info.filename.rpartition("/")[2] == BUNDLE]
             if len(found) != 1:
                 raise RecordUnreadable(f"There is no {BUNDLE} in {path}.")

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
 from ..metrics import Sample
 from ..private_files import PrivateFolder
-from . import gpu_memory, journal, progress, series
+from . import journal, newest, series
 from .native_text import last_words
 from .recording import (
     END,
@@ -31,8 +31,6 @@ from .series import Summary
 # More kinds of signals end nobody's kernel; a folder with more such files is forged.
 SIGNALS_LIMIT = 32
 _TEXT_LIMIT_BYTES = 64 * 1024
-# A living kernel puts a new header in the place of the old one; a file that is replaced while it is opened is refused.
-_HEADER_ATTEMPTS = 10
 # More than any file of ours has; a longer one is damaged or forged, and is not read to its end.
 RECORDS_LIMIT_BYTES = 8 * 1024 * 1024
 
@@ -96,8 +94,8 @@ def read_recording(path: Path) -> RecordingContents:
         samples=series.read_samples(files[SAMPLES]),
         seconds=series.read_summaries(files[SECONDS]),
         minutes=series.read_summaries(files[MINUTES]),
-        progress=progress.newest_progress(files[PROGRESS].records),
-        gpu_memory=gpu_memory.newest_gpu_memory(files[GPU_MEMORY].records),
+        progress=newest.newest_progress(files[PROGRESS].records),
+        gpu_memory=newest.newest_gpu_memory(files[GPU_MEMORY].records),
         stderr_tail=last_words(folder),
         fault_text=_text(folder, FAULT),
         signal_texts=signals,
@@ -115,11 +113,7 @@ def recording_header(path: Path) -> dict[str, Any]:
 
 
 def _header(folder: PrivateFolder) -> dict[str, Any] | None:
-    for _ in range(_HEADER_ATTEMPTS):
-        found = _json_object(folder.read(HEADER, _TEXT_LIMIT_BYTES))
-        if found is not None:
-            return found
-    return None
+    return _json_object(folder.read(HEADER, _TEXT_LIMIT_BYTES))
 
 
 def _records(folder: PrivateFolder, name: str, problems: list[str]) -> RecordFile:

@@ -2,62 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 PAUSE_SECONDS = 3600.0
 
-
-class Crash(NamedTuple):
-    """What decides whether two crashes are equal.
-
-    Attributes:
-        id: Of its report.
-        kind: As :func:`kind_of` returns it.
-        died: Unix seconds.
-    """
-
-    id: str
-    kind: Hashable
-    died: float
+Entry = dict[str, Any]
 
 
-def kind_of(entry: Mapping[str, Any]) -> Hashable:
-    """What equal crashes have in common; None for a crash of unknown notebook and kernel, which equals no other.
+def with_same_as(entries: Iterable[tuple[Entry, float]]) -> list[Entry]:
+    """The list's lines, each with ``same_as``: the id of the newest of a run of equal crashes; None for that one itself.
+
+    A crash of unknown notebook and kernel equals no other.
 
     Args:
-        entry: Its line in the list.
+        entries: Newest first, each with the Unix seconds of the death.
     """
-    whose = str(entry.get("notebook_path") or entry.get("kernel_id") or "")
-    alive = bool(entry.get("kernel_alive"))
-    return (whose, str(entry.get("cause")), alive) if whose else None
-
-
-def runs(crashes: Iterable[Crash]) -> list[list[Crash]]:
-    """Runs of equal crashes.
-
-    Args:
-        crashes: Newest first, and so are the runs, by their newest crash, and the crashes in each.
-    """
-    found: list[list[Crash]] = []
-    latest: dict[Hashable, list[Crash]] = {}
-    for crash in crashes:
-        run = None if crash.kind is None else latest.get(crash.kind)
-        if run is not None and run[-1].died - crash.died <= PAUSE_SECONDS:
-            run.append(crash)
-        else:
-            found.append([crash])
-            latest[crash.kind] = found[-1]
+    latest: dict[tuple[str, str, bool], tuple[str, float]] = {}
+    found = []
+    for entry, died in entries:
+        whose = str(entry.get("notebook_path") or entry.get("kernel_id") or "")
+        kind = (whose, str(entry.get("cause")), bool(entry.get("kernel_alive")))
+        newest, later = latest.get(kind, ("", 0.0))
+        same = bool(whose and newest) and later - died <= PAUSE_SECONDS
+        latest[kind] = (newest if same else entry["id"], died)
+        found.append(entry | {"same_as": newest if same else None})
     return found
 
 
-def folded(entries: Iterable[dict[str, Any]]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def folded(entries: Iterable[Entry]) -> list[tuple[Entry, list[Entry]]]:
     """The newest of each run of equal crashes, with the others of its run.
 
     Args:
         entries: As :meth:`~.bundle.BundleStore.entries` returns them.
     """
-    others: dict[str, list[dict[str, Any]]] = {}
+    others: dict[str, list[Entry]] = {}
     newest = []
     for entry in entries:
         if entry["same_as"] is None:

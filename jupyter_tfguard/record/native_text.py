@@ -19,7 +19,6 @@ KEPT_BYTES = 64 * 1024
 # Recordings of version 2.0 had up to three files of this size, with NUL bytes around the text.
 _READ_BYTES = 96 * 1024
 _READ_FILES = 3
-_ATTEMPTS = 3
 
 
 def file_name(number: int) -> str:
@@ -42,12 +41,8 @@ def numbers_of(names: list[str]) -> list[int]:
 
 def last_words(folder: PrivateFolder) -> str:
     """The newest native text in a recording, at most :data:`KEPT_BYTES` of UTF-8; NUL bytes are left out."""
-    text = b""
-    for _ in range(_ATTEMPTS):
-        numbers = numbers_of(folder.names())[-_READ_FILES:]
-        text = b"".join(folder.read(file_name(number), _READ_BYTES) or b"" for number in numbers)
-        if numbers == numbers_of(folder.names())[-_READ_FILES:]:
-            break  # otherwise a new file was begun just then
+    numbers = numbers_of(folder.names())[-_READ_FILES:]
+    text = b"".join(folder.read(file_name(number), _READ_BYTES) or b"" for number in numbers)
     return text.replace(b"\0", b"")[-KEPT_BYTES:].decode("utf-8", "replace")
 
 

@@ -22,6 +22,8 @@ def identity(descriptor: int) -> Identity | None:
     """Device and inode of what a descriptor stands for; None when it is closed."""
     try:
         found = os.fstat(descriptor)
+    except TimeoutError:
+        raise  # an OSError too, but of a signal handler of the user's
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -155,14 +155,8 @@ class RecordWriter:
 
     def _check(self) -> None:
         """About 1 µs: the number may stand for a file of the user's by now."""
-        try:
-            found = os.fstat(self._descriptor)
-            same = (found.st_dev, found.st_ino) == self._identity
-        except OSError as bad:
-            if bad.errno != errno.EBADF:
-                raise  # perhaps the TimeoutError of a signal handler of the user's
-            same = False
-        # Asked only now: such a handler may fork or close in between.
+        same = identity(self._descriptor) == self._identity
+        # Asked only now: a signal handler of the user's may fork or close in between.
         if self._descriptor >= 0 and not same:
             self._descriptor = -1
             raise OSError(errno.EBADF, "its descriptor was closed by other code")

@@ -5,8 +5,8 @@
 ``samples.ring``       every sample the kernel took of itself in the last minutes (series.py)
 ``seconds.ring``       one summary of them a second for an hour, ``minutes.ring`` one a minute for a week
 ``events.ring``        events: cell, fit, limit, fault (journal.py)
-``progress.ring``      progress of the running fit (progress.py)
-``gpu_memory.ring``    what TensorFlow's allocators say of themselves; made when there is a GPU device (gpu_memory.py)
+``progress.ring``      progress of the running fit (newest.py)
+``gpu_memory.ring``    what TensorFlow's allocators say of themselves; made when there is a GPU device (newest.py)
 ``stderr.N.txt``       the last native text; the highest N is the newest (stderr_tail.py, native_text.py)
 ``fault.txt``          faulthandler's text of a fatal signal
 ``signal-NAME.txt``    Python stack at a terminating signal, for instance ``signal-SIGTERM.txt``
@@ -33,7 +33,7 @@ from ..errors import FolderUnusable
 from ..metrics import Metric, Sample
 from ..private_files import PrivateFolder, remove_folder
 from ..shield import is_users, note_problem
-from . import gpu_memory, journal, progress, series
+from . import journal, newest, series
 from .alive import AliveLock, Place
 from .identity import ProcessIdentity
 from .record_writer import RecordWriter, TypeTable
@@ -95,35 +95,15 @@ class Recording:
             "started": time.time(),
         } | header
         self._header_lock = threading.RLock()
-        self._header_turns = 0
         self.write_header({})
         self._writers: dict[str, RecordWriter] = {}
-        self._make(
-            EVENTS,
-            record_bytes=EVENT_RECORD_BYTES,
-            capacity=EVENTS_CAPACITY,
-            types=journal.TYPES,
-        )
-        self._make(
-            PROGRESS,
-            record_bytes=progress.RECORD_BYTES,
-            capacity=progress.CAPACITY,
-            types=progress.TYPES,
-        )
-        self._make(
-            SAMPLES,
-            record_bytes=series.sample_bytes(metrics),
-            capacity=SAMPLES_CAPACITY,
-            types=series.sample_type(metrics),
-        )
-        for name, capacity in ((SECONDS, SECONDS_CAPACITY), (MINUTES, MINUTES_CAPACITY)):
-            self._make(
-                name,
-                record_bytes=series.summary_bytes(metrics),
-                capacity=capacity,
-                types=series.summary_type(metrics),
-                grow_bytes=GROW_BYTES,
-            )
+        samples, summaries = series.sample_type(metrics), series.summary_type(metrics)
+        summary_bytes = series.summary_bytes(metrics)
+        self._make(EVENTS, EVENT_RECORD_BYTES, EVENTS_CAPACITY, journal.TYPES)
+        self._make(PROGRESS, newest.RECORD_BYTES, newest.CAPACITY, newest.PROGRESS_TYPES)
+        self._make(SAMPLES, series.sample_bytes(metrics), SAMPLES_CAPACITY, samples)
+        self._make(SECONDS, summary_bytes, SECONDS_CAPACITY, summaries, GROW_BYTES)
+        self._make(MINUTES, summary_bytes, MINUTES_CAPACITY, summaries, GROW_BYTES)
         self._gpu_memory_begun = False
         self._minutes = Stretches(60.0, self._minute_ended)
         self._seconds = Stretches(1.0, self._second_ended)
@@ -138,7 +118,6 @@ class Recording:
     def _make(
         self,
         name: str,
-        *,
         record_bytes: int,
         capacity: int,
         types: TypeTable,
@@ -198,17 +177,7 @@ class Recording:
             return
         with self._header_lock, self._part("header"):
             self.header |= more
-            self._header_turns += 1
-            if self._header_turns > 1:
-                return  # called by a signal handler inside the loop below, which goes round once more
-            try:
-                written = 0
-                while written != self._header_turns:
-                    written = self._header_turns
-                    content = json.dumps(self.header, default=str).encode()
-                    self.folder.write_whole(HEADER, content)
-            finally:
-                self._header_turns = 0
+            self.folder.write_whole(HEADER, json.dumps(self.header, default=str).encode())
 
     def event(self, kind: str, **fields: Any) -> None:
         """Append an event, at most 4 KiB of it."""
@@ -233,20 +202,15 @@ class Recording:
         self._write(MINUTES, series.write_summary, found)
 
     def set_progress(self, value: dict[str, Any]) -> None:
-        """Write the progress of a fit, at most `progress.TEXT_LIMIT_BYTES` of JSON."""
-        self._write(PROGRESS, progress.write_progress, value)
+        """Write the progress of a fit, at most `newest.TEXT_LIMIT_BYTES` of JSON."""
+        self._write(PROGRESS, newest.write_progress, value)
 
     def set_gpu_memory(self, devices: list[dict[str, Any]]) -> None:
         """Write what TensorFlow's allocators say of themselves; the first time makes the file. For one thread."""
         if not self._gpu_memory_begun and self._is_mine:
             self._gpu_memory_begun = True
-            self._make(
-                GPU_MEMORY,
-                record_bytes=gpu_memory.RECORD_BYTES,
-                capacity=gpu_memory.CAPACITY,
-                types=gpu_memory.TYPES,
-            )
-        self._write(GPU_MEMORY, gpu_memory.write_gpu_memory, devices)
+            self._make(GPU_MEMORY, newest.RECORD_BYTES, newest.CAPACITY, newest.GPU_MEMORY_TYPES)
+        self._write(GPU_MEMORY, newest.write_gpu_memory, devices)
 
     def end(self, reason: str) -> None:
         """Leave the mark of an orderly end."""

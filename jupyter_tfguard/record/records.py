@@ -169,13 +169,13 @@ def _block_json(block: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def intact_records(content: bytes, record_bytes: int) -> Iterator[Record]:
-    """The intact records among whole ones that lie one after the other, in that order."""
+def intact_records(content: bytes, record_bytes: int, *, after: int = 0) -> Iterator[Record]:
+    """The intact records among whole ones that lie one after the other, in that order; with sequences after `after`."""
     longest = record_bytes - RECORD_HEAD_BYTES
     for start in range(0, len(content) - record_bytes + 1, record_bytes):
         head = start + RECORD_CRC.size
         type, length, sequence, monotonic, wall = RECORD_HEAD.unpack_from(content, head)
-        if not type or not sequence or length > longest:
+        if not type or sequence <= after or length > longest:
             continue
         body = content[head : head + RECORD_HEAD.size + length]
         if zlib.crc32(body) == RECORD_CRC.unpack_from(content, start)[0]:

@@ -7,7 +7,6 @@ other things in the same folder. What a living kernel is writing stays.
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -83,50 +82,28 @@ def forget_reports(store: BundleStore, ids: Iterable[str]) -> Forgotten:
     return Forgotten(tuple(removed), (), tuple(stayed))
 
 
-def forget_leftovers(store: BundleStore) -> Forgotten:
+def forget_leftovers(store: BundleStore) -> None:
     """Remove what killed writers left half done among the reports, then the folder itself if it is empty."""
     sweep_leftovers(store, age_seconds=0.0)
-    found = _removed(store.root, _half_written(store.root))
     with contextlib.suppress(OSError):
         store.root.rmdir()
-    return Forgotten(stayed=found.stayed)
 
 
 def forget_recordings(root: Path) -> Forgotten:
     """Remove every recording of a kernel that does not run any more."""
     living: list[str] = []
     dead: list[str] = []
-    for name in _names(root):
-        path = root / name
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
         identity = ProcessIdentity.from_folder_name(recording_name(path))
         if identity is not None:
             is_dead = death_known_by(path, identity, recording_header(path)) is not None
-            (dead if is_dead else living).append(name)
-    found = _removed(root, dead)
-    _removed(root, _half_written(root))
-    return Forgotten(found.removed, tuple(living), found.stayed)
-
-
-def _names(root: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(root))
-    except OSError:
-        return []
-
-
-def _half_written(root: Path) -> list[str]:
-    """Files whose writer was killed before they got their name."""
-    hidden = (name for name in _names(root) if name.startswith("."))
-    return [name for name in hidden if not (root / name).is_dir()]
-
-
-def _removed(root: Path, names: Iterable[str]) -> Forgotten:
+            (dead if is_dead else living).append(path.name)
     removed, stayed = [], []
-    for name in names:
+    for name in dead:
         try:
             with contextlib.suppress(FileNotFoundError):
                 remove_tree(root / name)
             removed.append(name)
         except OSError as bad:
             stayed.append(f"{name}: {bad.strerror or bad}")
-    return Forgotten(tuple(removed), (), tuple(stayed))
+    return Forgotten(tuple(removed), tuple(living), tuple(stayed))

@@ -10,6 +10,7 @@ import math
 import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..metrics import Metric, Sample
@@ -92,29 +93,20 @@ def _unpacked(kind: str, payload: bytes, count: int) -> array[float] | None:
     return found
 
 
+@dataclass(slots=True)
 class Stretch:
     """A stretch of time; each list has one number per column, NaN unknown. One sample is a stretch too.
 
-    Args:
+    Attributes:
         monotonic, time: Of the last sample in it.
         minimum, maximum, last: The numbers.
     """
 
-    __slots__ = ("last", "maximum", "minimum", "monotonic", "time")
-
-    def __init__(
-        self,
-        monotonic: float,
-        time: float,
-        minimum: list[float],
-        maximum: list[float],
-        last: list[float],
-    ) -> None:
-        self.monotonic = monotonic
-        self.time = time
-        self.minimum = minimum
-        self.maximum = maximum
-        self.last = last
+    monotonic: float
+    time: float
+    minimum: list[float]
+    maximum: list[float]
+    last: list[float]
 
 
 class Stretches:

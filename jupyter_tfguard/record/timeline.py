@@ -1,12 +1,11 @@
 """What the server saw of a metric and what the kernel recorded of it, as one line of points; each says whose it is.
 
-The server's rows win wherever they cover the moment. What is older than the server's memory, and what it missed, is the
-kernel's own word: good enough to draw, and never enough to be *certain* of anything.
+From its first row to its last the server's rows count alone. What is older or newer is the kernel's own word: good enough to
+draw, and never enough to be *certain* of anything.
 """
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -25,8 +24,6 @@ MAIN_METRICS = (
 )
 LOWEST = ".min"
 HIGHEST = ".max"
-# An idle kernel is sampled once a second: so near to a row of the server's, the kernel's word adds nothing.
-_COVERED_SECONDS = 1.5
 _AFTER_DEATH_SECONDS = 1.0
 
 Table = Mapping[str, Any]
@@ -68,7 +65,7 @@ def timeline(name: str, server: Table, kernel: Table, died: float) -> list[Point
         oldest = claimed[0].time if claimed else died + _AFTER_DEATH_SECONDS
         claimed = [point for point in found if point.time < oldest] + claimed
     times = [point.time for point in seen]
-    missed = [point for point in claimed if not _covered(point.time, times)]
+    missed = [p for p in claimed if not times or not times[0] <= p.time <= times[-1]]
     return sorted(seen + missed, key=_time)
 
 
@@ -83,14 +80,6 @@ def _claims(table: Table, name: str) -> Iterator[Point]:
     for when, value in column(table, name + LOWEST):
         if when in highest:
             yield Point(when, value, highest[when], "kernel")
-
-
-def _covered(when: float, times: list[float]) -> bool:
-    """True when a row of the server's is near, except at its ends: there the kernel may know a moment more."""
-    if not times or not times[0] <= when <= times[-1]:
-        return False
-    after = bisect.bisect_left(times, when)
-    return any(abs(near - when) < _COVERED_SECONDS for near in times[max(0, after - 1) : after + 1])
 
 
 def column(table: Table, name: str) -> Iterator[tuple[float, float]]:

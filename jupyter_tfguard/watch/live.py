@@ -15,10 +15,9 @@ from typing import Any
 
 from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
-from ..record.gpu_memory import newest_gpu_memory
 from ..record.journal import EventReader
 from ..record.marks import MarkReader
-from ..record.progress import newest_progress
+from ..record.newest import newest_gpu_memory, newest_progress
 from ..record.recording import EVENTS, GPU_MEMORY, HEADER, PROGRESS
 from ..record.tail import RecordTail
 from .live_cells import CellReader, GpuReader, Resident

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from ..record.gpu_memory import is_device, size
+from ..record.newest import is_device, size
 
 KEPT = 5
 LINES = 3

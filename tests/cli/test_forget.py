@@ -112,13 +112,12 @@ def test_after_forget_all_no_byte_of_a_report_or_a_dead_kernel_is_left(
     unreadable = dead_recording(recordings)
     (unreadable / "header.json").write_text("{")
     note_problem(f"a place with {MARKER}", f"{MARKER} {time.time()}")
-    # What killed writers leave: half a bundle, half a header.
+    # What killed writers leave: half a bundle.
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     half = store.root / f".{store.ids()[0]}.{dead.pid}"
     half.mkdir(mode=0o700)
     (half / "bundle.json").write_text(MARKER)
-    (store.root / f".header.json.{dead.pid}.00").write_text(MARKER)
     damaged = store.root / "20260101-000000-1-abcd"
     damaged.mkdir(mode=0o700)
     (damaged / "entry.json").write_text(MARKER)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.record import journal, progress
+from jupyter_tfguard.record import journal
+from jupyter_tfguard.record import newest as progress
 from jupyter_tfguard.record.journal import EVENT, EVENT_LIMIT_BYTES, EVENT_PART, read_events
 from jupyter_tfguard.record.record_writer import RecordWriter
 from jupyter_tfguard.record.records import Record, read_records
@@ -145,7 +146,7 @@ def slots(tmp_path: Path) -> RecordWriter:
         name="progress",
         record_bytes=progress.RECORD_BYTES,
         capacity=progress.CAPACITY,
-        types=progress.TYPES,
+        types=progress.PROGRESS_TYPES,
     )
 
 

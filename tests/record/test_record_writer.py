@@ -145,16 +145,6 @@ def test_giving_back_does_not_close_the_users_file(tmp_path: Path, kind: str) ->
     os.close(other)
 
 
-def test_a_file_that_grows_reserves_nothing_in_the_users(tmp_path: Path) -> None:
-    writer = opened(tmp_path / "ring", capacity=100, grow_bytes=64)
-    other = number_taken(writer, tmp_path / "users")
-    with pytest.raises(OSError, match="closed by other code"):
-        writer.write(3, b"abc")
-    writer.close()
-    assert os.fstat(other).st_size == 0
-    os.close(other)
-
-
 def number_taken(writer: RecordWriter, path: Path) -> int:
     """As a program does that closes everything and goes on; the number, now of an empty file."""
     ours = writer._descriptor

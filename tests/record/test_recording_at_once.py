@@ -112,29 +112,6 @@ def test_the_header_is_whole_though_threads_write_it_at_once(recording: Recordin
     assert problems() == []
 
 
-def test_a_header_written_by_a_signal_handler_inside_a_header_is_whole(
-    recording: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_whole = recording.folder.write_whole
-    depth = 0
-
-    def interrupted(name: str, content: bytes) -> None:
-        nonlocal depth
-        depth += 1
-        if depth == 1:
-            recording.write_header({"by_handler": 1})
-        write_whole(name, content)
-
-    with monkeypatch.context() as patch:  # undo() would take the data folder's place away too
-        patch.setattr(recording.folder, "write_whole", interrupted)
-        recording.write_header({"by_cell": 1})
-    header = contents(recording).header
-    assert header["by_cell"] == header["by_handler"] == 1
-    recording.write_header({"later": 1})
-    assert contents(recording).header["later"] == 1
-    assert problems() == []
-
-
 def test_a_header_that_is_replaced_all_the_time_is_read(recording: Recording) -> None:
     stop = threading.Event()
 

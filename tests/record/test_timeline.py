@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from array import array
 from typing import Any
 
@@ -37,14 +36,6 @@ def test_where_both_cover_the_moment_the_server_wins() -> None:
     assert [t for t, _, _ in found] == [8995.0 + n for n in range(20)]
     assert [s for _, _, s in found] == 5 * ["kernel"] + 10 * ["server"] + 5 * ["kernel"]
     assert [v for _, v, s in found if s == "server"] == [1.0] * 10
-
-
-def test_what_the_server_missed_in_between_is_the_kernels_word() -> None:
-    server = table((9000.0, 1.0), (9001.0, 1.0), (9030.0, 1.0))
-    kernel = {"samples": table(*((9000.0 + n, 2.0) for n in range(31)))}
-    found = told(timeline(RSS, server, kernel, DIED))
-    kernels = [t for t, _, s in found if s == "kernel"]
-    assert kernels == [9000.0 + n for n in range(3, 29)]
 
 
 def test_each_resolution_tells_only_what_finer_ones_do_not() -> None:
@@ -88,19 +79,6 @@ def test_what_the_kernel_says_of_the_time_after_its_death_is_left_out() -> None:
 @pytest.mark.parametrize("resolution", ["samples", "seconds", "minutes"])
 def test_forged_tables_tell_nothing(resolution: str, forged: object) -> None:
     assert timeline(RSS, {}, {resolution: forged}, DIED) == []
-
-
-def test_it_is_in_the_order_of_time_and_loses_nothing_of_the_servers() -> None:
-    chance = random.Random(9)
-    for _ in range(200):
-        rows = [(chance.uniform(9000, 9990), chance.random()) for _ in range(chance.randrange(30))]
-        claims = [(chance.uniform(8000, 9999), 7.0) for _ in range(chance.randrange(60))]
-        found = timeline(RSS, table(*rows), {"samples": table(*claims)}, DIED)
-        times = [p.time for p in found]
-        assert times == sorted(times)
-        assert sorted((p.time, p.highest) for p in found if p.source == "server") == sorted(rows)
-        known = {t for t, _ in claims}
-        assert all(p.time in known for p in found if p.source == "kernel")
 
 
 def week(count: int) -> list[Summary]:

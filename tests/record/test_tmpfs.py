@@ -1,7 +1,8 @@
-"""A real small disk that fills up, becomes read-only, or is deleted under a real kernel: it goes on, and tells."""
+"""A real kernel whose disk fills up, becomes read-only or is deleted, or that has no descriptors left: it goes on, and says so."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -122,4 +123,34 @@ def test_a_data_folder_that_is_deleted_under_a_running_kernel(tmp_path: Path) ->
         kernel.run("import time; time.sleep(1.2)")
         lives(kernel)
         assert "Problem:" in told(kernel)
+        end(kernel)
+
+
+def test_user_code_that_takes_all_descriptors(tmp_path: Path) -> None:
+    """A real EMFILE, in the user's own cell; the guard's parts that are open go on, and what they cannot open is noted."""
+    take = """
+import os, resource, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096))
+taken = []
+try:
+    while True:
+        taken.append(os.open('/dev/null', os.O_RDONLY))
+except OSError as full:
+    print(full.errno)
+os.write(2, b'words ' * 200)
+time.sleep(1.5)
+"""
+    with guarded_kernel(tmp_path) as kernel:
+        # Without descriptors IPython's own history says so, into whichever cell is running.
+        kernel.run("get_ipython().history_manager.enabled = False")
+        ran = kernel.run(take)
+        assert (ran.error, ran.stdout) == (None, f"{errno.EMFILE}\n")
+        assert kernel.run("2 + 2").result == "4"
+        assert (
+            kernel.run("[os.close(number) for number in taken]; len(taken) > 50").result == "True"
+        )
+        contents = kernel.recording()
+        starts = [event for event in contents.events if event["kind"] == "cell_start"]
+        assert len(starts) == 4
+        assert contents.samples[-1].time > starts[2]["t"]
         end(kernel)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.postmortem.capture import capture
-from jupyter_tfguard.record.gpu_memory import newest_gpu_memory
 from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.record.newest import newest_gpu_memory
 from jupyter_tfguard.record.recording import GPU_MEMORY, Recording
 from jupyter_tfguard.record.records import read_records
 from jupyter_tfguard.watch.live import LiveReader

@@ -1,0 +1,100 @@
+"""The newest value of something that changes often: two records that take turns, so that one whole value is always there.
+
+There are two: the progress of a fit, and what TensorFlow's allocators say of themselves, as ``{"devices": [{"device":
+"GPU:0", "in_use_bytes", "peak_bytes"}]}``. The file of the second is made at the first value: a kernel that uses no GPU has
+none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .record_writer import RecordWriter
+from .records import RECORD_HEAD_BYTES, Record
+
+PROGRESS = 5
+GPU_MEMORY = 6
+PROGRESS_TYPES = {PROGRESS: {"name": "progress", "text": "json"}}
+GPU_MEMORY_TYPES = {GPU_MEMORY: {"name": "gpu memory", "text": "json"}}
+RECORD_BYTES = 1024
+CAPACITY = 2
+TEXT_LIMIT_BYTES = RECORD_BYTES - RECORD_HEAD_BYTES
+# As many as fit into a record, whatever their numbers are; no machine of today has more.
+DEVICES_LIMIT = 8
+
+
+def write_progress(writer: RecordWriter, value: dict[str, Any]) -> None:
+    """Put the value over the older of the two. Where there is no room for all of its ``logs``, the last are left out.
+
+    Raises:
+        ValueError: Its JSON is longer than `TEXT_LIMIT_BYTES` without them too; the one before stays.
+        OSError: The system refused the write.
+    """
+    text = _json(value)
+    while len(text) > TEXT_LIMIT_BYTES and (logs := value.get("logs")):
+        value = value | {"logs": dict(list(logs.items())[:-1])}
+        text = _json(value)
+    writer.write(PROGRESS, text)
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "backslashreplace")
+
+
+def write_gpu_memory(writer: RecordWriter, devices: list[dict[str, Any]]) -> None:
+    """Put the newest numbers over the older of the two; devices beyond the eighth are left out.
+
+    Raises:
+        OSError: The system refused the write.
+    """
+    text = json.dumps({"devices": devices[:DEVICES_LIMIT]}, separators=(",", ":"))
+    writer.write(GPU_MEMORY, text.encode())
+
+
+def newest_progress(records: list[Record]) -> dict[str, Any] | None:
+    """The newest whole value of these records, oldest first; None when there is none."""
+    return next(_values(records, PROGRESS), None)
+
+
+def newest_gpu_memory(records: list[Record]) -> list[dict[str, Any]] | None:
+    """The devices of the newest whole value of these records, oldest first; None when there is none.
+
+    Each is typed and named once; a number that is none is None.
+    """
+    for value in _values(records, GPU_MEMORY):
+        devices = value.get("devices")
+        if isinstance(devices, list):
+            named = {d["device"]: d for d in devices[:DEVICES_LIMIT] if is_device(d)}
+            return [
+                {"device": name, "in_use_bytes": size(d.get("in_use_bytes"))}
+                | {"peak_bytes": size(d.get("peak_bytes"))}
+                for name, d in named.items()
+            ]
+    return None
+
+
+def _values(records: list[Record], number: int) -> Iterator[dict[str, Any]]:
+    """The JSON objects in records of one type, newest first."""
+    for record in reversed(records):
+        if record.type == number:
+            try:
+                value = json.loads(record.payload)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+def is_device(value: object) -> bool:
+    """True for an object with the name of a GPU device, such as ``GPU:0``."""
+    name = value.get("device") if isinstance(value, dict) else None
+    return isinstance(name, str) and re.fullmatch(r"GPU:[0-9]{1,4}", name) is not None
+
+
+def size(value: object) -> int | None:
+    """A number of bytes that can be; None for anything else."""
+    return value if type(value) is int and 0 <= value < 1 << 53 else None
