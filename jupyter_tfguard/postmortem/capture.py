@@ -7,7 +7,6 @@ that outlives the kernel.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import time
 from collections.abc import Iterable
@@ -106,13 +105,9 @@ def _seen(server: ServerFacts) -> dict[str, Any]:
 
 
 def _log(system_log: SystemLog) -> dict[str, Any]:
-    lines = [{"time": line.time, "text": _clean_line(line.text)} for line in system_log.lines]
+    lines = [{"time": line.time, "text": clean(line.text)} for line in system_log.lines]
     reason = None if system_log.reason is None else clean(system_log.reason)
     return {"readable": system_log.readable, "reason": reason, "lines": lines}
-
-
-# Of many kernels that die at once each has nearly the same lines.
-_clean_line = functools.lru_cache(1024)(clean)
 
 
 def _claims(contents: RecordingContents) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from ..threads import background_thread
 _PATIENCE_SECONDS = 0.5
 # TensorFlow's own format writes several files beside each other, of which this one comes last.
 _SUFFIXES = ("", ".index")
-_asking = threading.Lock()
 
 
 def checkpoint_file(events: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -29,21 +27,13 @@ def checkpoint_file(events: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     path = next((e.get("path") for e in reversed(events) if e.get("kind") == "checkpoint"), None)
     if not isinstance(path, str) or not os.path.isabs(path):
         return None
-    if not _asking.acquire(blocking=False):
-        return None  # one that was asked before does not answer yet
     found: list[dict[str, Any]] = []
-
-    def ask() -> None:
-        try:
-            found.append({"modified": _modified(path)})
-        finally:
-            _asking.release()
-
-    thread = background_thread(ask, "tfguard-checkpoint")
+    thread = background_thread(
+        lambda: found.append({"modified": _modified(path)}), "tfguard-checkpoint"
+    )
     try:
         thread.start()
     except RuntimeError:  # no more threads
-        _asking.release()
         return None
     thread.join(_PATIENCE_SECONDS)
     return found[0] if found else None

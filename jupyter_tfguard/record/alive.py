@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import time
@@ -39,39 +38,25 @@ LOCK = "alive.lock"
 # minute late (acregmax of nfs(5)), and their clocks may be some minutes off.
 FRESH_SECONDS = 300.0
 _TAKEN = (errno.EAGAIN, errno.EACCES)
-_MACHINE_ID = Path("/etc/machine-id")
 _CLAIMED = re.compile(r"claimed-[0-9a-f]{8}-(\d{1,10}-\d{1,20})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where process ids mean the same: a machine, a boot of it, a pid namespace; "" what this system does not have."""
+    """Where process ids mean the same: a boot of a machine, a pid namespace; "" what this system does not have."""
 
-    host: str
     boot_id: str
     pid_namespace: str
 
     @classmethod
     def here(cls) -> Place:
         """Where this process runs."""
-        return cls(_host(), boot_id(), _pid_namespace())
+        return cls(boot_id(), _pid_namespace())
 
     @classmethod
     def of(cls, header: dict[str, Any]) -> Place:
         """Where the writer of a recording ran, by its header."""
-        names = ("host", "boot_id", "pid_namespace")
-        return cls(*(str(header.get(name) or "") for name in names))
-
-
-def _host() -> str:
-    """Node name and a hash of the machine id, which itself is not to be shown around: machine-id(5)."""
-    node = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-    try:
-        machine = _MACHINE_ID.read_bytes().strip()
-    except OSError:
-        return node
-    key = hashlib.blake2s(machine, digest_size=4, person=b"tfguard").hexdigest()
-    return f"{node}/{key}"
+        return cls(*(str(header.get(name) or "") for name in ("boot_id", "pid_namespace")))
 
 
 def _pid_namespace() -> str:

@@ -153,14 +153,10 @@ class BundleStore:
 
     def mark(self, report_id: str, name: str) -> None:
         """Leave the mark `READ` or `ANNOUNCED`. Raises as :meth:`bundle`, and OSError."""
-        folder = self._open(report_id)
         try:
-            os.close(folder.create(name))
-        except (OSError, FolderUnusable) as bad:
-            if not folder.path.exists():  # removed in this moment
-                raise BundleNotFound(report_id) from bad
-            if not folder.has(name):  # else another process has left the mark
-                raise
+            os.close(self._open(report_id).create(name))
+        except FileNotFoundError as bad:  # removed in this moment
+            raise BundleNotFound(report_id) from bad
 
     def remove(self, report_id: str) -> bool:
         """Delete a report and all that belongs to it.

@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -91,6 +92,7 @@ class Recording:
             "format": list(FORMAT),
             "pid": identity.pid,
             "start_time": identity.start_time,
+            "host": socket.gethostname(),
             **asdict(Place.here()),
             "started": time.time(),
         } | header
