@@ -26,6 +26,7 @@ R = TypeVar("R")
 PROBLEMS_FILE = "problems.jsonl"
 PROBLEMS_LIMIT_BYTES = 64 * 1024
 _TEXT_LIMIT = 600
+_CLOCK_MARGIN_SECONDS = 86400.0
 # Looked through for secrets before it is cut: half a key has no form any more.
 _READ_LIMIT = 20_000
 
@@ -106,7 +107,8 @@ def read_problems(newest_seconds: float = 7 * 86400) -> list[dict[str, Any]]:
         try:
             entry = json.loads(line)
             entry["time"] = float(entry.get("time", 0))
-            young = time.time() - entry["time"] < newest_seconds
+            # A time in the far future would never grow old.
+            young = -_CLOCK_MARGIN_SECONDS < time.time() - entry["time"] < newest_seconds
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             continue  # a line cut by the limit or by a kill, or not of ours
         if young:

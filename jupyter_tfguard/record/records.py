@@ -1,6 +1,6 @@
 """Records on disk: one ring of fixed-size records in one file, the oldest overwritten by the newest. ``FORMAT.md`` is the
 specification; this module is how a file lies in bytes, and how it is read. It is written by record_writer.py; what a
-record means is told elsewhere: series.py, journal.py, progress.py.
+record means is told elsewhere: series.py, journal.py, newest.py.
 """
 
 from __future__ import annotations

@@ -142,8 +142,8 @@ def test_another_file_of_that_name_is_begun_anew(
     assert followed(folder, follower) == [1]
 
 
-def test_a_file_that_claims_to_be_huge_is_not_followed(folder: PrivateFolder) -> None:
-    make(folder, capacity=16384, grow=64).write(3, b"")
+def test_a_file_that_is_too_long_is_not_followed(folder: PrivateFolder) -> None:
+    make(folder, capacity=16384).write(3, b"")
     assert followed(folder, RecordTail("ring", 1 << 20)) == []
     assert followed(folder, RecordTail("ring", 2 << 20)) == [1]
 
