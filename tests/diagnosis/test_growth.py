@@ -12,7 +12,7 @@ from jupyter_tfguard.diagnosis.finding import Confidence, Finding
 from jupyter_tfguard.diagnosis.growth import Per
 from jupyter_tfguard.report import text
 from jupyter_tfguard.report.wire import to_report
-from tests.conftest import EXAMPLES, Example
+from tests.conftest import EXAMPLES, Example, examples
 
 pytestmark = pytest.mark.quick
 
@@ -35,6 +35,10 @@ def test_the_limit_stays_the_cause_and_the_growth_explains_it() -> None:
     best, leak = diagnose(bundle).findings
     assert (best.cause, best.confidence) == ("cgroup_oom", Confidence.CERTAIN)
     assert (leak.cause, leak.confidence) == ("host_leak", Confidence.LIKELY)
+    assert best.title == (
+        "The kernel's memory grew by 318 MiB an epoch, until the kernel used all of its container's memory (16.0 GiB) "
+        "and the operating system killed it."
+    )
     course = next(fact.text for fact in best.because if "steadily" in fact.text)
     assert course.startswith(
         "It grew steadily over 41 epochs: +318 MiB an epoch (95 %: 296 to 339 MiB)"
@@ -42,6 +46,28 @@ def test_the_limit_stays_the_cause_and_the_growth_explains_it() -> None:
     assert "and came to the limit of 16.0 GiB (container limit)." in leak.title
     assert best.advice[0].title == leak.advice[0].title
     assert not any("batch" in advice.title for advice in best.advice)
+
+
+def test_a_leak_on_the_gpu_is_named_with_the_gpu_memory_that_ran_out() -> None:
+    bundle = bundle_of("gpu_leak/fires-over-epochs.json")
+    out_of_memory = bundle_of("gpu_oom/fires-with-the-card-to-itself.json")
+    bundle["kernel"]["stderr_tail"] = out_of_memory["kernel"]["stderr_tail"]
+    best, leak = diagnose(bundle).findings
+    assert (best.cause, leak.cause) == ("gpu_oom", "gpu_leak")
+    assert best.title.startswith(
+        "The kernel's memory on GPU 0 (NVIDIA A100) grew by 1.20 GiB an epoch, until the"
+    )
+    assert best.advice[0] == leak.advice[0]
+    assert len(best.advice) <= 3
+
+
+@pytest.mark.parametrize("example", examples("fires"), ids=str)
+def test_a_report_gives_no_advice_and_no_evidence_twice(example: Example) -> None:
+    report = to_report(example.bundle, diagnose(example.bundle))
+    shown = [report, *report["other_findings"]]
+    for found in ("advice", "evidence"):
+        texts = [str(one) for finding in shown for one in finding[found]]
+        assert len(texts) == len(set(texts))
 
 
 def test_a_rise_within_one_step_is_told_as_such() -> None:

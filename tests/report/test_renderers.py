@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
-from jupyter_tfguard.report import text
+from jupyter_tfguard.report import html, text
 from jupyter_tfguard.report.wire import to_entry_and_report, to_report
 from tests.conftest import EXAMPLES, Example, examples
 
@@ -36,6 +36,15 @@ def test_the_text_of_a_memory_death_names_what_matters() -> None:
         "1 OOM kill and 94 limit hits",
     ):
         assert words in flat
+
+
+def test_what_to_do_is_before_how_we_know() -> None:
+    report: Any = report_of("cgroup_oom/fires-v2-own-limit.json")
+    for printed in (text.render(report), html.render(report)):
+        headings = ["What to do", "What you were doing", "How we know"]
+        assert headings == sorted(headings, key=printed.index)
+    page = html.render(report)
+    assert page.index("What to do") < page.index("<figure>")
 
 
 def test_no_line_is_wider_than_a_terminal_except_code() -> None:
