@@ -13,6 +13,9 @@ from .missing import missing
 from .pasted import Pasted
 from .rule import Rule, all_rules
 
+_OUT_OF_MEMORY = ("cgroup_oom", "cpu_alloc_failure", "gpu_oom", "host_oom")
+_MOST_ADVICE = 3
+
 
 def diagnose(bundle: dict[str, Any]) -> Diagnosis:
     """Why this kernel died, from the bundle alone.
@@ -33,10 +36,21 @@ def _judged(seen: Evidence) -> Diagnosis:
     found = _findings(seen, last=False)
     seen.cause = _ranked(found)[0].cause
     ranked = _ranked(found + _findings(seen, last=True))
-    ranked[0] = weighed_against(seen, ranked[0])
+    ranked[0] = weighed_against(seen, _with_mechanism(ranked))
     needs = dict.fromkeys(need for rule in all_rules() for need in rule.needs)
     absent = (missing(seen, need) for need in needs)
     return Diagnosis(tuple(ranked), tuple(dict.fromkeys(text for text in absent if text)))
+
+
+def _with_mechanism(ranked: list[Finding]) -> Finding:
+    """The best finding; a lack of memory that a leak led to names the leak first, and how to stop it."""
+    best = ranked[0]
+    leak = next((finding for finding in ranked[1:] if finding.mechanism), None)
+    if leak is None or best.cause not in _OUT_OF_MEMORY:
+        return best
+    advice = tuple(dict.fromkeys((*leak.advice[:1], *best.advice)))[:_MOST_ADVICE]
+    title = f"{leak.mechanism}, until {best.title[0].lower()}{best.title[1:]}"
+    return dataclasses.replace(best, title=title, advice=advice)
 
 
 def _findings(seen: Evidence, *, last: bool) -> list[tuple[Rule, Finding]]:

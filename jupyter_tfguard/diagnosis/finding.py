@@ -84,6 +84,7 @@ class Finding:
         chips: Short facts shown beside the confidence.
         beside: It explains how things came to this, or what else was wrong, and not the end itself: it stands behind all
             findings that do, `unknown` included.
+        mechanism: Of a leak: how it came to an end for want of memory, as the beginning of a sentence.
     """
 
     confidence: Confidence
@@ -94,6 +95,7 @@ class Finding:
     advice: tuple[Advice, ...] = ()
     chips: tuple[str, ...] = ()
     beside: bool = False
+    mechanism: str = ""
     cause: str = ""
 
 

@@ -48,9 +48,9 @@ def render(explained: Json) -> str:
     """The same for people, from what :func:`to_json` made."""
     best, *others = explained["findings"]
     sections = [
+        ("What to do", advice_lines(best["advice"])),
         ("How we know", fact_lines(_with_lines(best["because"])) or ["  No line settles it."]),
         ("What speaks against it", fact_lines(_with_lines(best["against"]))),
-        ("What to do", advice_lines(best["advice"])),
         ("Also possible", [f"  {cause_text(other)}: {other['title']}" for other in others]),
         ("Not checked", [line for t in explained["unchecked"] for line in wrapped(t, "  ")]),
     ]

@@ -1,4 +1,4 @@
-"""A report as plain text: the sentence first, then how we know, then what to do. In Markdown it is this text in a code block."""
+"""A report as plain text: the sentence first, then what to do, then how we know. In Markdown it is this text in a code block."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
         versions = []
     parts = ["\n".join(wrapped(str(report["title"]), "")), _headline(report)]
     sections: list[tuple[str, list[str]]] = [
+        ("What to do", advice_lines(report["advice"])),
         ("What you were doing", [_row(r["label"], r["value"]) for r in report["activity"]]),
         ("Memory", _memory(report)),
         ("How we know", fact_lines(report["evidence"])),
@@ -42,7 +43,6 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
             [line for text in report["not_checked"] for line in wrapped(text, "  ")]
             or ["  Everything that applies was checked."],
         ),
-        ("What to do", advice_lines(report["advice"])),
         ("Also seen", _others(report["other_findings"])),
         ("What is left", _left(report)),
         ("Largest arrays when the last cell ended", _arrays(report)),

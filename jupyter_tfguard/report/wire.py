@@ -76,17 +76,7 @@ def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
         "against": _facts(best.against),
         "not_checked": list(diagnosis.not_checked),
         "advice": _advice(best.advice),
-        "other_findings": [
-            {
-                "cause": f.cause,
-                "confidence": f.confidence.value,
-                "title": f.title,
-                "evidence": _facts(f.because),
-                "against": _facts(f.against),
-                "advice": _advice(f.advice),
-            }
-            for f in diagnosis.findings[1:]
-        ],
+        "other_findings": _others(diagnosis),
         "same_before_count": sum(
             d.cause == best.cause and same_notebook(seen, d) for d in seen.earlier_deaths
         ),
@@ -101,6 +91,25 @@ def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
         "python_stack": _python_stack(seen),
         "versions": _versions(seen.header.get("versions")),
     }
+
+
+def _others(diagnosis: Diagnosis) -> list[Json]:
+    """The findings behind the best one; what an earlier one says is not said again."""
+    said: set[Fact | Advice] = {*diagnosis.best.because, *diagnosis.best.advice}
+    found = []
+    for other in diagnosis.findings[1:]:
+        found.append(
+            {
+                "cause": other.cause,
+                "confidence": other.confidence.value,
+                "title": other.title,
+                "evidence": _facts(tuple(fact for fact in other.because if fact not in said)),
+                "against": _facts(other.against),
+                "advice": _advice(tuple(step for step in other.advice if step not in said)),
+            }
+        )
+        said |= {*other.because, *other.advice}
+    return found
 
 
 def _versions(claimed: object) -> dict[str, str]:

@@ -36,13 +36,15 @@ def _room(gpu: Gpu) -> float | None:
 def _finding(gpu: Gpu, found: Growth) -> Finding:
     room, total = _room(gpu), gpu.memory_total_bytes
     left = None if room is None else found.left(room)
+    slope = human_bytes(found.trend.slope)
     outlook = f"; its {human_bytes(total)} would be full in {left}" if left else ""
     return Finding(
         Confidence.LIKELY if found.per in (Per.EPOCH, Per.FIT) else Confidence.POSSIBLE,
         title=f"The memory that the kernel holds on {gpu.title} grew steadily over {found.over}: {found.rate}{outlook}.",
-        short_title=f"GPU memory grew, {human_bytes(found.trend.slope)} {found.per.value}",
+        short_title=f"GPU memory grew, {slope} {found.per.value}",
         because=(found.fact,),
         advice=gpu_leak_advice(found),
-        chips=(f"+{human_bytes(found.trend.slope)} {found.per.value}",),
+        chips=(f"+{slope} {found.per.value}",),
         beside=True,
+        mechanism=f"The kernel's memory on {gpu.title} grew by {slope} {found.per.value}",
     )

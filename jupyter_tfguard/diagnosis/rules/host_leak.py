@@ -34,6 +34,7 @@ def host_leak(seen: Evidence) -> Finding | None:
         advice=leak_advice(seen, found),
         chips=(f"+{human_bytes(found.trend.slope)} {found.per.value}",),
         beside=not (nothing_known and near_limit(seen)),
+        mechanism=f"The kernel's memory grew by {human_bytes(found.trend.slope)} {found.per.value}",
     )
 
 

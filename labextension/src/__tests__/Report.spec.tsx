@@ -57,8 +57,8 @@ describe('Report', () => {
 
   it('has all sections that have something to say, in order', () => {
     expect(headings(draw())).toEqual([
-      'What you were doing',
       'What to do',
+      'What you were doing',
       'How we know',
       'What speaks against it',
       'Not checked',

@@ -24,19 +24,19 @@ export function Report(props: Report.IProps): React.JSX.Element {
       <div className="jp-TfGuard-quiet jp-TfGuard-small">{origin(report, trans)}</div>
       <h2>{report.title}</h2>
       <Chips report={report} trans={trans} />
+      <div className="jp-TfGuard-columns">
+        <Boundary>
+          <AdviceList advice={report.advice} copy={copy} trans={trans} />
+        </Boundary>
+        <Boundary>
+          <Activity activity={report.activity} trans={trans} />
+        </Boundary>
+      </div>
       <Boundary>
         {report.memory !== null && (
           <DeathChart memory={report.memory} isAlive={report.kernel_alive} trans={trans} />
         )}
       </Boundary>
-      <div className="jp-TfGuard-columns">
-        <Boundary>
-          <Activity activity={report.activity} trans={trans} />
-        </Boundary>
-        <Boundary>
-          <AdviceList advice={report.advice} copy={copy} trans={trans} />
-        </Boundary>
-      </div>
       <Boundary>
         <Section name="Evidence" title={trans.__('How we know')}>
           <EvidenceList facts={report.evidence} empty={trans.__('Nothing was recorded.')} />
