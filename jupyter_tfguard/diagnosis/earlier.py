@@ -14,13 +14,11 @@ class EarlierDeath:
 
     Attributes:
         cause: As diagnosed then.
-        signal: That ended it; None for none, or unknown.
         died: Unix seconds.
         kernel_id, notebook_path: Whose; None = unknown.
     """
 
     cause: str
-    signal: str | None
     died: float
     kernel_id: str | None
     notebook_path: str | None
@@ -34,7 +32,7 @@ def earlier_deaths(value: object, died: float) -> list[EarlierDeath]:
         cause, when = text_of(death.get("cause")), number_of(death.get("died"))
         if cause is not None and when is not None and when <= died:
             whose = text_of(death.get("kernel_id")), text_of(death.get("notebook_path"))
-            found.append(EarlierDeath(cause, text_of(death.get("signal")), when, *whose))
+            found.append(EarlierDeath(cause, when, *whose))
     return sorted(found, key=lambda death: -death.died)
 
 
