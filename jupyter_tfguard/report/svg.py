@@ -1,11 +1,10 @@
-"""The curves of a report as shapes to be drawn without any script: where each line, tick and label lies."""
+"""The curves of a report as shapes to be drawn without a script: coordinates of each line, tick and label."""
 
 from __future__ import annotations
 
 import math
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,24 +13,9 @@ from ..units import human_bytes
 WIDTH = 920
 _LEFT, _RIGHT, _TOP, _FLOOR_ROOM = 62, 14, 16, 22
 _HEADROOM = 1.14
-_SMALLEST_SHARE = (
-    1 / 8
-)  # below it the curve would lie flat on the floor: then the limit stays outside
-_TIME_TICKS = 6
-_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
-_LETTER_PIXELS = 6.2
-_SIGNS = {
-    "fit": "▸",
-    "epoch": "·",
-    "checkpoint": "◆",
-    "warning": "▲",
-    "gpu_oom": "✕",
-    "hang": "■",
-}
-_HIGH = ("checkpoint", "warning", "gpu_oom", "hang")
+_SMALLEST_SHARE = 1 / 8  # below it the curve would be flat: then the limit stays outside
+_TIME_PARTS = 4
 _BAD = ("warning", "gpu_oom", "hang")
-# Where room is short, the highest is named first.
-_RANKS = dict.fromkeys(_BAD, 3) | {"fit": 2, "epoch": 0}
 
 Json = dict[str, Any]
 Samples = list[tuple[float, float]]
@@ -39,7 +23,7 @@ Samples = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Line:
-    """A line: `points` as SVG wants them, its number (0 is the first) and what it is."""
+    """A line: `points` as SVG wants them, its number (0 is the first) and its title."""
 
     points: str
     number: int
@@ -48,13 +32,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Tick:
-    """Something with a text at a place; `side` is which end of the text that is. An empty text: there was no room."""
+    """A place with a text."""
 
     x: float
     y: float
     text: str
     is_bad: bool = False
-    side: str = "start"
 
 
 @dataclass(frozen=True)
@@ -63,10 +46,11 @@ class Picture:
 
     Attributes:
         description: All of it in a sentence.
-        limit: Where its line lies; None where it is outside, or there is none.
-        limit_text: Its name, with an arrow when it lies outside.
+        events: Their names are shown by a pointer; the table below the charts holds them too.
+        limit: Height of its line; None where it is outside, or there is none.
+        limit_text: Its name, with an arrow when it is outside.
         area: The surface below the first line.
-        end: Where the death is; None where it is not known.
+        end: Place of the crash; None where it is not known.
     """
 
     height: int
@@ -87,12 +71,12 @@ class Picture:
 
     @property
     def floor(self) -> float:
-        """Where nothing is in use."""
+        """Height of zero."""
         return self.height - _FLOOR_ROOM
 
 
 def pictures(memory: Json | None) -> list[Picture]:
-    """The kernel's memory with what lay beside it, then each GPU; none without samples."""
+    """The kernel's memory with the curves beside it, then each GPU; none without samples."""
     samples = _samples((memory or {}).get("samples"))
     if memory is None or len(samples) < 2:
         return []
@@ -143,6 +127,8 @@ def _picture(
     own = drawn[0][1]
     name = f"{first.get('limit_name') or 'limit'} {human_bytes(limit)}" if limit else ""
     top = max(value for _, value in own)
+    part = (span[1] - span[0]) / _TIME_PARTS
+    moments = [span[0] + part * number for number in range(_TIME_PARTS + 1)]
     return Picture(
         height=height,
         description=f"{drawn[0][0]}: highest {human_bytes(top)}" + (f"; {name}" if name else ""),
@@ -152,8 +138,12 @@ def _picture(
             Tick(_LEFT, y(value), re.sub(r"\.0+ ", " ", human_bytes(value)) if value else "0")
             for value in _value_ticks(highest)
         ),
-        times=tuple(Tick(x(moment), floor, _clock(moment)) for moment in _time_ticks(*span)),
-        events=_events(events, x, span, floor),
+        times=tuple(Tick(x(moment), floor, _clock(moment)) for moment in moments),
+        events=tuple(
+            Tick(x(when), floor - 8, str(event.get("label")), event.get("kind") in _BAD)
+            for event in events
+            if (when := _number(event.get("time"))) is not None and span[0] <= when <= span[1]
+        ),
         limit=y(limit) if on_axis else None,
         limit_text=name if on_axis or not name else f"↑ {name}",
         end=None if end is None else Tick(x(end), floor * 0.36, f"ended {_clock(end)}"),
@@ -182,47 +172,3 @@ def _value_ticks(highest: float) -> list[float]:
     """Powers of two, which are round in binary units."""
     step = 2.0 ** math.ceil(math.log2(highest / 4))
     return [step * number for number in range(int(highest * 1.001 / step) + 1)]
-
-
-def _time_ticks(begin: float, end: float) -> list[float]:
-    span = end - begin
-    step = next((s for s in _STEPS if span / s <= _TIME_TICKS), None)
-    if step is None:
-        step = math.ceil(span / _TIME_TICKS / 86400) * 86400
-    first = math.ceil(begin / step) * step
-    return [float(moment) for moment in range(first, int(end) + 1, step)]
-
-
-def _events(
-    events: list[Json], x: Callable[[float], float], span: tuple[float, float], floor: float
-) -> tuple[Tick, ...]:
-    """A name that has no room on its tick's right stands on its left, or is left out; its tick and sign stay."""
-    taken: list[tuple[bool, float, float]] = []
-    found = []
-    for event in sorted(events, key=lambda event: -_RANKS.get(str(event.get("kind")), 1)):
-        when, kind = _number(event.get("time")), str(event.get("kind"))
-        if when is None or not span[0] <= when <= span[1]:
-            continue
-        high, sign = kind in _HIGH, _SIGNS.get(kind, "")
-        place, label = x(when), str(event.get("label"))
-        y = floor - (24 if high else 8)
-        for text, side in (
-            (f"{sign} {label}".strip(), "start"),
-            (f"{label} {sign}".strip(), "end"),
-            (sign, "start"),
-        ):
-            width = len(text) * _LETTER_PIXELS
-            start = place - width if side == "end" else place
-            end = start + width + 8
-            if (
-                text
-                and start >= 0
-                and end < WIDTH - _RIGHT + 8
-                and not any(row == high and a < end and start < b for row, a, b in taken)
-            ):
-                taken.append((high, start, end))
-                found.append(Tick(place, y, text, kind in _BAD, side))
-                break
-        else:
-            found.append(Tick(place, y, "", kind in _BAD))
-    return tuple(found)

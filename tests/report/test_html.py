@@ -56,9 +56,7 @@ def filled(value: Any, text: Callable[[], str], key: str = "") -> Any:
 def test_five_thousand_hostile_texts_make_no_element_and_no_attribute() -> None:
     texts = itertools.cycle([hostile.text for hostile in hostile_texts(5000)])
     links = html.Links("/list", "/markdown", "/bundle")
-    # Labels on the axis of time stand where they have room, which depends on their length.
     report = sample()
-    report["memory"]["events"] = []
     shown = itertools.count()
 
     def hostile() -> str:
@@ -74,15 +72,6 @@ def test_five_thousand_hostile_texts_make_no_element_and_no_attribute() -> None:
         assert Skeleton(page).found == words
         assert "\x1b" not in page
         assert "\u202e" not in page
-
-
-def test_hostile_names_of_events_make_nothing_but_their_own_text() -> None:
-    for hostile in hostile_texts(500):
-        report = sample()
-        for event in report["memory"]["events"]:
-            event["label"] = hostile.text
-        tags = {tag for tag, *_ in Skeleton(html.render(report)).found}
-        assert not tags & {"script", "img", "iframe", "a", "form", "object", "!--"}
 
 
 @pytest.mark.parametrize("example", examples("fires") + examples("quiet"), ids=str)
@@ -117,4 +106,4 @@ def test_each_card_has_a_chart_of_its_own_beside_the_kernels() -> None:
     assert page.count('role="img"') == 2
     assert "GPU 0 memory 24.0 GiB" in page
     assert "container limit 8.00 GiB" in page
-    assert "90 % of the limit ▲" in page
+    assert "<title>90 % of the limit</title>" in page
