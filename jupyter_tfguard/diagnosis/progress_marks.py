@@ -5,16 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .haystack import Haystack
 from .log_lines import LogLine
 
-# One of these stands in every line that :data:`_PROGRESS` or :data:`_DONE` knows.
-_NEEDLES = (
-    "poch", "EPOCH", "[=", "[>", "%|", "/step", "/sample", "it/s", "s/it", "oss", "LOSS", "acc", "Acc", "mae", "mse", "auc",
-    "precision", "recall", "eward", "return", "tep", "ave", "omplete", "inish", "done", "Done", "lapsed", "passed",
-    "redict", "score",
-)  # fmt: skip
-_TRIES = 100
 # Epoch 3/10      938/938 [=====>...] - 413s 436ms/step      64%|####   | 3.1it/s      val_loss: 0.39      step 340: ...
 _PROGRESS = re.compile(
     r"(?:\bepoch:? ?\[?\d{1,7}\b"
@@ -66,21 +58,6 @@ def ordinary(line: LogLine) -> bool:
     return _NOT_LIFE.search(text) is None
 
 
-def last_definite(lines: Sequence[LogLine], haystack: Haystack) -> int:
-    """Place of the last line that shows progress; -1 for none.
-
-    Args:
-        haystack: Of these lines.
-    """
-    text, starts = haystack.text, haystack.starts
-    found = {needle: text.rfind(needle) for needle in _NEEDLES}
-    for _ in range(_TRIES):
-        needle = max(found, key=lambda known: found[known])
-        if found[needle] < 0:
-            return -1
-        place = haystack.place(found[needle])
-        if definite(lines[place]):
-            return place
-        for tried in [known for known, position in found.items() if position >= starts[place]]:
-            found[tried] = text.rfind(tried, 0, starts[place])
-    return -1
+def last_definite(lines: Sequence[LogLine]) -> int:
+    """Index of the last line that shows progress; -1 for none."""
+    return next((i for i in reversed(range(len(lines))) if definite(lines[i])), -1)

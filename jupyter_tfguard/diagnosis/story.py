@@ -53,7 +53,7 @@ class Story:
     @cached_property
     def last_progress(self) -> int:
         """Place of the last line that shows that the program went on; -1 for none."""
-        return progress_marks.last_definite(self.lines, self.haystack)
+        return progress_marks.last_definite(self.lines)
 
     @cached_property
     def signs(self) -> list[Sign]:
