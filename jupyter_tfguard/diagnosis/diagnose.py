@@ -36,7 +36,9 @@ def _judged(seen: Evidence) -> Diagnosis:
     found = _findings(seen, last=False)
     seen.cause = _ranked(found)[0].cause
     ranked = _ranked(found + _findings(seen, last=True))
-    ranked[0] = weighed_against(seen, _with_mechanism(ranked))
+    ranked[0] = _with_mechanism(ranked)
+    if seen.pasted is not None:
+        ranked[0] = weighed_against(seen.pasted.status, ranked[0])
     needs = dict.fromkeys(need for rule in all_rules() for need in rule.needs)
     absent = (missing(seen, need) for need in needs)
     return Diagnosis(tuple(ranked), tuple(dict.fromkeys(text for text in absent if text)))

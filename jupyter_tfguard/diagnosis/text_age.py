@@ -10,7 +10,7 @@ import re
 import time
 
 from .observed import Observed
-from .typed import dict_of, number_of, text_of
+from .typed import dict_of, number_of
 
 # Between the last word and the end: exit handlers, and memory or a core file of many GiB that has to go first.
 _LATE_SECONDS = 60.0
@@ -33,7 +33,8 @@ def native_text_is_old(seen: Observed) -> bool:
     written = number_of(kernel.get("stderr_time"))
     if written is None:
         return False
-    began = _last_cell_began(kernel.get("events"))
+    cells = [event.get("t") for event in seen.journal if event.get("kind") == "cell_start"]
+    began = number_of(cells[-1]) if cells else None
     if began is not None and written < began - _TICK_SECONDS:
         return True
     crashed = number_of(kernel.get("fault_time"))
@@ -56,9 +57,3 @@ def record_is_old(text: str, died: float) -> bool:
         return False
     beside = (ago + _ZONE_SECONDS / 2) % _ZONE_SECONDS - _ZONE_SECONDS / 2
     return abs(ago) > _FARTHEST_SECONDS or abs(beside) > _LATE_SECONDS
-
-
-def _last_cell_began(events: object) -> float | None:
-    listed = map(dict_of, events if isinstance(events, list) else ())
-    starts = [number_of(e.get("t")) for e in listed if text_of(e.get("kind")) == "cell_start"]
-    return starts[-1] if starts else None

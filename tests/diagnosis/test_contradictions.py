@@ -45,16 +45,6 @@ def test_a_signal_that_the_cause_does_not_send_speaks_against_it() -> None:
     assert "SIGABRT or SIGSEGV" in against(doubted)
 
 
-def test_a_neighbours_kill_in_the_same_moment_is_told_beside_a_segfault() -> None:
-    bundle = bundle_of("segfault_native/fires-with-python-stack.json")
-    assert not diagnose(bundle).best.against
-    bundle["server"]["after"]["groups"][0]["oom_kill_count"] = 1
-    best = diagnose(bundle).best
-    assert (best.cause, best.confidence) == ("segfault_native", Confidence.CERTAIN)
-    assert "counted 1 OOM kill at that time" in against(best)
-    assert "another one of the group was meant" in against(best)
-
-
 def test_use_far_below_the_limit_speaks_against_the_limit() -> None:
     best = diagnose(bundle_of("host_leak/quiet-too-few-epochs.json")).best
     assert best.cause == "cgroup_oom"
@@ -68,15 +58,6 @@ def test_a_quit_that_ended_with_another_exit_code_says_so() -> None:
     best = diagnose(bundle).best
     assert best.confidence is Confidence.LIKELY
     assert "The exit code was 1; after quit() it is 0" in against(best)
-
-
-def test_a_fatal_line_before_an_exit_code_of_0_is_told() -> None:
-    bundle = bundle_of("sys_exit/fires-exit-3.json")
-    bundle["server"]["exit"]["code"] = 0
-    bundle["kernel"]["stderr_tail"] = ["free(): invalid pointer"]
-    best = diagnose(bundle).best
-    assert best.cause == "sys_exit"
-    assert "free(): invalid pointer" in against(best)
 
 
 def test_what_a_certain_finding_explains_is_no_second_one() -> None:

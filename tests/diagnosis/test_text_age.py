@@ -51,13 +51,13 @@ def test_a_core_file_may_be_written_for_long_after_the_text() -> None:
     assert diagnose(bundle | aborted(stderr_time=DIED - 90, events=[])).best.cause == "unknown"
 
 
-@pytest.mark.parametrize("zone_hours", [0, 2, -7, 5.5, 5.75, 14, -12])
+@pytest.mark.parametrize("zone_hours", [0, -7, 5.75, 14])
 def test_a_record_of_now_is_not_old_in_any_zone(zone_hours: float) -> None:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(DIED - 1 + zone_hours * 3600))
     assert not record_is_old(f"{stamp}.123456: {FATAL}", DIED)
 
 
-@pytest.mark.parametrize("seconds", [120, 400, 4000, 86400 * 3, 86400 * 400, -86400 * 3])
+@pytest.mark.parametrize("seconds", [400, 86400 * 400])
 def test_a_record_of_another_time_is_old(seconds: float) -> None:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(DIED - seconds))
     assert record_is_old(f"{stamp}.123456: {FATAL}", DIED)
