@@ -66,7 +66,9 @@ def _native(says: str, line: LogLine | None) -> Fact:
 
 def _pasted_facts(seen: Evidence, verdict: Verdict) -> tuple[Fact, ...]:
     assert seen.pasted is not None
-    facts = []
+    survived = {sign.row.id: sign for sign in reversed(verdict.survived)}
+    alarming = sorted(survived.values(), key=lambda sign: sign.index)[:5]
+    facts = [_quoted(sign.line, sign.row.says) for sign in alarming]
     if verdict.line is not None:
         facts.append(_quoted(verdict.line, verdict.says))
     if verdict.after is not None:

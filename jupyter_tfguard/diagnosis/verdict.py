@@ -44,6 +44,8 @@ class Verdict:
     @property
     def says(self) -> str:
         """What that line says, in a few words; empty without one."""
+        if self.cause == "no_crash":
+            return "the program went on"
         return self.sign.row.says if self.sign is not None else ""
 
 

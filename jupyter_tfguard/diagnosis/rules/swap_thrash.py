@@ -7,13 +7,10 @@ at least one task waited for memory); systemd-oomd acts on 60 % over 30 s by def
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ...units import human_bytes, human_seconds
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..finding import Advice, Confidence, Fact, Finding
 from ..memory import memory_source
-from ..moments import epoch_ends
 from ..rule import rule
 
 _PRESSURE_FRACTION = 0.3
@@ -21,7 +18,6 @@ _PRESSURE_SECONDS = 20.0
 _RECENT_SECONDS = 90.0
 _OWN_SWAP_BYTES = 64 * 1024 * 1024
 _RISE_BYTES = 256 * 1024 * 1024
-_SLOWER = 2.0
 
 
 @rule("swap_thrash", needs=("memory.pressure", "kernel.recording"))
@@ -37,31 +33,18 @@ def swap_thrash(seen: Evidence) -> Finding | None:
     swapped = _swap_text(seen)
     if pressed is None or swapped is None:
         return None
-    waited = _median(share for _, share in pressure[-_tail(pressure, pressed) :])
+    waited = [share for when, share in pressure if pressure[-1][0] - when <= pressed]
+    share = f"{100 * sum(waited) / len(waited):.0f} % of the time"
+    span = human_seconds(pressed)
     source = memory_source(seen)
-    slower = _slower(seen)
-    because = [
-        Fact(
-            source,
-            f"For {human_seconds(pressed)} before the end, programs waited for memory {100 * waited:.0f} % of the time",
-        ),
-        Fact(source, swapped),
-    ]
-    if slower is not None:
-        because.append(
-            Fact(
-                Source.KERNEL, f"The last epoch took {slower:.1f} times as long as those before it"
-            )
-        )
-    against: tuple[Fact, ...] = ()
-    if slower is None and epoch_ends(seen):
-        against = (Fact(Source.KERNEL, "The epochs that were finished had not become slower"),)
     return Finding(
-        Confidence.LIKELY if slower is not None else Confidence.POSSIBLE,
-        title=f"The machine was swapping: programs waited for memory {100 * waited:.0f} % of the time in the last {human_seconds(pressed)}.",
+        Confidence.POSSIBLE,
+        title=f"The machine was swapping: programs waited for memory {share} in the last {span}.",
         short_title="Swapping instead of working",
-        because=tuple(because),
-        against=against,
+        because=(
+            Fact(source, f"For {span} before the end, programs waited for memory {share}"),
+            Fact(source, swapped),
+        ),
         advice=(
             Advice(
                 "Make this run hold less, or close what else holds memory here.",
@@ -88,16 +71,6 @@ def _seconds_pressed(pressure: list[tuple[float, float]]) -> float | None:
     return pressure[-1][0] - begin
 
 
-def _median(values: Iterable[float]) -> float:
-    # Not from `statistics`, which loads a dozen modules.
-    known = sorted(values)
-    return known[len(known) // 2]
-
-
-def _tail(pressure: list[tuple[float, float]], seconds: float) -> int:
-    return sum(pressure[-1][0] - when <= seconds for when, _ in pressure)
-
-
 def _swap_text(seen: Evidence) -> str | None:
     """What of this kernel was swapped out, or how the machine's swap filled; None for neither."""
     own = [size for _, size in seen.series("process.swap_bytes")]
@@ -108,13 +81,3 @@ def _swap_text(seen: Evidence) -> str | None:
     if used and used[-1] - used[0] >= _RISE_BYTES:
         text += f"; swap in use on the machine rose from {human_bytes(used[0])} to {human_bytes(used[-1])}"
     return text
-
-
-def _slower(seen: Evidence) -> float | None:
-    """How many times as long the newest epoch takes as the ones before; None when not longer, or not known."""
-    ends = [end for end in epoch_ends(seen) if end.seconds]
-    if len(ends) < 3:
-        return None
-    usual = _median(end.seconds or 0.0 for end in ends[:-1])
-    newest = max(ends[-1].seconds or 0.0, seen.died - ends[-1].time)
-    return newest / usual if usual > 0 and newest >= _SLOWER * usual else None

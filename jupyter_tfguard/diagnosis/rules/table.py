@@ -13,8 +13,9 @@ from ..catalog import toml_file
 from ..catalog.native_aborts import heap_damage
 from ..ending import ending_chips, exit_fact, last_words, stack_facts, sure
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..finding import Advice, Confidence, Fact, Finding, Source, quoted
 from ..gpu_stack import cudnn_package, which_builds_run, which_driver_fits
+from ..os_log import STORAGE
 from ..python_stacks import endless, own_stacks
 from ..rule import rule
 from ..shared_memory import shared_memory_words
@@ -31,6 +32,9 @@ _DAMAGE = {
     "foreign pointer": "Something was freed that never came from this allocator: often one library frees what another one allocated.",
     "foreign allocator": "Two allocators share one heap.",
 }
+
+# CD and floppy drives: empty ones of virtual machines fail at each access.
+_REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
 
 Words = dict[str, str]
 
@@ -152,9 +156,22 @@ def _endless_recursion(seen: Evidence) -> Told | None:
     return _seen(seen, Confidence.LIKELY, exit_fact(seen), repeats, *stack_facts(seen))
 
 
+def _failed_storage(seen: Evidence) -> Told | None:
+    """A page of a mapped file that cannot be read is a bus error; beside another end, the error may be any program's."""
+    if seen.kernel_alive or seen.first_signal != "SIGBUS":
+        return None
+    faults = (f for f in seen.system_log.faults if f.about == STORAGE)
+    fault = next((f for f in faults if not _REMOVABLE.match(f.device)), None)
+    if fault is None:
+        return None
+    logged = quoted(f"The system log says that {fault.says}", fault.line)
+    return _seen(seen, Confidence.LIKELY, exit_fact(seen), logged, *stack_facts(seen))
+
+
 _WITHOUT_TEXT: dict[str, Callable[[Evidence], Told | None]] = {
     "bus_error_shm": _shared_memory,
     "illegal_instruction": _illegal_instruction,
+    "io_error": _failed_storage,
     "kernel_start_failed": _start_failed,
     "stack_overflow": _endless_recursion,
 }
