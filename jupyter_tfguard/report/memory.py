@@ -1,65 +1,62 @@
-"""The curves of a report and what stands on their axis: the kernel's memory, what is beside it, and what happened meanwhile."""
+"""What a report shows of memory over time: the kernel's own curve, the curves beside it, and the events meanwhile.
+
+The journal may be forged: what has the wrong type is left out, and of too many events the newest are kept.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import math
 from typing import Any
 
 from ..diagnosis import activity
-from ..diagnosis.curves import Curve, curves
 from ..diagnosis.evidence import Evidence
+from ..diagnosis.limits_seen import use_of
 from ..diagnosis.memory import memory_source
-from ..diagnosis.timeline_events import timeline_events
-from ..limits import Limit
+from ..diagnosis.typed import number_of, text_of, whole_of
+from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, MACHINE_MEMORY, Limit
 from ..record.timeline import Point
 from ..units import human_bytes, human_seconds
 
 MEMORY_POINTS_LIMIT = 600
 CURVE_POINTS_LIMIT = 300
+_CURVES_LIMIT = 16  # two of each card of a machine with eight
+# Events of each kind; an axis has no room for more.
+_EVENTS_LIMITS = {"cell": 30, "fit": 20, "epoch": 30, "checkpoint": 20, "gpu_oom": 10}
+_LABEL_LIMIT = 40
+_WARNING_FRACTION = 0.9
+# A cell that begins with a fit has one mark.
+_SAME_MOMENT_SECONDS = 1.0
+_USE_TITLES = {
+    CONTAINER_LIMIT: "In use in the container",
+    MACHINE_MEMORY: "In use in the machine",
+    ADDRESS_SPACE_LIMIT: "Address space in use",
+    DATA_LIMIT: "Data in use",
+}
 
 Json = dict[str, Any]
+Samples = list[tuple[float, float]]
 
 
 def memory_json(seen: Evidence) -> Json | None:
     """What is drawn of the memory until the death; None where nobody measured it."""
-    points = _curve(seen)
+    points = _points(seen)
     if not points:
         return None
     limit = seen.limit()
-    first = points[0].time
+    since = points[0].time
     return {
-        "samples": [
-            [round(when, 3), int(value)]
-            for when, value in _highest([(p.time, p.highest) for p in points], MEMORY_POINTS_LIMIT)
-        ],
-        "sources": _sources(points),
+        "samples": _drawn([(p.time, p.highest) for p in points], MEMORY_POINTS_LIMIT),
         "limit_bytes": limit[0] if limit else None,
         "limit_name": limit[1] if limit else None,
         "peak_bytes": seen.peak_bytes,
-        "events": [dataclasses.asdict(event) for event in timeline_events(seen, first)],
-        "curves": [_curve_json(curve) for curve in curves(seen, first)],
+        "events": _events(seen, since),
+        "curves": _curves(seen, since),
         "died": seen.died,
         "source": memory_source(seen).value,
     }
 
 
-def _curve_json(curve: Curve) -> Json:
-    return {
-        "name": curve.name,
-        "title": curve.title,
-        "unit": "bytes",
-        "samples": [
-            [round(when, 3), int(value)]
-            for when, value in _highest(curve.samples, CURVE_POINTS_LIMIT)
-        ],
-        "limit_bytes": curve.limit_bytes,
-        "limit_name": curve.limit_name,
-    }
-
-
-def _curve(seen: Evidence) -> list[Point]:
+def _points(seen: Evidence) -> list[Point]:
     """Resident memory over the last minutes, and back to the beginning of the cell that was running."""
     points = [point for point in seen.timeline("process.rss_bytes") if point.highest > 0]
     recent = seen.series("process.rss_bytes")
@@ -76,23 +73,103 @@ def _first_since(moment: float, points: list[Point]) -> int:
     return next((i for i, point in enumerate(points) if point.time >= moment), len(points))
 
 
-def _sources(points: list[Point]) -> list[Json]:
-    """Who saw which part of the curve: ``{"source", "since", "until"}``, Unix seconds, by time."""
-    found = []
-    for source, part in itertools.groupby(points, key=lambda point: point.source):
-        moments = [point.time for point in part]
-        found.append({"source": source, "since": moments[0], "until": moments[-1]})
+def _drawn(samples: Samples, most: int) -> list[list[float]]:
+    """At most `most` of the samples: the first, the last, and the highest of each stretch between."""
+    inner = samples[1:-1]
+    stretch = max(1, -(-len(inner) // (most - 2)))
+    parts = [inner[i : i + stretch] for i in range(0, len(inner), stretch)]
+    highest = [max(part, key=lambda sample: sample[1]) for part in parts]
+    kept = [*samples[:1], *highest, *samples[1:][-1:]]
+    return [[round(when, 3), int(value)] for when, value in kept]
+
+
+def _curves(seen: Evidence, since: float) -> list[Json]:
+    """What the limit counts, child processes, and this kernel's part of each GPU; a curve that is always 0 is left out."""
+
+    def curve(name: str, title: str, samples: Samples, limit_bytes: float | None = None) -> Json:
+        within = [(when, value) for when, value in samples if since <= when <= seen.died + 1]
+        return {
+            "name": name,
+            "title": title,
+            "unit": "bytes",
+            "samples": _drawn(within, CURVE_POINTS_LIMIT),
+            "limit_bytes": int(limit_bytes) if limit_bytes else None,
+            "limit_name": f"{title.split(':')[0]} memory" if limit_bytes else None,
+        }
+
+    limit = seen.limit()
+    title = _USE_TITLES[CONTAINER_LIMIT if limit is None else limit.name]
+    children = [(p.time, p.highest) for p in seen.timeline("process.children_rss_bytes")]
+    found = [
+        curve("limit.used_bytes", title, [] if limit is None else use_of(seen, limit)),
+        curve("process.children_rss_bytes", "Child processes", children),
+    ]
+    for place, gpu in enumerate(seen.gpus):
+        own, total = gpu.series("own_bytes"), gpu.memory_total_bytes
+        # The history of a card that the kernel held nothing of is about other programs.
+        if any(value > 0 for _, value in own):
+            card, used = gpu.short_title, gpu.series("memory_used_bytes")
+            found.append(curve(f"gpu{place}.own_bytes", f"{card}: this kernel", own, total))
+            found.append(curve(f"gpu{place}.memory_used_bytes", f"{card}: in use", used, total))
+    return [c for c in found if any(value > 0 for _, value in c["samples"])][:_CURVES_LIMIT]
+
+
+def _events(seen: Evidence, since: float) -> list[Json]:
+    """Cells, fits, epochs and checkpoints, and what went wrong at the end, by time."""
+    found = [e for e in _of_journal(seen) if since <= e["time"] <= seen.died + 1]
+    kept = [event for event in _endings(seen) if event["time"] >= since]
+    for kind, limit in _EVENTS_LIMITS.items():
+        same = [event for event in found if event["kind"] == kind]
+        # The newest always, the others at even distances.
+        kept += same[::-1][:: max(1, -(-len(same) // limit))]
+    return sorted(kept, key=lambda event: float(event["time"]))
+
+
+def _of_journal(seen: Evidence) -> list[Json]:
+    found: list[Json] = []
+    cell = ""
+    for event in seen.journal:
+        kind, when = event.get("kind"), number_of(event.get("t"))
+        if when is None:
+            continue
+        if kind == "cell_start":
+            count = whole_of(event.get("execution_count"))
+            cell = f"[{count}]" if count else ""
+            found.append(_event(when, "cell", cell or "cell"))
+        elif kind == "fit_start":
+            before = found[-1] if found else {}
+            if before.get("kind") == "cell" and when - before["time"] < _SAME_MOMENT_SECONDS:
+                found.pop()
+            what = (text_of(event.get("what")) or "fit")[:_LABEL_LIMIT]
+            found.append(_event(when, "fit", f"{cell} {what}".strip()))
+        elif kind == "epoch_end" and (number := whole_of(event.get("epoch"))):
+            found.append(_event(when, "epoch", f"epoch {number}"))
+        elif kind == "checkpoint":
+            written = number_of(event.get("written"))
+            near = written is not None and abs(written - when) < 3600
+            found.append(_event(written if near else when, "checkpoint", "checkpoint"))
+        elif kind == "gpu_oom":
+            found.append(_event(when, "gpu_oom", "GPU OOM"))
     return found
 
 
-def _highest(samples: list[tuple[float, float]], most: int) -> list[tuple[float, float]]:
-    """At most `most` of the samples: the first, the last, and the highest of each stretch between."""
-    inner = samples[1:-1]
-    stretch = -(-len(inner) // (most - 2))
-    if stretch <= 1:
-        return samples
-    parts = (inner[i : i + stretch] for i in range(0, len(inner), stretch))
-    return [samples[0], *(max(part, key=lambda sample: sample[1]) for part in parts), samples[-1]]
+def _event(when: float | None, kind: str, label: str) -> Json:
+    return {"time": when, "kind": kind, "label": label}
+
+
+def _endings(seen: Evidence) -> list[Json]:
+    found = []
+    if (limit := seen.limit()) is not None:
+        line = _WARNING_FRACTION * limit[0]
+        used = use_of(seen, limit)
+        before = [0.0, *(value for _, value in used)]
+        rises = [when for (when, value), old in zip(used, before, strict=False) if old < line <= value]
+        if rises:
+            found.append(_event(rises[-1], "warning", "90 % of the limit"))
+    if seen.hang is not None:
+        found.append(_event(seen.died - seen.hang.seconds, "hang", "stands still"))
+    label = "child ended" if seen.kernel_alive else "ended"
+    return [*found, _event(seen.died, "death", label)]
 
 
 def memory_sentence(report: Json) -> str | None:

