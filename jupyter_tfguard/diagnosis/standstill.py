@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..record.stacks import Frame, stacks_of
+from ..units import human_seconds
+from .finding import Fact, Source
+from .python_stacks import cell_frame
 from .typed import dict_of, lines_of, number_of, text_of
 
 # By name of collectors.standstill.Wait, which stands in the bundle.
@@ -45,7 +48,6 @@ class Standstill:
         frames: Of the main thread, innermost first; empty when not known.
         forks: Forked children that waited for a lock.
         lines: Stacks of all threads.
-        restarted: True when the kernel was asked to end for a restart, False for a shutdown; None = not known.
     """
 
     seconds: float
@@ -55,18 +57,32 @@ class Standstill:
     frames: tuple[Frame, ...]
     forks: tuple[StuckFork, ...]
     lines: tuple[str, ...]
-    restarted: bool | None
-
-    @property
-    def wait_text(self) -> str | None:
-        """What the main thread was doing, as the end of a sentence; None when not known."""
-        return wait_text(self.wait)
 
     @property
     def forked_too_late(self) -> StuckFork | None:
         """A child that was forked after TensorFlow had been imported, and then waited for a lock that nobody will give."""
         late = (f for f in self.forks if (f.after_import_seconds or 0) > 0)
         return next(late, None)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """For how long, in which wait, at which Python line, and with which forked children."""
+        work = "training step, " if self.in_fit else ""
+        seen = f"For {human_seconds(self.seconds)} no {work}processor time, input, output or GPU work was seen, while a cell ran"
+        facts = [Fact(Source.SERVER, seen)]
+        if (wait := wait_text(self.wait)) is not None:
+            facts.append(Fact(Source.SERVER, f"Its main thread was {wait}"))
+        if self.frames:
+            facts.append(Fact(Source.KERNEL, f"Python was at {_python_line(self.frames)}"))
+        for fork in self.forks[:3]:
+            when = ""
+            if fork.after_import_seconds is not None:
+                order = "after" if fork.after_import_seconds > 0 else "before"
+                span = human_seconds(abs(fork.after_import_seconds))
+                when = f", forked {span} {order} TensorFlow was imported,"
+            text = f"Its child process {fork.pid}{when} waited for a lock"
+            facts.append(Fact(Source.SERVER, text))
+        return tuple(facts)
 
 
 def wait_text(wait: str) -> str | None:
@@ -93,7 +109,6 @@ def standstill_of(bundle: dict[str, Any]) -> Standstill | None:
         frames=tuple(stacks_of(lines).get(main or "", ())),
         forks=_forks(seen.get("forks"), _imported(told)),
         lines=tuple(lines),
-        restarted=_restarted(told),
     )
 
 
@@ -117,7 +132,13 @@ def _imported(events: list[dict[str, Any]]) -> float | None:
     return next((time for time in times if time is not None), None)
 
 
-def _restarted(events: list[dict[str, Any]]) -> bool | None:
-    asked = [event for event in events if event.get("kind") == "exit_requested"]
-    restart = asked[-1].get("restart") if asked else None
-    return restart if isinstance(restart, bool) else None
+def _python_line(frames: tuple[Frame, ...]) -> str:
+    """The innermost Python line, and the cell's own line."""
+    inner = frames[0]
+    lines = [f'  File "{f.file}", line {f.line} in {f.name}' for f in frames]
+    cell = cell_frame(lines)
+    if cell is not None and cell_frame(lines[:1]):
+        return cell
+    name = inner.file.replace("\\", "/").rsplit("/", 1)[-1]
+    where = f"{name}, line {inner.line}, in {inner.name}"
+    return f"{where}, called from {cell}" if cell else where

@@ -163,7 +163,9 @@ def _endings(seen: Evidence) -> list[Json]:
         line = _WARNING_FRACTION * limit[0]
         used = use_of(seen, limit)
         before = [0.0, *(value for _, value in used)]
-        rises = [when for (when, value), old in zip(used, before, strict=False) if old < line <= value]
+        rises = [
+            when for (when, value), old in zip(used, before, strict=False) if old < line <= value
+        ]
         if rises:
             found.append(_event(rises[-1], "warning", "90 % of the limit"))
     if seen.hang is not None:

@@ -67,7 +67,7 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     report.wait_for(timeout=120_000)
     said = report.inner_text()
     assert "The kernel stood still" in said
-    assert "until you restarted it" in said
+    assert "until you ended it" in said
     assert "in forwards" in said
     picture(page, "report-hang-light")
     theme(page, dark=True)

@@ -6,7 +6,6 @@ from ...units import human_seconds
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Finding
 from ..rule import rule
-from ..stuck import stuck_facts
 from ..told import told
 
 _SHORT_TITLE = "Fork after threads had started"
@@ -41,7 +40,7 @@ def fork_or_thread_deadlock(seen: Evidence) -> Finding | None:
         Confidence.LIKELY,
         title="A child process that was forked after TensorFlow had started hangs, and the kernel waits for it.",
         short_title=_SHORT_TITLE,
-        because=stuck_facts(stuck),
+        because=stuck.facts,
         advice=_ADVICE,
         chips=(f"{human_seconds(stuck.seconds)} without progress",),
     )

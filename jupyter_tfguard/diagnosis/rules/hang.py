@@ -7,7 +7,6 @@ from ..evidence import Evidence
 from ..finding import Advice, Confidence, Finding
 from ..rule import rule
 from ..standstill import Standstill
-from ..stuck import stuck_facts
 
 _STOPPED = Advice(
     "Find out who sent SIGSTOP.",
@@ -42,22 +41,15 @@ def hang(seen: Evidence) -> Finding | None:
     if stuck is None or seen.kernel_alive:
         return None
     lasted = human_seconds(stuck.seconds)
+    end = "you ended it" if seen.asked_to_end else "it ended"
     return Finding(
         Confidence.CERTAIN if seen.asked_to_end else Confidence.LIKELY,
-        title=f"The kernel stood still: {lasted} without progress, until {_end(seen, stuck)}.",
+        title=f"The kernel stood still: {lasted} without progress, until {end}.",
         short_title="Stood still",
-        because=stuck_facts(stuck),
+        because=stuck.facts,
         advice=_advice(stuck),
         chips=(f"{lasted} without progress",),
     )
-
-
-def _end(seen: Evidence, stuck: Standstill) -> str:
-    if not seen.asked_to_end:
-        return "it ended"
-    if stuck.restarted is None:
-        return "you ended it"
-    return "you restarted it" if stuck.restarted else "it was shut down"
 
 
 def _advice(stuck: Standstill) -> tuple[Advice, ...]:
