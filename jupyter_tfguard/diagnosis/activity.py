@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .observed import Observed
-from .typed import float_of, text_of, whole_of
+from .typed import number_of, text_of, whole_of
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _last_cell_of(events: list[dict[str, Any]]) -> Cell | None:
     return Cell(
         execution_count=whole_of(start.get("execution_count")),
         head=head if isinstance(head, str) and head.strip() else None,
-        started=float_of(start.get("t")),
+        started=number_of(start.get("t")),
         rss_bytes=whole_of(start.get("rss_bytes")),
         running=running,
         peak_bytes=whole_of(start.get("peak_bytes")),
@@ -143,7 +143,7 @@ def last_fit(seen: Observed) -> Fit | None:
         epoch=whole_of(progress.get("epoch")),
         steps=whole_of(both.get("steps")),
         step=whole_of(progress.get("step")),
-        started=float_of(start.get("t")),
+        started=number_of(start.get("t")),
         rss_bytes=whole_of(start.get("rss_bytes")),
         running=True,
     )
@@ -190,4 +190,4 @@ def metrics_by_epoch(seen: Observed) -> list[tuple[int, dict[str, float]]]:
 
 def _is_loss(value: object) -> bool:
     """True for a number that a float can hold; a loss that is not a number is news."""
-    return type(value) is float or (type(value) is int and float_of(value) is not None)
+    return type(value) is float or (type(value) is int and number_of(value) is not None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..redact import REDACTED
 from .evidence import Evidence
-from .typed import dict_of, float_of, number_of, text_of, whole_of
+from .typed import dict_of, number_of, text_of, whole_of
 
 _BACKUP = "BackupAndRestore"
 _PATH_LIMIT = 4096
@@ -70,7 +70,7 @@ def doubt(seen: Evidence, checkpoint: Checkpoint) -> str | None:
         return None
     if told.get("modified") is None:
         return "It was not found there after the end."
-    modified = float_of(told["modified"])
+    modified = number_of(told["modified"])
     if modified is None or modified <= checkpoint.written + _SAME_SECONDS:
         return None
     if modified > seen.died + _LATER_SECONDS:

@@ -6,15 +6,28 @@ import dataclasses
 from typing import Any
 
 from ..record.bundle import check_format
-from .contradictions import weighed_against
 from .evidence import Evidence
-from .finding import Confidence, Diagnosis, Finding
+from .exit_status import ExitStatus
+from .finding import Confidence, Diagnosis, Fact, Finding, Source
 from .missing import missing
 from .pasted import Pasted
 from .rule import Rule, all_rules
 
 _OUT_OF_MEMORY = ("cgroup_oom", "cpu_alloc_failure", "gpu_oom", "host_oom")
 _MOST_ADVICE = 3
+_ORDERLY = ("no_crash", "sys_exit", "terminated_by_user_or_manager", "unknown")
+# Signals with which each cause ends a process; a launcher may turn any of them into an exit code of its own.
+_SIGNALS = {
+    "host_oom": ("SIGKILL",),
+    "cgroup_oom": ("SIGKILL",),
+    "sigkill_unattributed": ("SIGKILL",),
+    "glibc_abort_heap_corruption": ("SIGABRT", "SIGSEGV"),
+    "segfault_native": ("SIGSEGV", "SIGBUS"),
+    "bus_error_shm": ("SIGBUS",),
+    "illegal_instruction": ("SIGILL", "SIGABRT"),
+    "libiomp_duplicate": ("SIGABRT",),
+    "tf_check_failed": ("SIGABRT", "SIGTRAP", "SIGILL", "SIGSEGV"),
+}
 
 
 def diagnose(bundle: dict[str, Any]) -> Diagnosis:
@@ -38,7 +51,7 @@ def _judged(seen: Evidence) -> Diagnosis:
     ranked = _ranked(found + _findings(seen, last=True))
     ranked[0] = _with_mechanism(ranked)
     if seen.pasted is not None:
-        ranked[0] = weighed_against(seen.pasted.status, ranked[0])
+        ranked[0] = _weighed_against(seen.pasted.status, ranked[0])
     needs = dict.fromkeys(need for rule in all_rules() for need in rule.needs)
     absent = (missing(seen, need) for need in needs)
     return Diagnosis(tuple(ranked), tuple(dict.fromkeys(text for text in absent if text)))
@@ -53,6 +66,27 @@ def _with_mechanism(ranked: list[Finding]) -> Finding:
     advice = tuple(dict.fromkeys((*leak.advice[:1], *best.advice)))[:_MOST_ADVICE]
     title = f"{leak.mechanism}, until {best.title[0].lower()}{best.title[1:]}"
     return dataclasses.replace(best, title=title, advice=advice)
+
+
+def _weighed_against(status: ExitStatus | None, best: Finding) -> Finding:
+    """The finding; where the reported exit status contradicts it, with that fact and no longer certain."""
+    text = None if status is None else _contradiction(status, best.cause)
+    if text is None:
+        return best
+    sure = Confidence.LIKELY if best.confidence is Confidence.CERTAIN else best.confidence
+    against = (*best.against, Fact(Source.TEXT, f"As reported: {text}"))
+    return dataclasses.replace(best, against=against, confidence=sure)
+
+
+def _contradiction(status: ExitStatus, cause: str) -> str | None:
+    fitting = _SIGNALS.get(cause)
+    if cause in _ORDERLY:
+        return None
+    if status.code == 0:
+        return "exit code 0, with which no program ends that died of this"
+    if status.signal is not None and fitting is not None and status.signal not in fitting:
+        return f"{status.text}; this cause ends a process by {' or '.join(fitting)}"
+    return None
 
 
 def _findings(seen: Evidence, *, last: bool) -> list[tuple[Rule, Finding]]:

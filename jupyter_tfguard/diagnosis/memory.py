@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..limits import MACHINE_MEMORY, Limit, binding_limit
-from ..units import human_bytes, human_seconds
+from ..units import human_bytes
 from .activity import Cell, Fit, last_cell, last_fit
 from .evidence import Evidence
 from .finding import Fact, Source
@@ -13,10 +13,6 @@ from .typed import number_of
 NEAR_LIMIT_FRACTION = 0.85
 SPARE_BYTES = 64 * 1024 * 1024
 _SHORT_FRACTION = 0.08
-# What rose from its lowest fifth to its peak within so many seconds rose at once.
-_SUDDEN_SECONDS = 5.0
-_SUDDEN_SHARE = 0.2
-_SUDDEN_POINTS = 10
 
 
 def memory_source(seen: Evidence) -> Source:
@@ -100,27 +96,6 @@ def growth_fact(seen: Evidence) -> Fact | None:
         Source.KERNEL,
         f"It grew by {human_bytes(peak - base)} since {name} began (from {human_bytes(base)})",
     )
-
-
-def course_fact(seen: Evidence) -> Fact | None:
-    """How it grew: steadily over epochs, or most of it within seconds; None when neither can be said."""
-    if seen.growth is not None:
-        return seen.growth.fact
-    curve = [(when, size) for when, size in seen.series("process.rss_bytes") if size > 0]
-    if len(curve) < _SUDDEN_POINTS:
-        return None
-    top, peak = max(curve, key=lambda point: point[1])
-    before = [(when, size) for when, size in curve if when < top]
-    base = min((size for _, size in before), default=peak)
-    low = [when for when, size in before if size <= base + _SUDDEN_SHARE * (peak - base)]
-    if (
-        peak - base < 4 * SPARE_BYTES
-        or top - low[-1] > _SUDDEN_SECONDS
-        or top - curve[0][0] < 2 * _SUDDEN_SECONDS
-    ):
-        return None
-    text = f"It rose by {human_bytes(peak - base)} within {human_seconds(top - low[-1])}, at once and not little by little"
-    return Fact(memory_source(seen), text)
 
 
 def _start(seen: Evidence) -> tuple[str, int] | None:

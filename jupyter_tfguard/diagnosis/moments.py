@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass
 
 from .observed import Observed
-from .typed import float_of, text_of, whole_of
+from .typed import number_of, text_of, whole_of
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ def epoch_ends(seen: Observed) -> list[Moment]:
     found: list[Moment] = []
     newest: object = None
     for event in seen.journal:
-        number, when = whole_of(event.get("epoch")), float_of(event.get("t"))
+        number, when = whole_of(event.get("epoch")), number_of(event.get("t"))
         if event.get("kind") != "epoch_end" or number is None or when is None:
             continue
         if event.get("fit_id") != newest:
             newest, found = event.get("fit_id"), []
         if not found or number > found[-1].number:
-            found.append(Moment(number, when, float_of(event.get("seconds"))))
+            found.append(Moment(number, when, number_of(event.get("seconds"))))
     return found
 
 
@@ -49,7 +49,7 @@ def fit_starts(seen: Observed) -> list[Moment]:
     for event in seen.journal:
         if event.get("kind") == "cell_start":
             found = []
-        number, when = whole_of(event.get("fit_id")), float_of(event.get("t"))
+        number, when = whole_of(event.get("fit_id")), number_of(event.get("t"))
         if event.get("kind") != "fit_start" or event.get("what") != "fit":
             continue
         if number is not None and when is not None and (not found or number > found[-1].number):
@@ -65,7 +65,7 @@ def cell_runs(seen: Observed) -> list[Moment]:
     same = [event for event in starts if cell_id and event.get("cell_id") == cell_id]
     found = []
     for number, event in enumerate(same, 1):
-        count, when = whole_of(event.get("execution_count")), float_of(event.get("t"))
+        count, when = whole_of(event.get("execution_count")), number_of(event.get("t"))
         if when is not None:
             name = f"cell [{count}]" if count else "the cell"
             size = whole_of(event.get("rss_bytes"))

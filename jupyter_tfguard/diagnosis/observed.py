@@ -20,7 +20,7 @@ from .pasted import Pasted
 from .python_stacks import CRASHED_AGAIN, FAULT_LINE, FAULT_SIGNALS, cell_frame, own_stacks
 from .standstill import Standstill, standstill_of
 from .story import Story
-from .typed import dict_of, float_of, lines_of, number_of, text_of, whole_of
+from .typed import dict_of, lines_of, number_of, text_of, whole_of
 
 
 class Observed:
@@ -116,7 +116,7 @@ class Observed:
         events = [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
         if self.hang is not None and self.asked_to_end:
             # A restart begins with an interrupt, which ends the cell. What counts is how it hung.
-            events = [e for e in events if (float_of(e.get("t")) or 0) <= self.hang.noticed]
+            events = [e for e in events if (number_of(e.get("t")) or 0) <= self.hang.noticed]
         return events
 
     @cached_property

@@ -14,13 +14,6 @@ def number_of(value: object) -> float | None:
     return value
 
 
-def float_of(value: object) -> float | None:
-    """The number as a float; None when it is none, not known, or beyond what counts or times can be."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if abs(value) < 1e300 else None
-
-
 def whole_of(value: object) -> int | None:
     """The number without its fraction; None when it is none, or not known."""
     found = number_of(value)

@@ -14,7 +14,6 @@ from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..group import Group
 from ..memory import (
-    course_fact,
     growth_fact,
     host_was_short,
     near_limit,
@@ -74,7 +73,8 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     if kills and not by_log and alone == []:
         because.append(Fact(Source.SERVER, "No other process of the group ended at that time"))
     because += starter_facts(seen)
-    because += [fact for fact in (peak_fact(seen), growth_fact(seen), course_fact(seen)) if fact]
+    steady = seen.growth.fact if seen.growth is not None else None
+    because += [fact for fact in (peak_fact(seen), growth_fact(seen), steady) if fact]
     against: tuple[Fact, ...] = ()
     if near_limit(seen) is False:
         low = (

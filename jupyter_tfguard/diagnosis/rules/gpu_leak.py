@@ -11,7 +11,7 @@ from ..evidence import Evidence
 from ..finding import Confidence, Finding, Source
 from ..gpus import Gpu
 from ..growth import Growth, Per, matters, steady_growth
-from ..leak_advice import gpu_leak_advice
+from ..memory_advice import gpu_leak_advice
 from ..rule import rule
 
 

@@ -10,8 +10,8 @@ from ...units import human_bytes
 from ..evidence import Evidence
 from ..finding import Confidence, Fact, Finding, Source
 from ..growth import Growth, Per, room_bytes
-from ..leak_advice import leak_advice
 from ..memory import limit_text, near_limit, peak_fact
+from ..memory_advice import leak_advice
 from ..rule import rule
 
 _FULL_FRACTION = 0.05

@@ -11,7 +11,6 @@ from ..ending import exit_fact, oom_fact
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
-    course_fact,
     growth_fact,
     host_was_short,
     lowest_available,
@@ -56,7 +55,8 @@ def host_oom(seen: Evidence) -> Finding | None:
     if short:
         text = f"The machine had {human_bytes(available)} of {human_bytes(total)} available at its lowest seen point"
         because.append(Fact(Source.SERVER if seen.server else Source.KERNEL, text))
-    because += [fact for fact in (peak_fact(seen), growth_fact(seen), course_fact(seen)) if fact]
+    steady = seen.growth.fact if seen.growth is not None else None
+    because += [fact for fact in (peak_fact(seen), growth_fact(seen), steady) if fact]
     if log is not None and (seen.exit_was_seen or seen.system_log.kill_is_certain):
         confidence = Confidence.CERTAIN
     elif log is not None or own_kills:

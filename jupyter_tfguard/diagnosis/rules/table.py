@@ -18,7 +18,7 @@ from ..gpu_stack import cudnn_package, which_builds_run, which_driver_fits
 from ..os_log import STORAGE
 from ..python_stacks import endless, own_stacks
 from ..rule import rule
-from ..shared_memory import shared_memory_words
+from ..text_age import native_text_is_old
 from ..told import Told, told
 
 _MESSAGE_LIMIT = 300
@@ -33,6 +33,21 @@ _DAMAGE = {
     "foreign allocator": "Two allocators share one heap.",
 }
 
+_LINES = 40
+# Python's resource tracker, after its owner's death:
+# UserWarning: resource_tracker: There appear to be 1 leaked shared_memory objects to clean up at shutdown
+# A mention is none: libraries tell in passing that they go by shared memory.
+_MEMORY = r"(?:shared[ _]memory|/dev/shm|\bshm)"
+_TROUBLE = (
+    r"(?:insufficient|not enough|out of|too small|too little|no space|leaked|exhausted|fail|error|unable|cannot|can't|could not|"
+    r"couldn't|is full|limit)"
+)
+_COMPLAINT = re.compile(
+    rf"{_TROUBLE}.{{0,120}}?{_MEMORY}|{_MEMORY}.{{0,120}}?{_TROUBLE}", re.IGNORECASE
+)
+# NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct
+_REMARK = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b|^\S+ \S+: I |^I\d{4} ")
+_MODULE = "multiprocessing/shared_memory"
 # CD and floppy drives: empty ones of virtual machines fail at each access.
 _REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
 
@@ -133,11 +148,21 @@ def _illegal_instruction(seen: Evidence) -> Told | None:
 
 
 def _shared_memory(seen: Evidence) -> Told | None:
-    words = None if seen.kernel_alive else shared_memory_words(seen)
+    words = None if seen.kernel_alive else _shared_memory_words(seen)
     if words is None:
         return None
     complaint = Fact(Source.KERNEL, words.strip()[:400])
     return _seen(seen, Confidence.LIKELY, exit_fact(seen), complaint, *stack_facts(seen))
+
+
+def _shared_memory_words(seen: Evidence) -> str | None:
+    """The line that says it, or the Python frame in which the signal came; None without either."""
+    if seen.first_signal != "SIGBUS" or native_text_is_old(seen):
+        return None
+    for line in reversed(seen.stderr_lines[-_LINES:]):
+        if _COMPLAINT.search(line[:1000]) and not _REMARK.search(line[:1000]):
+            return line
+    return next((line for line in seen.own_frames if _MODULE in line), None)
 
 
 def _start_failed(seen: Evidence) -> Told | None:
