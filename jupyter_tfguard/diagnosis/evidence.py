@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import Any
 
 from ..limits import Limit
-from .earlier import EarlierDeath, earlier_deaths
 from .growth import Growth, host_growth
 from .limits_seen import memory_limit_of, tightest_limit_of
 from .observed import Observed
 from .pasted import Pasted
 from .system_log import DeathLog
+from .typed import dict_of, number_of, text_of
 from .verdict import Verdict, of_pasted, of_recorded
 
 
@@ -55,6 +55,14 @@ class Evidence(Observed):
         return memory_limit_of(self)
 
     @cached_property
-    def earlier_deaths(self) -> list[EarlierDeath]:
-        """Deaths before this one that reports were kept of, newest first."""
-        return earlier_deaths(self.bundle.get("earlier_deaths"), self.died)
+    def earlier_deaths(self) -> list[tuple[float, str]]:
+        """(Unix seconds, cause) of this notebook's crashes before this one, newest first; without a notebook, the kernel's."""
+        told = self.bundle.get("earlier_deaths")
+        key = "notebook_path" if self.identity.get("notebook_path") else "kernel_id"
+        found = []
+        for death in map(dict_of, told if isinstance(told, list) else ()):
+            when, cause = number_of(death.get("died")), text_of(death.get("cause"))
+            ours = bool(death.get(key)) and death.get(key) == self.identity.get(key)
+            if ours and cause is not None and when is not None and when <= self.died:
+                found.append((when, cause))
+        return sorted(found, reverse=True)

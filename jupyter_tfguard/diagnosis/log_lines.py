@@ -1,7 +1,7 @@
 """A log as people have it, cut into the lines that the programs wrote.
 
 People paste what they have: a terminal's text with colours, progress bars that a record is glued to, a page's comment or
-quote marks before each line, a notebook's or a container's JSON around it. Here all that is taken off, and each line
+quote marks before each line. Here all that is taken off, and each line
 keeps the number that it had where it was pasted. Nothing is judged here.
 
 Takes time in proportion to the text, whatever the text is.
@@ -9,14 +9,16 @@ Takes time in proportion to the text, whatever the text is.
 
 from __future__ import annotations
 
+import bisect
 import html
 import itertools
-import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 LONGEST_LINE = 4000
+# Of a message that is repeated ten thousand times the first ones count.
+_HITS_OF_A_ROW = 40
 _ANSI = re.compile(
     r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
@@ -27,8 +29,6 @@ _QUOTE_MARKS = re.compile(
 _MARKS = frozenset('>#/|`*"{')
 _WRAPPED = re.compile(r"[\x1b\r\x08\x0b\x0c\x85\u2028\u2029&]")
 _LINE_ENDS = re.compile(r"[\r\x08\x0b\x0c\x85\u2028\u2029]+|\n")
-_JSON_TEXT = re.compile(r'^\s{0,80}"((?:[^"\\]|\\.)*)",?\s*$')
-_JSON_KEYS = ("log", "message", "msg", "text", "textPayload", "MESSAGE")
 # Where a record begins in the middle of a line:
 # 19/84 [=>...] - loss: 0.22182021-10-11 20:45:58.179404: E tensorflow/...      ...I0000 00:00:1700000000.1 4711 a.cc:1] ...
 _RECORD_STARTS = re.compile(
@@ -98,34 +98,11 @@ def _line(number: int, text: str) -> LogLine:
 
 
 def _unwrapped(raw: str) -> Iterator[str]:
-    """One line without terminal codes, JSON and HTML; several where one line of JSON holds several."""
-    if "\x1b" in raw:
-        raw = _ANSI.sub("", raw)
-    texts = _json_texts(raw) if raw.lstrip()[:1] in ('"', "{") else None
-    for text in [raw] if texts is None else texts:
-        if "&" in text and ";" in text:
-            text = html.unescape(text)
-        # A progress bar is drawn over itself: with carriage returns, or with backspaces.
-        yield from _LINE_ENDS.split(text)
-
-
-def _json_texts(raw: str) -> list[str] | None:
-    """The text inside ``"...\\n",`` of a notebook file or ``{"log": "..."}`` of a container's log; None for anything else."""
-    text = raw.strip()
-    if text.startswith('"'):
-        if len(text) > 64 * 1024 or _JSON_TEXT.match(text) is None:
-            return None
-        text = text.rstrip(",")
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(found, str):
-        return [found]
-    if isinstance(found, dict):
-        values = [found[key] for key in _JSON_KEYS if isinstance(found.get(key), str)]
-        return values[:1] or None
-    return None
+    """One line without terminal codes and HTML; several where a progress bar was drawn over itself."""
+    text = _ANSI.sub("", raw)
+    if "&" in text and ";" in text:
+        text = html.unescape(text)
+    yield from _LINE_ENDS.split(text)
 
 
 def _records(text: str) -> Iterator[str]:
@@ -135,3 +112,36 @@ def _records(text: str) -> Iterator[str]:
         return
     starts = [0, *(found.start() for found in _RECORD_STARTS.finditer(text)), len(text)]
     yield from (text[a:b] for a, b in itertools.pairwise(starts) if b > a)
+
+
+class Haystack:
+    """Some lines, joined once for all who search them.
+
+    Args:
+        lines: Without line ends.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.text = "\n".join(lines)
+        # Where each line begins, and the length of all.
+        self.starts = list(itertools.accumulate((len(line) + 1 for line in lines), initial=0))
+
+    def place(self, position: int) -> int:
+        """Number of the line at this position of the text."""
+        return bisect.bisect_right(self.starts, position) - 1
+
+    def places(
+        self, needles: Iterable[str], begin: int = 0, end: int | None = None
+    ) -> Iterator[int]:
+        """Numbers of the first lines of ``[begin:end]`` that hold one of the needles, each once."""
+        starts, seen = self.starts, set()
+        last = len(self.text) if end is None else max(0, starts[end] - 1)
+        for needle in needles:
+            position, hits = self.text.find(needle, starts[begin], last), 0
+            while position >= 0 and hits < _HITS_OF_A_ROW:
+                place = self.place(position)
+                if place not in seen:
+                    seen.add(place)
+                    yield place
+                hits += 1
+                position = self.text.find(needle, starts[place + 1], last)

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .catalog import table
-from .haystack import Haystack
-from .log_lines import LONGEST_LINE
+from .log_lines import LONGEST_LINE, Haystack
 
 # oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=python3,pid=41,uid=0
 _SUMMARY = re.compile(
@@ -206,14 +205,11 @@ def xids(lines: Iterable[str]) -> list[Xid]:
     return list(found.values())
 
 
-def os_faults(lines: Sequence[str], haystack: Haystack) -> list[OsFault]:
-    """The faults of memory and storage in these lines, in order; one whose line is repeated counts once.
-
-    Args:
-        haystack: Of these lines.
-    """
+def os_faults(lines: Sequence[str]) -> list[OsFault]:
+    """The faults of memory and storage in these lines, in order; one whose line is repeated counts once."""
     if not lines:
         return []
+    haystack = Haystack(lines)
     found: dict[tuple[str, int | None, str], tuple[int, OsFault]] = {}
     for row, pattern in _fault_rows():
         for place in haystack.places(row["needles"]):

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .catalog import table
-from .haystack import Haystack
-from .log_lines import LogLine
+from .log_lines import Haystack, LogLine
 
 
 class Role(enum.Enum):

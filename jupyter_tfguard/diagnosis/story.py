@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import progress_marks
-from .haystack import Haystack
-from .log_lines import LogLine
+from .log_lines import Haystack, LogLine
 from .signs import Role, Sign, find_signs
 
 # "totalMemory: 11.17GiB freeMemory: 163.62MiB", TensorFlow 1; a device that has less than this left is held by others.
@@ -29,6 +27,37 @@ _DATA_WORKER = ("_worker_loop", "DataLoader worker")
 # import pandas      from .core import api
 _IMPORT = re.compile(
     r"^\s*(?:import [\w.]+|from [\w.]+ import )|, in import_module$|<frozen importlib"
+)
+# Epoch 3/10      938/938 [=====>...] - 413s 436ms/step      64%|####   | 3.1it/s      val_loss: 0.39      step 340: ...
+_PROGRESS = re.compile(
+    r"(?:\bepoch:? ?\[?\d{1,7}\b"
+    r"|\b\d{1,9}/(?:\d{1,9}|unknown) ?\[[=>.#-]"
+    r"|\b\d{1,3}%\|"
+    r"|\b\d+(?:\.\d+)?(?:s|ms|us)/(?:step|sample|epoch|it)\b|\b\d+(?:\.\d+)?(?:it/s|s/it)\b"
+    r"|\b(?:loss|accuracy|acc|mae|mse|auc|f1|precision|recall|reward|return|score)\b\s?[:=]\s?\[?-?\d"
+    r"|\b(?:global )?step:? ?\d{1,12}\b)",
+    re.IGNORECASE,
+)
+_DONE = re.compile(
+    r"\b(?:sav(?:ed|ing) (?:the |trained |best |final )*(?:model|checkpoint|weights|predictions|results?|file|output)"
+    r"|training (?:complete|completed|finished|done)|completed successfully|finished|done[.!]?$"
+    r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
+    re.IGNORECASE,
+)
+# A traceback's lines, a shell's prompt, remarks about a failure: none of them shows that the program went on.
+_NOT_LIFE = re.compile(
+    r"(?:Traceback|^\s|^\S{0,80}(?:Error|Exception|Warning|Interrupt|Exit)\b"
+    r"|\b(?:errors?|failed|failure|fatal|abort|aborted|killed|died|dead|crash|crashed|restart|restarting|kernel|core dumped|"
+    r"signal|exit code|exited|cannot|could not|unable|segmentation|terminated|warning|exception)\b"
+    r"|^[@#*^~=_+|-]|[$%>#] )",
+    re.IGNORECASE,
+)
+
+
+# 5/10 [====>....] - loss: 0.2Segmentation fault (core dumped): a progress bar has no line end, so the end is glued to it.
+_LAST_WORDS = re.compile(
+    r"Fatal Python error: |Segmentation fault|Bus error|Illegal instruction|Aborted\b|Killed\b|terminate called |OMP: Error #"
+    r"|Traceback \(most recent call last\)|[Kk]ernel\b.{0,60}\b(?:died|dead|crashed|[Rr]estarting)|[Dd]ead ?[Kk]ernel|double free or corruption|(?:free|malloc|realloc|munmap_chunk)\(\): |slurmstepd: error"
 )
 _STARVED_FRACTION = 0.1
 _STARVED_MIB = 512
@@ -53,7 +82,8 @@ class Story:
     @cached_property
     def last_progress(self) -> int:
         """Place of the last line that shows that the program went on; -1 for none."""
-        return progress_marks.last_definite(self.lines)
+        latest = reversed(range(len(self.lines)))
+        return next((place for place in latest if _shows_progress(self.lines[place])), -1)
 
     @cached_property
     def signs(self) -> list[Sign]:
@@ -65,7 +95,8 @@ class Story:
         """Signs that progress followed, oldest first: alarming, and not the end."""
         return find_signs(self.lines, self.haystack, 0, self.last_progress + 1)
 
-    def _first(self, *roles: Role) -> Sign | None:
+    def first(self, *roles: Role) -> Sign | None:
+        """The first sign of one of these roles after the last progress."""
         return next((sign for sign in self.signs if sign.role in roles), None)
 
     @cached_property
@@ -77,12 +108,7 @@ class Story:
     @cached_property
     def ended(self) -> Sign | None:
         """The first line after the last progress that tells of an end."""
-        return self._first(Role.ENDING, Role.ENDED)
-
-    @cached_property
-    def exception(self) -> Sign | None:
-        """The first exception after the last progress."""
-        return self._first(Role.FAILED)
+        return self.first(Role.ENDING, Role.ENDED)
 
     @cached_property
     def named(self) -> Sign | None:
@@ -104,24 +130,15 @@ class Story:
         )
 
     @cached_property
-    def fatal(self) -> Sign | None:
-        """The first line with which a program gave up."""
-        return self._first(Role.FATAL)
-
-    @cached_property
-    def ending(self) -> Sign | None:
-        """The first line that says how it ended."""
-        return self._first(Role.ENDING)
-
-    @cached_property
-    def hinted(self) -> Sign | None:
-        """The first warning that would explain a failure."""
-        return self._first(Role.HINTS)
-
-    @cached_property
     def best(self) -> Sign | None:
         """The sign that explains the rest; None where no line names or suggests a cause, nor how it ended."""
-        return self.settled or self.named or self.suggested or self.fatal or self.ending
+        return (
+            self.settled
+            or self.named
+            or self.suggested
+            or self.first(Role.FATAL)
+            or self.first(Role.ENDING)
+        )
 
     @cached_property
     def starved_device(self) -> LogLine | None:
@@ -137,7 +154,7 @@ class Story:
     @property
     def ended_badly(self) -> bool:
         """True when something after the last progress tells of an end or a failure."""
-        return bool(self.best or self.ended or self.exception)
+        return bool(self.best or self.ended or self.first(Role.FAILED))
 
     @cached_property
     def in_data_worker(self) -> bool:
@@ -167,7 +184,7 @@ class Story:
         )
         if end is not None and not sign.row.printed:
             return False
-        return any(progress_marks.ordinary(line) for line in self.lines[sign.index + 1 : end])
+        return any(_is_ordinary(line) for line in self.lines[sign.index + 1 : end])
 
 
 def _is_starved(line: LogLine) -> bool:
@@ -181,3 +198,21 @@ def _is_starved(line: LogLine) -> bool:
     if found := _CREATED.search(line.text):
         return int(found["size"]) < _STARVED_MIB
     return False
+
+
+def _shows_progress(line: LogLine) -> bool:
+    """True for a step, an epoch, a metric or a saved result, with no end glued to it."""
+    text = line.message[:300]
+    if line.severity or text.startswith(("File ", "Traceback")) or _LAST_WORDS.search(line.text):
+        return False
+    return _PROGRESS.search(text) is not None or (
+        _DONE.search(text) is not None and _NOT_LIFE.search(text) is None
+    )
+
+
+def _is_ordinary(line: LogLine) -> bool:
+    """True for any output of the program's own: weaker than :func:`_shows_progress`, enough against a mere warning."""
+    text = line.text[:300]
+    if line.severity or len(line.message) <= 3 or line.message.endswith("?"):
+        return False
+    return _NOT_LIFE.search(text) is None

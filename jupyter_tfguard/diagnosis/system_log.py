@@ -6,7 +6,6 @@ import re
 from functools import cached_property
 
 from ..units import human_seconds
-from .haystack import Haystack
 from .log_lines import log_lines
 from .observed import Observed
 from .os_log import (
@@ -90,10 +89,7 @@ class DeathLog:
     @cached_property
     def faults(self) -> list[OsFault]:
         """Failing memory and storage that the system log tells of, near the death, oldest first."""
-        lines = self._lines
-        # A pasted log without a second one is searched already.
-        same = self._seen.pasted is not None and len(lines) == len(self._seen.story.lines)
-        return os_faults(lines, self._seen.story.haystack if same else Haystack(lines))
+        return os_faults(self._lines)
 
     @cached_property
     def kill_of_kernel(self) -> OomKill | None:

@@ -74,9 +74,9 @@ def _only_ended(sign: Sign | None) -> bool:
 
 def _of_failure(story: Story, status: ExitStatus | None) -> Verdict:
     """Something ended, and no line says of what."""
-    end = story.ended or story.exception
+    end = story.ended or story.first(Role.FAILED)
     line = end.line if end is not None else None
-    hint = story.hinted
+    hint = story.first(Role.HINTS)
     if hint is not None and (hint.cause != "abi_mismatch" or story.failed_import):
         return Verdict(hint.cause, Confidence.POSSIBLE, hint, hint.line, line)
     if status is not None and status.by_itself and end is None:

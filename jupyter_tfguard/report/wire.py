@@ -8,7 +8,6 @@ from typing import Any
 
 from ..diagnosis import activity
 from ..diagnosis.checkpoint import doubt, last_checkpoint, resume_code
-from ..diagnosis.earlier import same_notebook
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.finding import Advice, Diagnosis, Fact
 from ..units import human_count, human_seconds
@@ -77,9 +76,7 @@ def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
         "not_checked": list(diagnosis.not_checked),
         "advice": _advice(best.advice),
         "other_findings": _others(diagnosis),
-        "same_before_count": sum(
-            d.cause == best.cause and same_notebook(seen, d) for d in seen.earlier_deaths
-        ),
+        "same_before_count": sum(cause == best.cause for _, cause in seen.earlier_deaths),
         "activity": _activity(seen),
         "memory": memory_json(seen),
         "left": {

@@ -10,7 +10,6 @@ import pytest
 
 from jupyter_tfguard.collectors import os_log
 from jupyter_tfguard.collectors.os_log import SystemLogReader, parse_record
-from jupyter_tfguard.diagnosis.haystack import Haystack
 from jupyter_tfguard.diagnosis.os_log import os_faults
 
 pytestmark = pytest.mark.quick
@@ -61,7 +60,7 @@ def test_lines_of_interest_are_kept_without_their_device_fields(text: str) -> No
 def test_failing_memory_and_storage_are_of_interest_to_reader_and_diagnosis(text: str) -> None:
     found = parse_record(record(text))
     assert found is not None
-    assert len(os_faults([text], Haystack([text]))) == 1
+    assert len(os_faults([text])) == 1
 
 
 @pytest.mark.parametrize("text", ["eth0: link up", "systemd[1]: Started Session 3 of user a.", ""])

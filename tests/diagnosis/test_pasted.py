@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -86,8 +87,7 @@ def test_wrapping_changes_no_cause(path: str, wrapping: str) -> None:
     assert best_of(WRAPPINGS[wrapping](pasted.text)).cause == path.split("/")[0]
 
 
-def test_json_of_a_notebook_is_taken_off() -> None:
-    import json
+def test_json_of_a_notebook_changes_no_cause() -> None:
 
     text = example(MESSY[0]).text
     wrapped = ",\n".join(f"    {json.dumps(line + chr(10))}" for line in text.split("\n"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 
 from ...units import human_seconds
-from ..earlier import same_notebook
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
@@ -30,13 +29,12 @@ _NO_LOOP = (
 def crash_loop(seen: Evidence) -> Finding | None:
     if seen.kernel_alive or seen.cause is None or seen.cause in _NO_LOOP:
         return None
-    own = [death for death in seen.earlier_deaths if same_notebook(seen, death)]
-    row = list(itertools.takewhile(lambda death: death.cause == seen.cause, own))
-    row = [death for death in row if seen.died - death.died < _WITHIN_SECONDS]
+    same = itertools.takewhile(lambda death: death[1] == seen.cause, seen.earlier_deaths)
+    row = [when for when, _ in same if seen.died - when < _WITHIN_SECONDS]
     count = len(row) + 1
     if count < _FEWEST:
         return None
-    span = human_seconds(max(1.0, seen.died - row[-1].died))
+    span = human_seconds(max(1.0, seen.died - row[-1]))
     whose = seen.identity.get("notebook_path") or "this kernel"
     return Finding(
         Confidence.LIKELY,  # earlier reports lie in files of the user's
