@@ -45,16 +45,6 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
         found += leak_advice(seen, seen.growth)[:2]
     elif limit is not None:
         found += _batch_advice(seen, limit)
-    twins = _same_size(arrays)
-    if twins is not None:
-        (first, size), (second, _) = twins
-        found.append(
-            Advice(
-                "Free the spare copy, if it is one.",
-                f"{first} and {second} hold {human_bytes(size)} each.",
-                f"del {first}" if first.isidentifier() else None,
-            )
-        )
     if arrays and arrays[0][1] > 4 * SPARE_BYTES:
         held = ", ".join(f"{name} {human_bytes(size)}" for name, size in arrays[:3])
         found.append(
@@ -120,13 +110,6 @@ def next_batch_size(
         return None
     fits = batch_size * min(1.0, room / needed) / 2
     return 1 << (int(fits).bit_length() - 1) if fits >= 1 else None
-
-
-def _same_size(arrays: list[tuple[str, int]]) -> tuple[tuple[str, int], tuple[str, int]] | None:
-    for one, other in itertools.pairwise(arrays):
-        if one[1] == other[1] and one[1] > SPARE_BYTES:
-            return one, other
-    return None
 
 
 def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:

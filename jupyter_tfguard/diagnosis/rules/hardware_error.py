@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..ending import ending_chips, exit_fact
 from ..evidence import Evidence
-from ..finding import Advice, Confidence, Fact, Finding, Source, quoted
+from ..finding import Advice, Confidence, Finding, quoted
 from ..os_log import CORRECTED, KILLS, MEMORY, OsFault, runs_python
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 from ..verdict import gave_up
@@ -44,14 +44,6 @@ def _is_ours(seen: Evidence, fault: OsFault) -> bool:
 
 
 def _finding(seen: Evidence, fault: OsFault, confidence: Confidence) -> Finding:
-    against = []
-    if fault.weight != KILLS:
-        against.append(
-            Fact(
-                Source.SYSTEM_LOG,
-                "The line names no process: it may have harmed another one, or none",
-            )
-        )
     because = [quoted(f"The system log says that {fault.says}", fault.line)]
     if seen.pasted is None:
         because.append(exit_fact(seen))
@@ -60,7 +52,6 @@ def _finding(seen: Evidence, fault: OsFault, confidence: Confidence) -> Finding:
         title=f"The machine's memory or processor failed: {fault.says}.",
         short_title="Memory hardware failed",
         because=tuple(because),
-        against=tuple(against),
         advice=(
             Advice(
                 "Have the memory of this machine tested before the next long run.",

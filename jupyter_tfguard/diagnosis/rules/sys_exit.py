@@ -63,7 +63,7 @@ def sys_exit(seen: Evidence) -> Finding | None:
         Confidence.POSSIBLE if seen.verdict is not None or handled else sure(seen),
         title=f"The kernel process ended itself with exit code {code}{where}.",
         short_title=f"Ended itself, exit code {code}",
-        because=(exit_fact(seen), *_idle_facts(seen), *last_words(seen)),
+        because=(exit_fact(seen), *last_words(seen)),
         against=(doubt,) if handled else (),
         advice=(
             Advice(
@@ -78,15 +78,3 @@ def sys_exit(seen: Evidence) -> Finding | None:
 def _where(cell: Cell | None) -> str:
     """`` in cell [12]``, while it ran; empty where none did, or none is known."""
     return f" in {cell.name}" if cell is not None and cell.running else ""
-
-
-def _idle_facts(seen: Evidence) -> tuple[Fact, ...]:
-    cell = last_cell(seen)
-    if cell is None or cell.running:
-        return ()
-    return (
-        Fact(
-            Source.KERNEL,
-            f"No cell was running, the last was {cell.name}: a thread or a callback did it",
-        ),
-    )

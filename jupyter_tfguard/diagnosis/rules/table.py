@@ -5,10 +5,12 @@ Some of these causes can also be seen without such a line, from the exit status 
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from typing import Any
 
+from ...units import human_seconds
 from ..catalog import toml_file
 from ..catalog.native_aborts import heap_damage
 from ..ending import ending_chips, exit_fact, last_words, stack_facts, sure
@@ -50,6 +52,22 @@ _REMARK = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b|^\S+ \S+: I |^I\d{4} ")
 _MODULE = "multiprocessing/shared_memory"
 # CD and floppy drives: empty ones of virtual machines fail at each access.
 _REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
+
+_SENDERS = {
+    "SIGTERM": (
+        "asked to end",
+        "Batch systems send it at the end of the time limit or to make room, containers when they are stopped, "
+        "people with `kill`. earlyoom sends it too, when memory is short.",
+    ),
+    "SIGHUP": (
+        "ended when its terminal or login session was closed",
+        "A server started in a terminal goes with it; `nohup`, `tmux` or a service keep it.",
+    ),
+    "SIGXCPU": (
+        "ended because it used up its CPU time limit",
+        "`ulimit -t` shows the limit of the shell that started Jupyter; batch systems set it too.",
+    ),
+}
 
 Words = dict[str, str]
 
@@ -126,12 +144,29 @@ def _builds(seen: Evidence, _: Told) -> Words:
     return {"builds_that_run": run} if run else {}
 
 
+def _hang_words(seen: Evidence, _: Told) -> Words:
+    assert seen.hang is not None
+    wait = seen.hang.wait if seen.hang.wait in ("stopped", "disk", "other") else "lock"
+    words = {"lasted": human_seconds(seen.hang.seconds), f"wait_{wait}": "yes"}
+    if seen.hang.in_fit and wait != "stopped":
+        words["in_fit"] = "yes"
+    return words | {"end": "you ended it" if seen.asked_to_end else "it ended"}
+
+
+def _senders(seen: Evidence, _: Told) -> Words:
+    signal = seen.exit_signal or ""
+    how, senders = _SENDERS.get(signal, _SENDERS["SIGTERM"])
+    return {"senders": senders} | ({"how": f"{how} ({signal})"} if signal in _SENDERS else {})
+
+
 _WORDS: dict[str, Callable[[Evidence, Told], Words]] = {
     "abi_mismatch": _numpy,
     "cuda_driver_mismatch": _driver,
     "cudnn_version_mismatch": _cudnn,
     "glibc_abort_heap_corruption": _damage,
     "gpu_arch_unsupported": _builds,
+    "hang": _hang_words,
+    "terminated_by_user_or_manager": _senders,
 }
 
 # --- causes that show without a line of text -----------------------------------------------------------------------------
@@ -193,12 +228,36 @@ def _failed_storage(seen: Evidence) -> Told | None:
     return _seen(seen, Confidence.LIKELY, exit_fact(seen), logged, *stack_facts(seen))
 
 
+def _hang(seen: Evidence) -> Told | None:
+    if seen.hang is None or seen.kernel_alive:
+        return None
+    sure = Confidence.CERTAIN if seen.asked_to_end else Confidence.LIKELY
+    chips = (f"{human_seconds(seen.hang.seconds)} without progress",)
+    return Told(sure, seen.hang.facts, chips, message="", details={})
+
+
+def _forked_too_late(seen: Evidence) -> Told | None:
+    found = _hang(seen)
+    if found is None or seen.hang is None or seen.hang.forked_too_late is None:
+        return None
+    return dataclasses.replace(found, confidence=Confidence.LIKELY)
+
+
+def _terminated(seen: Evidence) -> Told | None:
+    if seen.kernel_alive or seen.exit_signal not in _SENDERS:
+        return None
+    return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen))
+
+
 _WITHOUT_TEXT: dict[str, Callable[[Evidence], Told | None]] = {
     "bus_error_shm": _shared_memory,
+    "fork_or_thread_deadlock": _forked_too_late,
+    "hang": _hang,
     "illegal_instruction": _illegal_instruction,
     "io_error": _failed_storage,
     "kernel_start_failed": _start_failed,
     "stack_overflow": _endless_recursion,
+    "terminated_by_user_or_manager": _terminated,
 }
 
 
