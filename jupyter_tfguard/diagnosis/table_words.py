@@ -1,0 +1,231 @@
+"""What rules of the table add to their rows: words for their sentences, and causes that show without a line of text."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+
+from ..units import human_seconds
+from .activity import last_fit
+from .catalog.native_aborts import heap_damage
+from .ending import ending_chips, exit_fact, last_words, stack_facts, sure
+from .evidence import Evidence
+from .finding import Confidence, Fact, Source, quoted
+from .gpu_stack import cudnn_package, which_builds_run, which_driver_fits
+from .os_log import STORAGE
+from .python_stacks import endless, own_stacks
+from .text_age import native_text_is_old
+from .told import Told
+
+# module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000
+_NUMPY_VERSIONS = re.compile(
+    r"compiled against A[BP]I version (?P<built>0x[0-9a-f]{1,8}) but this version of numpy is (?P<here>0x[0-9a-f]{1,8})"
+)
+_DAMAGE = {
+    "overwritten": "Something wrote past the end of a block of memory.",
+    "freed twice": "One block of memory was freed twice.",
+    "foreign pointer": "Something was freed that never came from this allocator: often one library frees what another one allocated.",
+    "foreign allocator": "Two allocators share one heap.",
+}
+
+_LINES = 40
+# Python's resource tracker, after its owner's death:
+# UserWarning: resource_tracker: There appear to be 1 leaked shared_memory objects to clean up at shutdown
+# A mention is none: libraries tell in passing that they go by shared memory.
+_MEMORY = r"(?:shared[ _]memory|/dev/shm|\bshm)"
+_TROUBLE = (
+    r"(?:insufficient|not enough|out of|too small|too little|no space|leaked|exhausted|fail|error|unable|cannot|can't|could not|"
+    r"couldn't|is full|limit)"
+)
+_COMPLAINT = re.compile(
+    rf"{_TROUBLE}.{{0,120}}?{_MEMORY}|{_MEMORY}.{{0,120}}?{_TROUBLE}", re.IGNORECASE
+)
+# NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct
+_REMARK = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b|^\S+ \S+: I |^I\d{4} ")
+_MODULE = "multiprocessing/shared_memory"
+# CD and floppy drives: empty ones of virtual machines fail at each access.
+_REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
+
+_SENDERS = {
+    "SIGTERM": (
+        "asked to end",
+        "Batch systems send it at the end of the time limit or to make room, containers when they are stopped, "
+        "people with `kill`. earlyoom sends it too, when memory is short.",
+    ),
+    "SIGHUP": (
+        "ended when its terminal or login session was closed",
+        "A server started in a terminal goes with it; `nohup`, `tmux` or a service keep it.",
+    ),
+    "SIGXCPU": (
+        "ended because it used up its CPU time limit",
+        "`ulimit -t` shows the limit of the shell that started Jupyter; batch systems set it too.",
+    ),
+}
+
+Words = dict[str, str]
+
+# --- words that a line does not hold itself, for each cause --------------------------------------------------------------
+
+
+def _numpy(_: Evidence, text: Told) -> Words:
+    found = _NUMPY_VERSIONS.search(text.message)
+    if found is None or int(found["here"], 16) >= int(found["built"], 16):
+        return {}
+    return {"numpy_older": f"Built with {found['built']}, loaded with {found['here']}."}
+
+
+def _damage(_: Evidence, text: Told) -> Words:
+    damage = _DAMAGE.get(heap_damage(text.message) or "")
+    return {"damage": damage} if damage else {}
+
+
+def _cudnn(_: Evidence, text: Told) -> Words:
+    package = cudnn_package(text.details.get("built", "").rstrip("."))
+    return {"cudnn_package": package} if package else {}
+
+
+def _driver(seen: Evidence, _: Told) -> Words:
+    fits = which_driver_fits(seen)
+    return {"driver_that_fits": fits} if fits else {}
+
+
+def _builds(seen: Evidence, _: Told) -> Words:
+    run = which_builds_run(seen)
+    return {"builds_that_run": run} if run else {}
+
+
+def _hang_words(seen: Evidence, _: Told) -> Words:
+    assert seen.hang is not None
+    wait = seen.hang.wait if seen.hang.wait in ("stopped", "disk", "other") else "lock"
+    words = {"lasted": human_seconds(seen.hang.seconds), f"wait_{wait}": "yes"}
+    if seen.hang.in_fit and wait != "stopped":
+        words["in_fit"] = "yes"
+    return words | {"end": "you ended it" if seen.asked_to_end else "it ended"}
+
+
+def _senders(seen: Evidence, _: Told) -> Words:
+    signal = seen.exit_signal or ""
+    how, senders = _SENDERS.get(signal, _SENDERS["SIGTERM"])
+    return {"senders": senders} | ({"how": f"{how} ({signal})"} if signal in _SENDERS else {})
+
+
+def _crash_words(seen: Evidence, _: Told) -> Words:
+    if seen.pasted is not None:
+        return {"pasted": "yes"}
+    words = {"what": "accessed invalid memory", "name": "segmentation fault"}
+    if seen.first_signal == "SIGBUS":
+        words = {"what": "touched memory that is not there", "name": "bus error"}
+    if frame := seen.last_cell_frame or seen.last_python_frame:
+        words["frame"] = frame
+    return words | ({"in_fit": "yes"} if last_fit(seen) is not None else {})
+
+
+WORDS: dict[str, Callable[[Evidence, Told], Words]] = {
+    "abi_mismatch": _numpy,
+    "cuda_driver_mismatch": _driver,
+    "cudnn_version_mismatch": _cudnn,
+    "glibc_abort_heap_corruption": _damage,
+    "gpu_arch_unsupported": _builds,
+    "hang": _hang_words,
+    "segfault_native": _crash_words,
+    "terminated_by_user_or_manager": _senders,
+}
+
+# --- causes that show without a line of text -----------------------------------------------------------------------------
+
+
+def _seen(seen: Evidence, confidence: Confidence, *facts: Fact) -> Told | None:
+    return Told(confidence, facts, ending_chips(seen), message="", details={})
+
+
+def _illegal_instruction(seen: Evidence) -> Told | None:
+    if seen.kernel_alive or seen.first_signal != "SIGILL":
+        return None
+    return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen), *last_words(seen))
+
+
+def _shared_memory(seen: Evidence) -> Told | None:
+    words = None if seen.kernel_alive else _shared_memory_words(seen)
+    if words is None:
+        return None
+    complaint = Fact(Source.KERNEL, words.strip()[:400])
+    return _seen(seen, Confidence.LIKELY, exit_fact(seen), complaint, *stack_facts(seen))
+
+
+def _shared_memory_words(seen: Evidence) -> str | None:
+    """The line that says it, or the Python frame in which the signal came; None without either."""
+    if seen.first_signal != "SIGBUS" or native_text_is_old(seen):
+        return None
+    for line in reversed(seen.stderr_lines[-_LINES:]):
+        if _COMPLAINT.search(line[:1000]) and not _REMARK.search(line[:1000]):
+            return line
+    return next((line for line in seen.own_frames if _MODULE in line), None)
+
+
+def _start_failed(seen: Evidence) -> Told | None:
+    if not (seen.never_answered and seen.exit_code):
+        return None
+    silent = Fact(Source.SERVER, "The server heard nothing from it between its start and its end")
+    return _seen(seen, Confidence.LIKELY, exit_fact(seen), silent)
+
+
+def _endless_recursion(seen: Evidence) -> Told | None:
+    """A native function that calls itself leaves a segmentation fault, and no trace in the Python stack."""
+    crashed = seen.first_signal in ("SIGSEGV", "SIGBUS") and not seen.kernel_alive
+    if not crashed or not any(map(endless, own_stacks((seen.fault_lines,)))):
+        return None
+    repeats = Fact(Source.KERNEL, "The innermost 100 Python frames are the same few lines")
+    return _seen(seen, Confidence.LIKELY, exit_fact(seen), repeats, *stack_facts(seen))
+
+
+def _failed_storage(seen: Evidence) -> Told | None:
+    """A page of a mapped file that cannot be read is a bus error; beside another end, the error may be any program's."""
+    if seen.kernel_alive or seen.first_signal != "SIGBUS":
+        return None
+    faults = (f for f in seen.system_log.faults if f.about == STORAGE)
+    fault = next((f for f in faults if not _REMOVABLE.match(f.device)), None)
+    if fault is None:
+        return None
+    logged = quoted(f"The system log says that {fault.says}", fault.line)
+    return _seen(seen, Confidence.LIKELY, exit_fact(seen), logged, *stack_facts(seen))
+
+
+def _hang(seen: Evidence) -> Told | None:
+    if seen.hang is None or seen.kernel_alive:
+        return None
+    sure = Confidence.CERTAIN if seen.asked_to_end else Confidence.LIKELY
+    chips = (f"{human_seconds(seen.hang.seconds)} without progress",)
+    return Told(sure, seen.hang.facts, chips, message="", details={})
+
+
+def _forked_too_late(seen: Evidence) -> Told | None:
+    found = _hang(seen)
+    if found is None or seen.hang is None or seen.hang.forked_too_late is None:
+        return None
+    return dataclasses.replace(found, confidence=Confidence.LIKELY)
+
+
+def _crashed(seen: Evidence) -> Told | None:
+    if seen.kernel_alive or seen.first_signal not in ("SIGSEGV", "SIGBUS"):
+        return None
+    return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen), *last_words(seen))
+
+
+def _terminated(seen: Evidence) -> Told | None:
+    if seen.kernel_alive or seen.exit_signal not in _SENDERS:
+        return None
+    return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen))
+
+
+WITHOUT_TEXT: dict[str, Callable[[Evidence], Told | None]] = {
+    "bus_error_shm": _shared_memory,
+    "fork_or_thread_deadlock": _forked_too_late,
+    "hang": _hang,
+    "illegal_instruction": _illegal_instruction,
+    "io_error": _failed_storage,
+    "kernel_start_failed": _start_failed,
+    "segfault_native": _crashed,
+    "stack_overflow": _endless_recursion,
+    "terminated_by_user_or_manager": _terminated,
+}
