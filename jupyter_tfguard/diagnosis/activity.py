@@ -69,25 +69,9 @@ class Fit:
 
 def last_cell(seen: Observed) -> Cell | None:
     """The cell that was running, else the last that ended; None when the journal names none."""
-    return _last_cell_of(seen.journal)
-
-
-def quitting_cell(seen: Observed) -> Cell | None:
-    """The cell that ran when quit() was called, which ends it in good order before the kernel goes; None for none."""
-    events = seen.journal
-    asked = (
-        i
-        for i, event in enumerate(events)
-        if event.get("kind") == "exit_requested" and event.get("how") == "quit"
-    )
-    cell = next((_last_cell_of(events[:i]) for i in asked), None)
-    return cell if cell is not None and cell.running else None
-
-
-def _last_cell_of(events: list[dict[str, Any]]) -> Cell | None:
     start: dict[str, Any] | None = None
     running = False
-    for event in events:
+    for event in seen.journal:
         if event.get("kind") == "cell_start":
             start, running = event, True
         elif event.get("kind") == "cell_end":

@@ -108,7 +108,7 @@ class Xid:
 MEMORY = "memory"
 STORAGE = "storage"
 KILLS = "kills"
-CORRECTED = "corrected"
+FATAL = "fatal"
 
 
 @dataclass(frozen=True)

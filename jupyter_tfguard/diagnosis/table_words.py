@@ -13,7 +13,7 @@ from .ending import ending_chips, exit_fact, last_words, stack_facts, sure
 from .evidence import Evidence
 from .finding import Confidence, Fact, Source, quoted
 from .gpu_stack import cudnn_package, which_builds_run, which_driver_fits
-from .os_log import STORAGE
+from .os_log import FATAL, KILLS, MEMORY, STORAGE, runs_python
 from .python_stacks import endless, own_stacks
 from .text_age import native_text_is_old
 from .told import Told
@@ -218,10 +218,30 @@ def _terminated(seen: Evidence) -> Told | None:
     return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen))
 
 
+def _failed_memory(seen: Evidence) -> Told | None:
+    """An error that could not be corrected counts for the process that its line names; without a name, for a bus error."""
+    faults = [f for f in seen.system_log.faults if f.about == MEMORY and f.weight in (KILLS, FATAL)]
+    named = [fault for fault in faults if fault.weight == KILLS]
+    ours = (f for f in named if (runs_python(f.name) if seen.pasted else f.pid == seen.pid))
+    fault = next(ours, None)
+    if fault is None and not named and seen.first_signal == "SIGBUS":
+        fault = next(iter(faults), None)
+    if fault is None or seen.kernel_alive:
+        return None
+    logged = quoted(f"The system log says that {fault.says}", fault.line)
+    if seen.pasted is not None:
+        return _seen(seen, Confidence.CERTAIN, logged)
+    # The operating system sends SIGBUS for it, or SIGKILL where that is not possible.
+    certain = seen.exit_was_seen and seen.exit_signal in ("SIGBUS", "SIGKILL") and bool(named)
+    confidence = Confidence.CERTAIN if certain else Confidence.LIKELY
+    return _seen(seen, confidence, logged, exit_fact(seen))
+
+
 WITHOUT_TEXT: dict[str, Callable[[Evidence], Told | None]] = {
     "bus_error_shm": _shared_memory,
     "fork_or_thread_deadlock": _forked_too_late,
     "hang": _hang,
+    "hardware_error": _failed_memory,
     "illegal_instruction": _illegal_instruction,
     "io_error": _failed_storage,
     "kernel_start_failed": _start_failed,

@@ -5,7 +5,7 @@ sys.exit() in a cell is caught by IPython, and in a thread ends that thread alon
 
 from __future__ import annotations
 
-from ..activity import Cell, last_cell, quitting_cell
+from ..activity import last_cell
 from ..ending import exit_fact, last_words, sure
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
@@ -29,19 +29,18 @@ def sys_exit(seen: Evidence) -> Finding | None:
     if seen.kernel_alive or seen.exit_signal is not None:
         return None
     code, quit_by_code = seen.exit_code, seen.end_reason == "quit"
-    where = _where(quitting_cell(seen) if quit_by_code else last_cell(seen))
+    cell = last_cell(seen)
+    where = f" in {cell.name}" if cell is not None and cell.running else ""
     if code is None and not quit_by_code:
         return None
     if quit_by_code:
-        mark = Fact(
-            Source.KERNEL, f"The code in the notebook asked for it: quit() or exit(){where}"
-        )
+        mark = Fact(Source.KERNEL, "The code in the notebook asked for it: quit() or exit()")
         # That is how these two end a kernel; anything else was called besides, or instead.
         other = Fact(Source.SERVER, f"The exit code was {code}; after quit() it is 0")
         return Finding(
             # quit() is the kernel's own word; an exit code of 0 that was seen bears it out.
             Confidence.CERTAIN if code == 0 else Confidence.LIKELY,
-            title=f"The code in the notebook ended the kernel: quit() or exit() was called{where}.",
+            title="The code in the notebook ended the kernel: quit() or exit() was called.",
             short_title="Ended by quit() or exit()",
             because=(mark, *((exit_fact(seen),) if code is not None else ())),
             against=(other,) if code else (),
@@ -73,8 +72,3 @@ def sys_exit(seen: Evidence) -> Finding | None:
         ),
         chips=(f"exit code {code}",),
     )
-
-
-def _where(cell: Cell | None) -> str:
-    """`` in cell [12]``, while it ran; empty where none did, or none is known."""
-    return f" in {cell.name}" if cell is not None and cell.running else ""
