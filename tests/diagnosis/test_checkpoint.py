@@ -109,16 +109,11 @@ def test_the_epoch_is_that_of_the_fit_that_wrote_it() -> None:
     ("file", "said"),
     [
         (None, None),  # nobody looked, or the disk did not answer
-        ({"modified": 1000.0}, None),
         ({"modified": 1000.000001}, None),
-        ({"modified": 1000.004}, "incomplete"),  # quick epochs
         ({"modified": 1030.0}, "incomplete"),
-        ({"modified": 1061.0}, "incomplete"),  # the last words of a write that was on its way
         ({"modified": 5000.0}, "another run"),
         ({"modified": None}, "not found"),
         ({"modified": "soon"}, None),
-        ({"modified": float("nan")}, None),
-        (["modified"], None),
     ],
     ids=str,
 )

@@ -70,15 +70,6 @@ def test_older_claims_change_no_cause_of_the_end(example: Example) -> None:
     assert len(Evidence(bundle).timeline("process.rss_bytes")) > 3900
 
 
-def test_the_server_is_not_asked_where_it_saw_something_else() -> None:
-    seen = Evidence(bundle_of("cgroup_oom/fires-v2-own-limit.json"))
-    assert seen.series("process.rss_bytes", claimed=False) == seen.series("process.rss_bytes")
-    bundle = bundle_of("cgroup_oom/fires-unwatched-by-counters.json")
-    assert Evidence(bundle).series("process.rss_bytes")
-    assert Evidence(bundle).series("process.rss_bytes", claimed=False) == []
-    assert Evidence(bundle).peak(claimed=False) is None
-
-
 def test_a_loss_that_no_float_can_hold_keeps_no_report_from_being_written() -> None:
     bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
     event = {

@@ -60,11 +60,6 @@ def test_a_quit_that_ended_with_another_exit_code_says_so() -> None:
     assert "The exit code was 1; after quit() it is 0" in against(best)
 
 
-def test_what_a_certain_finding_explains_is_no_second_one() -> None:
-    found = diagnose(bundle_of("cgroup_oom/fires-v2-own-limit.json")).findings
-    assert [finding.cause for finding in found] == ["cgroup_oom"]
-
-
 def test_an_exit_code_of_a_kernel_without_a_recording_may_be_a_crash_that_it_caught() -> None:
     bundle = bundle_of("sys_exit/fires-exit-3.json")
     assert diagnose(bundle).best.confidence is Confidence.CERTAIN

@@ -10,8 +10,10 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding
 from jupyter_tfguard.diagnosis.growth import Per
+from jupyter_tfguard.diagnosis.memory import growth_fact
 from jupyter_tfguard.report import text
 from jupyter_tfguard.report.wire import to_report
+from jupyter_tfguard.units import GIB
 from tests.conftest import EXAMPLES, Example, examples
 
 pytestmark = pytest.mark.quick
@@ -113,11 +115,6 @@ def test_arrays_and_retracing_that_the_record_shows_are_named() -> None:
     assert "with tensors, not with Python numbers" in finding(bundle, "host_leak").advice[0].title
 
 
-def test_a_growth_that_nobody_watched_explains_an_end_without_a_trace() -> None:
-    best = diagnose(bundle_of("host_leak/fires-unwatched-and-near-the-limit.json")).best
-    assert (best.cause, best.confidence) == ("host_leak", Confidence.LIKELY)
-
-
 def test_what_was_swapped_out_is_still_held() -> None:
     """Resident memory stands still at the limit while swap fills."""
     bundle = bundle_of("host_leak/fires-crashed-of-something-else.json")
@@ -144,3 +141,18 @@ def test_reports_of_an_older_version_are_shown_too() -> None:
         {k: f[k] for k in ("cause", "confidence", "title")} for f in report["other_findings"]
     ]
     assert "host_leak (likely)" in text.render(report)
+
+
+def test_of_a_peak_before_the_cell_only_the_samples_in_it_count() -> None:
+    bundle = bundle_of("cgroup_oom/fires-v2-own-limit.json")
+
+    def grown() -> str | None:
+        fact = growth_fact(Evidence(bundle))
+        return None if fact is None else fact.text
+
+    bundle["server"]["peak_bytes"] = 9 * GIB
+    assert grown() == "It grew by 7.40 GiB since the fit began (from 1.60 GiB)"
+    bundle["kernel"]["events"][0]["peak_bytes"] = 9 * GIB  # it was there when the cell began
+    assert grown() == "It grew by 2.33 GiB since the fit began (from 1.60 GiB)"
+    bundle["server"]["rows"] = bundle["server"]["rows"][:1]
+    assert grown() is None

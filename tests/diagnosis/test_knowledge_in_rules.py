@@ -7,7 +7,6 @@ import itertools
 import pytest
 
 from jupyter_tfguard.diagnosis.catalog import table
-from jupyter_tfguard.diagnosis.catalog.cuda import newest_family
 from jupyter_tfguard.diagnosis.catalog.gpu_arch import Coverage, arch_covered
 from jupyter_tfguard.diagnosis.catalog.tensorflow import builds
 from jupyter_tfguard.diagnosis.diagnose import explain
@@ -47,24 +46,12 @@ def test_a_gpu_that_a_line_names_is_held_against_the_builds(capability: str, sai
     assert said in named(f"{device}\n{NO_IMAGE}\n", "gpu_arch_unsupported")
 
 
-def test_without_a_named_gpu_no_build_is_named() -> None:
-    assert "published build" not in named(f"{NO_IMAGE}\n", "gpu_arch_unsupported")
-
-
 def test_a_driver_that_a_line_names_is_held_against_cuda() -> None:
     said = named(
         "E cuda_dnn.cc:397] Possibly insufficient driver version: 470.82.1\nAborted (core dumped)\n",
         "cuda_driver_mismatch",
     )
     assert "Driver 470.82.1 runs programs of CUDA 11 and older. 2.14.1 is the newest" in said
-
-
-def test_the_newest_cuda_of_a_driver() -> None:
-    assert newest_family("470.82.1") == 11
-    assert newest_family("535.104.05") == 12
-    assert newest_family("590.48.01") == 13
-    assert newest_family("390.46") is None
-    assert newest_family("none") is None
 
 
 @pytest.mark.parametrize(

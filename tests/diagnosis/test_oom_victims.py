@@ -61,13 +61,3 @@ def test_a_server_that_was_killed_with_its_kernel_is_in_the_evidence() -> None:
     # One victim is counted twice there, so the number is not that of the dead.
     assert any(text.startswith("Its memory cgroup counted OOM kills (up by 3)") for text in texts)
     assert "GiB" in best.title
-
-
-def test_a_server_that_is_gone_for_another_reason_is_not_called_killed() -> None:
-    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-server-killed-with-it.json").bundle
-    bundle["system_log"] = None
-    texts = [fact.text for fact in diagnose(bundle).best.because]
-    assert "Its Jupyter server has ended too" in texts
-    bundle["kernel"]["header"]["watcher_pid"] = None
-    texts = [fact.text for fact in diagnose(bundle).best.because]
-    assert "The program that had started it has ended too" in texts

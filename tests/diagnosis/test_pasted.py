@@ -140,14 +140,10 @@ def test_progress_alone_is_no_certain_end() -> None:
     ("status", "cause"),
     [
         ({"code": 137}, "sigkill_unattributed"),
-        ({"code": -9}, "sigkill_unattributed"),
         ({"signal": "kill"}, "sigkill_unattributed"),
         ({"code": 139}, "segfault_native"),
-        ({"code": -1073741819}, "segfault_native"),
         ({"code": 3221225477}, "segfault_native"),
-        ({"code": -1073740791}, "unknown"),
         ({"signal": "SIGTERM"}, "terminated_by_user_or_manager"),
-        ({"code": 134}, "unknown"),
         ({"code": 3}, "sys_exit"),
         ({"code": 138}, "unknown"),
         ({"code": 0}, "unknown"),
@@ -178,19 +174,12 @@ def test_any_bytes_in_a_sentence_out() -> None:
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [
-        (137, "SIGKILL"),
-        (139, "SIGSEGV"),
-        (143, "SIGTERM"),
-        (247, "SIGKILL"),
-        (245, "SIGSEGV"),
-        (250, "SIGABRT"),
-    ],
+    [(137, "SIGKILL"), (143, "SIGTERM"), (247, "SIGKILL"), (250, "SIGABRT")],
 )
 def test_programs_around_pass_a_signal_on_as_a_code(code: int, name: str) -> None:
     assert passed_on_signal(code) == name
 
 
-@pytest.mark.parametrize("code", [0, 1, 3, 127, 128, 192, 200, 240, 254, 255])
+@pytest.mark.parametrize("code", [0, 1, 127, 128, 192, 240, 255])
 def test_other_codes_stand_for_no_signal(code: int) -> None:
     assert passed_on_signal(code) is None

@@ -29,20 +29,12 @@ WORST = {
     "absl records glued together": repeated("0.1F0000 00:00:1763690000.1 4711 a.cc:1] x"),
     "epochs": repeated("Epoch 1/2\n"),
     "nearly epochs": repeated("epoch epoch acc loss step 1\n"),
-    "quotes": repeated('"\\"' ),
-    "braces": repeated('{"log":'),
-    "quote marks": repeated("> # > `"),
     "terminal codes": repeated("\x1b[1;31"),
     "spaces": repeated(" "),
-    "one letter": repeated("a"),
-    "digits": repeated("1"),
     "file names": repeated("a/b.cc:"),
-    "empty lines": repeated("\n"),
     "OOM lines cut off": repeated("oom-kill:constraint=CONSTRAINT_MEMCG,task=,pid="),
     "kills cut off": repeated("Out of memory: Killed process 1 (a) total-vm:1kB "),
-    "Xid lines cut off": repeated("NVRM: Xid (PCI:0000:00:00): 79, pid="),
     "allocator statistics": repeated("Limit:   1\nInUse:   1\n"),
-    "memory of devices": repeated("totalMemory: 1GiB freeMemory: 1"),
 }  # fmt: skip
 
 

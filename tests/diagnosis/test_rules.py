@@ -10,6 +10,7 @@ import pytest
 from jupyter_tfguard.diagnosis.catalog import toml_file
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.finding import Confidence
+from jupyter_tfguard.diagnosis.python_stacks import endless
 from jupyter_tfguard.diagnosis.rule import all_rules
 from jupyter_tfguard.report import text
 from jupyter_tfguard.report.wire import to_report
@@ -166,3 +167,10 @@ def test_an_end_without_a_trace_near_the_limit_has_memory_advice() -> None:
     assert "near its memory limit" in best.title
     assert "3.93 GiB in use of 4.00 GiB" in " ".join(fact.text for fact in best.because)
     assert "batch" in best.advice[0].title
+
+
+def test_functions_that_call_each_other_without_end_are_endless_too() -> None:
+    cycle = [f'  File "/tmp/a.py", line {n} in {name}' for n, name in ((5, "odd"), (9, "even"))]
+    assert endless([*(cycle * 50), "  ..."])
+    assert not endless(cycle * 49)  # the whole stack
+    assert not endless([])

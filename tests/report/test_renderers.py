@@ -85,23 +85,16 @@ def test_the_list_has_the_fields_that_scripts_read() -> None:
 
 def test_types_that_a_forged_recording_may_hold_break_nothing() -> None:
     bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
-    strange = [None, -1, 1e308, "x", [], {}, [[]], {"a": {}}, True]
-    for key in list(bundle["kernel"]):
-        for value in strange:
-            forged = json.loads(json.dumps(bundle))
-            forged["kernel"][key] = value
-            text.render(to_report(forged, diagnose(forged)))
-    for event in range(2):
-        for key in list(bundle["kernel"]["events"][event]):
-            for value in strange:
+
+    def parts(found: dict[str, Any]) -> list[dict[str, Any]]:
+        return [found["kernel"], found["kernel"]["events"][0], found["kernel"]["progress"]]
+
+    for number, part in enumerate(parts(bundle)):
+        for value in (None, -1, 1e308, "x", [], {}, [[]], True):
+            for key in part:
                 forged = json.loads(json.dumps(bundle))
-                forged["kernel"]["events"][event][key] = value
+                parts(forged)[number][key] = value
                 text.render(to_report(forged, diagnose(forged)))
-    for key in list(bundle["kernel"]["progress"]):
-        for value in strange:
-            forged = json.loads(json.dumps(bundle))
-            forged["kernel"]["progress"][key] = value
-            text.render(to_report(forged, diagnose(forged)))
 
 
 def test_a_loss_that_is_not_a_number_is_a_word_and_the_json_stays_json() -> None:
@@ -152,6 +145,19 @@ def test_the_json_has_the_shape_that_the_front_end_is_tested_with(name: str) -> 
         made = {"crashes": [entry | {"unread": True, "same_as": None}]}
     versions_differ = {".versions.keras", ".versions.numpy", ".versions.ipykernel"}
     assert set(missing(shape(sample), shape(made))) - versions_differ == set()
+
+
+def test_the_cell_that_ran_is_named_so_that_its_notebook_can_carry_a_mark() -> None:
+    bundle = Example("", "", EXAMPLES / "cgroup_oom/fires-v2-own-limit.json").bundle
+    start = {"t": 1.0, "kind": "cell_start", "execution_count": 12, "cell_id": "b2f0c1d4"}
+    for events, cell in (
+        ([start], {"cell_id": "b2f0c1d4", "execution_count": 12}),
+        ([start, {"t": 2.0, "kind": "cell_end"}], None),
+        ([start | {"cell_id": ["x"]}], {"cell_id": None, "execution_count": 12}),
+    ):
+        bundle["kernel"]["events"] = events
+        entry, report = to_entry_and_report(bundle, diagnose(bundle))
+        assert entry["cell"] == report["cell"] == cell
 
 
 def long_cell() -> dict[str, Any]:

@@ -111,6 +111,9 @@ def test_children_and_what_the_limit_counts_are_curves_of_their_own() -> None:
     server["rows"] = [[*row, 5e8] for row in server["rows"]]
     curves = {curve["name"]: curve for curve in memory_of(bundle)["curves"]}
     assert list(curves) == ["limit.used_bytes", "process.children_rss_bytes"]
+    assert "process.children_rss_bytes" not in [
+        c["name"] for c in memory_of(fit_that_dies())["curves"]
+    ]
     assert curves["limit.used_bytes"]["title"] == "In use in the container"
     used = curves["limit.used_bytes"]["samples"]
     assert used[-1][0] == pytest.approx(died - 1.0)
@@ -131,11 +134,3 @@ def test_a_card_that_the_kernel_used_has_its_curves_with_its_own_limit() -> None
     assert curves[0]["limit_bytes"] == 25769803776
     assert curves[0]["limit_name"] == "GPU 1 memory"
     assert curves[0]["samples"][-1][1] == 4_000_000_000
-
-
-def test_a_curve_that_is_nothing_throughout_is_left_out() -> None:
-    bundle = fit_that_dies()
-    server = bundle["server"]
-    server["columns"] = [*server["columns"], "process.children_rss_bytes"]
-    server["rows"] = [[*row, 0] for row in server["rows"]]
-    assert [curve["name"] for curve in memory_of(bundle)["curves"]] == ["limit.used_bytes"]
