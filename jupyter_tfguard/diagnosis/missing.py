@@ -6,11 +6,7 @@ from .evidence import Evidence
 from .gpu_shares import used_cards
 from .pasted import Pasted
 
-_NO_WATCHER = "Exit status: no watcher saw the death, so files alone speak."
-_AROUND = "Exit status of the kernel itself: seen was that of the program which had started it, and waited for it."
-_NOT_LOADED = "the guard was not loaded in this kernel"
-_TOO_SOON = "it ended while it was starting, before the guard is loaded"
-_ONLY_SILENT = "The kernel ran where its processes cannot be seen from here; it may be alive, and only cut off."
+_AROUND = "seen was that of the program around the kernel, which had started it and waited for it"
 
 
 def missing(seen: Evidence, need: str) -> str | None:
@@ -24,11 +20,10 @@ def missing(seen: Evidence, need: str) -> str | None:
     if need == "exit.status":
         if seen.exit_was_seen or seen.kernel_alive:
             return None
-        if seen.exit_code_around is not None:
-            return _AROUND
-        if (reason := seen.why_unavailable("exit")) is not None:
-            return f"Exit status of the kernel itself: {reason}."
-        return f"{_NO_WATCHER} {_ONLY_SILENT}" if seen.only_silent else _NO_WATCHER
+        reason = seen.why_unavailable("exit") or "no watcher saw the death, so files alone speak"
+        if seen.only_silent:
+            reason += ". The kernel may still run, where its processes cannot be seen from here"
+        return f"Exit status of the kernel itself: {_AROUND if seen.exit_code_around is not None else reason}."
     if need == "cgroup.counters":
         if seen.own_group is not None and seen.own_group.rise("oom_kill_count") is not None:
             return None
@@ -41,7 +36,9 @@ def missing(seen: Evidence, need: str) -> str | None:
     if need == "kernel.recording":
         if seen.kernel is not None:
             return None
-        return f"What the kernel itself knew: {_TOO_SOON if seen.never_answered else _NOT_LOADED}."
+        early = "it ended while it was starting, before the guard is loaded"
+        reason = early if seen.never_answered else "the guard was not loaded in this kernel"
+        return f"What the kernel itself knew: {reason}."
     if need == "gpu":
         if (seen.server or {}).get("gpus"):
             return _hidden_holders(seen)

@@ -107,7 +107,6 @@ def test_arrays_and_retracing_that_the_record_shows_are_named() -> None:
     rerun = bundle_of("host_leak/fires-a-cell-run-again-and-again.json")
     found = finding(rerun, "host_leak")
     assert found.confidence is Confidence.POSSIBLE
-    assert found.against
     assert "predictions from 200 MiB to 900 MiB" in everything(found)
     bundle = bundle_of("host_leak/fires-crashed-of-something-else.json")
     warning = "WARNING:tensorflow:5 out of the last 5 calls to <function f at 0x7f> triggered tf.function retracing."

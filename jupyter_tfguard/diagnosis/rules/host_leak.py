@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...units import human_bytes
 from ..evidence import Evidence
-from ..finding import Confidence, Fact, Finding, Source
+from ..finding import Confidence, Finding
 from ..growth import Growth, Per, room_bytes
 from ..memory import limit_text, near_limit, peak_fact
 from ..memory_advice import leak_advice
@@ -30,7 +30,6 @@ def host_leak(seen: Evidence) -> Finding | None:
         title=f"The kernel's memory grew steadily over {found.over}: {found.rate}{_outlook(seen, found)}.",
         short_title=f"Memory grew, {human_bytes(found.trend.slope)} {found.per.value}",
         because=(found.fact, *((peak,) if peak else ())),
-        against=_against(found),
         advice=leak_advice(seen, found),
         chips=(f"+{human_bytes(found.trend.slope)} {found.per.value}",),
         beside=not (nothing_known and near_limit(seen)),
@@ -47,10 +46,3 @@ def _outlook(seen: Evidence, found: Growth) -> str:
         return f", and came to the limit of {limit_text(limit)}"
     left = found.left(room)
     return f"; the limit of {limit_text(limit)} would come in {left}" if left else ""
-
-
-def _against(found: Growth) -> tuple[Fact, ...]:
-    if found.per in (Per.EPOCH, Per.FIT):
-        return ()
-    text = "Data that the code gathers on purpose rises in the same way; there are no epochs or fits to compare"
-    return (Fact(Source.KERNEL, text),)

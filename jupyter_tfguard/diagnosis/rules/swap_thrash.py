@@ -17,7 +17,6 @@ _PRESSURE_FRACTION = 0.3
 _PRESSURE_SECONDS = 20.0
 _RECENT_SECONDS = 90.0
 _OWN_SWAP_BYTES = 64 * 1024 * 1024
-_RISE_BYTES = 256 * 1024 * 1024
 
 
 @rule("swap_thrash", needs=("memory.pressure", "kernel.recording"))
@@ -72,12 +71,8 @@ def _seconds_pressed(pressure: list[tuple[float, float]]) -> float | None:
 
 
 def _swap_text(seen: Evidence) -> str | None:
-    """What of this kernel was swapped out, or how the machine's swap filled; None for neither."""
-    own = [size for _, size in seen.series("process.swap_bytes")]
-    used = [size for _, size in seen.series("host.swap_used_bytes")]
-    if not own or own[-1] < _OWN_SWAP_BYTES:
-        return None  # the pressure is another program's
-    text = f"{human_bytes(own[-1])} of the kernel were swapped out at the last sample"
-    if used and used[-1] - used[0] >= _RISE_BYTES:
-        text += f"; swap in use on the machine rose from {human_bytes(used[0])} to {human_bytes(used[-1])}"
-    return text
+    """What of this kernel was swapped out; None for nothing: the pressure is another program's."""
+    own = seen.last("process.swap_bytes")
+    if own is None or own < _OWN_SWAP_BYTES:
+        return None
+    return f"{human_bytes(own)} of the kernel were swapped out at the last sample"
