@@ -80,18 +80,14 @@ class Growth:
         return Fact(self.source, text)
 
     def left(self, room_bytes: float) -> str | None:
-        """``about 9 epochs (8 to 10)`` until so much more is in use; None when that is less than one."""
+        """``about 9 epochs`` until so much more is in use; None when that is less than one, or never."""
         found = self.trend.units_left(0.0, room_bytes)
-        if found is None or found[0] < 1:
+        if found is None or not 1 <= found[0] < 1e6:
             return None
         if self.per is Per.MINUTE:
             return f"about {human_seconds(60 * found[0])}"
         unit = self.per.value.split()[-1]
-        likely, soonest, latest = (round(n) if n < 1e6 else None for n in found)
-        if likely is None:
-            return None
-        span = f" ({soonest} to {latest})" if latest is not None and latest > (soonest or 0) else ""
-        return f"about {likely} {unit}{'s' if likely > 1 else ''}{span}"
+        return f"about {round(found[0])} {unit}{'s' if round(found[0]) > 1 else ''}"
 
 
 def host_growth(seen: Observed) -> Growth | None:

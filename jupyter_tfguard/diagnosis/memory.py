@@ -68,7 +68,7 @@ def host_was_short(seen: Evidence) -> bool:
 
 def peak_fact(seen: Evidence) -> Fact | None:
     """``Held at most 3.9 GiB of 4.0 GiB allowed (container limit)``."""
-    peak, limit = seen.peak_bytes, seen.memory_limit()
+    peak, limit = seen.peak(), seen.memory_limit()
     if peak is None:
         return None
     text = f"The kernel's memory was {human_bytes(peak)} at its highest known point"
@@ -110,7 +110,7 @@ def _start(seen: Evidence) -> tuple[str, int] | None:
 
 def _peak_of_cell(seen: Evidence) -> int | None:
     """Highest resident memory since the last cell began; an earlier cell's may have been higher."""
-    peak, cell = seen.peak_bytes, last_cell(seen)
+    peak, cell = seen.peak(), last_cell(seen)
     if cell is None or not cell.peak_bytes or peak is None or peak > cell.peak_bytes:
         return peak  # it rose in this cell, or nothing says that it did not
     began = cell.started or 0.0
@@ -125,4 +125,4 @@ def machine_limit(seen: Evidence) -> Limit | None:
 
 def peak_chips(seen: Evidence) -> tuple[str, ...]:
     """``peak 3.98 GiB``, when it is known."""
-    return (f"peak {human_bytes(seen.peak_bytes)}",) if seen.peak_bytes else ()
+    return (f"peak {human_bytes(seen.peak())}",) if seen.peak() else ()

@@ -70,7 +70,7 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
 
 def _batch_advice(seen: Evidence, limit: Limit) -> list[Advice]:
     """A smaller batch for the fit that ran; empty where none can be estimated, as for a limit of the address space."""
-    fit, peak = last_fit(seen), seen.peak_bytes
+    fit, peak = last_fit(seen), seen.peak()
     if limit.counts_address_space or fit is None or not (fit.rss_bytes and fit.batch_size and peak):
         return []
     base = fit.rss_bytes

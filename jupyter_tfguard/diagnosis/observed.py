@@ -235,11 +235,6 @@ class Observed:
             values = [value for value in values if value > 0]
         return values[-1] if values else None
 
-    @property
-    def peak_bytes(self) -> int | None:
-        """Highest resident memory known."""
-        return self.peak()
-
     def peak(self, *, claimed: bool = True) -> int | None:
         """Highest resident memory known, bytes. `claimed` as in :meth:`series`."""
         rss = [value for _, value in self.series("process.rss_bytes", claimed=claimed)]

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from ..units import human_seconds
 from .activity import last_fit
 from .catalog.native_aborts import heap_damage
-from .ending import ending_chips, exit_fact, last_words, stack_facts, sure
+from .ending import Told, ending_chips, exit_fact, last_words, stack_facts, sure
 from .evidence import Evidence
 from .finding import Confidence, Fact, Source, quoted
 from .gpu_stack import cudnn_package, which_builds_run, which_driver_fits
 from .os_log import FATAL, KILLS, MEMORY, STORAGE, runs_python
 from .python_stacks import endless, own_stacks
-from .text_age import native_text_is_old
-from .told import Told
+from .verdict import native_text_is_old
 
 # module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000
 _NUMPY_VERSIONS = re.compile(

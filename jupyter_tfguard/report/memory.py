@@ -48,7 +48,7 @@ def memory_json(seen: Evidence) -> Json | None:
         "samples": _drawn([(p.time, p.highest) for p in points], MEMORY_POINTS_LIMIT),
         "limit_bytes": limit[0] if limit else None,
         "limit_name": limit[1] if limit else None,
-        "peak_bytes": seen.peak_bytes,
+        "peak_bytes": seen.peak(),
         "events": _events(seen, since),
         "curves": _curves(seen, since),
         "died": seen.died,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
-from jupyter_tfguard.diagnosis.text_age import record_is_old
+from jupyter_tfguard.diagnosis.verdict import record_is_old
 from tests.conftest import EXAMPLES, Example
 
 pytestmark = pytest.mark.quick

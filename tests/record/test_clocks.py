@@ -84,7 +84,7 @@ def test_bundle_and_report_keep_the_order(
     cell = activity.last_cell(seen)
     assert cell is not None
     assert (cell.execution_count, cell.running) == (61, True)
-    assert seen.peak_bytes == 600_000_000
+    assert seen.peak() == 600_000_000
     entry = Postmortem(
         data_folder / "recordings", BundleStore(data_folder / "bundles"), TfGuard()
     ).report(bundle)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...limits import CONTAINER_LIMIT, Limit
 from ...units import human_bytes
-from ..ending import exit_fact, oom_fact, starter_facts
+from ..ending import exit_fact, oom_fact, starter_facts, told
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..group import Group
@@ -22,7 +22,6 @@ from ..memory import (
 )
 from ..memory_advice import memory_advice
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
-from ..told import told
 
 # Whoever is killed is as a rule the largest of its group.
 _LARGE_FRACTION = 0.5

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from ..ending import told
 from ..evidence import Evidence
 from ..finding import Finding
 from ..memory import peak_chips, peak_fact
 from ..memory_advice import memory_advice
 from ..rule import rule
-from ..told import told
 
 
 @rule("cpu_alloc_failure", needs=("kernel.recording",), outranks=("sys_exit", "segfault_native"))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..catalog.cuda_errors import error_in
+from ..ending import told
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Finding
 from ..rule import rule
-from ..told import told
 from ..xid import SOFTWARE, first_xid, xid_fact
 
 

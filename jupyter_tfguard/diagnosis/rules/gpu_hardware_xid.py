@@ -5,12 +5,12 @@ Source: NVIDIA's Xid catalogue, in ``catalog/xid.toml``. Xid 45 reports clean-up
 
 from __future__ import annotations
 
+from ..ending import told
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..gpu_shares import share_facts, used_cards
 from ..gpus import Gpu
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
-from ..told import told
 from ..verdict import gave_up
 from ..xid import HARDWARE, card_of, first_xid, xid_fact, xid_row
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ... import growth_words as words
 from ..allocator_dump import AllocatorDump, allocator_dump
+from ..ending import told
 from ..evidence import Evidence
 from ..finding import Advice, Fact, Finding, Source
 from ..gpu_oom_lines import LARGEST_BATCH
 from ..gpu_shares import alone, share_facts
 from ..rule import rule
-from ..told import told
 
 
 @rule("gpu_oom", needs=("kernel.recording", "gpu"), outranks=("sys_exit", "segfault_native"))

@@ -10,12 +10,12 @@ import itertools
 from dataclasses import dataclass
 
 from ...units import human_bytes
+from ..ending import told
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..gpu_shares import share_facts, used_cards
 from ..gpus import Gpu, GpuProcess
 from ..rule import rule
-from ..told import told
 
 _MOST_FRACTION = 0.5
 _LITTLE_FRACTION = 0.3

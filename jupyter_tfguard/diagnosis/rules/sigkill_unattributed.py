@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ...units import human_bytes
-from ..ending import exit_fact
+from ..ending import exit_fact, told
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import limit_text, near_limit, peak_chips, peak_fact, reached_bytes
 from ..rule import rule
-from ..told import told
 
 
 @rule(

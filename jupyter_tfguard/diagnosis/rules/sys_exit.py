@@ -6,11 +6,10 @@ sys.exit() in a cell is caught by IPython, and in a thread ends that thread alon
 from __future__ import annotations
 
 from ..activity import last_cell
-from ..ending import exit_fact, last_words, sure
+from ..ending import exit_fact, last_words, sure, told
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
-from ..told import told
 
 
 @rule("sys_exit", needs=("exit.status",))

@@ -9,11 +9,11 @@ import re
 from typing import Any
 
 from ..catalog import toml_file
+from ..ending import told
 from ..evidence import Evidence
 from ..finding import Advice, Finding
 from ..rule import rule
 from ..table_words import WITHOUT_TEXT, WORDS, Words
-from ..told import told
 
 _MESSAGE_LIMIT = 300
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from ...units import human_bytes
-from ..ending import exit_fact, last_words, stack_facts
+from ..ending import exit_fact, last_words, stack_facts, told
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
@@ -18,7 +18,6 @@ from ..memory import (
 )
 from ..memory_advice import memory_advice
 from ..rule import rule
-from ..told import told
 from ..typed import text_of
 
 # What the signals with which native code ends itself stand for, as far as that is known.
