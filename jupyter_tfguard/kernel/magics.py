@@ -23,7 +23,7 @@ def tfguard(line: str) -> None:
     """Show this kernel's memory against its limit, as text or as a panel that moves, what each cell took of it, why the
     last kernel died, or whether everything is in place.
 
-    ``%tfguard [status]``, ``%tfguard panel [--hertz N]``, ``%tfguard cells [--all]``, ``%tfguard why [--crash N]``,
+    ``%tfguard [status]``, ``%tfguard panel``, ``%tfguard cells [--all]``, ``%tfguard why [--crash N]``,
     ``%tfguard doctor``
     """
     arguments = _parse(line)
@@ -34,7 +34,7 @@ def tfguard(line: str) -> None:
     elif arguments.action == "cells":
         _cells(whole=arguments.all)
     elif arguments.action == "panel":
-        _panel(arguments.hertz)
+        _panel()
     else:
         _status()
 
@@ -60,12 +60,6 @@ def _described() -> Any:
     )
     @argument("--crash", type=int, default=1, metavar="N", help="why: the N-th latest death")
     @argument("--all", action="store_true", help="cells: all that are remembered, instead of ten")
-    @argument(
-        "--hertz",
-        type=float,
-        metavar="N",
-        help="panel: so many times a second, 0.5 to 10; 4 if not given",
-    )
     def magic_tfguard(line: str) -> None:
         """Show this kernel's memory against its limit, as text or as a panel that moves, what each cell took of it, why
         the last kernel died, or whether everything is in place."""
@@ -82,14 +76,14 @@ def _status() -> None:
 
 
 @shield("%tfguard panel")
-def _panel(hertz: float | None) -> None:
+def _panel() -> None:
     from .widget import show
 
     session = current()
     if session is None:
         print("tfguard does not run here.")
     else:
-        show(session, hertz)
+        show(session)
 
 
 @shield("%tfguard cells")

@@ -1,7 +1,6 @@
 """What ``%tfguard panel`` shows of this kernel, put together from what is sampled and recorded already.
 
-The kernel's own samples are blind while native code holds the GIL; a server that watches from outside sees more. Cards are
-seen by the server only: here stands what TensorFlow's allocators say.
+The kernel takes no samples while native code holds the GIL. Of GPUs it knows what TensorFlow's allocators say.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class PanelState:
                 }
                 for one in live.gpu_memory
             ],
-            "guard": _guard(session),
+            "guard": self._guard(),
         }
 
     def history(self) -> list[list[float | int | None]]:
@@ -152,6 +151,16 @@ class PanelState:
         found = self._forecaster.now() if self._session.cells.is_running else None
         return None if found is None else asdict(found)
 
+    def _guard(self) -> dict[str, Any]:
+        growth = self._session.libraries.growth
+        return {
+            "loaded": True,
+            "text": "guarding",
+            "fix": None,
+            "problems": [text[:_TEXT_LIMIT] for text in self._session.problems[:_PROBLEM_LIMIT]],
+            "growth": None if growth is None else asdict(growth),
+        }
+
 
 def _highest_in_use(limit: Limit | None, second: Summary) -> int | None:
     """The most that was in use in a second: of what is free or can be given back the least counts."""
@@ -159,27 +168,10 @@ def _highest_in_use(limit: Limit | None, second: Summary) -> int | None:
     return _whole(memory_in_use(limit, {**second.maximum, **lowest}))
 
 
-def _guard(session: Guarded) -> dict[str, Any]:
-    growth = session.libraries.growth
-    return {
-        "loaded": True,
-        "text": "guarding",
-        "fix": None,
-        "problems": [text[:_TEXT_LIMIT] for text in session.problems[:_PROBLEM_LIMIT]],
-        "growth": None
-        if growth is None
-        else {"state": growth.state, "text": growth.text[:_TEXT_LIMIT]},
-    }
-
-
 def _name(path: object) -> str | None:
-    """The last part of a notebook's path, as its tab shows it; None where a front end named a folder or a session's id."""
-    name = (_text(path) or "").replace("\\", "/").rpartition("/")[2]
-    return name if "." in name[1:] else None
-
-
-def _text(value: object) -> str | None:
-    return value[:_TEXT_LIMIT] if isinstance(value, str) and value else None
+    """The last part of a notebook's path; None where a front end named a folder or a session's id instead."""
+    name = str(path or "").replace("\\", "/").rpartition("/")[2]
+    return name[:_TEXT_LIMIT] if "." in name else None
 
 
 def _whole(value: float | None) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..config import TfGuard
 from ..errors import SourceUnavailable
@@ -26,9 +26,11 @@ from .libraries import UserLibraries
 from .memory import KernelMemory
 from .native import NativeParts
 from .news import News
-from .panels import Panels
 from .parts import part
 from .pulse import Pulse
+
+if TYPE_CHECKING:
+    from .panel import Panel
 
 _TEXT_SECONDS = 0.2
 
@@ -44,7 +46,8 @@ class GuardSession:
         problems: What it must do without, a sentence each.
         recording: None where nothing can be recorded, and at the end.
         pulse: The kernel's own samples; None where there are none.
-        memory, libraries, cells, panels: Its parts, for whoever shows what they know.
+        panel: Of ``%tfguard panel``; None before it was asked for.
+        memory, libraries, cells: Other parts that are shown.
     """
 
     def __init__(self, shell: Any, settings: TfGuard) -> None:
@@ -92,7 +95,7 @@ class GuardSession:
             on_end=self._cells_end,
         )
         self._endings = Endings(shell, self.emit, self._at_exit)
-        self.panels = Panels(self)
+        self.panel: Panel | None = None
 
     # --- beginning
 
@@ -152,14 +155,16 @@ class GuardSession:
     def _cell_starts(self) -> None:
         if self.pulse is not None:
             self.pulse.set_busy(True)
-        self.panels.set_busy(True)
+        if self.panel is not None:
+            self.panel.set_busy(True)
         self.news.at_cell()
         self._native.cell_starts()
 
     def _cells_end(self) -> None:
         if self.pulse is not None:
             self.pulse.set_busy(False)
-        self.panels.set_busy(False)
+        if self.panel is not None:
+            self.panel.set_busy(False)
         self._native.cell_ends()
         self.libraries.refresh_growth()
         self._header.versions()
@@ -171,14 +176,14 @@ class GuardSession:
             self._header.starter()
         self._meter.sampled_host(sample.values.get("process.rss_bytes"))
         self._gpu_pulse.tick()
-        self.panels.sampled(sample)
+        if self.panel is not None:
+            self.panel.sampled(sample)
         self.libraries.tick()
         self._native.tick()
 
     def _write_progress(self, record: dict[str, Any]) -> None:
         if self.recording is not None:
             self.recording.set_progress(record)
-        self.panels.progressed()
 
     def _write_gpu_memory(self, devices: list[dict[str, Any]]) -> None:
         if self.recording is not None:
@@ -228,19 +233,15 @@ class GuardSession:
 
     def _stop(self) -> None:
         """End every part; one that fails does not keep the others."""
-        stops: list[Callable[[], None]] = [
-            self.panels.stop,
-            self._endings.stop,
-            self.libraries.stop_listening,
-            self.cells.stop,
-        ]
+        stops: list[Callable[[], None]] = [] if self.panel is None else [self.panel.stop]
+        stops += [self._endings.stop, self.libraries.stop_listening, self.cells.stop]
         if self.pulse is not None:
             stops.append(self.pulse.stop)
         stops += [self._native.stop, self.libraries.detach, self.memory.close]
         for stop in stops:
             with shielded("unloading"):
                 stop()
-        self.pulse = None
+        self.pulse = self.panel = None
 
     def leave_child(self) -> None:
         """In a forked child: undo what reaches into it, and never touch the parent's recording again."""
@@ -249,7 +250,7 @@ class GuardSession:
         # Before anything of ours imports: a module that another thread was importing is locked in here for ever.
         with shielded("forked child"):
             self.cells.stop()
-        self.panels.leave_child()
+        self.panel = None
         # This process's copies of descriptors; the parent goes on with its own.
         pulse, self.pulse = self.pulse, None
         leaves: list[Callable[[], None]] = [] if pulse is None else [pulse.leave_child]

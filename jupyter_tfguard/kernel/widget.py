@@ -11,36 +11,30 @@ from pathlib import Path
 from typing import Any
 
 from ..shield import note_problem, shield
-from ..units import is_known
+from .panel import Panel
 from .session import GuardSession
 from .status import status_text
 
 STATIC = Path(__file__).parents[1] / "static"
-_NAME_LENGTH = 40
 
 
-def show(session: GuardSession, hertz: float | None) -> None:
-    """Put a panel into the output of the running cell.
-
-    Args:
-        session: The guard of this kernel.
-        hertz: Messages a second, for all its panels; None leaves it as it is.
-    """
+def show(session: GuardSession) -> None:
+    """Put the kernel's panel into the output of the running cell."""
     from IPython.display import display
 
     widget_class = _widget_class()
     if widget_class is None:
         print(status_text(session))
         return
-    feed = session.panels.feed
-    if hertz is not None:
-        if not is_known(hertz):
-            print("The rate must be finite.")
-            return
-        feed.set_rate(hertz)
-    panel = widget_class(session, feed)
-    feed.add(panel)
-    display(panel)
+    panel = session.panel
+    if panel is not None and panel.widget.comm is None:  # the user's code closed it
+        panel.stop()
+        panel = None
+    if panel is None:
+        panel = session.panel = Panel(session, functools.partial(widget_class, session))
+    else:
+        panel.widget.send_state()
+    display(panel.widget)
 
 
 @functools.cache
@@ -57,52 +51,25 @@ def _widget_class() -> Any:
         return None
 
     class TfGuardPanel(anywidget.AnyWidget):
-        """The panel of one kernel. `state` and `history` are read when a front end asks for them; news are messages."""
+        """`state` and `history` are read when a front end asks for them; what changes is sent as messages."""
 
         _esm = code
         _css = style
-        state: Any = traitlets.Dict().tag(sync=True, to_json=lambda _, panel: panel._state())
-        history: Any = traitlets.List().tag(sync=True, to_json=lambda _, panel: panel._history())
+        state: Any = traitlets.Dict().tag(sync=True, to_json=lambda _, own: own._panel.state.now())
+        history: Any = traitlets.List().tag(
+            sync=True, to_json=lambda _, own: own._panel.state.history()
+        )
 
-        def __init__(self, session: GuardSession, feed: Any) -> None:
+        def __init__(self, session: GuardSession, panel: Panel) -> None:
             self._session = session
-            self._feed = feed
-            self._views: set[str] = set()
-            self._was_opened = False
+            self._panel = panel
             super().__init__()
             self.on_msg(self._on_message)
 
-        @property
-        def is_closed(self) -> bool:
-            """True once the widget itself was closed."""
-            return self.comm is None
-
-        @property
-        def is_seen(self) -> bool:
-            """False once all its views were closed, which is heard when no cell runs; true before the first was opened."""
-            return not self._was_opened or bool(self._views)
-
-        def tell(self, message: dict[str, Any]) -> None:
-            """Send a message to the views."""
-            self.send(message)
-
         @shield("%tfguard panel")
         def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
-            kind = content.get("type") if isinstance(content, dict) else None
-            view = str(content.get("view"))[:_NAME_LENGTH] if kind in ("opened", "closed") else ""
-            if kind == "opened":
-                self._was_opened = True
-                self._views.add(view)
-                self.tell({"type": "history", "rows": self._history()})
-                self._feed.wake()
-            elif kind == "closed":
-                self._views.discard(view)
-
-        def _state(self) -> dict[str, Any]:
-            return self._session.panels.state.now()
-
-        def _history(self) -> list[list[float | int | None]]:
-            return self._session.panels.state.history()
+            if isinstance(content, dict) and content.get("type") == "opened":
+                self._panel.opened()
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
             found = super()._repr_mimebundle_(**kwargs)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.kernel.rig import GuardedKernel
-from tests.kernel.widget_rig import until_idle
 
 
 @pytest.fixture(scope="module")
@@ -33,21 +32,3 @@ def new_kernel(tmp_path: Path) -> Iterator[Callable[..., GuardedKernel]]:
     yield make
     for old in made:
         old.close()
-
-
-@pytest.fixture
-def panel(kernel: GuardedKernel) -> Callable[[str], list[dict[str, Any]]]:
-    """Runs code below a new panel, with no other there: what the kernel published meanwhile."""
-
-    def run(code: str, arguments: str = "") -> list[dict[str, Any]]:
-        kernel.run("%load_ext tfguard")
-        return until_idle(kernel, kernel.send(f"%tfguard panel {arguments}\n{code}"))
-
-    return run
-
-
-@pytest.fixture
-def reloaded(kernel: GuardedKernel) -> None:
-    """The guard as it is when it was loaded just now."""
-    kernel.run("%unload_ext tfguard")
-    kernel.run("%load_ext tfguard")

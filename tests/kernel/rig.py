@@ -32,6 +32,8 @@ PACKAGE_PARENTS = (
     Path(jupyter_tfguard.__file__).parent / "alias",
 )
 _WAIT_SECONDS = DEADLINE_SECONDS
+# Native text comes a little after the end of the cell.
+_QUIET_SECONDS = 0.4
 # What the machine that runs the tests may have set for itself.
 _FOREIGN = ("TF_FORCE_GPU_ALLOW_GROWTH", "JPY_SESSION_NAME", "PYTHONSTARTUP")
 # With PYTEST_CURRENT_TEST in its environment ipykernel leaves fd 1 and 2 alone: not what a user has.
@@ -123,17 +125,9 @@ class GuardedKernel:
         """Process id of the kernel."""
         return int(self.manager.provisioner.process.pid)
 
-    def run(
-        self,
-        code: str,
-        *,
-        timeout: float = _WAIT_SECONDS,
-        cell_id: str | None = None,
-        until_idle: bool = False,
-    ) -> Ran:
-        """Run a cell to its end; `until_idle`: without what comes after the kernel's "idle"."""
-        request = self.send(code, cell_id=cell_id)
-        return self.finish(request, timeout=timeout, until_idle=until_idle)
+    def run(self, code: str, *, timeout: float = _WAIT_SECONDS, cell_id: str | None = None) -> Ran:
+        """Run a cell to its end."""
+        return self.finish(self.send(code, cell_id=cell_id), timeout=timeout)
 
     def send(self, code: str, *, cell_id: str | None = None) -> str:
         """Begin to run a cell; the id of the request."""
@@ -151,27 +145,37 @@ class GuardedKernel:
         return str(message["header"]["msg_id"])
 
     def finish(
-        self, request: str, *, timeout: float = _WAIT_SECONDS, until_idle: bool = False
+        self,
+        request: str,
+        *,
+        timeout: float = _WAIT_SECONDS,
+        quiet_seconds: float = _QUIET_SECONDS,
     ) -> Ran:
-        """Wait for the end of a cell and gather what it printed, late native text included unless `until_idle`."""
+        """Wait for the end of a cell and gather what it printed, also shortly after the kernel's "idle"."""
         ran = Ran()
-        end = time.monotonic() + timeout
-        ended = False
-        quiet_since = time.monotonic()
+        for message in self.published(request, timeout=timeout, quiet_seconds=quiet_seconds):
+            if message["parent_header"].get("msg_id") == request:
+                _gather(ran, message["msg_type"], message["content"])
+        return ran
+
+    def published(
+        self, request: str, *, timeout: float = _WAIT_SECONDS, quiet_seconds: float = 0.0
+    ) -> list[dict[str, Any]]:
+        """What the kernel publishes until a request has ended, and then until it was quiet for so long."""
+        found: list[dict[str, Any]] = []
+        end, ended = time.monotonic() + timeout, False
         while time.monotonic() < end:
-            # Native text comes a little after the end of the cell.
-            if ended and (until_idle or time.monotonic() - quiet_since > 0.4):
-                return ran
             try:
-                message = self.client.get_iopub_msg(timeout=0.1)
+                found.append(self.client.get_iopub_msg(timeout=quiet_seconds if ended else 1.0))
             except queue.Empty:
-                assert self.is_alive(), f"the kernel died: {ran}"
+                if ended:
+                    return found
+                assert self.is_alive(), f"the kernel died: {found}"
                 continue
-            if message["parent_header"].get("msg_id") != request:
-                continue
-            quiet_since = time.monotonic()
-            ended |= _gather(ran, message["msg_type"], message["content"])
-        raise AssertionError(f"the cell did not end within {timeout} s: {ran}")
+            ended |= _is_end(found[-1], request)
+            if ended and not quiet_seconds:
+                return found
+        raise AssertionError(f"not at rest within {timeout} s: {found[-20:]}")
 
     def is_alive(self) -> bool:
         """True while the process runs."""
@@ -238,8 +242,12 @@ class GuardedKernel:
         self._log.close()
 
 
-def _gather(ran: Ran, kind: str, content: dict[str, Any]) -> bool:
-    """Take one message in; True at the end of the cell."""
+def _is_end(message: dict[str, Any], request: str) -> bool:
+    idle = message["content"].get("execution_state") == "idle"
+    return idle and message["parent_header"].get("msg_id") == request
+
+
+def _gather(ran: Ran, kind: str, content: dict[str, Any]) -> None:
     if kind == "stream":
         if content["name"] == "stdout":
             ran.stdout += content["text"]
@@ -250,7 +258,6 @@ def _gather(ran: Ran, kind: str, content: dict[str, Any]) -> bool:
         ran.traceback = "\n".join(content["traceback"])
     elif kind == "execute_result":
         ran.result = content["data"]["text/plain"]
-    return bool(kind == "status" and content["execution_state"] == "idle")
 
 
 @contextlib.contextmanager

@@ -107,9 +107,8 @@ def test_native_text_that_ends_a_cell_comes_before_its_idle(
     guarded, _ = kernels
     texts = []
     for number in range(40):
-        texts.append(
-            guarded.run(f"import os; os.write(2, b'cell {number}\\n');", until_idle=True).stderr
-        )
+        request = guarded.send(f"import os; os.write(2, b'cell {number}\\n');")
+        texts.append(guarded.finish(request, quiet_seconds=0).stderr)
     assert texts == [f"cell {number}\n" for number in range(40)]
 
 
