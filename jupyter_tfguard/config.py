@@ -50,7 +50,7 @@ class TfGuard(Configurable):
     ).tag(config=True, read_by="kernel")
     announce_last_death = Bool(
         True,
-        help="Print two lines about the last death at the first cell of the next kernel, once.",
+        help="Print two lines about the last death at the first cell of the next kernel, once, if no open page has shown it.",
     ).tag(config=True, read_by="kernel")
     busy_hertz = Float(
         10.0, min=0.1, max=20.0, help="Samples a second while a kernel is busy."

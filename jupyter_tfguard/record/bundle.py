@@ -5,7 +5,7 @@
 ``report.json``    what was concluded, as the panel reads it
 ``entry.json``     its line in the list
 ``read``           empty; present once a person has seen the report
-``announced``      empty; present once the next kernel has printed its two lines
+``announced``      empty; present once an open page has shown it, or the next kernel has printed it
 =================  ==========================================================================================
 
 A folder whose name begins with a dot is being written or removed.

@@ -1,4 +1,4 @@
-"""The two lines that the next kernel prints after an accident, once."""
+"""The two lines that the next kernel prints after a crash, once, if no open page has shown it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def announcement(store: BundleStore, kernel_id: str | None, notebook_path: str |
             break
         if entry.get("kernel_alive") or not _same(entry, kernel_id, notebook_path):
             continue
-        if entry["announced"]:
+        if entry["announced"] or not entry["unread"]:
             return []
         with contextlib.suppress(TfGuardError, OSError):
             store.mark(entry["id"], ANNOUNCED)

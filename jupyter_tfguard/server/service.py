@@ -14,7 +14,7 @@ from ..places import bundles_folder, copies_folder, recordings_folder
 from ..postmortem.handle import Postmortem
 from ..postmortem.wrapped import recorder_of
 from ..record.alive import FRESH_SECONDS
-from ..record.bundle import BundleStore
+from ..record.bundle import ANNOUNCED, BundleStore
 from ..record.identity import ProcessIdentity
 from ..record.recording import mark_end
 from ..shield import shielded
@@ -142,6 +142,9 @@ class Service:
 
     def _on_report(self, entry: Entry) -> None:
         log_crash(self._app.log, entry)
+        if self._clients:  # they show it, so the next kernel does not print it into the notebook
+            with shielded("marking a report as announced"):
+                self.store.mark(entry["id"], ANNOUNCED)
 
         def emit() -> None:
             with shielded("the event of a kernel's death"):

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 
+from jupyter_tfguard.record.bundle import READ, BundleStore
 from tests.kernel.rig import GuardedKernel
 
 Make = Callable[..., GuardedKernel]
@@ -68,6 +69,18 @@ def test_the_next_kernel_reports_and_tells_of_an_unwatched_death_once(new_kernel
     assert "memory limit" not in told.splitlines()[0].lower()
     assert "There is 1 death on record" in second.run("%tfguard why --crash 2").stdout
     assert second.run("%tfguard").stdout.splitlines()[-1].startswith("Last death: 20")
+
+
+def test_a_death_that_was_read_is_not_printed(new_kernel: Make) -> None:
+    first = new_kernel()
+    first.die(DEATH)
+    other = new_kernel()
+    assert "SIGKILL" in other.run("%tfguard why").stdout  # another notebook reports it
+    store = BundleStore(first.data / "bundles")
+    store.mark(store.ids()[0], READ)
+    second = new_kernel(kernel_id=first.kernel_id)
+    assert second.run("print('mine')").stdout == "mine\n"
+    assert second.run("print('mine')").stdout == "mine\n"
 
 
 def test_another_notebooks_death_is_reported_but_not_told(new_kernel: Make) -> None:

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from jupyter_tfguard.places import bundles_folder
+from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
+from jupyter_tfguard.report.announce import announcement
 from tests.rigs.waiting import wait_until_async
 
 from .conftest import Server
@@ -51,6 +54,22 @@ async def test_a_killed_kernel_makes_one_report_one_event_and_one_plain_line(
     # The dead kernel's recording is in the report now; the restarted one's is there.
     names = os.listdir(data_folder / "recordings")
     assert not [name for name in names if name.startswith((f"{pid}-", "claimed-"))]
+
+
+@pytest.mark.parametrize("is_page_open", [True, False])
+async def test_the_next_kernel_prints_only_what_no_page_has_shown(
+    server: Server, jp_ws_fetch: Any, is_page_open: bool
+) -> None:
+    page = await jp_ws_fetch("tfguard", "api", "stream") if is_page_open else None
+    kernel_id = await server.start_kernel()
+    os.kill(await server.pid(kernel_id), signal.SIGKILL)
+    await wait_until_async(lambda: server.events, "the event")
+    lines = announcement(BundleStore(bundles_folder()), kernel_id, None)
+    assert len(lines) == (0 if is_page_open else 2)
+    if page is not None:
+        page.close()
+        while await page.read_message() is not None:
+            pass
 
 
 async def test_a_restart_that_has_to_kill_a_deaf_kernel_makes_no_report(
