@@ -9,6 +9,7 @@ from typing import Any
 
 from ..redact import printable
 from ..units import UNKNOWN_TEXT, human_bytes
+from .frames import short_frames
 from .memory import memory_sentence
 
 WIDTH = 100
@@ -28,7 +29,7 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
     versions = [f"{name} {version}" for name, version in report["versions"].items()]
     if not whole:
         native = [line[:_LINE_WIDTH] for line in native[-_NATIVE_LINES:]]
-        stack = [line[:_LINE_WIDTH] for line in stack[:_STACK_LINES]]
+        stack = short_frames(stack, WIDTH)[:_STACK_LINES]
         versions = []
     parts = ["\n".join(wrapped(str(report["title"]), "")), _headline(report)]
     sections: list[tuple[str, list[str]]] = [

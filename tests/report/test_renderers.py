@@ -9,6 +9,7 @@ import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.report import html, text
+from jupyter_tfguard.report.frames import short_frames
 from jupyter_tfguard.report.wire import to_entry_and_report, to_report
 from tests.conftest import EXAMPLES, Example, examples
 
@@ -233,3 +234,23 @@ def test_the_way_to_resume_from_a_checkpoint_is_printed() -> None:
     bundle["checkpoint_file"] = {"modified": died - 0.1}
     report = to_report(bundle, diagnose(bundle))
     assert "may be incomplete: look whether it loads" in text.render(report)
+
+
+def test_a_stack_keeps_line_and_function_of_long_paths_and_folds_ipython() -> None:
+    site = "/opt/env/lib/python3.11/site-packages"
+    long = f"{site}/{'deep/' * 30}layer.py"
+    lines = [
+        "Thread 0x00007f41c0a3e740 (most recent call first):",
+        f'  File "{long}", line 12 in call',
+        '  File "/opt/env/lib/python3.11/asyncio/base_events.py", line 90 in run_forever',
+        '  File "/tmp/ipykernel_4711/2093841.py", line 4 in <module>',
+        f'  File "{site}/IPython/core/interactiveshell.py", line 3549 in run_code',
+        f'  File "{site}/ipykernel/kernelapp.py", line 758 in start',
+        f'  File "{site}/tornado/platform/asyncio.py", line 211 in start',
+        '  File "<frozen runpy>", line 88 in _run_code',
+    ]
+    head, call, *rest = short_frames(lines, 100)
+    assert head == lines[0]
+    assert len(call) == 100
+    assert call.endswith('deep/layer.py", line 12 in call')
+    assert rest == [*lines[2:4], "  … 4 frames of IPython"]
