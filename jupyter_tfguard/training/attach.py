@@ -40,23 +40,13 @@ _RUNS_PER_SECOND = 1.0
 _HIDDEN_PATHS = "_EXCLUDED_PATHS"
 
 
-@dataclass(frozen=True)
-class _Exchanged:
-    """The cell of a decorator's closure that holds our function instead of the original method."""
-
-    cell: CellType
-    original: Any
-
-
 @dataclass
 class _Run:
     """One call of a wrapped method, with the arguments to call the original with."""
 
-    watch: FitWatch | None
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    borrowed: Any = None  # the user's own CallbackList, to which our callback was added
-    callback: Any = None
+    watch: FitWatch | None = None
 
 
 class TrainingRecorder:
@@ -76,7 +66,7 @@ class TrainingRecorder:
         self._rss_bytes = rss_bytes
         self._ids = itertools.count(1)
         self._running = threading.local()
-        self._exchanged: list[_Exchanged] = []
+        self._exchanged: list[tuple[CellType, Any]] = []  # with the original method
         self._hidden_in: list[dict[str, Any]] = []
         self._active = True
         self._watch: FitWatch | None = None
@@ -86,7 +76,6 @@ class TrainingRecorder:
     def attach(self, keras: ModuleType) -> None:
         """Follow the model class of this Keras; idempotent."""
         callback_class = make_callback_class(keras.callbacks.Callback)
-        list_class = getattr(keras.callbacks, "CallbackList", ())
         found = [
             (name, place)
             for name in METHODS
@@ -96,11 +85,11 @@ class TrainingRecorder:
             note_problem("following fit", "This Keras has no decorator to attach to.")
         for name, (decorated, cell) in found:
             original = cell.cell_contents
-            if any(done.cell is cell for done in self._exchanged):
+            if any(done is cell for done, _ in self._exchanged):
                 continue
             self._hide_frames(decorated.__globals__)
-            cell.cell_contents = self._wrapper(name, original, callback_class, list_class)
-            self._exchanged.append(_Exchanged(cell, original))
+            cell.cell_contents = self._wrapper(name, original, callback_class)
+            self._exchanged.append((cell, original))
 
     def _hide_frames(self, decorator: dict[str, Any]) -> None:
         """Let Keras remove the frame of our function as well. `decorator`: the namespace of its module."""
@@ -112,8 +101,8 @@ class TrainingRecorder:
     def detach(self) -> None:
         """Put the methods and the paths back."""
         self.silence()
-        for exchanged in self._exchanged:
-            exchanged.cell.cell_contents = exchanged.original
+        for cell, original in self._exchanged:
+            cell.cell_contents = original
         self._exchanged.clear()
         for decorator in self._hidden_in:
             paths = decorator[_HIDDEN_PATHS]
@@ -132,14 +121,16 @@ class TrainingRecorder:
         if watch is not None and watch.progress.active:
             watch.tick()
 
-    def _wrapper(self, what: str, original: Any, callback_class: Any, list_class: Any) -> Any:
+    def _wrapper(self, what: str, original: Any, callback_class: Any) -> Any:
         signature = inspect.signature(original)
 
         @functools.wraps(original)
         def run_and_record(model: Any, /, *args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
-            run = self._begin(what, signature, callback_class, list_class, model, args, kwargs)
-            if run is None:
+            run = _Run(args, kwargs)
+            # A run within another, as a validation in a fit, is part of it.
+            is_ours = self._active and not getattr(self._running, "inside", False)
+            if not is_ours or not self._begin(run, what, signature, callback_class, model):
                 return original(model, *args, **kwargs)
             try:
                 result = original(model, *run.args, **run.kwargs)
@@ -154,43 +145,29 @@ class TrainingRecorder:
     # --- one run
 
     def _begin(
-        self,
-        what: str,
-        signature: inspect.Signature,
-        callback_class: Any,
-        list_class: Any,
-        model: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> _Run | None:
-        """Tell of the start; None when there is nothing of ours to do, as within another fit (its validation)."""
-        if not self._active or getattr(self._running, "inside", False):
-            return None
+        self, run: _Run, what: str, signature: inspect.Signature, callback_class: Any, model: Any
+    ) -> bool:
+        """Emit the start, and add our callback to the arguments; False when the run cannot be followed."""
         try:
-            bound = signature.bind(model, *args, **kwargs)
+            bound = signature.bind(model, *run.args, **run.kwargs)
         except TypeError:
-            return None  # wrong arguments: Keras says so better
-        run = _Run(None, args, kwargs)
+            return False  # wrong arguments: Keras says so better
         try:
             bound.apply_defaults()
-            self._start_watch(run, what, bound.arguments, model)
+            watch = self._start_watch(run, what, bound.arguments, model)
             if "callbacks" in bound.arguments:
                 position = list(signature.parameters).index("callbacks") - 1
-                given = bound.arguments["callbacks"]
-                self._add_callback(
-                    run, given, position, callback_class(run.watch), list_class, model
-                )
+                _add_callback(run, bound.arguments["callbacks"], position, callback_class(watch))
         except BaseException as error:
+            self._end(run, error)
             if not isinstance(error, Exception) or is_users(error):
-                self._end(run, error)
                 raise
             note_problem(f"start of {what}", error)
-            if run.watch is None:
-                return None
+            return False
         self._running.inside = True
-        return run
+        return True
 
-    def _start_watch(self, run: _Run, what: str, arguments: dict[str, Any], model: Any) -> None:
+    def _start_watch(self, run: _Run, what: str, arguments: dict[str, Any], model: Any) -> FitWatch:
         steps = arguments.get("steps_per_epoch") or arguments.get("steps")
         epochs = arguments.get("epochs")
         facts: dict[str, Any] = {
@@ -228,6 +205,7 @@ class TrainingRecorder:
             rss_bytes=self._rss_bytes(),
         )
         self.board.begin(progress)
+        return self._watch
 
     def _may_emit(self) -> bool:
         """False for a run in a long row of quick ones: only the newest of those is shown, as progress."""
@@ -239,35 +217,26 @@ class TrainingRecorder:
         self._allowed -= 1.0
         return True
 
-    def _add_callback(
-        self, run: _Run, given: Any, position: int, callback: Any, list_class: Any, model: Any
-    ) -> None:
-        if list_class and isinstance(given, list_class):
-            callback.set_params(given.params)
-            callback.set_model(model)
-            given.callbacks.append(callback)
-            run.borrowed, run.callback = given, callback
-            return
-        if given is None:
-            together: Any = [callback]
-        elif isinstance(given, (list, tuple)):
-            together = [*given, callback]
-        elif hasattr(given, "on_train_begin"):
-            together = [given, callback]
-        else:
-            return  # some other structure: it goes to Keras as it is
-        if position < len(run.args):
-            run.args = (*run.args[:position], together, *run.args[position + 1 :])
-        else:
-            run.kwargs = run.kwargs | {"callbacks": together}
-
     def _end(self, run: _Run, error: BaseException | None) -> None:
         self._running.inside = False
         with shielded("end of a fit"):
-            if run.borrowed is not None and run.callback in run.borrowed.callbacks:
-                run.borrowed.callbacks.remove(run.callback)
             if run.watch is not None:
                 run.watch.ends(error)
+
+
+def _add_callback(run: _Run, given: Any, position: int, callback: Any) -> None:
+    if given is None:
+        together: Any = [callback]
+    elif isinstance(given, (list, tuple)):
+        together = [*given, callback]
+    elif hasattr(given, "on_train_begin") and not hasattr(given, "callbacks"):
+        together = [given, callback]
+    else:
+        return  # a CallbackList, or some other structure: it goes to Keras as it is
+    if position < len(run.args):
+        run.args = (*run.args[:position], together, *run.args[position + 1 :])
+    else:
+        run.kwargs = run.kwargs | {"callbacks": together}
 
 
 def _place_of(method: Any) -> tuple[Any, CellType] | None:
@@ -284,17 +253,10 @@ def _place_of(method: Any) -> tuple[Any, CellType] | None:
 
 
 def _flat(callbacks: Any) -> list[Any]:
-    """The user's callbacks, out of a list of lists or a CallbackList."""
-    if callbacks is None:
-        return []
-    inner = getattr(callbacks, "callbacks", callbacks)
-    if not isinstance(inner, (list, tuple)):
-        return [inner]
-    return [
-        found
-        for item in inner
-        for found in (_flat(item) if isinstance(item, (list, tuple)) else [item])
-    ]
+    """The user's callbacks, out of one, a list of them, or a list of lists."""
+    if not isinstance(callbacks, (list, tuple)):
+        return [] if callbacks is None else [callbacks]
+    return [found for item in callbacks for found in _flat(item)]
 
 
 def _nothing(kind: str, **fields: Any) -> None:

@@ -31,7 +31,6 @@ def make_callback_class(base: Any) -> Any:
             self._watch = watch
             self._progress = watch.progress
             self._what = watch.progress.what
-            self._saves_by_step = watch.saves_by_step
 
         @follow
         def on_train_begin(self, logs: Any = None) -> None:
@@ -46,8 +45,6 @@ def make_callback_class(base: Any) -> Any:
             try:
                 progress = self._progress
                 progress.step = batch + 1
-                if self._saves_by_step:
-                    self._watch.look_after_step()
                 if monotonic() >= progress.look_due:
                     self._watch.look(batch)
             except Exception as error:
@@ -70,10 +67,9 @@ def make_callback_class(base: Any) -> Any:
             if self._what == "evaluate":
                 self._watch.begins(self.params)
 
-        @follow
         def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
             if self._what == "evaluate":
-                self._watch.step_begins(batch)
+                self.on_train_batch_begin(batch)
 
         def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
             if self._what == "evaluate":
@@ -83,9 +79,8 @@ def make_callback_class(base: Any) -> Any:
         def on_predict_begin(self, logs: Any = None) -> None:
             self._watch.begins(self.params)
 
-        @follow
         def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
-            self._watch.step_begins(batch)
+            self.on_train_batch_begin(batch)
 
         def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
             self._progress.finished_step = batch + 1

@@ -14,8 +14,6 @@ from typing import Any
 # TensorFlow's own format writes several files beside each other, of which this one comes last.
 _TENSORFLOW_INDEX = ".index"
 _ENTRIES_LIMIT = 5000
-# Where both callbacks count the steps since they last saved; 0 right after it.
-_STEPS_SINCE = "_batches_seen_since_last_saving"
 
 
 @dataclass(frozen=True)
@@ -54,22 +52,8 @@ class CheckpointWatch:
     """
 
     def __init__(self, callbacks: Iterable[Any], since: float) -> None:
-        found = [(one, place) for one in callbacks if (place := _place_of(one)) is not None]
-        self._newest = [(place, since) for _, place in found]
-        self._by_step = [one for one, _ in found if _saves_by_step(one)]
-
-    @property
-    def saves_by_step(self) -> bool:
-        """True when a callback saves in the middle of an epoch, and its count of steps tells when."""
-        return bool(self._by_step)
-
-    def step_saved(self) -> bool:
-        """True when a callback may have saved after the step that just ended; asked before the next one."""
-        return any(vars(one).get(_STEPS_SINCE) == 0 for one in self._by_step)
-
-    def close(self) -> None:
-        """The run is over: its callbacks hold the model, and are not to be kept alive by us."""
-        self._by_step = []
+        places = [place for one in callbacks if (place := _place_of(one)) is not None]
+        self._newest = [(place, since) for place in places]
 
     def look(self, until: float = math.inf) -> list[Written]:
         """Per callback the newest checkpoint that was not there at the last look.
@@ -85,11 +69,6 @@ class CheckpointWatch:
                 self._newest[index] = (place, newest.time)
                 found.append(newest)
         return found
-
-
-def _saves_by_step(callback: Any) -> bool:
-    own = vars(callback)
-    return isinstance(own.get(_STEPS_SINCE), int) and own.get("save_freq") != "epoch"
 
 
 def _place_of(callback: Any) -> _Place | None:

@@ -1,8 +1,7 @@
 """How far a fit has come: counters in memory, and on disk often enough that a death finds them.
 
 A step must cost nothing noticeable, so a step only stores a number. The file is written at the beginning of a step when
-the last write is 50 ms ago (a slow step is then on disk before it starts), and by a thread from outside ten times a second.
-Of more than a hundred steps a second nobody asks which one it was: there the thread writes twice a second.
+the last write is 50 ms ago (a slow step is then on disk before it starts), and by the sampling thread while a step runs.
 """
 
 from __future__ import annotations
@@ -14,10 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 WRITE_SECONDS = 0.05
-# More steps than this in 50 ms are quick ones, and left to the thread, as long as it comes.
-QUICK_STEPS = 5
-QUICK_SECONDS = 0.45
-_THREAD_SECONDS = QUICK_SECONDS + 0.3
 _RATE_SECONDS = 2.0
 _LOGS_LIMIT = 12
 _NAME_LIMIT = 40
@@ -118,7 +113,6 @@ class ProgressBoard:
         self._current: FitProgress | None = None
         self._written = 0.0
         self._written_steps = -1
-        self._looked_steps = 0
         self._open = True
 
     @property
@@ -140,21 +134,18 @@ class ProgressBoard:
 
     def look(self, progress: FitProgress) -> None:
         """Called at the beginning of a step, from the moment that ``look_due`` says on."""
-        now, begun = time.monotonic(), progress.steps_begun
-        progress.look_due = now + WRITE_SECONDS
-        quick = begun - self._looked_steps > QUICK_STEPS
-        self._looked_steps = begun
-        if self._current is progress and not (quick and now - self._written < _THREAD_SECONDS):
+        if self._current is progress:
             self._write_now()
 
     def flush(self) -> None:
-        """From the sampling thread: write when steps were made since the last write; of quick ones not each time."""
+        """From the sampling thread: write when steps were made since the last write and the steps do not do it."""
         current = self._current
-        if current is None or not current.active:
-            return
-        made, elapsed = current.steps_begun - self._written_steps, time.monotonic() - self._written
-        quick = made * WRITE_SECONDS > QUICK_STEPS * elapsed
-        if made and not (quick and elapsed < QUICK_SECONDS):
+        if (
+            current is not None
+            and current.active
+            and current.steps_begun != self._written_steps
+            and time.monotonic() - self._written >= WRITE_SECONDS
+        ):
             self._write_now()
 
     def close(self) -> None:

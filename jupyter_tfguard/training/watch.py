@@ -79,28 +79,11 @@ class FitWatch:
         progress.finished_step = None
         self._epoch_began = time.monotonic()
 
-    def step_begins(self, batch: int) -> None:
-        """`batch`: as Keras counts, from 0. Called at every step; for those of a fit the callback does the same itself."""
-        progress = self.progress
-        progress.step = batch + 1
-        if time.monotonic() >= progress.look_due:
-            self.look(batch)
-
     def look(self, batch: int) -> None:
         """What is done at the beginning of some steps: from the moment that ``progress.look_due`` says on."""
         if not self._complete and batch:
             self._tell_what_is_new({})
         self._board.look(self.progress)
-
-    @property
-    def saves_by_step(self) -> bool:
-        """True when :meth:`look_after_step` is to be called before each step."""
-        return self._checkpoints.saves_by_step
-
-    def look_after_step(self) -> None:
-        """Tell at once of a checkpoint that was written after the step that just ended."""
-        if self._checkpoints.step_saved():
-            self.look_for_checkpoint()
 
     def epoch_ends(self, epoch: int, logs: Any) -> None:
         """Keep the epoch's logs, and look whether a checkpoint was written."""
@@ -124,7 +107,6 @@ class FitWatch:
     def ends(self, error: BaseException | None) -> None:
         """The run is over."""
         self.look_for_checkpoint()
-        self._checkpoints.close()
         if error is None:
             self._all_steps_end()
         else:

@@ -18,10 +18,6 @@ from tests.training.fit_rig import SETUP, Fitted
         ("(mine,)", 12),
         ("mine", 12),
         ("[]", 0),
-        (
-            "keras.callbacks.CallbackList([mine], add_history=True, model=model, epochs=2, steps=6)",
-            12,
-        ),
     ],
 )
 def test_callbacks_in_every_form_work_as_ever(

@@ -144,34 +144,3 @@ def test_an_alarm_while_a_fit_is_being_told_of_ends_it(
     assert Keras.Model.fits == 1
     assert told == ["fit_start", "fit_end"]
     assert shield.noted_in_this_process() == []
-
-
-@pytest.mark.parametrize("error", [TimeoutError, KeyboardInterrupt])
-def test_a_fit_that_was_told_of_and_interrupted_is_told_to_have_ended(
-    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TFGUARD_DIR", str(tmp_path / "guard"))
-    active: list[bool] = []
-
-    class Ringing(ProgressBoard):
-        def begin(self, progress: FitProgress) -> None:
-            super().begin(progress)
-            signal.raise_signal(signal.SIGALRM)
-
-    def ring(number: int, frame: Any) -> None:
-        raise error
-
-    board = Ringing(lambda record: active.append(record["active"]))
-    told: list[str] = []
-    recorder = TrainingRecorder(lambda kind, **fields: told.append(kind), board, lambda: None)
-    recorder.attach(cast(ModuleType, Keras))
-    monkeypatch.setattr(Keras.Model, "rings", False)
-    before = signal.signal(signal.SIGALRM, ring)
-    try:
-        with pytest.raises(error):
-            Keras.Model().fit()
-    finally:
-        signal.signal(signal.SIGALRM, before)
-        recorder.detach()
-    assert told == ["fit_start", "fit_end"]
-    assert active[-1] is False
