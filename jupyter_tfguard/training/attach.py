@@ -69,7 +69,6 @@ class TrainingRecorder:
         self._exchanged: list[tuple[CellType, Any]] = []  # with the original method
         self._hidden_in: list[dict[str, Any]] = []
         self._active = True
-        self._watch: FitWatch | None = None
         self._allowed = float(_BURST_COUNT)
         self._allowed_at = time.monotonic()
 
@@ -117,9 +116,6 @@ class TrainingRecorder:
     def tick(self) -> None:
         """From the sampling thread: write what the steps have counted."""
         self.board.flush()
-        watch = self._watch
-        if watch is not None and watch.progress.active:
-            watch.tick()
 
     def _wrapper(self, what: str, original: Any, callback_class: Any) -> Any:
         signature = inspect.signature(original)
@@ -168,44 +164,26 @@ class TrainingRecorder:
         return True
 
     def _start_watch(self, run: _Run, what: str, arguments: dict[str, Any], model: Any) -> FitWatch:
-        steps = arguments.get("steps_per_epoch") or arguments.get("steps")
-        epochs = arguments.get("epochs")
-        facts: dict[str, Any] = {
-            "epochs": epochs if isinstance(epochs, int) else None,
-            "steps": steps if isinstance(steps, int) else None,
-            "model_name": None,
-            "parameter_count": None,
-            "optimizer": None,
-            "batch_size": None,
-            "batch_shape": None,
-            "batch_dtype": None,
-        }
+        described: dict[str, Any] = {}
         with shielded("describing a model"):
-            facts |= describe_model(model)
+            described |= describe_model(model)
         with shielded("describing a batch"):
-            facts |= describe_batch(arguments)
-        fit_id = next(self._ids)
-        shape, dtype = facts["batch_shape"], facts["batch_dtype"]
-        counted = {k: v for k, v in facts.items() if k not in ("batch_shape", "batch_dtype")}
-        progress = FitProgress(fit_id, what, **counted)
+            described |= describe_batch(arguments)
+        batch = {name: described.pop(name, None) for name in ("batch_shape", "batch_dtype")}
+        planned = {
+            "epochs": arguments.get("epochs"),
+            "steps": arguments.get("steps_per_epoch") or arguments.get("steps"),
+        }
+        described |= {k: v if isinstance(v, int) else None for k, v in planned.items()}
+        progress = FitProgress(next(self._ids), what, **described)
         emit = self._emit if self._may_emit() else _nothing
-        given = _flat(arguments.get("callbacks"))
-        checkpoints = CheckpointWatch((), since=time.time())
-        with shielded("looking for checkpoints"):
-            checkpoints = CheckpointWatch(given, since=time.time())
+        checkpoints = CheckpointWatch(_flat(arguments.get("callbacks")), since=time.time())
         # Known first: an alarm of the user's may ring at any moment from here on, and then the run ends.
-        run.watch = self._watch = FitWatch(progress, self.board, emit, model, checkpoints)
-        emit(
-            "fit_start",
-            fit_id=fit_id,
-            what=what,
-            **counted,
-            batch_shape=shape,
-            batch_dtype=dtype,
-            rss_bytes=self._rss_bytes(),
-        )
+        run.watch = watch = FitWatch(progress, self.board, emit, model, checkpoints)
+        known = {"fit_id": progress.fit_id, "what": what} | described | batch
+        emit("fit_start", **known, rss_bytes=self._rss_bytes())
         self.board.begin(progress)
-        return self._watch
+        return watch
 
     def _may_emit(self) -> bool:
         """False for a run in a long row of quick ones: only the newest of those is shown, as progress."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import os
 import re
 from collections.abc import Iterable
@@ -55,15 +54,11 @@ class CheckpointWatch:
         places = [place for one in callbacks if (place := _place_of(one)) is not None]
         self._newest = [(place, since) for place in places]
 
-    def look(self, until: float = math.inf) -> list[Written]:
-        """Per callback the newest checkpoint that was not there at the last look.
-
-        Args:
-            until: Unix seconds; a younger file is left for the next look, because it may be half written.
-        """
+    def look(self) -> list[Written]:
+        """Per callback the newest checkpoint that was not there at the last look."""
         found = []
         for index, (place, since) in enumerate(self._newest):
-            new = [w for w in _matching(place) if since < w.time < until]
+            new = [w for w in _matching(place) if since < w.time]
             if new:
                 newest = max(new, key=lambda written: written.time)
                 self._newest[index] = (place, newest.time)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,10 +13,6 @@ from .progress import FitProgress, ProgressBoard, plain_logs
 
 Emit = Callable[..., None]
 _LOOK_SECONDS = 1.0
-# From a thread, a file that has not changed for so long is taken as complete.
-_SETTLED_SECONDS = 2.0
-# The training thread waits at most so long for the other one's look.
-_TURN_SECONDS = 0.05
 
 
 class FitWatch:
@@ -45,7 +39,6 @@ class FitWatch:
         self._emit = emit
         self._model: Any = model
         self._checkpoints = checkpoints
-        self._checkpoints_lock = threading.Lock()
         self._looked = time.monotonic()
         self._epoch_began = time.monotonic()
         # The parameters of some models are known only after their first step.
@@ -83,6 +76,8 @@ class FitWatch:
         """What is done at the beginning of some steps: from the moment that ``progress.look_due`` says on."""
         if not self._complete and batch:
             self._tell_what_is_new({})
+        if time.monotonic() - self._looked >= _LOOK_SECONDS:
+            self.look_for_checkpoint()
         self._board.look(self.progress)
 
     def epoch_ends(self, epoch: int, logs: Any) -> None:
@@ -120,28 +115,15 @@ class FitWatch:
             error=None if error is None else type(error).__name__,
         )
 
-    def tick(self) -> None:
-        """From the sampling thread: checkpoints in the middle of an epoch."""
-        if time.monotonic() - self._looked >= _LOOK_SECONDS:
-            self.look_for_checkpoint(until=time.time() - _SETTLED_SECONDS)
-
-    def look_for_checkpoint(self, until: float = math.inf) -> None:
-        """Tell of checkpoints that were written since the last look; `until` as in :meth:`CheckpointWatch.look`.
-
-        Without `until`, which would leave out the newest, a look of the other thread is waited for.
-        """
-        if not self._checkpoints_lock.acquire(timeout=_TURN_SECONDS if until == math.inf else 0):
-            return
-        try:
-            self._looked = time.monotonic()
-            with shielded("looking for checkpoints"):
-                for written in self._checkpoints.look(until):
-                    self._emit(
-                        "checkpoint",
-                        path=written.path,
-                        written=written.time,
-                        by=written.by,
-                        weights_only=written.weights_only,
-                    )
-        finally:
-            self._checkpoints_lock.release()
+    def look_for_checkpoint(self) -> None:
+        """Emit the checkpoints that were written since the last look. Keras has saved in this thread, so they are complete."""
+        self._looked = time.monotonic()
+        with shielded("looking for checkpoints"):
+            for written in self._checkpoints.look():
+                self._emit(
+                    "checkpoint",
+                    path=written.path,
+                    written=written.time,
+                    by=written.by,
+                    weights_only=written.weights_only,
+                )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -104,12 +103,6 @@ class Gan(Model):
         self.first, self.second = first, second
 
 
-class GanWithMore(Model):
-    def compile(self, first: Any, **more: Any) -> None:  # type: ignore[override]
-        super().compile(**more)
-        self.first = first
-
-
 class Passing(Model):
     def compile(self, *args: Any, **more: Any) -> None:
         super().compile(*args, **more)
@@ -120,9 +113,7 @@ class Passing(Model):
     [
         (Model(), [Adam()], "Adam"),
         (Gan(), [Adam(), SGD()], "Adam, SGD"),
-        (Gan(), [Adam(), Adam()], "Adam"),
         (Gan(), [{"of": Adam()}, None], None),
-        (GanWithMore(), [SGD()], "SGD"),
         (Passing(), [SGD()], "SGD"),
     ],
 )
@@ -136,11 +127,6 @@ def test_a_default_optimizer_that_nobody_chose_is_not_named(
 class ModelCheckpoint:
     def __init__(self, filepath: str) -> None:
         self.filepath = filepath
-
-
-class BackupAndRestore:
-    def __init__(self, backup_dir: str) -> None:
-        self.backup_dir = backup_dir
 
 
 class Mine(ModelCheckpoint):
@@ -176,14 +162,6 @@ def test_the_newest_of_a_numbered_row_counts(tmp_path: Path) -> None:
     assert [Path(w.path).name for w in watch.look()] == ["m-02-0.40.keras"]
 
 
-def test_a_file_that_may_be_half_written_is_left_for_later(tmp_path: Path) -> None:
-    began = time.time() - 100
-    watch = CheckpointWatch([ModelCheckpoint(str(tmp_path / "m.keras"))], since=began)
-    touch(tmp_path / "m.keras", began + 50)
-    assert watch.look(until=began + 49) == []
-    assert len(watch.look(until=began + 51)) == 1
-
-
 def test_tensorflows_own_format_is_known_by_its_index(tmp_path: Path) -> None:
     began = time.time()
     watch = CheckpointWatch([ModelCheckpoint(str(tmp_path / "weights"))], since=began)
@@ -193,29 +171,8 @@ def test_tensorflows_own_format_is_known_by_its_index(tmp_path: Path) -> None:
     assert [w.path for w in watch.look()] == [str(tmp_path / "weights")]
 
 
-def test_both_kinds_are_told(tmp_path: Path) -> None:
-    began = time.time()
-    callbacks = [
-        ModelCheckpoint(str(tmp_path / "m.keras")),
-        BackupAndRestore(str(tmp_path / "backup")),
-    ]
-    watch = CheckpointWatch(callbacks, since=began)
-    touch(tmp_path / "m.keras", began + 1)
-    touch(tmp_path / "backup" / "latest.weights.h5", began + 2)
-    assert [Path(w.path).name for w in watch.look()] == ["m.keras", "latest.weights.h5"]
-
-
 @pytest.mark.parametrize(
     "path", ["gs://bucket/m.keras", "{epoch}/m.keras", "/no/such/folder/m.keras"]
 )
 def test_a_place_that_cannot_be_looked_at_is_no_error(path: str) -> None:
     assert CheckpointWatch([ModelCheckpoint(path)], since=0.0).look() == []
-
-
-def test_a_strange_name_is_no_pattern(tmp_path: Path) -> None:
-    began = time.time()
-    name = "m[1](2)+.keras"
-    watch = CheckpointWatch([ModelCheckpoint(str(tmp_path / name))], since=began)
-    touch(tmp_path / name, began + 1)
-    assert re.escape(name) != name
-    assert [Path(w.path).name for w in watch.look()] == [name]

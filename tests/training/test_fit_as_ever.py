@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.kernel.rig import GuardedKernel
-from tests.training.fit_rig import SETUP, Fitted
+from tests.training.fit_rig import Fitted
 
 
 @pytest.mark.parametrize(
@@ -134,27 +132,6 @@ h = model.fit(x, y, epochs=3, verbose=0); print(len(h.history["loss"]))
     problems = keras_kernel.problems()
     assert "ours, not yours" in problems
     assert len(problems.splitlines()) < 6  # each once, not at each step
-
-
-def test_a_fit_is_followed_also_where_a_callback_cannot_be_read(tmp_path: Path) -> None:
-    kernel = GuardedKernel(tmp_path).start()
-    try:
-        ran = kernel.run(
-            SETUP + "class Odd(keras.callbacks.ModelCheckpoint):\n"
-            "    def on_epoch_end(self, epoch, logs=None): pass\n"
-            "odd = Odd('a.keras'); odd.filepath = None\n"
-            "h = model.fit(x, y, epochs=2, verbose=0, callbacks=[odd])\n"
-            "print(len(h.history['loss']))",
-            timeout=180,
-        )
-        assert (ran.stdout, ran.error) == ("2\n", None)
-        kinds = [event["kind"] for event in kernel.recording().events]
-        assert kinds.count("epoch_end") == 2
-        assert "fit_end" in kinds
-        assert "looking for checkpoints" in kernel.problems()
-        assert "UnboundLocalError" not in kernel.problems()
-    finally:
-        kernel.close()
 
 
 def test_unloading_gives_the_methods_back(keras_kernel: GuardedKernel) -> None:
