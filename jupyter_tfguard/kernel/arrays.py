@@ -17,7 +17,6 @@ from typing import Any
 _NAMES_LIMIT = 2000
 # Of a cell's time; beside other programs it takes longer until it was this thread's turn for so long.
 _CPU_SECONDS_LIMIT, _SECONDS_LIMIT = 0.002, 0.02
-_WIDE_COLUMNS = 100
 
 
 def largest_arrays(namespace: dict[str, Any], count: int = 5) -> list[dict[str, Any]]:
@@ -75,7 +74,8 @@ class _Sizes:
                     return None  # lies in a file
                 return int(self._ndarray.nbytes.__get__(value))
             if self._frame is not None and kind is self._frame:
-                return _frame_bytes(value)
+                widths = (getattr(dtype, "itemsize", 8) for dtype in value.dtypes)
+                return int(value.shape[0]) * sum(map(int, widths))
             if self._series is not None and kind is self._series:
                 return int(value.nbytes)
             if kind.__module__.startswith(("tensorflow.", "keras.src.", "tf_keras.src.")):
@@ -83,13 +83,6 @@ class _Sizes:
         except Exception:
             return None  # a half-made object; there is nothing to say about it
         return None
-
-
-def _frame_bytes(frame: Any) -> int:
-    if frame.shape[1] <= _WIDE_COLUMNS:
-        return int(frame.memory_usage(index=False, deep=False).sum())
-    # Summing a wide frame column by column takes milliseconds.
-    return int(frame.shape[0]) * sum(int(getattr(d, "itemsize", 8)) for d in frame.dtypes)
 
 
 _TENSOR_KINDS = ("EagerTensor", "ResourceVariable", "Variable", "KerasVariable")

@@ -19,20 +19,6 @@ Devices = tuple[DeviceMemory, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class HostReading:
-    """Resident memory and its highest so far, bytes; None unknown."""
-
-    rss_bytes: int | None = None
-    peak_bytes: int | None = None
-
-    @classmethod
-    def of(cls, metrics: Mapping[str, float]) -> HostReading:
-        """From the metrics of a process."""
-        rss, peak = metrics.get("process.rss_bytes"), metrics.get("process.peak_bytes")
-        return cls(None if rss is None else int(rss), None if peak is None else int(peak))
-
-
-@dataclass(frozen=True, slots=True)
 class CellMemory:
     """Bytes at the start of a cell, the highest within it, and at its end; None unknown."""
 
@@ -71,9 +57,10 @@ class CellMemory:
 
 @dataclass(eq=False, slots=True)
 class Stretch:
-    """One cell while it runs."""
+    """One cell while it runs: what was known at its start, and the highest samples since."""
 
-    host: HostReading
+    rss_bytes: int | None
+    peak_bytes: int | None
     gpu: Devices | None
     highest_rss_bytes: int = 0
     highest_gpu_bytes: dict[str, int] = field(default_factory=dict)
@@ -96,7 +83,7 @@ class CellMeter:
 
     def begin(self) -> Stretch:
         """A cell begins."""
-        stretch = Stretch(HostReading.of(self._host()), self._gpu())
+        stretch = Stretch(*_host(self._host()), self._gpu())
         self._running.append(stretch)
         return stretch
 
@@ -117,30 +104,25 @@ class CellMeter:
         """The cell has ended: what it did to memory."""
         if stretch in self._running:
             self._running.remove(stretch)
-        end = HostReading.of(self._host())
-        start, highest, last = _of_devices(stretch, self._gpu())
-        return CellMemory(
-            stretch.host.rss_bytes,
-            _host_highest(stretch, end),
-            end.rss_bytes,
-            start,
-            highest,
-            last,
-        )
+        rss, peak = _host(self._host())
+        highest = _host_highest(stretch, rss, peak)
+        return CellMemory(stretch.rss_bytes, highest, rss, *_of_devices(stretch, self._gpu()))
 
 
-def _host_highest(stretch: Stretch, end: HostReading) -> int | None:
-    start = stretch.host
-    if end.peak_bytes is not None and start.peak_bytes is not None:
-        if end.peak_bytes > start.peak_bytes:
-            return end.peak_bytes
-    elif start.rss_bytes is None or end.rss_bytes is None:
+def _host(metrics: Mapping[str, float]) -> tuple[int | None, int | None]:
+    """Resident memory and its highest so far."""
+    rss, peak = metrics.get("process.rss_bytes"), metrics.get("process.peak_bytes")
+    return None if rss is None else int(rss), None if peak is None else int(peak)
+
+
+def _host_highest(stretch: Stretch, rss: int | None, peak: int | None) -> int | None:
+    if peak is not None and stretch.peak_bytes is not None and peak > stretch.peak_bytes:
+        return peak
+    if rss is None or stretch.rss_bytes is None:
         return None
-    seen = max(stretch.highest_rss_bytes, start.rss_bytes or 0, end.rss_bytes or 0)
-    if not seen:
-        return None
+    seen = max(stretch.highest_rss_bytes, stretch.rss_bytes, rss)
     # Linux keeps resident memory per processor and may be some hundred KiB off; the peak bounds it.
-    return seen if end.peak_bytes is None else min(seen, end.peak_bytes)
+    return seen if peak is None else min(seen, peak)
 
 
 def _of_devices(stretch: Stretch, end: Devices | None) -> tuple[int | None, int | None, int | None]:

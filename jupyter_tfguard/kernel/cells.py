@@ -23,10 +23,7 @@ Emit = Callable[..., None]
 
 @dataclass
 class _Open:
-    """A running cell, and how deep code in it has called back into IPython.
-
-    `request`: the message that asked for it. `info`: IPython's own, by which its end is known.
-    """
+    """A running cell. `request`: the message that asked for it. `source`: its text, by which its end is known."""
 
     count: int | None
     head: str | None
@@ -34,8 +31,7 @@ class _Open:
     memory: Stretch
     beginning: Beginning
     request: str | None
-    info: Any
-    depth: int = 1
+    source: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +107,15 @@ class CellRecorder:
         request = self._request()
         running = self._open.get(thread)
         if running is not None and running.request == request:
-            running.depth += 1
-            return
+            return  # a cell that runs cells
         if self._open:
             self._drop_left(thread)
-        head = _head(str(getattr(info, "raw_cell", ""))) if self._keep_text else None
+        source = getattr(info, "raw_cell", None)
+        head = _head(source or "") if self._keep_text else None
         memory = self._meter.begin()
         beginning = self._gpu_oom.begin()
         self._open[thread] = _Open(
-            self._next_count, head, time.monotonic(), memory, beginning, request, info
+            self._next_count, head, time.monotonic(), memory, beginning, request, source
         )
         try:
             self._emit(
@@ -127,8 +123,8 @@ class CellRecorder:
                 execution_count=self._next_count,
                 cell_id=self._cell_id(info),
                 head=head,
-                rss_bytes=memory.host.rss_bytes,
-                peak_bytes=memory.host.peak_bytes,
+                rss_bytes=memory.rss_bytes,
+                peak_bytes=memory.peak_bytes,
             )
         finally:
             self._on_start()
@@ -137,16 +133,9 @@ class CellRecorder:
     def _after(self, result: Any = None) -> None:
         self._next_count = getattr(self._shell, "execution_count", None)
         running = self._open.get(threading.get_ident())
-        # An empty cell ends without having begun, and so does the one that loaded us.
-        if running is None:
-            return
-        info = getattr(result, "info", None)
-        if info is None and running.info is not None:
-            return  # user code triggered the event
-        running.depth -= 1
-        # The depth alone would be wrong for ever after a start that user code triggered; and the end of a cell that was
-        # interrupted early comes with another info.
-        if running.depth and (info is None or info is not running.info):
+        # Not an empty cell, which ends without having begun, or one that this cell runs.
+        source = getattr(getattr(result, "info", None), "raw_cell", None)
+        if running is None or running.source != source:
             return
         del self._open[threading.get_ident()]
         error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..redact import one_line
 from ..units import human_bytes, human_seconds
-from .cells import REMEMBERED, EndedCell
+from .cells import EndedCell
 
 SHOWN = 10
 _HEAD_CHARACTERS = 40
@@ -14,27 +14,19 @@ _NOTE = "Peak: how far memory rose above its start. Kept: how much more there wa
 _Row = list[str]
 
 
-def cells_text(ended: Sequence[EndedCell], *, whole: bool = False) -> str:
-    """The ended cells of this kernel, the largest rise first; a sentence when there is none.
-
-    Args:
-        ended: Oldest first.
-        whole: All that are remembered, instead of ten.
-    """
+def cells_text(ended: Sequence[EndedCell]) -> str:
+    """The ended cells of this kernel, the ten with the largest rise, largest first; a sentence when there is none."""
     if not ended:
         return "No cell has ended since tfguard began to watch this kernel."
-    ordered = sorted(ended, key=lambda cell: -cell.memory.rise_bytes)
-    shown = ordered if whole else ordered[:SHOWN]
+    shown = sorted(ended, key=lambda cell: -cell.memory.rise_bytes)[:SHOWN]
     heads = any(cell.head is not None for cell in shown)
     gpu = any(cell.memory.gpu_end_bytes is not None for cell in shown)
     titles = ["cell", *(["source"] if heads else []), "time", "host peak", "host kept"]
     titles += ["GPU peak", "GPU kept"] if gpu else []
     lines = _aligned([titles, *(_row(cell, heads=heads, gpu=gpu) for cell in shown)], heads=heads)
     lines.append(_NOTE)
-    if len(shown) < len(ordered):
-        lines.append(f"The {len(shown)} of {len(ordered)} that rose most; %tfguard cells --all")
-    elif len(ordered) == REMEMBERED:
-        lines.append(f"The last {REMEMBERED} cells are remembered.")
+    if len(shown) < len(ended):
+        lines.append(f"The {len(shown)} of {len(ended)} cells that rose most.")
     return "\n".join(lines)
 
 

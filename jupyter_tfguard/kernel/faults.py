@@ -10,7 +10,6 @@ import contextlib
 import faulthandler
 import os
 import signal
-from dataclasses import dataclass
 
 from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
@@ -20,19 +19,13 @@ from ..record.recording import FAULT, SIGNAL_PREFIX
 _TERMINATING = ("SIGTERM", "SIGHUP", "SIGXCPU", "SIGQUIT")
 
 
-@dataclass(frozen=True)
-class _Registered:
-    number: int
-    descriptor: int
-
-
 class FaultFiles:
     """Keeps faulthandler pointed at the recording, from :meth:`start` to :meth:`stop`."""
 
     def __init__(self, folder: PrivateFolder) -> None:
         self._folder = folder
         self._fault: int | None = None
-        self._signals: list[_Registered] = []
+        self._signals: dict[int, int] = {}  # descriptor by number
 
     def start(self) -> str:
         """Point faulthandler at our files.
@@ -61,7 +54,7 @@ class FaultFiles:
             return
         descriptor = self._folder.create(f"{SIGNAL_PREFIX}{name}.txt", append=True)
         faulthandler.register(number, file=descriptor, all_threads=False, chain=True)
-        self._signals.append(_Registered(int(number), descriptor))
+        self._signals[int(number)] = descriptor
 
     def stop(self) -> None:
         """Undo it. A handler that user code put in the place of ours stays.
@@ -72,11 +65,11 @@ class FaultFiles:
             faulthandler.disable()
             os.close(self._fault)
             self._fault = None
-        for registered in self._signals:
+        for number, descriptor in self._signals.items():
             # Unregistering puts the default back, over a handler that the user has set since.
-            if signal.getsignal(registered.number) is signal.SIG_DFL:
-                faulthandler.unregister(registered.number)
-                os.close(registered.descriptor)
+            if signal.getsignal(number) is signal.SIG_DFL:
+                faulthandler.unregister(number)
+                os.close(descriptor)
         self._signals.clear()
 
     def leave_child(self) -> None:

@@ -1,4 +1,4 @@
-"""What is known of this kernel at its start: the first lines of its recording."""
+"""The header of this kernel's recording: what is known at the start, and what changes meanwhile."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Container
+import time
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from .._version import __version__
+from ..collectors.cgroup import CgroupCollector
 from ..collectors.procfs import read_small
 from ..places import KERNEL_VARIABLE, WATCHER_VARIABLE
 from ..record.identity import ProcessIdentity
+from ..record.recording import Recording
 
 _COMMAND_CHARACTERS = 500
 _KERNEL_ID = re.compile(r"kernel-(.+)\.json")
@@ -30,14 +33,12 @@ def kernel_header(shell: Any) -> dict[str, Any]:
     connection = _connection_file(shell)
     return {
         "kernel_id": kernel_id(connection),
-        "connection_file": None if connection is None else connection.name,
         "notebook_path": None if _is_inherited() else os.environ.get("JPY_SESSION_NAME") or None,
         "kernel_name": _kernel_name(connection),
         "parent_pid": os.getppid(),
         "starter_command": _starter_command(),
         "watcher_pid": watcher_pid(),
         "prefix": sys.prefix,
-        "cwd": _working_directory(),
         "versions": {
             "python": platform.python_version(),
             "ipython": _module_version("IPython"),
@@ -67,13 +68,6 @@ def _kernel_name(connection: Path | None) -> str | None:
             name = json.loads(connection.read_text(encoding="utf-8")).get("kernel_name")
             return str(name) if name else None
     return None
-
-
-def _working_directory() -> str | None:
-    try:
-        return os.getcwd()
-    except OSError:
-        return None  # removed under us
 
 
 def claim_environment() -> None:
@@ -114,10 +108,8 @@ def watcher_alive() -> bool:
     return identity is not None and identity.is_running()
 
 
-def library_versions(
-    just_imported: str | None = None, known: Container[str] = ()
-) -> dict[str, str]:
-    """Versions of the libraries that are imported now, of those a report names; those in `known` are left out.
+def library_versions(just_imported: str | None = None) -> dict[str, str]:
+    """Versions of the libraries that are imported now, of those a report names.
 
     Args:
         just_imported: A module whose import calls us: complete, though Python has not said so yet.
@@ -125,9 +117,7 @@ def library_versions(
     found = {}
     for name in _LIBRARIES:
         module = sys.modules.get(name)
-        if module is None or name in known:
-            continue
-        if name != just_imported and is_being_imported(module):
+        if module is None or (name != just_imported and is_being_imported(module)):
             continue
         version = _module_version(name)
         if version is not None:
@@ -149,3 +139,51 @@ def _module_version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+class HeaderKeeper:
+    """Writes what changes while the kernel runs into the header; nothing where there is no recording.
+
+    Args:
+        recording: The recording now.
+    """
+
+    def __init__(self, recording: Callable[[], Recording | None]) -> None:
+        self._recording = recording
+        self._starter_pid = os.getppid()
+        self._starter_is_gone = False
+
+    def write(self, fields: dict[str, Any]) -> None:
+        """Put fields into the header."""
+        recording = self._recording()
+        if recording is not None:
+            recording.write_header(fields)
+
+    def versions(self, just_imported: str | None = None) -> None:
+        """Look for libraries that were imported since.
+
+        Args:
+            just_imported: A module whose import calls us.
+        """
+        recording = self._recording()
+        if recording is None:
+            return
+        versions = recording.header["versions"] | library_versions(just_imported)
+        if versions != recording.header["versions"]:
+            recording.write_header({"versions": versions})
+
+    def memory_group(self, cgroup: CgroupCollector | None) -> None:
+        """Keep in the header which cgroup this kernel is in: after a death nothing else knows it."""
+        recording = self._recording()
+        if cgroup is None or recording is None:
+            return
+        own, binding = cgroup.groups[0], cgroup.binding
+        group = {"path": own.path, "version": own.version, "limited_by": binding.path}
+        if recording.header.get("memory_group") != group:
+            recording.write_header({"memory_group": group})
+
+    def starter(self) -> None:
+        """Note once that the process which started this kernel has ended: a kernel that ended first did not end because of it."""
+        if not self._starter_is_gone and os.getppid() != self._starter_pid:
+            self._starter_is_gone = True
+            self.write({"starter_gone": time.time()})

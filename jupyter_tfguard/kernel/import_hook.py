@@ -86,10 +86,6 @@ def _find_among_others(
     return None
 
 
-def _itself(loader: Any) -> Any:
-    return loader
-
-
 class _StandIn(Loader):
     """Loads as the true loader does, then calls back."""
 
@@ -98,14 +94,10 @@ class _StandIn(Loader):
         self._true = true_loader
 
     def __getattr__(self, name: str) -> Any:
-        # is_package, get_data, get_source, ...: whatever is asked between finding and loading
-        if name == "_true":  # asked of one that is not made yet, it would be looked for here again
+        # is_package, get_data, get_source, ...: whatever is used between finding and loading
+        if name == "_true":  # of a copy that is being made
             raise AttributeError(name)
         return getattr(self._true, name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is the true loader: who copies does not load."""
-        return _itself, (self._true,)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """As the true loader."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..config import TfGuard
 from ..training.growth import Growth, GrowthSetting
-from .header_keeper import HeaderKeeper
+from .header import HeaderKeeper, library_versions
 from .import_hook import ImportHook
 
 if TYPE_CHECKING:
@@ -134,4 +134,4 @@ class UserLibraries:
 
     def _imported(self, name: str) -> None:
         self._header.versions(name)
-        self._emit("import", module=name, version=self._header.version(name))
+        self._emit("import", module=name, version=library_versions(name).get(name))

@@ -23,7 +23,7 @@ def tfguard(line: str) -> None:
     """Show this kernel's memory against its limit, as text or as a panel that moves, what each cell took of it, why the
     last kernel died, or whether everything is in place.
 
-    ``%tfguard [status]``, ``%tfguard panel``, ``%tfguard cells [--all]``, ``%tfguard why [--crash N]``,
+    ``%tfguard [status]``, ``%tfguard panel``, ``%tfguard cells``, ``%tfguard why [--crash N]``,
     ``%tfguard doctor``
     """
     arguments = _parse(line)
@@ -32,7 +32,7 @@ def tfguard(line: str) -> None:
     elif arguments.action == "doctor":
         _doctor()
     elif arguments.action == "cells":
-        _cells(whole=arguments.all)
+        _cells()
     elif arguments.action == "panel":
         _panel()
     else:
@@ -59,7 +59,6 @@ def _described() -> Any:
         default="status",
     )
     @argument("--crash", type=int, default=1, metavar="N", help="why: the N-th latest death")
-    @argument("--all", action="store_true", help="cells: all that are remembered, instead of ten")
     def magic_tfguard(line: str) -> None:
         """Show this kernel's memory against its limit, as text or as a panel that moves, what each cell took of it, why
         the last kernel died, or whether everything is in place."""
@@ -87,14 +86,14 @@ def _panel() -> None:
 
 
 @shield("%tfguard cells")
-def _cells(*, whole: bool) -> None:
+def _cells() -> None:
     from .cells_text import cells_text
 
     session = current()
     if session is None:
         print("tfguard does not run here.")
     else:
-        print(cells_text(tuple(session.cells.ended), whole=whole))
+        print(cells_text(tuple(session.cells.ended)))
 
 
 @shield("%tfguard why")

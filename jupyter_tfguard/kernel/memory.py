@@ -33,19 +33,13 @@ class KernelMemory:
         collectors = _collectors(os.getpid())
         if self.ulimits():  # who sets a limit later is seen by the server
             collectors.append(self._ulimits)
+        with contextlib.suppress(SourceUnavailable):
+            self._process = ProcessCollector(os.getpid())
         self.cgroup = next((c for c in collectors if isinstance(c, CgroupCollector)), None)
         return Sampler(collectors)
 
-    def open(self) -> None:
-        """Begin to answer :meth:`process`.
-
-        Raises:
-            SourceUnavailable: This system does not tell.
-        """
-        self._process = ProcessCollector(os.getpid())
-
     def process(self) -> dict[str, float]:
-        """The metrics of this process now; empty before :meth:`open` and after :meth:`close`."""
+        """The metrics of this process now; empty where the system has none, and after :meth:`close`."""
         if self._process is None:
             return {}
         try:
@@ -70,7 +64,7 @@ class KernelMemory:
         return self.allocators.read() or ()
 
     def close(self) -> None:
-        """Give the descriptors back. In a forked child these are its copies; the parent goes on with its own."""
+        """Give the descriptors back."""
         process, self._process = self._process, None
         if process is not None:
             process.close()

@@ -1,10 +1,11 @@
-"""Deaths of earlier kernels: reported where no watcher did, and told of at the first cell, once.
+"""Crashes of earlier kernels: reported where no watcher did, and printed at the first cell, once.
 
 It happens in threads of its own: a cell waits a moment for them once, never for a file.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 
@@ -24,7 +25,7 @@ class News:
 
     Args:
         settings: The options.
-        kernel_id, notebook_path: Whose death is of interest here.
+        kernel_id, notebook_path: Whose crash is of interest here.
     """
 
     def __init__(self, settings: TfGuard, kernel_id: str | None, notebook_path: str | None) -> None:
@@ -32,16 +33,13 @@ class News:
         self._kernel_id = kernel_id
         self._notebook_path = notebook_path
         self._lines: list[str] = []
-        self._remote = False  # then reports lie where a look may take for ever
         self._reported = threading.Event()
-        self._ready = threading.Event()
-        self._asked = False
-        self._told = False
+        self._ready: threading.Event | None = None  # from the first cell on
+        self._printed = not settings.announce_last_death
 
     def start(self) -> None:
-        """Report kernels that died unwatched, in the background; a living watcher does that itself."""
-        self._remote = copies_folder() is not None
-        if watcher_alive() or not (self._remote or has_dead_recordings()):
+        """Report kernels that died unwatched, in the background; a running watcher does that itself."""
+        if watcher_alive() or (copies_folder() is None and not has_dead_recordings()):
             self._reported.set()
         else:
             background_thread(self._report, "tfguard-reports").start()
@@ -51,21 +49,19 @@ class News:
         self._reported.wait(seconds)
 
     def at_cell(self) -> None:
-        """At the start of a cell: print the lines. What is not ready now is told at a later cell."""
-        if self._told:
+        """At the start of a cell: print the lines. What is not ready now is printed at a later cell."""
+        if self._printed:
             return
         wait = 0.0
-        if not self._asked:
-            if not self._settings.announce_last_death or (
-                self._reported.is_set() and not self._remote and not _any_bundle()
-            ):
-                self._told = True
+        if self._ready is None:
+            if self._reported.is_set() and not _any_bundle():
+                self._printed = True
                 return
-            self._asked = True
             wait = _WAIT_SECONDS
-            background_thread(self._ask, "tfguard-news").start()
+            self._ready = threading.Event()
+            background_thread(functools.partial(self._ask, self._ready), "tfguard-news").start()
         if self._ready.wait(wait):
-            self._told = True
+            self._printed = True
             for line in self._lines:
                 print(line)
 
@@ -82,21 +78,21 @@ class News:
         finally:
             self._reported.set()
 
-    def _ask(self) -> None:
+    def _ask(self, ready: threading.Event) -> None:
         self._reported.wait()
         try:
-            with shielded("telling of the last death"):
+            with shielded("announcing the last crash"):
                 from ..record.bundle import BundleStore
                 from ..report.announce import announcement
 
                 store = BundleStore(bundles_folder())
                 self._lines = announcement(store, self._kernel_id, self._notebook_path)
         finally:
-            self._ready.set()
+            ready.set()
 
 
 def has_dead_recordings() -> bool:
-    """True when a recording is there whose kernel does not run here. A closer look is for a thread."""
+    """True when there is a recording whose kernel does not run here; a thread examines it."""
     try:
         paths = list(recordings_folder().iterdir())
     except OSError:

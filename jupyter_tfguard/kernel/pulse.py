@@ -67,10 +67,6 @@ class Pulse:
         if not self._thread.is_alive():
             self._sampler.close()
 
-    def leave_child(self) -> None:
-        """In a forked child, where the thread is not: give its copies of the descriptors back."""
-        self._sampler.close()
-
     def _run(self) -> None:
         # The first sample costs some milliseconds: not in the middle of the kernel's start.
         self._change.wait(_FIRST_SECONDS)

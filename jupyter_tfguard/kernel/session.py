@@ -20,8 +20,13 @@ from .cells import CellRecorder
 from .endings import Endings
 from .gpu_oom import GpuOomTeller
 from .gpu_pulse import GpuPulse
-from .header import claim_environment, kernel_header, release_environment, watcher_alive
-from .header_keeper import HeaderKeeper
+from .header import (
+    HeaderKeeper,
+    claim_environment,
+    kernel_header,
+    release_environment,
+    watcher_alive,
+)
 from .libraries import UserLibraries
 from .memory import KernelMemory
 from .native import NativeParts
@@ -104,8 +109,6 @@ class GuardSession:
         with part("memory growth", self.problems):
             self.libraries.set_growth()
         sampler = self.memory.sampler()
-        with part("memory of this process", self.problems):
-            self.memory.open()
         with part("recording", self.problems):
             self._start_recording(sampler)
         with part("samples", self.problems):
@@ -246,17 +249,11 @@ class GuardSession:
     def leave_child(self) -> None:
         """In a forked child: undo what reaches into it, and never touch the parent's recording again."""
         recording, self.recording = self.recording, None
-        self.libraries.leave_child()
-        # Before anything of ours imports: a module that another thread was importing is locked in here for ever.
-        with shielded("forked child"):
-            self.cells.stop()
-        self.panel = None
-        # This process's copies of descriptors; the parent goes on with its own.
-        pulse, self.pulse = self.pulse, None
-        leaves: list[Callable[[], None]] = [] if pulse is None else [pulse.leave_child]
-        leaves += [self._native.leave_child, self.memory.close]
+        self.pulse = self.panel = None
+        # Before anything of ours imports: an import of another thread was cut off, and would be waited for without end.
+        leaves = [self.libraries.leave_child, self.cells.stop, self._native.leave_child]
         if recording is not None:
-            leaves.append(recording.close)
+            leaves.append(recording.close)  # with its lock, which says that the kernel runs
         for leave in leaves:
             with shielded("forked child"):
                 leave()

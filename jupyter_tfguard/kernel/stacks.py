@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..collectors.procfs import read_small
-from ..collectors.standstill import catches, started
+from ..collectors.standstill import catches
 from ..errors import FolderUnusable, SourceUnavailable
 from ..private_files import PrivateFolder
 from ..record.recording import STACKS, STACKS_WANTED
@@ -32,8 +32,6 @@ _USERS_MODULES = ("ipykernel.subshell", "IPython.lib.backgroundjobs")
 _OUR_NAMES = ("IOPub", "Control", "Shell channel")
 _OUR_PREFIX = "tfguard-"
 _PIPE_READER = "_watch_pipe_fd"
-# Begun before the first message can come.
-_FIRST = "Control"
 # What libzmq calls its threads, which carry the messages.
 _CARRIERS = b"ZMQbg"
 
@@ -160,19 +158,11 @@ def is_pipe_reader(thread: threading.Thread) -> bool:
 
 
 def message_carriers() -> set[int]:
-    """Native ids of libzmq's threads that carry the kernel's messages, ten a second for a widget of ours.
-
-    Those that the user's code began later are not among them. Empty where the system does not tell.
-    """
+    """Native ids of libzmq's threads, ten messages a second for a widget of ours; asked before the user's code begins some."""
     found = set()
-    pid = os.getpid()
-    firsts = [t.native_id for t in threading.enumerate() if t.name == _FIRST]
-    with contextlib.suppress(OSError, SourceUnavailable):
-        last = max((started(pid, first) for first in firsts), default=None)
+    with contextlib.suppress(OSError):
         for thread in map(int, os.listdir("/proc/self/task")):
             with contextlib.suppress(OSError, SourceUnavailable):  # it has ended
-                if read_small(f"/proc/self/task/{thread}/comm").startswith(_CARRIERS) and (
-                    last is None or started(pid, thread) <= last
-                ):
+                if read_small(f"/proc/self/task/{thread}/comm").startswith(_CARRIERS):
                     found.add(thread)
     return found

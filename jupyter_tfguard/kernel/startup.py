@@ -79,7 +79,7 @@ def load(shell: Any) -> None:
         return
     session = start(shell)
     if session is None:
-        print(f"tfguard {__version__}: switched off. {why_off(shell)}.")
+        print(f"tfguard {__version__}: switched off. {_why_off()}.")
         return
     from .status import state_line
 
@@ -101,19 +101,14 @@ def read_settings(shell: Any) -> TfGuard:
         return TfGuard()
 
 
-def why_off(shell: Any) -> str | None:
-    """What switches the guard off, and how to have it back; None when nothing does."""
+def _why_off() -> str:
+    """What switches the guard off, and how to have it back."""
     if disabled_by_environment():
         return f"{DISABLE_VARIABLE} is set in the environment. Remove it and restart Jupyter to enable it"
-    if read_settings(shell).enabled:
-        return None
-    try:
-        by_shell = shell.config.TfGuard.get("enabled") is False
-    except AttributeError:
-        by_shell = False
-    if by_shell:
-        return "IPython's configuration says c.TfGuard.enabled = False. Remove that line and restart the kernel to enable it"
-    return f"TfGuard.enabled is false in {user_settings_file()}. Set it to true and restart the kernel to enable it"
+    place = f"{user_settings_file()} or in IPython's configuration"
+    return (
+        f"TfGuard.enabled is false in {place}. Set it to true and restart the kernel to enable it"
+    )
 
 
 def _register_fork_hook() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
 from .._version import __version__
 from ..limits import fullest_limit, memory_in_use
@@ -16,14 +14,6 @@ from ..units import human_bytes, human_seconds
 from .header import watcher_alive
 from .session import GuardSession
 
-_SERVER_WORDS = (
-    "jupyter-lab",
-    "jupyter-server",
-    "jupyter-notebook",
-    "jupyterhub",
-    "jupyterlab",
-    "jupyter_server",
-)
 
 
 def state_line(session: GuardSession) -> str:
@@ -40,7 +30,7 @@ def state_line(session: GuardSession) -> str:
         known.append("nothing is recorded")
     if watcher_alive():
         known.append("watched by the Jupyter server")
-    elif _under_server():
+    elif os.environ.get("JPY_SESSION_NAME"):  # a Jupyter server started this kernel
         missing.append("server part not loaded: restart Jupyter, then reload this page.")
     else:
         known.append("no Jupyter server watches it")
@@ -117,16 +107,3 @@ def _last_death() -> str:
     newest = entries[0]
     when = str(newest.get("died_at", ""))[:16].replace("T", " ")
     return one_line(f"Last death: {when} UTC, {newest.get('title')} %tfguard why tells more.")
-
-
-def _under_server() -> bool:
-    """True when a Jupyter server started this kernel. Source: its session variable, else the parent's command line."""
-    if os.environ.get("JPY_SESSION_NAME"):
-        return True
-    if sys.platform != "linux":
-        return False
-    try:
-        command = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().decode("utf-8", "replace")
-    except OSError:
-        return False
-    return any(word in command for word in _SERVER_WORDS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+import pytest
+
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from tests.kernel.rig import GuardedKernel
 
@@ -46,13 +48,10 @@ def test_a_restart_is_a_request_too(new_kernel: Make) -> None:
     assert ends == [[("shutdown_request", True)]]
 
 
-def test_without_a_watcher_a_shutdown_leaves_nothing(new_kernel: Make) -> None:
-    kernel = new_kernel()
-    kernel.shutdown()
-    assert kernel.recording_paths() == []
-
-
-def test_a_watcher_that_is_dead_is_none(new_kernel: Make) -> None:
-    kernel = new_kernel(environment={"TFGUARD_WATCHER_PID": "999999999"})
+@pytest.mark.parametrize("environment", [{}, {"TFGUARD_WATCHER_PID": "999999999"}])
+def test_without_a_running_watcher_a_shutdown_leaves_nothing(
+    new_kernel: Make, environment: dict[str, str]
+) -> None:
+    kernel = new_kernel(environment=environment)
     kernel.shutdown()
     assert kernel.recording_paths() == []

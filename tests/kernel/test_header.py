@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.header import claim_environment, kernel_header
-from jupyter_tfguard.kernel.header_keeper import HeaderKeeper
+from jupyter_tfguard.kernel.header import HeaderKeeper, claim_environment, kernel_header
 from jupyter_tfguard.places import KERNEL_VARIABLE
 
 pytestmark = pytest.mark.quick

@@ -12,8 +12,9 @@ from tests.rigs.waiting import wait_until
 LIMIT_BYTES = 6 << 30
 RESERVE = "import mmap; held = mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)"
 PANEL = """\
-from jupyter_tfguard.kernel import startup
-print(startup.start(get_ipython()).panels.state.now()["host"]["limit"]["name"])
+from jupyter_tfguard.kernel.current import current
+from jupyter_tfguard.kernel.panel_state import PanelState
+print(PanelState(current()).now()["host"]["limit"]["name"])
 """
 SET = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({LIMIT_BYTES}, resource.RLIM_INFINITY))"
 
