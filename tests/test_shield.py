@@ -98,20 +98,3 @@ def test_a_handler_that_catches_its_own_error_is_no_cause_of_ours() -> None:
         ours()
         raise KeyError("ours")
     assert noted_in_this_process() == ["x: KeyError: 'ours'"]
-
-
-def test_no_alarm_is_lost_in_code_of_ours() -> None:
-    @shield("busy")
-    def busy() -> int:
-        return sum(range(200))
-
-    for _ in range(300):
-        with pytest.raises(OutOfTime):
-            call_for_ever(busy)
-    assert noted_in_this_process() == []
-
-
-def call_for_ever(function: Callable[[], object]) -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0.0005)
-    for _ in range(1_000_000):
-        function()

@@ -90,18 +90,6 @@ def test_too_few_points_and_points_out_of_order_have_no_trend() -> None:
     assert trend([(n, 1.0) for n in (0, 1, 2, 5, 4, 6, 7)]) is None
 
 
-def test_no_number_breaks_it() -> None:
-    chance = random.Random(3)
-    for _ in range(300):
-        numbers = [
-            chance.choice([0.0, 1.0, -1.0, 1e300, -1e300, 1e-300, 2.0**60]) for _ in range(9)
-        ]
-        found = trend(list(zip(sorted(numbers), numbers, strict=True))) or trend(
-            list(enumerate(numbers))
-        )
-        assert found is None or isinstance(found.is_steady_growth, bool)
-
-
 def test_the_time_left_is_without_end_where_growth_is_not_sure() -> None:
     unsure = Trend(slope=10.0, low=-1.0, high=21.0, rise=100.0, count=8, early=10.0, late=10.0)
     assert unsure.units_left(0, 210) == (21.0, 10.0, math.inf)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import Lab, command, picture, theme
-from tests.browser.gpus import pid_behind
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -211,27 +208,6 @@ def test_the_tab_of_a_report_is_there_again_after_a_reload(page: Page, report_id
     page.wait_for_selector("#jp-main-dock-panel", timeout=120_000)
     tab = page.locator(f"#jp-tfguard-report-{report_id}")
     tab.locator(".jp-TfGuard-Report").wait_for(timeout=120_000)
-
-
-def test_a_second_report_is_a_tab_beside_the_first(page: Page, lab: Lab) -> None:
-    first = page.locator(".jp-TfGuard-ReportView")
-    width = first.evaluate("e => e.clientWidth")
-    session = lab.server.start_session(lab.server.write_notebook("second"))
-    kernel_id = session["kernel"]["id"]
-    lab.server.connect(kernel_id).stop_channels()
-    os.kill(pid_behind(lab.server, "second"), signal.SIGKILL)
-    found = None
-    for _ in range(100):
-        found = lab.server.report_of(kernel_id)
-        if found is not None:
-            break
-        page.wait_for_timeout(200)
-    assert found is not None
-    command(page, "tfguard:show-report", {"id": found["id"]})
-    second = page.locator(".jp-TfGuard-ReportView", has_text="second.ipynb")
-    second.wait_for()
-    assert second.evaluate("e => e.clientWidth") == width
-    assert page.get_by_role("region", name="Kernel report").count() == 1
 
 
 def test_a_narrow_window_is_not_split_for_a_report(lab: Lab, report_id: str) -> None:

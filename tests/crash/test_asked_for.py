@@ -61,26 +61,3 @@ def test_an_error_in_a_cell_makes_no_report(kernel: Kernel) -> None:
     assert kernel.run("import sys; sys.exit(5)")["status"] in ("error", "ok")
     assert kernel.run("1/0")["status"] == "error"
     assert kernel.entries() == []
-
-
-def test_the_next_kernel_says_in_two_lines_why_once(kernel: Kernel) -> None:
-    first = kernel.pid
-    kernel.start("import os; os._exit(3)")
-    kernel.report()
-    wait_until(lambda: kernel.server.kernel_pid(kernel.id) not in (None, first))
-    kernel.reconnect()
-    printed = []
-    for code in ("1 + 1", "2 + 2"):
-        seen: list[str] = []
-
-        def keep(message: dict[str, object], seen: list[str] = seen) -> None:
-            content = message["content"]
-            if message["header"]["msg_type"] == "stream":  # type: ignore[index]
-                seen.append(content["text"])  # type: ignore[index]
-
-        kernel.client.execute_interactive(code, output_hook=keep, timeout=30)
-        printed.append("".join(seen))
-    assert printed[0].count("\n") == 2
-    assert "exit code 3" in printed[0]
-    assert "%tfguard why" in printed[0]
-    assert printed[1] == ""
