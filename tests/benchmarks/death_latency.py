@@ -14,162 +14,95 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-import uuid
 from pathlib import Path
 from typing import Any
 
 from bench import Bench, Measure, paired
-from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-TOKEN = uuid.uuid4().hex
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from jupyter_tfguard.demo.server import DemoServer
+from tests.conftest import private_jupyter
+
 EVENT = "https://schema.jupyter-tfguard.org/kernel_death/v1"
 HELD_BYTES = 1 << 30
 # How the kernel is made to die, and what it runs before.
 DEATHS = {
-    "kill": (signal.SIGKILL, ""),
-    "segv": (signal.SIGSEGV, ""),
+    "kill": (signal.SIGKILL, "1"),
+    "segv": (signal.SIGSEGV, "1"),
     "busy": (signal.SIGKILL, "import time; time.sleep(600)"),
     "holding 1 GiB": (signal.SIGKILL, f"held = bytearray({HELD_BYTES})"),
 }
 
 
-class Server:
-    """A Jupyter server in private folders."""
-
-    def __init__(self, folder: Path) -> None:
-        environment = os.environ | {
-            "TFGUARD_DIR": str(folder / "tfguard"),
-            "IPYTHONDIR": str(folder / "ipython"),
-            **{f"JUPYTER_{n}_DIR": str(folder / n.lower()) for n in ("CONFIG", "DATA", "RUNTIME")},
-        }
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root"),
-                *("--port=0", "--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={TOKEN}"),
-                "--ServerApp.jpserver_extensions={'jupyter_tfguard': True}",
-                f"--ServerApp.root_dir={folder}",
-            ],
-            env=environment,
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
-        assert self.process.stderr is not None
-        found = None
-        while found is None:
-            line = self.process.stderr.readline()
-            if not line:
-                raise SystemExit("The Jupyter server did not start.")
-            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-        self.port = int(found[1])
-        # Read on, or the server blocks on a full pipe.
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
-
-    async def answers(self) -> None:
-        """Wait until it does: it prints its address before it listens."""
-        for _ in range(100):
-            try:
-                await self.call("api")
-                return
-            except ConnectionRefusedError:
-                await asyncio.sleep(0.1)
-        raise SystemExit("The Jupyter server does not answer.")
-
-    async def call(self, path: str, method: str = "GET") -> Any:
-        request = HTTPRequest(
-            f"http://127.0.0.1:{self.port}/{path}",
-            method=method,
-            headers={"Authorization": f"token {TOKEN}"},
-            body="{}" if method == "POST" else None,
-            request_timeout=30,
-        )
-        answer = await AsyncHTTPClient().fetch(request)
-        return json.loads(answer.body) if answer.body else None
-
-    async def socket(self, path: str) -> WebSocketClientConnection:
-        url = f"ws://127.0.0.1:{self.port}/{path}"
-        return await websocket_connect(
-            HTTPRequest(url, headers={"Authorization": f"token {TOKEN}"})
-        )
-
-    def stop(self) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(15)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
-async def one_round(server: Server, how: str) -> dict[str, float]:
+async def one_round(server: DemoServer, how: str) -> dict[str, float]:
     """Seconds from the signal to each of the three."""
     number, code = DEATHS[how]
-    kernel = (await server.call("api/kernels", "POST"))["id"]
-    channels = await server.socket(f"api/kernels/{kernel}/channels")
-    events = await server.socket("api/events/subscribe")
+    session = server.start_session(server.write_notebook("dies"))
+    kernel = session["kernel"]["id"]
+    channels = await _socket(server, f"api/kernels/{kernel}/channels")
+    events = await _socket(server, "api/events/subscribe")
     pid = await _watched_pid(server, kernel)
-    await _execute(channels, code)
+    await asyncio.to_thread(_execute, server, kernel, code)
     seen: dict[str, float] = {}
     started = time.monotonic()
     os.kill(pid, number)
 
     async def stock() -> None:
-        while True:
-            message = json.loads(await channels.read_message())
-            if message["content"].get("execution_state") == "restarting":
-                seen["stock_seconds"] = time.monotonic() - started
-                return
+        while (await _message(channels))["content"].get("execution_state") != "restarting":
+            pass
+        seen["stock_seconds"] = time.monotonic() - started
 
     async def ours() -> None:
-        while True:
-            message = json.loads(await events.read_message())
-            if message.get("schema_id") == EVENT and message["kernel_id"] == kernel:
-                seen["event_seconds"] = time.monotonic() - started
-                await server.call(f"tfguard/api/crashes/{message['id']}")
-                seen["report_seconds"] = time.monotonic() - started
-                return
+        message: dict[str, Any] = {}
+        while message.get("schema_id") != EVENT or message["kernel_id"] != kernel:
+            message = await _message(events)
+        seen["event_seconds"] = time.monotonic() - started
+        await asyncio.to_thread(server.get, f"tfguard/api/crashes/{message['id']}")
+        seen["report_seconds"] = time.monotonic() - started
 
     await asyncio.gather(stock(), ours())
     channels.close()
     events.close()
-    # Jupyter Server 2.21 cannot delete a kernel that it is restarting, and then cannot stop either.
-    while await _watched_pid(server, kernel) == pid:
-        await asyncio.sleep(0.1)
-    await server.call(f"api/kernels/{kernel}", "DELETE")
+    await asyncio.to_thread(server.end_session, session)
     return seen
 
 
-async def _watched_pid(server: Server, kernel: str) -> int:
-    while True:
-        kernels = (await server.call("tfguard/api/status"))["kernels"]
-        found = next((k for k in kernels if k["kernel_id"] == kernel), None)
-        if found and found["pid"] and found["guard"]["loaded"]:
-            return int(found["pid"])
+async def _socket(server: DemoServer, path: str) -> WebSocketClientConnection:
+    url = server.url.replace("http", "ws", 1) + path
+    return await websocket_connect(
+        HTTPRequest(url, headers={"Authorization": f"token {server.token}"})
+    )
+
+
+async def _message(socket: WebSocketClientConnection) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(await socket.read_message() or "{}")
+    return found
+
+
+async def _watched_pid(server: DemoServer, kernel: str) -> int:
+    while (pid := await asyncio.to_thread(server.kernel_pid, kernel)) is None:
         await asyncio.sleep(0.1)
+    return pid
 
 
-async def _execute(channels: WebSocketClientConnection, code: str) -> None:
-    """Run a cell until it has ended; of one that does not end, until it surely has begun."""
-    header = {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "version": "5.3"}
-    header |= {"username": "benchmark", "session": uuid.uuid4().hex, "date": "2026-01-01T00:00:00Z"}
-    content = {"code": code or "1", "silent": False, "store_history": True, "allow_stdin": False}
-    message = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
-    await channels.write_message(json.dumps(message | {"channel": "shell", "buffers": []}))
-    if "sleep" in code:
-        await asyncio.sleep(2)
-        return
-    while True:
-        answer = json.loads(await channels.read_message())
-        if answer["msg_type"] == "execute_reply":
-            return
+def _execute(server: DemoServer, kernel: str, code: str) -> None:
+    """Run a cell until it has ended, or, if it does not end, until it has begun."""
+    client = server.connect(kernel)
+    request = client.execute(code)
+    wanted = "execute_input" if "sleep" in code else "status"
+    state = "busy"
+    while state == "busy":
+        message = client.get_iopub_msg(timeout=60)
+        if message["parent_header"].get("msg_id") == request and message["msg_type"] == wanted:
+            state = message["content"].get("execution_state", "")
+    client.stop_channels()
 
 
 def main() -> None:
@@ -181,14 +114,14 @@ def main() -> None:
         quick_repetitions=3,
     )
     loop = asyncio.new_event_loop()
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, private_jupyter(Path(folder)):
+        (work := Path(folder) / "work").mkdir()
+        server = DemoServer(work, lab=False)
 
         def case(how: str) -> Measure:
             return lambda: loop.run_until_complete(asyncio.wait_for(one_round(server, how), 60))
 
         try:
-            loop.run_until_complete(server.answers())
             rows = bench.run({how: case(how) for how in DEATHS})
         finally:
             server.stop()

@@ -132,14 +132,6 @@ def test_nothing_of_vscodes_white_frame_is_left_around_it(bare: Any) -> None:
     assert bar.startswith("rgba(90, 93, 94")  # its editor and its widgets are of nearly one colour
 
 
-def test_it_follows_the_systems_theme(bare: Any) -> None:
-    page = bare()
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function(
-        f"getComputedStyle(document.querySelector('{WIDGET}')).backgroundColor === 'rgb(30, 30, 30)'"
-    )
-
-
 @pytest.fixture(scope="module")
 def without_panel(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Lab]:
     """A JupyterLab in which our labextension is switched off."""

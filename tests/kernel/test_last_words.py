@@ -37,7 +37,7 @@ def test_a_kernel_loses_neither_words_nor_stack(new_kernel: Make, name: str) -> 
     kernel = new_kernel()
     ended = kernel.die_watched(CELL.format(root=str(ROOT), name=name))
     recorded = kernel.recording()
-    assert ended_as(kind, ended, recorded.fault_text), (ended, recorded.fault_text)
+    assert ended_as(kind, ended), (ended, recorded.fault_text)
     said = re.search(f"(?:{kind.says})\\Z", recorded.stderr_tail)
     assert said is not None, recorded.stderr_tail[-300:]
     words = recorded.stderr_tail[: said.start()]

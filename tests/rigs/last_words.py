@@ -49,7 +49,6 @@ _METRICS = tuple(
 )
 _SYLLABLES = ("al", "bra", "co", "dé", "ev", "fi", "ög", "hu", "ix", "jo", "界", "lu")
 _OWN_FAULT = 70
-_AGAIN = "Fatal Python error: Segmentation fault"
 
 
 @dataclass(frozen=True)
@@ -162,19 +161,14 @@ def judge(life: Life, status: int, path: Path) -> dict[str, Any]:
     except RecordUnreadable as bad:
         return {"lost_words": len(life.text.split()), "why": str(bad)}
     ended = os.waitstatus_to_exitcode(status)
-    if not ended_as(kind, ended, contents.fault_text):
+    if not ended_as(kind, ended):
         return {"wrong_deaths": 1, "why": f"ended by {ended}"}
     return _words(life, contents.stderr_tail) | _stacks(kind, contents)
 
 
-def ended_as(kind: Kind, ended: int, fault_text: str) -> bool:
-    """True for the exit status that this kind of death has.
-
-    faulthandler may crash on the stack of a thread that runs on, once it has written the one that matters.
-    """
-    again = bool(kind.fault) and _AGAIN in fault_text.partition("\n")[2]
-    wanted = kind.code if kind.signal is None else -kind.signal
-    return ended == wanted or (again and ended == -signal.SIGSEGV)
+def ended_as(kind: Kind, ended: int) -> bool:
+    """True for the exit status that this kind of death has."""
+    return ended == (kind.code if kind.signal is None else -kind.signal)
 
 
 def _words(life: Life, tail: str) -> dict[str, Any]:
