@@ -16,23 +16,6 @@ _ENTRIES_LIMIT = 5000
 
 
 @dataclass(frozen=True)
-class Written:
-    """A checkpoint on disk.
-
-    Attributes:
-        path: Of the file or folder.
-        time: Unix seconds when it was written.
-        by: The kind of callback, ``ModelCheckpoint`` or ``BackupAndRestore``.
-        weights_only: Whether it holds the weights and no model; None = not known.
-    """
-
-    path: str
-    time: float
-    by: str
-    weights_only: bool | None
-
-
-@dataclass(frozen=True)
 class _Place:
     """Where a callback writes, and what."""
 
@@ -54,15 +37,20 @@ class CheckpointWatch:
         places = [place for one in callbacks if (place := _place_of(one)) is not None]
         self._newest = [(place, since) for place in places]
 
-    def look(self) -> list[Written]:
-        """Per callback the newest checkpoint that was not there at the last look."""
+    def look(self) -> list[dict[str, Any]]:
+        """Per callback the newest checkpoint that was not there at the last look.
+
+        Returns:
+            Each as ``{"path", "written", "by", "weights_only"}``: of the file or folder; Unix seconds; the kind of
+            callback; whether it holds the weights and no model, None where that is not known.
+        """
         found = []
         for index, (place, since) in enumerate(self._newest):
-            new = [w for w in _matching(place) if since < w.time]
-            if new:
-                newest = max(new, key=lambda written: written.time)
-                self._newest[index] = (place, newest.time)
-                found.append(newest)
+            written, path = max(_matching(place), default=(0.0, ""))
+            if written > since:
+                self._newest[index] = (place, written)
+                kind = {"by": place.by, "weights_only": place.weights_only}
+                found.append({"path": path, "written": written} | kind)
         return found
 
 
@@ -94,7 +82,8 @@ def _template(name: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, fixed)) + rf"({re.escape(_TENSORFLOW_INDEX)})?")
 
 
-def _matching(place: _Place) -> list[Written]:
+def _matching(place: _Place) -> list[tuple[float, str]]:
+    """When each checkpoint was written, and its path."""
     found = []
     # The folder may not be made yet, and the user's code may take old files away meanwhile.
     with contextlib.suppress(OSError), os.scandir(place.folder or os.curdir) as entries:
@@ -102,6 +91,5 @@ def _matching(place: _Place) -> list[Written]:
             if place.name.fullmatch(entry.name):
                 path = os.path.abspath(entry.path).removesuffix(_TENSORFLOW_INDEX)
                 with contextlib.suppress(OSError):
-                    moment = entry.stat().st_mtime
-                    found.append(Written(path, moment, place.by, place.weights_only))
+                    found.append((entry.stat().st_mtime, path))
     return found

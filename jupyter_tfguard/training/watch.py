@@ -119,11 +119,5 @@ class FitWatch:
         """Emit the checkpoints that were written since the last look. Keras has saved in this thread, so they are complete."""
         self._looked = time.monotonic()
         with shielded("looking for checkpoints"):
-            for written in self._checkpoints.look():
-                self._emit(
-                    "checkpoint",
-                    path=written.path,
-                    written=written.time,
-                    by=written.by,
-                    weights_only=written.weights_only,
-                )
+            for found in self._checkpoints.look():
+                self._emit("checkpoint", **found)
