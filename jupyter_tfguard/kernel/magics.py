@@ -1,11 +1,8 @@
 """``%tfguard``: what the guard knows, on one line typed in a cell."""
 
-# mypy: disable-error-code="untyped-decorator"
-# IPython's decorators have no types.
-
 from __future__ import annotations
 
-import functools
+import re
 from typing import Any
 
 from ..errors import TfGuardError
@@ -17,53 +14,27 @@ from .current import current
 _REPORT_SECONDS = 10.0
 
 NAME = "tfguard"
+_CRASH = re.compile(r"why\s+--crash[\s=]+(\d{1,9})")
 
 
 def tfguard(line: str) -> None:
     """Show this kernel's memory against its limit, as text or as a panel that moves, what each cell took of it, why the
     last kernel died, or whether everything is in place.
 
-    ``%tfguard [status]``, ``%tfguard panel``, ``%tfguard cells``, ``%tfguard why [--crash N]``,
-    ``%tfguard doctor``
+    ``%tfguard [status]``, ``%tfguard panel``, ``%tfguard cells``, ``%tfguard why [--crash N]``, ``%tfguard doctor``
     """
-    arguments = _parse(line)
-    if arguments.action == "why":
-        _why(arguments.crash)
-    elif arguments.action == "doctor":
-        _doctor()
-    elif arguments.action == "cells":
-        _cells()
-    elif arguments.action == "panel":
-        _panel()
+    actions = {"status": _status, "panel": _panel, "cells": _cells, "why": _why, "doctor": _doctor}
+    if (asked := _CRASH.fullmatch(line.strip())) is not None:
+        _why(int(asked[1]))
+    elif (action := actions.get(line.strip() or "status")) is not None:
+        action()
     else:
-        _status()
+        from IPython.core.error import UsageError
 
-
-def _parse(line: str) -> Any:
-    """Action and options; a wrong word is IPython's UsageError, with the usage."""
-    from IPython.core.magic_arguments import parse_argstring
-
-    return parse_argstring(_described(), line)
-
-
-@functools.cache
-def _described() -> Any:
-    # IPython builds the parser's help when it decorates: 5 ms that kernel start does without.
-    from IPython.core.magic_arguments import argument, magic_arguments
-
-    @magic_arguments()
-    @argument(
-        "action",
-        nargs="?",
-        choices=("status", "panel", "cells", "why", "doctor"),
-        default="status",
-    )
-    @argument("--crash", type=int, default=1, metavar="N", help="why: the N-th latest death")
-    def magic_tfguard(line: str) -> None:
-        """Show this kernel's memory against its limit, as text or as a panel that moves, what each cell took of it, why
-        the last kernel died, or whether everything is in place."""
-
-    return magic_tfguard
+        raise UsageError(
+            f"%tfguard {line.strip()} is not known: choose from {', '.join(actions)}. "
+            "Why an earlier kernel died: why --crash N, the N-th latest death."
+        )
 
 
 @shield("%tfguard status")
@@ -97,7 +68,7 @@ def _cells() -> None:
 
 
 @shield("%tfguard why")
-def _why(number: int) -> None:
+def _why(number: int = 1) -> None:
     from ..report.text import render
 
     # The death that is asked for may be being reported just now.
