@@ -137,14 +137,9 @@ def is_users(error: BaseException) -> bool:
 
 
 def _code(handler: Any) -> CodeType | None:
-    """The code of a function, a method, a ``functools.partial`` of them, or an object that can be called."""
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    for found in (handler, type(handler).__call__) if callable(handler) else ():
-        code = getattr(getattr(found, "__func__", found), "__code__", None)
-        if isinstance(code, CodeType):
-            return code
-    return None
+    """The code of a function or a method."""
+    code = getattr(getattr(handler, "__func__", handler), "__code__", None)
+    return code if isinstance(code, CodeType) else None
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import sys
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from typing import Any
 
 _KERAS_DEFAULT_BATCH_SIZE = 32
 _CHAIN_LIMIT = 20
+_KERAS = ("keras", "tf_keras", "tensorflow")
 
 
 def describe_batch(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,32 +61,21 @@ def _dataset_batch_size(dataset: Any) -> int | None:
 def describe_model(model: Any) -> dict[str, Any]:
     """``model_name``, ``parameter_count`` (None before the model is built) and ``optimizer``."""
     name = getattr(model, "name", None)
-    optimizers = _optimizers(model)
-    # With mixed precision the true optimizer is inside.
-    names = [type(getattr(o, "inner_optimizer", None) or o).__name__ for o in optimizers]
     return {
         "model_name": name if isinstance(name, str) else None,
         "parameter_count": parameter_count(model),
-        "optimizer": ", ".join(dict.fromkeys(names)) or None,
+        "optimizer": _optimizer(model),
     }
 
 
-def _optimizers(model: Any) -> list[Any]:
-    """Those that the model trains with, as far as they are attributes of it.
-
-    A ``compile`` of the user's own may leave Keras its default optimizer, and train with others (a GAN).
-    """
-    chosen = getattr(model, "optimizer", None)
-    default = [] if chosen is None else [chosen]
+def _optimizer(model: Any) -> str | None:
+    """The name of its class; None where a ``compile`` of the user's own decides, and Keras may hold an unused default."""
     compiles = getattr(type(model), "compile", None)
-    if compiles is None:
-        return default
-    parameters = inspect.signature(compiles).parameters
-    if "optimizer" in parameters:
-        return default
-    own = [o for o in vars(model).values() if hasattr(o, "apply_gradients") and o is not chosen]
-    passes_on = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values())
-    return default if passes_on and not own else own
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None or getattr(compiles, "__module__", "").partition(".")[0] not in _KERAS:
+        return None
+    # With mixed precision the true optimizer is inside.
+    return type(getattr(optimizer, "inner_optimizer", None) or optimizer).__name__
 
 
 def parameter_count(model: Any) -> int | None:
