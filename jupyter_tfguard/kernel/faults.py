@@ -6,12 +6,10 @@ without us. A faulthandler or a signal handler that the user or the application 
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import os
 import signal
 
-from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
 from ..record.recording import FAULT, SIGNAL_PREFIX
 
@@ -71,8 +69,3 @@ class FaultFiles:
                 faulthandler.unregister(number)
                 os.close(descriptor)
         self._signals.clear()
-
-    def leave_child(self) -> None:
-        """In a forked child: a killed worker must not look like a dead kernel."""
-        with contextlib.suppress(OSError, ValueError, FolderUnusable):
-            self.stop()

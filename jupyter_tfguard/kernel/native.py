@@ -88,11 +88,6 @@ class NativeParts:
         if self._tail is not None:
             self._tail.wait_forwarded(seconds, _pipe_readers_wait)
 
-    def cell_starts(self) -> None:
-        """Called before each cell."""
-        if self._stacks is not None:
-            self._stacks.cell_starts()
-
     def cell_ends(self) -> None:
         """Called after each cell: its native text must be forwarded before ipykernel reports the end of the cell."""
         with contextlib.suppress(KeyboardInterrupt):  # Stop, of this wait: the cell has ended
@@ -112,13 +107,12 @@ class NativeParts:
         self._tail = self._faults = self._stacks = None
 
     def leave_child(self) -> None:
-        """In a forked child: undo what reaches into it, and give its copies of the descriptors back."""
-        parts = (self._tail, self._faults, self._stacks)
-        self._tail = self._faults = self._stacks = None
-        for left in parts:
-            if left is not None:
-                with shielded("forked child"):
-                    left.leave_child()
+        """In a forked child: undo what reaches into it. A killed worker must not look like a dead kernel."""
+        tail, self._tail = self._tail, None
+        if tail is not None:
+            with shielded("forked child"):
+                tail.leave_child()
+        self.stop()
 
 
 def _pipe_readers_wait() -> bool:

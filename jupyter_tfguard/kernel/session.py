@@ -117,14 +117,15 @@ class GuardSession:
             )
             pulse.start()
             self.pulse = pulse
-        with part("cells", self.problems):
-            self.cells.start()
-        with part("imports", self.problems):
-            self.libraries.start()
-        with part("end of the kernel", self.problems):
-            self._endings.start()
-        with part("reports of earlier kernels", self.problems):
-            self.news.start()
+        others = {
+            "cells": self.cells.start,
+            "imports": self.libraries.start,
+            "end of the kernel": self._endings.start,
+            "reports of earlier kernels": self.news.start,
+        }
+        for name, begin in others.items():
+            with part(name, self.problems):
+                begin()
         if self.recording is not None:
             self._write_guard_state()
             thread = None if self.pulse is None else self.pulse.thread_id
@@ -161,7 +162,6 @@ class GuardSession:
         if self.panel is not None:
             self.panel.set_busy(True)
         self.news.at_cell()
-        self._native.cell_starts()
 
     def _cells_end(self) -> None:
         if self.pulse is not None:

@@ -52,7 +52,6 @@ class StacksOnRequest:
         self._thread: int | None = None
         self._carriers: set[int] = set()
         self._service_threads: set[int] | None = None
-        self._has_seen_cell = False
         self._next = 0.0
 
     def start(self, thread: int | None) -> None:
@@ -71,12 +70,6 @@ class StacksOnRequest:
             self._signal = number
         self._thread, self._carriers = thread, message_carriers()
         self._look_at_threads()
-
-    def cell_starts(self) -> None:
-        """Before the first cell all threads of the machinery have begun; from here on its own may stand still."""
-        if not self._has_seen_cell:
-            self._has_seen_cell = True
-            self._look_at_threads()
 
     def _look_at_threads(self) -> None:
         # Some begin later: ipykernel's look for its parent, a widget's.
@@ -116,11 +109,6 @@ class StacksOnRequest:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-    def leave_child(self) -> None:
-        """In a forked child: the recording is its parent's."""
-        with contextlib.suppress(OSError, ValueError, FolderUnusable):
-            self.stop()
 
 
 def _free_signal() -> int | None:

@@ -3,9 +3,8 @@
 A tiny model is trained in turns with and without the guard: a fit of many steps, which tells what a step costs, and one of a
 single step, which tells what a fit costs besides. Two processes of the same program differ by some per cent, by where their
 memory happens to lie; so the turns are taken in one kernel, which began guarded and in which the guard is unloaded and loaded
-again. ``unloaded_again`` over ``unloaded`` is what the machine makes by itself. Beside it lives a kernel that never had the
-guard (``bare``): over many starts it tells whether anything of the guard is left after unloading. Both kernels are started
-anew every few turns.
+again. ``unloaded_again`` over ``unloaded`` is what the machine makes by itself. That nothing of the guard is left after
+unloading shows in tests/kernel/test_step_calls.py. Every few turns there is a new kernel.
 """
 
 from __future__ import annotations
@@ -23,14 +22,12 @@ from tests.kernel.rig import GuardedKernel, guarded_kernel
 
 STEPS = 500
 TURNS_OF_A_KERNEL = 20
-# The case, its kernel, and what makes the state that it measures.
+# What makes the state that a case measures.
 CASES = {
-    "guarded": ("own", "%load_ext tfguard"),
-    "unloaded": ("own", "%unload_ext tfguard"),
-    "unloaded_again": ("own", "%unload_ext tfguard"),
-    "bare": ("beside", ""),
+    "guarded": "%load_ext tfguard",
+    "unloaded": "%unload_ext tfguard",
+    "unloaded_again": "%unload_ext tfguard",
 }
-ENVIRONMENTS: dict[str, dict[str, str]] = {"own": {}, "beside": {"TFGUARD_DISABLE": "1"}}
 SETUP = f"""
 import time
 import keras, numpy as np
@@ -57,11 +54,11 @@ def measure(kernel: GuardedKernel) -> dict[str, float]:
 
 
 class Kernels:
-    """The two kernels, in which the model is built; new ones after some turns."""
+    """A kernel in which the model is built; a new one after some turns."""
 
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
-        self._kernels: dict[str, GuardedKernel] = {}
+        self._kernel: GuardedKernel
         self._measured = 0
 
     def measure(self, case: str) -> dict[str, float]:
@@ -70,25 +67,21 @@ class Kernels:
             self.close()
             self._start()
         self._measured += 1
-        name, switch = CASES[case]
-        kernel = self._kernels[name]
-        kernel.run(switch)
-        recordings = len(list(kernel.data.glob("recordings/*")))
+        self._kernel.run(CASES[case])
+        recordings = len(list(self._kernel.data.glob("recordings/*")))
         if recordings != (case == "guarded"):
             sys.exit(f"{recordings} recordings in the turn of {case}: the guard is not as wanted")
-        return measure(kernel)
+        return measure(self._kernel)
 
     def _start(self) -> None:
-        for name, environment in ENVIRONMENTS.items():
-            folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
-            kernel = self._stack.enter_context(guarded_kernel(folder, environment=environment))
-            made = kernel.run(SETUP, timeout=180)
-            if made.error is not None:
-                sys.exit(f"TensorFlow is needed here: {made.error}\n{made.traceback}")
-            self._kernels[name] = kernel
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        self._kernel = self._stack.enter_context(guarded_kernel(folder))
+        made = self._kernel.run(SETUP, timeout=180)
+        if made.error is not None:
+            sys.exit(f"TensorFlow is needed here: {made.error}\n{made.traceback}")
 
     def close(self) -> None:
-        """End them."""
+        """End it."""
         self._stack.close()
 
 
