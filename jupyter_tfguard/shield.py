@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any, ParamSpec, TypeVar
 
-from .errors import FolderUnusable
+from .errors import FolderUnusable, SourceUnavailable, TfGuardError
 from .places import data_folder
 from .private_files import PrivateFolder
 
@@ -151,6 +151,23 @@ def shielded(place: str) -> Iterator[None]:
         if is_users(error):
             raise
         note_problem(place, error)
+
+
+@contextlib.contextmanager
+def part(name: str, problems: list[str]) -> Iterator[None]:
+    """Begin one part of the guard; if it fails, the others begin all the same.
+
+    Args:
+        name: Of the part, for people.
+        problems: Gets a sentence when it fails.
+    """
+    try:
+        yield
+    except SourceUnavailable as absent:
+        problems.append(str(absent))  # this system does not have it; no failure of ours
+    except Exception as error:
+        note_problem(f"kernel start: {name}", error)
+        problems.append(str(error) if isinstance(error, TfGuardError) else f"{name}: {error}")
 
 
 def shield(place: str) -> Callable[[Callable[P, R]], Callable[P, R | None]]:

@@ -19,40 +19,38 @@ Devices = tuple[DeviceMemory, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class CellMemory:
+class Measured:
     """Bytes at the start of a cell, the highest within it, and at its end; None unknown."""
 
-    host_start_bytes: int | None
-    host_highest_bytes: int | None
-    host_end_bytes: int | None
-    gpu_start_bytes: int | None
-    gpu_highest_bytes: int | None
-    gpu_end_bytes: int | None
+    start_bytes: int | None = None
+    highest_bytes: int | None = None
+    end_bytes: int | None = None
 
     @property
-    def host_peak_bytes(self) -> int | None:
-        """How far host memory rose above the value at the start."""
-        return _above(self.host_highest_bytes, self.host_start_bytes)
+    def peak_bytes(self) -> int | None:
+        """How far memory rose above the value at the start."""
+        return self._above_start(self.highest_bytes)
 
     @property
-    def host_kept_bytes(self) -> int | None:
+    def kept_bytes(self) -> int | None:
         """How much more there was at the end than at the start; may be negative."""
-        return _above(self.host_end_bytes, self.host_start_bytes)
+        return self._above_start(self.end_bytes)
 
-    @property
-    def gpu_peak_bytes(self) -> int | None:
-        """How far GPU memory rose above the value at the start."""
-        return _above(self.gpu_highest_bytes, self.gpu_start_bytes)
+    def _above_start(self, value: int | None) -> int | None:
+        return None if value is None or self.start_bytes is None else value - self.start_bytes
 
-    @property
-    def gpu_kept_bytes(self) -> int | None:
-        """How much more GPU memory there was at the end; may be negative."""
-        return _above(self.gpu_end_bytes, self.gpu_start_bytes)
+
+@dataclass(frozen=True, slots=True)
+class CellMemory:
+    """What a cell did to both kinds of memory."""
+
+    host: Measured
+    gpu: Measured
 
     @property
     def rise_bytes(self) -> int:
         """The larger of the two rises: what lists are sorted by; 0 where neither is known."""
-        return max(self.host_peak_bytes or 0, self.gpu_peak_bytes or 0)
+        return max(self.host.peak_bytes or 0, self.gpu.peak_bytes or 0)
 
 
 @dataclass(eq=False, slots=True)
@@ -106,7 +104,9 @@ class CellMeter:
             self._running.remove(stretch)
         rss, peak = _host(self._host())
         highest = _host_highest(stretch, rss, peak)
-        return CellMemory(stretch.rss_bytes, highest, rss, *_of_devices(stretch, self._gpu()))
+        return CellMemory(
+            Measured(stretch.rss_bytes, highest, rss), _of_devices(stretch, self._gpu())
+        )
 
 
 def _host(metrics: Mapping[str, float]) -> tuple[int | None, int | None]:
@@ -125,15 +125,15 @@ def _host_highest(stretch: Stretch, rss: int | None, peak: int | None) -> int | 
     return seen if peak is None else min(seen, peak)
 
 
-def _of_devices(stretch: Stretch, end: Devices | None) -> tuple[int | None, int | None, int | None]:
-    """GPU memory at the start, the highest, at the end: sums over the devices that answered."""
+def _of_devices(stretch: Stretch, end: Devices | None) -> Measured:
+    """GPU memory: sums over the devices that answered."""
     if end is None:
-        return None, None, None
+        return Measured()
     # A device that was made in this cell began with nothing: it had no allocator.
     begun = {one.device: one for one in stretch.gpu or ()}
     known = [one for one in end if stretch.gpu is None or one.device in begun]
     if not known:
-        return None, None, None
+        return Measured()
     start = highest = last = 0
     for one in known:
         before = begun.get(one.device, DeviceMemory(one.device, 0, 0))
@@ -144,8 +144,4 @@ def _of_devices(stretch: Stretch, end: Devices | None) -> tuple[int | None, int 
         else:
             seen = stretch.highest_gpu_bytes.get(one.device, 0)
             highest += max(seen, before.in_use_bytes, one.in_use_bytes)
-    return start, highest, last
-
-
-def _above(value: int | None, start: int | None) -> int | None:
-    return None if value is None or start is None else value - start
+    return Measured(start, highest, last)

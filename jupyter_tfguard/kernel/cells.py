@@ -1,15 +1,16 @@
-"""What each cell was, when it began, how it ended, and what it did to memory."""
+"""What each cell was, when it began, how it ended, what it did to memory, and the table of ``%tfguard cells``."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..shield import shield, shielded
+from ..units import human_bytes, human_seconds
 from .arrays import largest_arrays
 from .cell_memory import CellMemory, CellMeter, Stretch
 from .gpu_oom import Beginning, GpuOomTeller
@@ -17,6 +18,9 @@ from .gpu_oom import Beginning, GpuOomTeller
 _HEAD_CHARACTERS = 80
 _REDACTED_CHARACTERS = 2000
 REMEMBERED = 200
+SHOWN = 10
+_SHOWN_CHARACTERS = 40
+_NOTE = "Peak: how far memory rose above its start. Kept: how much more there was at the end."
 
 Emit = Callable[..., None]
 
@@ -164,12 +168,12 @@ class CellRecorder:
         self.ended.append(EndedCell(running.count, running.head, seconds, memory))
         return {
             "arrays": largest_arrays(self._shell.user_ns),
-            "rss_start_bytes": memory.host_start_bytes,
-            "peak_bytes": memory.host_highest_bytes,
-            "rss_bytes": memory.host_end_bytes,
-            "gpu_start_bytes": memory.gpu_start_bytes,
-            "gpu_peak_bytes": memory.gpu_highest_bytes,
-            "gpu_bytes": memory.gpu_end_bytes,
+            "rss_start_bytes": memory.host.start_bytes,
+            "peak_bytes": memory.host.highest_bytes,
+            "rss_bytes": memory.host.end_bytes,
+            "gpu_start_bytes": memory.gpu.start_bytes,
+            "gpu_peak_bytes": memory.gpu.highest_bytes,
+            "gpu_bytes": memory.gpu.end_bytes,
         }
 
     def _drop_left(self, thread: int) -> None:
@@ -197,3 +201,52 @@ def _head(source: str) -> str:
 
     text = redact(source.lstrip()[:_REDACTED_CHARACTERS]).rstrip()
     return text if len(text) <= _HEAD_CHARACTERS else text[: _HEAD_CHARACTERS - 1] + "…"
+
+
+def cells_text(ended: Sequence[EndedCell]) -> str:
+    """The ended cells of this kernel, the ten with the largest rise, largest first; a sentence when there is none."""
+    if not ended:
+        return "No cell has ended since tfguard began to watch this kernel."
+    shown = sorted(ended, key=lambda cell: -cell.memory.rise_bytes)[:SHOWN]
+    heads = any(cell.head is not None for cell in shown)
+    gpu = any(cell.memory.gpu.end_bytes is not None for cell in shown)
+    titles = ["cell", *(["source"] if heads else []), "time", "host peak", "host kept"]
+    titles += ["GPU peak", "GPU kept"] if gpu else []
+    lines = _aligned([titles, *(_row(cell, heads=heads, gpu=gpu) for cell in shown)], heads=heads)
+    lines.append(_NOTE)
+    if len(shown) < len(ended):
+        lines.append(f"The {len(shown)} of {len(ended)} cells that rose most.")
+    return "\n".join(lines)
+
+
+def _row(cell: EndedCell, *, heads: bool, gpu: bool) -> list[str]:
+    memory = cell.memory
+    number = "[ ]" if cell.count is None else f"[{cell.count}]"
+    row = [number, *([_shown_head(cell.head)] if heads else []), human_seconds(cell.seconds)]
+    row += [_signed(memory.host.peak_bytes), _signed(memory.host.kept_bytes)]
+    return row + ([_signed(memory.gpu.peak_bytes), _signed(memory.gpu.kept_bytes)] if gpu else [])
+
+
+def _shown_head(head: str | None) -> str:
+    from ..redact import one_line
+
+    text = one_line(head or "")
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
+
+
+def _signed(number: int | None) -> str:
+    text = human_bytes(number)
+    return f"+{text}" if number is not None and number > 0 else text
+
+
+def _aligned(rows: list[list[str]], *, heads: bool) -> list[str]:
+    """Columns: the cell and its source to the left, numbers to the right."""
+    left = 2 if heads else 1
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            text.ljust(width) if place < left else text.rjust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

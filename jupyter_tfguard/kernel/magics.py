@@ -9,11 +9,13 @@ from ..errors import TfGuardError
 from ..places import bundles_folder
 from ..record.bundle import BundleStore
 from ..shield import shield
+from .cells import cells_text
 from .current import current
 
 _REPORT_SECONDS = 10.0
 
 NAME = "tfguard"
+_OFF = "tfguard does not run here."
 _CRASH = re.compile(r"why\s+--crash[\s=]+(\d{1,9})")
 
 
@@ -42,7 +44,7 @@ def _status() -> None:
     from .status import status_text
 
     session = current()
-    print("tfguard does not run here." if session is None else status_text(session))
+    print(_OFF if session is None else status_text(session))
 
 
 @shield("%tfguard panel")
@@ -51,20 +53,15 @@ def _panel() -> None:
 
     session = current()
     if session is None:
-        print("tfguard does not run here.")
+        print(_OFF)
     else:
         show(session)
 
 
 @shield("%tfguard cells")
 def _cells() -> None:
-    from .cells_text import cells_text
-
     session = current()
-    if session is None:
-        print("tfguard does not run here.")
-    else:
-        print(cells_text(tuple(session.cells.ended)))
+    print(_OFF if session is None else cells_text(tuple(session.cells.ended)))
 
 
 @shield("%tfguard why")

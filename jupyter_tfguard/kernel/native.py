@@ -14,9 +14,8 @@ from ..record.native_text import last_words, native_text_since
 from ..record.recording import Recording
 from ..record.stacks import HEADER_KEY
 from ..record.stderr_tail import StderrTail
-from ..shield import shielded
+from ..shield import part, shielded
 from .faults import FaultFiles
-from .parts import part
 from .stacks import StacksOnRequest, is_pipe_reader
 
 _CELL_END_SECONDS = 0.5

@@ -13,7 +13,7 @@ from ..places import copies_folder, recordings_folder
 from ..record.identity import ProcessIdentity
 from ..record.recording import Recording, remove_recording
 from ..sampler import Sampler
-from ..shield import note_problem, shielded
+from ..shield import note_problem, part, shielded
 from ..training.gpu_memory import DeviceMemory
 from .cell_memory import CellMeter
 from .cells import CellRecorder
@@ -31,7 +31,6 @@ from .libraries import UserLibraries
 from .memory import KernelMemory
 from .native import NativeParts
 from .news import News
-from .parts import part
 from .pulse import Pulse
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.cell_memory import CellMemory, CellMeter, Devices
-from jupyter_tfguard.kernel.cells import EndedCell
-from jupyter_tfguard.kernel.cells_text import cells_text
+from jupyter_tfguard.kernel.cell_memory import CellMemory, CellMeter, Devices, Measured
+from jupyter_tfguard.kernel.cells import EndedCell, cells_text
 from jupyter_tfguard.training.gpu_memory import DeviceMemory
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
@@ -47,7 +46,7 @@ class TestHost:
         machine.meter.sampled_host(150)  # the thread was blind when it was highest
         machine.at(90, 500)
         found = machine.meter.end(stretch)
-        assert (found.host_peak_bytes, found.host_kept_bytes) == (400, -10)
+        assert (found.host.peak_bytes, found.host.kept_bytes) == (400, -10)
 
     def test_below_an_older_peak_the_highest_sample_counts(self, machine: Machine) -> None:
         machine.at(100, 500)
@@ -56,14 +55,14 @@ class TestHost:
         machine.meter.sampled_host(None)
         machine.meter.sampled_host(200)
         machine.at(110, 500)
-        assert machine.meter.end(stretch).host_peak_bytes == 200
+        assert machine.meter.end(stretch).host.peak_bytes == 200
 
     def test_no_sample_is_above_the_peak(self, machine: Machine) -> None:
         machine.at(100, 120)
         stretch = machine.meter.begin()
         machine.meter.sampled_host(125)  # Linux counts per processor
         machine.at(100, 120)
-        assert machine.meter.end(stretch).host_highest_bytes == 120
+        assert machine.meter.end(stretch).host.highest_bytes == 120
 
     def test_a_cell_in_which_nothing_was_sampled_has_at_least_its_ends(
         self, machine: Machine
@@ -71,27 +70,27 @@ class TestHost:
         machine.at(100, 500)
         stretch = machine.meter.begin()
         machine.at(140, 500)
-        assert machine.meter.end(stretch).host_peak_bytes == 40
+        assert machine.meter.end(stretch).host.peak_bytes == 40
 
     def test_unknown_stays_unknown(self, machine: Machine) -> None:
-        assert machine.meter.end(machine.meter.begin()) == CellMemory(*[None] * 6)
+        assert machine.meter.end(machine.meter.begin()) == CellMemory(Measured(), Measured())
         machine.at(100, None)  # psutil knows no peak
         stretch = machine.meter.begin()
         machine.meter.sampled_host(170)
-        assert machine.meter.end(stretch).host_peak_bytes == 70
+        assert machine.meter.end(stretch).host.peak_bytes == 70
 
 
 @pytest.mark.quick
 class TestGpu:
     def test_without_a_gpu_device_gpu_memory_is_unknown(self, machine: Machine) -> None:
         found = machine.meter.end(machine.meter.begin())
-        assert found.gpu_peak_bytes is found.gpu_kept_bytes is found.gpu_end_bytes is None
+        assert found.gpu.peak_bytes is found.gpu.kept_bytes is found.gpu.end_bytes is None
 
     def test_a_device_made_in_the_cell_began_with_nothing(self, machine: Machine) -> None:
         stretch = machine.meter.begin()
         machine.gpus((3 * GIB, 7 * GIB))
         found = machine.meter.end(stretch)
-        assert (found.gpu_start_bytes, found.gpu_peak_bytes, found.gpu_kept_bytes) == (
+        assert (found.gpu.start_bytes, found.gpu.peak_bytes, found.gpu.kept_bytes) == (
             0,
             7 * GIB,
             3 * GIB,
@@ -105,21 +104,21 @@ class TestGpu:
         machine.meter.sampled_gpu(machine.gpu)
         machine.gpus((2 * GIB, 7 * GIB))
         found = machine.meter.end(stretch)
-        assert (found.gpu_peak_bytes, found.gpu_kept_bytes) == (3 * GIB, 1 * GIB)
+        assert (found.gpu.peak_bytes, found.gpu.kept_bytes) == (3 * GIB, 1 * GIB)
 
     def test_a_peak_that_the_user_set_back_is_no_rise(self, machine: Machine) -> None:
         machine.gpus((2 * GIB, 7 * GIB))
         stretch = machine.meter.begin()
         machine.gpus((1 * GIB, 1 * GIB))
         found = machine.meter.end(stretch)
-        assert (found.gpu_peak_bytes, found.gpu_kept_bytes) == (0, -1 * GIB)
+        assert (found.gpu.peak_bytes, found.gpu.kept_bytes) == (0, -1 * GIB)
 
     def test_of_several_devices_the_sums_are_told(self, machine: Machine) -> None:
         machine.gpus((1 * GIB, 2 * GIB), (1 * GIB, 9 * GIB))
         stretch = machine.meter.begin()
         machine.gpus((2 * GIB, 5 * GIB), (1 * GIB, 9 * GIB))
         found = machine.meter.end(stretch)
-        assert (found.gpu_start_bytes, found.gpu_highest_bytes, found.gpu_end_bytes) == (
+        assert (found.gpu.start_bytes, found.gpu.highest_bytes, found.gpu.end_bytes) == (
             2 * GIB,
             6 * GIB,
             3 * GIB,
@@ -129,14 +128,11 @@ class TestGpu:
         machine.gpus((1 * GIB, 2 * GIB))
         stretch = machine.meter.begin()
         machine.gpu = ()
-        assert machine.meter.end(stretch).gpu_end_bytes is None
+        assert machine.meter.end(stretch).gpu.end_bytes is None
 
 
 def ended(count: int | None, host: int | None, gpu: int | None = None, **more: Any) -> EndedCell:
-    known = None if gpu is None else 0
-    memory = CellMemory(
-        0 if host is not None else None, host, 0 if host is not None else None, known, gpu, known
-    )
+    memory = CellMemory(*(Measured(0, n, 0) if n is not None else Measured() for n in (host, gpu)))
     cell = EndedCell(count, f"cell_{count}()", 1.0, memory)
     return dataclasses.replace(cell, **more)
 
