@@ -23,11 +23,10 @@ from types import CellType, ModuleType
 from typing import Any
 
 from ..shield import is_users, note_problem, shielded
-from .callback import make_callback_class
 from .checkpoints import CheckpointWatch
 from .describe import describe_batch, describe_model
 from .progress import FitProgress, ProgressBoard
-from .watch import FitWatch
+from .watch import FitWatch, make_callback_class
 
 Emit = Callable[..., None]
 METHODS = ("fit", "evaluate", "predict")

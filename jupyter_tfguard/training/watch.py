@@ -1,18 +1,22 @@
-"""One fit as it goes: turns what Keras tells into counters and events."""
+"""One fit as it goes: the Keras callback that rides along, and what turns its calls into counters and events.
+
+The callback is a subclass made from the user's own Keras, version 2 or 3.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Any
 
-from ..shield import shielded
+from ..shield import is_users, note_problem, shield, shielded
 from .checkpoints import CheckpointWatch
 from .describe import parameter_count
 from .progress import FitProgress, ProgressBoard, plain_logs
 
 Emit = Callable[..., None]
 _LOOK_SECONDS = 1.0
+_PLACE = "following a fit"
 
 
 class FitWatch:
@@ -39,8 +43,8 @@ class FitWatch:
         self._emit = emit
         self._model: Any = model
         self._checkpoints = checkpoints
-        self._looked = time.monotonic()
-        self._epoch_began = time.monotonic()
+        self._looked = monotonic()
+        self._epoch_began = monotonic()
         # The parameters of some models are known only after their first step.
         self._complete = progress.parameter_count is not None
 
@@ -70,13 +74,13 @@ class FitWatch:
         progress.epoch = int(epoch) + 1
         progress.earlier_steps, progress.step = progress.steps_begun, None
         progress.finished_step = None
-        self._epoch_began = time.monotonic()
+        self._epoch_began = monotonic()
 
     def look(self, batch: int) -> None:
         """What is done at the beginning of some steps: from the moment that ``progress.look_due`` says on."""
         if not self._complete and batch:
             self._tell_what_is_new({})
-        if time.monotonic() - self._looked >= _LOOK_SECONDS:
+        if monotonic() - self._looked >= _LOOK_SECONDS:
             self.look_for_checkpoint()
         self._board.look(self.progress)
 
@@ -90,7 +94,7 @@ class FitWatch:
             fit_id=progress.fit_id,
             epoch=int(epoch) + 1,
             logs=dict(progress.logs),
-            seconds=round(time.monotonic() - self._epoch_began, 6),
+            seconds=round(monotonic() - self._epoch_began, 6),
         )
         self.look_for_checkpoint()
 
@@ -117,7 +121,92 @@ class FitWatch:
 
     def look_for_checkpoint(self) -> None:
         """Emit the checkpoints that were written since the last look. Keras has saved in this thread, so they are complete."""
-        self._looked = time.monotonic()
+        self._looked = monotonic()
         with shielded("looking for checkpoints"):
             for found in self._checkpoints.look():
                 self._emit("checkpoint", **found)
+
+
+def make_callback_class(base: Any) -> Any:
+    """A subclass of ``keras.callbacks.Callback`` that tells a :class:`FitWatch` how far the fit is.
+
+    It takes part in no decision of Keras': it never asks for logs as numbers, which would wait for each step (Keras 2,
+    ``_supports_tf_logs``), and it may be called from Keras' own threads (Keras 3, ``async_safe``).
+    """
+    follow = shield(_PLACE)
+    keeps_logs = not _hands_out_tensors(base)
+
+    class TfGuardProgress(base):  # type: ignore[misc]
+        """Follows the progress of one fit for jupyter-tfguard."""
+
+        async_safe = True
+
+        def __init__(self, watch: FitWatch) -> None:
+            super().__init__()
+            self._supports_tf_logs = True
+            self._watch = watch
+            self._progress = watch.progress
+            self._what = watch.progress.what
+
+        @follow
+        def on_train_begin(self, logs: Any = None) -> None:
+            self._watch.begins(self.params)
+
+        @follow
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            self._watch.epoch_begins(epoch)
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            # At every step, so without the calls that decorator and watch would cost.
+            try:
+                progress = self._progress
+                progress.step = batch + 1
+                if monotonic() >= progress.look_due:
+                    self._watch.look(batch)
+            except Exception as error:
+                if is_users(error):
+                    raise
+                note_problem(_PLACE, error)
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self._progress.finished_step = batch + 1
+            if keeps_logs:
+                self._progress.logs = logs
+
+        @follow
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self._watch.epoch_ends(epoch, logs)
+
+        # Within a fit these tell of its validation, which is no step of ours.
+        @follow
+        def on_test_begin(self, logs: Any = None) -> None:
+            if self._what == "evaluate":
+                self._watch.begins(self.params)
+
+        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+            if self._what == "evaluate":
+                self.on_train_batch_begin(batch)
+
+        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+            if self._what == "evaluate":
+                self.on_train_batch_end(batch, logs)
+
+        @follow
+        def on_predict_begin(self, logs: Any = None) -> None:
+            self._watch.begins(self.params)
+
+        def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self.on_train_batch_begin(batch)
+
+        def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+            self._progress.finished_step = batch + 1
+
+    if not keeps_logs:
+        # Keras 2 times the callbacks that do not bear the name of one of its own, and warns of slow ones.
+        TfGuardProgress.__name__ = base.__name__
+    return TfGuardProgress
+
+
+def _hands_out_tensors(base: Any) -> bool:
+    """Keras 2 gives a callback like ours the logs of a step as tensors, unfinished."""
+    return hasattr(base(), "_supports_tf_logs")

@@ -116,7 +116,7 @@ def test_neither_context_nor_devices_were_made(seen: Seen) -> None:
 def test_of_keras_one_callback_object_was_made(seen: Seen) -> None:
     # Which arguments a callback is handed has to be known before the first fit. Keras does nothing there.
     assert {tuple(call) for call in seen.of("keras")} <= {
-        ("callback.py:_hands_out_tensors", "keras/src/callbacks/callback.py:__init__")
+        ("watch.py:_hands_out_tensors", "keras/src/callbacks/callback.py:__init__")
     }
 
 

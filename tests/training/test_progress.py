@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jupyter_tfguard.training import callback as callback_module
 from jupyter_tfguard.training import progress as progress_module
 from jupyter_tfguard.training import watch as watch_module
-from jupyter_tfguard.training.callback import make_callback_class
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
 from jupyter_tfguard.training.progress import FitProgress, ProgressBoard, plain_logs
-from jupyter_tfguard.training.watch import FitWatch
+from jupyter_tfguard.training.watch import FitWatch, make_callback_class
 
 pytestmark = pytest.mark.quick
 
@@ -36,9 +34,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    monkeypatch.setattr(callback_module, "monotonic", moved.monotonic)
+    monkeypatch.setattr(watch_module, "monotonic", moved.monotonic)
     monkeypatch.setattr(progress_module, "time", moved)
-    monkeypatch.setattr(watch_module, "time", moved)
     return moved
 
 

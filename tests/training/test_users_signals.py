@@ -14,10 +14,9 @@ import pytest
 
 from jupyter_tfguard import shield
 from jupyter_tfguard.training.attach import TrainingRecorder
-from jupyter_tfguard.training.callback import make_callback_class
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
 from jupyter_tfguard.training.progress import FitProgress, ProgressBoard
-from jupyter_tfguard.training.watch import FitWatch
+from jupyter_tfguard.training.watch import FitWatch, make_callback_class
 from tests.record.recording_rig import contents, make
 
 pytestmark = [
