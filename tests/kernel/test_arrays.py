@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import time
 from pathlib import Path
 from typing import Any
 
@@ -41,21 +39,11 @@ def test_strange_values_are_left_out() -> None:
     assert sizes(hostile=Hostile(), own=np.ones(2)) == {"own": 16}
 
 
-def test_many_names_do_not_hold_up_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = itertools.count(step=0.0001)
-    for clock in ("monotonic", "thread_time"):
-        monkeypatch.setattr(time, clock, lambda: next(now))
-    names = {f"n{i}": np.ones(i % 100) for i in range(50_000)}
-    found = largest_arrays(names)
-    assert len(found) == 5
-    assert next(now) < 1  # of 50,000 names few were looked at
-
-
-def test_the_time_of_other_programs_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = itertools.count(step=0.005)
-    monkeypatch.setattr(time, "monotonic", lambda: next(now))
-    assert sizes(a=np.ones(1), b=np.ones(2), c=np.ones(3)) == {"c": 24, "b": 16, "a": 8}
-    assert len(sizes(**{f"n{i}": np.ones(1) for i in range(100)})) < 6
+def test_the_newest_names_count() -> None:
+    names = {f"n{i}": np.ones(50_000 - i) for i in range(2000)}
+    assert [array["name"] for array in largest_arrays(names)] == [
+        f"n{i}" for i in range(1500, 1505)
+    ]
 
 
 def test_pandas_frames_are_measured_narrow_and_wide() -> None:

@@ -67,12 +67,6 @@ def test_the_header_tells_who_this_is(kernel: GuardedKernel) -> None:
     }
 
 
-def test_the_recording_is_private(kernel: GuardedKernel) -> None:
-    path = kernel.recording_paths()[0]
-    assert path.stat().st_mode & 0o777 == 0o700
-    assert {file.stat().st_mode & 0o777 for file in path.iterdir()} == {0o600}
-
-
 def test_loading_by_hand_prints_one_line_each_time_and_makes_no_second_guard(
     kernel: GuardedKernel,
 ) -> None:
