@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from jupyter_tfguard.record.bundle import READ, BundleStore
 from tests.kernel.rig import GuardedKernel
+from tests.rigs.waiting import wait_until
 
 Make = Callable[..., GuardedKernel]
 DEATH = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
@@ -56,9 +57,13 @@ def test_the_next_kernel_reports_and_tells_of_an_unwatched_death_once(new_kernel
     first.close()
     # The same kernel again, as a kernel manager restarts it: same connection file.
     second = new_kernel(kernel_id=first.kernel_id)
-    lines = second.run("print('mine')").stdout.splitlines()
-    if lines == ["mine"]:  # the report was not ready in the quarter second that a cell waits
-        lines = [*second.run("print('mine')").stdout.splitlines()]
+
+    def announced() -> list[str] | None:
+        # The report may not be ready in the quarter second that the first cell waits.
+        lines: list[str] = second.run("print('mine')").stdout.splitlines()
+        return lines if lines != ["mine"] else None
+
+    lines = wait_until(announced, "the two lines")
     assert lines[0].startswith("tfguard: the last kernel died")
     assert lines[-2].endswith("More: %tfguard why")
     assert lines[-1] == "mine"
