@@ -15,7 +15,6 @@ from .header import watcher_alive
 from .session import GuardSession
 
 
-
 def state_line(session: GuardSession) -> str:
     """One line: whether the kernel is guarded, and what is missing."""
     session.libraries.refresh_growth()
