@@ -106,15 +106,17 @@ def _hang_words(seen: Evidence, _: Told) -> Words:
 def _senders(seen: Evidence, _: Told) -> Words:
     signal = seen.exit_signal or ""
     how, senders = _SENDERS.get(signal, _SENDERS["SIGTERM"])
-    return {"senders": senders} | ({"how": f"{how} ({signal})"} if signal in _SENDERS else {})
+    words = {"senders": senders}
+    return words | ({"how": f"{how} ({signal})", "signal": signal} if signal in _SENDERS else {})
 
 
 def _crash_words(seen: Evidence, _: Told) -> Words:
     if seen.pasted is not None:
         return {"pasted": "yes"}
-    words = {"what": "accessed invalid memory", "name": "segmentation fault"}
+    name, what = "Segmentation fault", "accessed invalid memory"
     if seen.first_signal == "SIGBUS":
-        words = {"what": "touched memory that is not there", "name": "bus error"}
+        name, what = "Bus error", "touched memory that is not there"
+    words = {"name": name, "signal_name": name.lower(), "what": what}
     if frame := seen.last_cell_frame or seen.last_python_frame:
         words["frame"] = frame
     return words | ({"in_fit": "yes"} if last_fit(seen) is not None else {})

@@ -11,6 +11,7 @@ import os
 import time
 from dataclasses import dataclass
 
+from ..collectors.process import descendants
 from ..collectors.standstill import (
     Doing,
     Wait,
@@ -102,7 +103,7 @@ class Standstill:
         return cpu - before[1] > _BUSY_CPU_FRACTION * (now - before[0])
 
     def _stillness(self) -> Stillness | None:
-        now, children = time.monotonic(), self._witness.children
+        now, children = time.monotonic(), descendants(self._pid)  # the witness's may be seconds old
         quiet = service_threads(self._witness.live.header)
         done, before = doing(self._pid, children, quiet), self._doing
         self._doing = (now, children, done)

@@ -17,6 +17,7 @@ from jupyter_tfguard.demo.server import DemoServer
 from jupyter_tfguard.places import bundles_folder
 from jupyter_tfguard.record.bundle import READ, BundleStore
 from tests.conftest import private_jupyter
+from tests.rigs.waiting import DEADLINE_SECONDS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Playwright
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_RUN_TRIES, _RUN_MS = 6, 20_000
 _FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -65,19 +67,25 @@ class Lab:
         prepare: Callable[[Page], object] = lambda page: None,
     ) -> Page:
         """A fresh page, in a window of a person's size; waits until the kernel is idle."""
-        page = self.browser.new_page(viewport={"width": 1440, "height": 900})
+        page = patient(self.browser.new_page(viewport={"width": 1440, "height": 900}))
         prepare(page)
         tree = f"/tree/{notebook.name}" if notebook else ""
         page.goto(f"{self.server.url}lab{tree}?token={self.server.token}&reset")
-        page.wait_for_selector("#jp-main-dock-panel", timeout=120_000)
+        page.wait_for_selector("#jp-main-dock-panel")
         page.wait_for_function("window.jupyterapp !== undefined")
         page.evaluate("window.jupyterapp.restored.then(() => null)")
         if dark:
             theme(page, dark=True)
         if notebook:
-            page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/", timeout=120_000)
+            page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/")
             time.sleep(1.5)  # a cell that is run at the first "idle" can get lost
         return page
+
+
+def patient(page: Page) -> Page:
+    """The page, with the deadline of all tests for each of its waits; Playwright's own is 30 s."""
+    page.set_default_timeout(DEADLINE_SECONDS * 1000)
+    return page
 
 
 def command(page: Page, name: str, arguments: dict[str, Any] | None = None) -> None:
@@ -86,6 +94,29 @@ def command(page: Page, name: str, arguments: dict[str, Any] | None = None) -> N
         "([name, args]) => { void window.jupyterapp.commands.execute(name, args); }",
         [name, arguments or {}],
     )
+
+
+def run_all(page: Page) -> None:
+    """Run the cells of the notebook in front, and wait until the kernel runs the first one.
+
+    What is run while JupyterLab handles the first "idle" of a kernel can get lost; it is then run again.
+    """
+    from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+    page.evaluate(
+        """() => {
+            window.hasBegun = false;
+            window.jupyterapp.shell.currentWidget.sessionContext.iopubMessage.connect((_, message) => {
+                window.hasBegun ||= message.header.msg_type === 'execute_input';
+            });
+        }"""
+    )
+    for _ in range(_RUN_TRIES):
+        command(page, "notebook:run-all-cells")
+        with contextlib.suppress(PlaywrightTimeout):
+            page.wait_for_function("window.hasBegun", timeout=_RUN_MS)
+            return
+    raise AssertionError(f"the kernel ran no cell in {_RUN_TRIES * _RUN_MS / 1000:.0f} s")
 
 
 def theme(page: Page, *, dark: bool) -> None:

@@ -66,7 +66,7 @@ def run_beside(server: DemoServer, name: str, cell: str) -> int:
     session = server.start_session(server.write_notebook(name))
     kernel_id = session["kernel"]["id"]
     client = server.connect(kernel_id)
-    client.execute_interactive(cell, timeout=60, output_hook=lambda _: None)
+    client.execute_interactive(cell, timeout=120, output_hook=lambda _: None)
     client.stop_channels()
     return _pid(server, kernel_id)
 

@@ -79,9 +79,9 @@ def open_everything(lab: Lab, name: str) -> Page:
     page = lab.open()
     fake(page, notebook.name, "cell-0")
     page.goto(f"{lab.server.url}lab/tree/{notebook.name}?token={lab.server.token}&reset")
-    page.locator(".jp-TfGuard-CellMark").wait_for(timeout=120_000)
+    page.locator(".jp-TfGuard-CellMark").wait_for()
     command(page, "tfguard:open-panel")
-    page.locator(".jp-TfGuard-Gpus, .jp-TfGuard-Gpu").first.wait_for(timeout=120_000)
+    page.locator(".jp-TfGuard-Gpus, .jp-TfGuard-Gpu").first.wait_for()
     command(page, "tfguard:show-report", {"id": "20261121-021407-4711-k3f9"})
     page.locator(".jp-TfGuard-Report").wait_for()
     return page

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import command, picture, theme
+from tests.browser.conftest import command, picture, run_all, theme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -31,11 +31,11 @@ def cells_of(notebook: Path) -> Any:
 
 def run_and_die(page: Page) -> Locator:
     """Run all cells, see the kernel die, close JupyterLab's dialog, and wait for the mark."""
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     dialog = page.locator(".jp-Dialog", has_text="appears to have died")
-    dialog.get_by_role("button", name="Ok").click(timeout=120_000)
+    dialog.get_by_role("button", name="Ok").click()
     mark = page.locator(MARK)
-    mark.wait_for(timeout=120_000)
+    mark.wait_for()
     return mark
 
 
@@ -64,7 +64,7 @@ def test_the_mark_survives_a_reload_and_goes_with_the_report_or_the_next_run(
     assert [cell["metadata"] for cell in cells_of(path)] == [{}, {}, {}]
 
     page.reload()
-    mark.wait_for(timeout=120_000)
+    mark.wait_for()
     assert mark.count() == 1
     if dark:
         mark.get_by_role("button", name="Show why").click()
@@ -72,8 +72,8 @@ def test_the_mark_survives_a_reload_and_goes_with_the_report_or_the_next_run(
     else:
         page.locator(".jp-Cell", has_text="os.kill").locator(".jp-InputPrompt").click()
         command(page, "notebook:run-cell")
-        page.locator(".jp-OutputArea-output", has_text="ran to the end").wait_for(timeout=120_000)
-    mark.wait_for(state="detached", timeout=120_000)
+        page.locator(".jp-OutputArea-output", has_text="ran to the end").wait_for()
+    mark.wait_for(state="detached")
     if dark:
         theme(page, dark=False)
 
@@ -93,7 +93,7 @@ def test_the_mark_comes_back_into_view_in_a_long_notebook(lab: Lab) -> None:
     for _ in range(2):
         page.evaluate("window.jupyterapp.shell.currentWidget.content.scrollToItem(290)")
         page.locator(".jp-Cell", has_text="# cell 289").wait_for()
-        mark.wait_for(state="hidden", timeout=120_000)
+        mark.wait_for(state="hidden")
         page.evaluate("window.jupyterapp.shell.currentWidget.content.scrollToItem(0)")
-        mark.wait_for(timeout=120_000)
+        mark.wait_for()
         assert mark.count() == 1

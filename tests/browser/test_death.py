@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.conftest import command, picture, theme
+from tests.browser.conftest import command, picture, run_all, theme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -20,7 +20,7 @@ SEGFAULT = "import ctypes\n\ndef poke(address):\n    return ctypes.string_at(add
 
 def dialog_of(page: Page) -> str:
     dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
-    dialog.wait_for(timeout=120_000)
+    dialog.wait_for()
     return ".jp-Dialog"
 
 
@@ -30,10 +30,10 @@ def test_kill_9_is_explained_in_the_dialog_and_the_report_opens_from_it(
 ) -> None:
     name = "dark" if dark else "light"
     page = lab.open(lab.notebook(f"killed-{name}", KILL), dark=dark)
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     dialog = page.locator(dialog_of(page))
     line = dialog.locator(".jp-TfGuard-Cause")
-    line.get_by_text("killed with SIGKILL").wait_for(timeout=120_000)
+    line.get_by_text("killed with SIGKILL").wait_for()
     text = dialog.inner_text().lower()
     assert "out of memory" not in text
     page.wait_for_timeout(500)
@@ -63,7 +63,7 @@ def test_the_notification_opens_the_report_and_the_list_keeps_it(lab: Lab) -> No
         [session["kernel"]["id"], SEGFAULT],
     )
     toast = page.locator(".Toastify__toast", has_text="egmentation fault")
-    toast.wait_for(timeout=120_000)
+    toast.wait_for()
     assert "segfault.ipynb" in toast.inner_text()
     page.wait_for_timeout(800)
     picture(page, "notification")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command
+from tests.browser.conftest import command, run_all
 from tests.browser.gpus import cuda_pid_behind, pictures, run_beside
 from tests.rigs.nvml.scenario import GIB, MIB, holding, one_gpu
 
@@ -33,7 +33,7 @@ def _panel(page: Page) -> Locator:
     return panel
 
 
-def _wait_for(page: Page, *words: str, seconds: float = 30) -> str:
+def _wait_for(page: Page, *words: str) -> str:
     """The panel's text, once it has all these words."""
     try:
         page.wait_for_function(
@@ -42,7 +42,6 @@ def _wait_for(page: Page, *words: str, seconds: float = 30) -> str:
                 return words.every(word => text.replace(/\\s+/g, ' ').includes(word));
             }""",
             arg=list(words),
-            timeout=seconds * 1000,
         )
     except Exception as late:
         raise AssertionError(f"{words} not in: {_text(page)}") from late
@@ -60,15 +59,15 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     _wait_for(page, "GPU 0", "of 15.0 GiB")
     assert "this kernel" not in panel.locator(".jp-TfGuard-Gpu").inner_text()
     other = run_beside(lab.server, "other", cards.hold("y"))
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     mine = cuda_pid_behind(lab.server, "train")
     holding(cards.scenario.cards[0], [(mine, 7 * GIB), (other, 5 * GIB)], 200 * MIB)
     cards.show()
-    text = _wait_for(page, "this kernel 7.0 GiB", "held by other.ipynb 5.0 GiB", seconds=60)
+    text = _wait_for(page, "this kernel 7.0 GiB", "held by other.ipynb 5.0 GiB")
     assert "in use 12.2 of 15.0 GiB" in text
     assert "driver, display, not seen 200 MiB" in text
     assert "71 °C · 66 of 70 W · 83 % busy" in text
-    text = _wait_for(page, "The GPU was full in cell [2]", "CELLS BY MEMORY", seconds=60)
+    text = _wait_for(page, "The GPU was full in cell [2]", "CELLS BY MEMORY")
     assert "What to change: " in text
     assert "GPU 5.0 GiB" in text  # beside other.ipynb among the other kernels
     assert "[1] import ctypes" in text
@@ -76,6 +75,6 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     panel.locator(".jp-TfGuard-GpuOom button").click()
     panel.locator(".jp-TfGuard-GpuOom").wait_for(state="detached")
     panel.get_by_role("button", name="held by other.ipynb").click()
-    page.locator(".lm-TabBar-tab.lm-mod-current", has_text="other.ipynb").wait_for(timeout=120_000)
+    page.locator(".lm-TabBar-tab.lm-mod-current", has_text="other.ipynb").wait_for()
     # The same card from the other notebook's side.
     _wait_for(page, "this kernel 5.0 GiB", "held by train.ipynb 7.0 GiB")

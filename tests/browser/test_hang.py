@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture, theme
+from tests.browser.conftest import command, picture, run_all, theme
 
 if TYPE_CHECKING:
     from tests.browser.conftest import Lab
@@ -37,9 +37,9 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-Panel")
     panel.wait_for()
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     notice = panel.locator(".jp-TfGuard-Hang")
-    notice.wait_for(timeout=120_000)
+    notice.wait_for()
     text = notice.inner_text()
     assert "No progress for" in text
     assert "Its main thread is waiting for a lock, without a time limit." in text
@@ -49,7 +49,7 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     picture(page, "panel-hang-dark")
     notice.locator("button").click()
     stacks = page.locator(".jp-TfGuard-Stacks")
-    stacks.wait_for(timeout=120_000)
+    stacks.wait_for()
     shown = stacks.inner_text()
     assert "in forwards" in shown
     assert "in backwards" in shown
@@ -61,10 +61,10 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     command(page, "kernelmenu:restart")
     page.locator(".jp-Dialog .jp-mod-accept").click()
     toast = page.locator(".Toastify__toast", has_text="deadlock.ipynb stood still")
-    toast.wait_for(timeout=120_000)
+    toast.wait_for()
     toast.get_by_role("button", name="Show why").click()
     report = page.locator(".jp-TfGuard-Report")
-    report.wait_for(timeout=120_000)
+    report.wait_for()
     said = report.inner_text()
     assert "The kernel stood still" in said
     assert "until you ended it" in said

@@ -14,7 +14,7 @@ import pytest
 
 from jupyter_tfguard.places import bundles_folder
 from jupyter_tfguard.record.bundle import BundleStore, new_bundle_id
-from tests.browser.conftest import command, picture
+from tests.browser.conftest import command, patient, picture, run_all
 from tests.rigs.hostile import hostile_texts
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def test_no_text_makes_a_page_of_the_server_wider_than_the_window(
     lab: Lab, store: BundleStore
 ) -> None:
     bundle_id = keep(store, lambda: "x" * 200, 2)
-    page = lab.browser.new_page(viewport={"width": 420, "height": 640})
+    page = patient(lab.browser.new_page(viewport={"width": 420, "height": 640}))
     for path in ("report", f"report/{bundle_id}", "report/20200101-000000-1-00000000"):
         page.goto(f"{lab.server.url}tfguard/{path}?token={lab.server.token}")
         page.locator("h1").wait_for()
@@ -237,7 +237,7 @@ def test_dialog_notification_and_live_panel_show_hostile_texts_as_text(lab: Lab)
     page.route("**/tfguard/api/crashes**", hostile_answer)
     page.route_web_socket(re.compile("tfguard/api/stream"), hostile_socket)
     page.reload(wait_until="domcontentloaded")
-    page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/", timeout=120_000)
+    page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/")
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-Panel")
     panel.wait_for()
@@ -249,11 +249,11 @@ def test_dialog_notification_and_live_panel_show_hostile_texts_as_text(lab: Lab)
     assert panel.locator(".jp-TfGuard-Training").count() == 1
     seen.check()
     page.wait_for_timeout(1000)
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
-    dialog.wait_for(timeout=120_000)
+    dialog.wait_for()
     line = dialog.locator(".jp-TfGuard-Cause")
-    line.wait_for(timeout=120_000)
+    line.wait_for()
     assert _alive(line) == []
     assert line.inner_text().strip()
     toast = page.locator(".Toastify__toast").first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture
+from tests.browser.conftest import command, picture, run_all
 from tests.browser.gpus import run_beside
 from tests.browser.network import Network
 
@@ -36,7 +36,7 @@ def _mebibytes(page: Page) -> float:
 
 def _open_panel(page: Page) -> None:
     command(page, "tfguard:open-panel")
-    page.locator(BIG).wait_for(timeout=120_000)
+    page.locator(BIG).wait_for()
 
 
 def test_numbers_go_on_while_native_code_holds_the_kernel(lab: Lab) -> None:
@@ -44,12 +44,12 @@ def test_numbers_go_on_while_native_code_holds_the_kernel(lab: Lab) -> None:
     notebook = lab.notebook("native", HELD, NATIVE)
     page = lab.open(notebook, prepare=lambda page: found.append(Network(page)))
     _open_panel(page)
-    command(page, "notebook:run-all-cells")
-    page.wait_for_function(f"{RESIDENT_MEBIBYTES} >= 250", timeout=120_000)
+    run_all(page)
+    page.wait_for_function(f"{RESIDENT_MEBIBYTES} >= 250")
     before = _mebibytes(page)
     below = page.locator(".jp-TfGuard-Gpu").bounding_box()
     seen = len(found[0].received)
-    page.wait_for_function(f"{RESIDENT_MEBIBYTES} >= {before + 95}", timeout=120_000)
+    page.wait_for_function(f"{RESIDENT_MEBIBYTES} >= {before + 95}")
     assert page.locator(".jp-TfGuard-Gpu").bounding_box() == below  # nothing jumps
     # The cell still runs: what was seen, was seen from outside.
     assert page.locator(".jp-Notebook .jp-Cell").nth(1).inner_text().startswith("[*]")
@@ -65,17 +65,15 @@ def test_the_panel_follows_the_notebook_in_front_and_tells_of_the_others(lab: La
     run_beside(lab.server, name, HELD)
     _open_panel(page)
     others = page.locator(".jp-TfGuard-Others li")
-    others.filter(has_text="large_name_").filter(has_text=re.compile(r"2\d\d MiB")).wait_for(
-        timeout=120_000
-    )
+    others.filter(has_text="large_name_").filter(has_text=re.compile(r"2\d\d MiB")).wait_for()
     assert _mebibytes(page) < 200
     panel = page.locator(".jp-TfGuard-Panel")
     sizes = "panel => [panel.scrollWidth, panel.clientWidth]"
     scroll, client = panel.evaluate(sizes)
     assert scroll == client  # a long name is cut, it widens nothing
     command(page, "docmanager:open", {"path": f"{name}.ipynb"})
-    page.wait_for_function(f"{RESIDENT_MEBIBYTES} >= 200", timeout=120_000)
-    others.filter(has_text="small.ipynb").wait_for(timeout=120_000)
+    page.wait_for_function(f"{RESIDENT_MEBIBYTES} >= 200")
+    others.filter(has_text="small.ipynb").wait_for()
     picture(page, "panel-two-notebooks")
     scroll, client = panel.evaluate(sizes)
     assert scroll == client

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
-from tests.browser.conftest import command, picture, theme
+from tests.browser.conftest import command, picture, run_all, theme
 from tests.browser.gpus import pid_behind
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
 ) -> None:
     page = lab.open(lab.notebook("leak", HOLD, RISE, FREE))
     limit.add(pid_behind(lab.server, "leak"))
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     status = page.locator(".jp-TfGuard-StatusItem")
     toast = page.locator(".Toastify__toast", has_text="leak.ipynb: memory will soon reach")
-    toast.wait_for(timeout=120_000)  # with the panel closed
+    toast.wait_for()  # with the panel closed
     assert "the container limit of 1.5 GiB." in toast.inner_text()
     assert page.locator(".jp-TfGuard-Panel:visible").count() == 0
     page.wait_for_timeout(1000)  # it slides in
@@ -54,7 +54,7 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
     assert re.search(r"▲ .* of 1\.5 GiB · limit in \d+ (s|min)", status.inner_text())
     toast.get_by_role("button", name="Show memory").click()
     notice = page.locator(".jp-TfGuard-Panel .jp-TfGuard-LimitNotice")
-    notice.wait_for(timeout=120_000)
+    notice.wait_for()
     text = notice.inner_text()
     assert re.search(r"Limit in about (1 minute|\d0 seconds) at (9|1\d) MiB/s\.", text), text
     memory = page.locator(".jp-TfGuard-HostMemory").inner_text()
@@ -70,8 +70,8 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
     page.wait_for_timeout(1000)
     page.locator(".jp-Notebook .jp-Cell").nth(2).click()
     command(page, "notebook:run-cell")
-    notice.wait_for(state="detached", timeout=120_000)
-    toast.wait_for(state="detached", timeout=120_000)
+    notice.wait_for(state="detached")
+    toast.wait_for(state="detached")
     page.wait_for_function(
         "!document.querySelector('.jp-TfGuard-StatusItem').innerText.includes('▲')"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
-from tests.browser.conftest import command, lab_server, picture
+from tests.browser.conftest import command, lab_server, patient, picture, run_all
 from tests.rigs.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def classic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
 @pytest.fixture
 def open_page(classic: DemoServer, browser: Browser) -> Iterator[Page]:
     """A page with a context of its own; the kernels are ended afterwards."""
-    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page = patient(browser.new_context(viewport={"width": 1440, "height": 900}).new_page())
     yield page
     page.context.close()
     for session in classic.get("api/sessions"):
@@ -44,8 +44,8 @@ def open_page(classic: DemoServer, browser: Browser) -> Iterator[Page]:
 def visit(page: Page, server: DemoServer, notebook: Path) -> None:
     """Open a notebook, and wait for its idle kernel."""
     page.goto(f"{server.url}notebooks/{notebook.name}?token={server.token}")
-    page.wait_for_function("window.jupyterapp !== undefined", timeout=120_000)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=120_000)
+    page.wait_for_function("window.jupyterapp !== undefined")
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for()
     page.wait_for_timeout(1500)
 
 
@@ -69,15 +69,14 @@ def test_the_panel_opens_at_the_right_and_moves_while_a_cell_runs(
     # No status bar here, and the panel is closed: only the warning near the limit listens.
     wait_until(lambda: page.wait_for_timeout(100) or sent, "the page to say what it shows")
     assert {detail(text) for text in sent} == {"status"}
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-Panel")
     panel.wait_for()
     panel.get_by_text("busy.ipynb").wait_for()
-    page.locator(".jp-TfGuard-big", has_text="GiB").first.wait_for(timeout=120_000)
+    page.locator(".jp-TfGuard-big", has_text="GiB").first.wait_for()
     page.wait_for_function(
-        "parseFloat(document.querySelector('.jp-TfGuard-resident').textContent.slice(9)) > 150",
-        timeout=120_000,
+        "parseFloat(document.querySelector('.jp-TfGuard-resident').textContent.slice(9)) > 150"
     )
     page.wait_for_timeout(3000)
     picture(page, "notebook7-panel")
@@ -90,16 +89,16 @@ def test_a_death_opens_its_report_as_a_page_of_the_server(
 ) -> None:
     page = open_page
     visit(page, classic, classic.write_notebook("killed", [KILL]))
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     dialog = page.locator(".jp-Dialog", has_text="appears to have died")
-    dialog.locator(".jp-TfGuard-Cause").get_by_text("killed with SIGKILL").wait_for(timeout=120_000)
+    dialog.locator(".jp-TfGuard-Cause").get_by_text("killed with SIGKILL").wait_for()
     page.wait_for_timeout(500)
     picture(page, "notebook7-dialog")
     with page.context.expect_page() as opened:
         dialog.get_by_role("button", name="Show why").click()
     report = opened.value
     article = report.locator("article")
-    article.get_by_role("heading", name="killed with SIGKILL").wait_for(timeout=120_000)
+    article.get_by_role("heading", name="killed with SIGKILL").wait_for()
     for words in ("killed.ipynb", "signal.SIGKILL", "How we know".upper()):
         assert words in article.inner_text()
     picture(report, "notebook7-report")

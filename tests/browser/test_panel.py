@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture, theme
+from tests.browser.conftest import command, picture, run_all, theme
 from tests.browser.faked import FakedStream
 from tests.rigs.waiting import wait_until
 
@@ -30,9 +30,9 @@ def test_the_panel_is_live_during_fit_in_light_and_dark(lab: Lab) -> None:
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-Panel")
     panel.wait_for()
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     training = panel.locator(".jp-TfGuard-Training")
-    training.wait_for(timeout=120_000)
+    training.wait_for()
     seen = set()
     for _ in range(40):
         text = training.inner_text()

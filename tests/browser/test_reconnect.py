@@ -28,22 +28,22 @@ def test_a_server_that_was_started_again_is_found_and_its_news_are_told_once(
         page = lab.open(lab.notebook("cut", "1 + 1"))
         command(page, "tfguard:open-panel")
         panel = page.locator(".jp-TfGuard-Panel")
-        panel.locator(".jp-TfGuard-big").wait_for(timeout=120_000)
+        panel.locator(".jp-TfGuard-big").wait_for()
         first.process.kill()
         first.process.wait()
-        page.wait_for_selector(STALE, timeout=120_000)
-        panel.get_by_text("The server does not answer. Values are").wait_for(timeout=120_000)
+        page.wait_for_selector(STALE)
+        panel.get_by_text("The server does not answer. Values are").wait_for()
         picture(page, "panel-server-away")
         second = DemoServer(first.work, lab=True, before=first)
         try:
-            page.wait_for_selector(STALE, state="detached", timeout=120_000)
+            page.wait_for_selector(STALE, state="detached")
             assert "The server does not answer" not in panel.inner_text()
             # A kernel of the new server dies: this page hears of it.
             session = second.start_session(second.write_notebook("other"))
             pid = _pid(second, session["kernel"]["id"])
             os.kill(pid, signal.SIGKILL)
             toast = page.locator(".Toastify__toast", has_text="The kernel of other.ipynb died")
-            toast.wait_for(timeout=120_000)
+            toast.wait_for()
             page.wait_for_timeout(6000)  # the hint, and JupyterLab's events, tell the same
             assert _toasts(page, "The kernel of other.ipynb died") == 1
         finally:

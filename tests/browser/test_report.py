@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.conftest import Lab, command, picture, theme
+from tests.browser.conftest import Lab, command, patient, picture, run_all, theme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -48,9 +48,9 @@ def report_id(server: DemoServer, browser: Browser) -> str:
     notebook = lab.notebook("fit-that-dies", MAKE, FIT)
     page = lab.open(notebook)
     session = next(s for s in server.get("api/sessions") if s["path"] == notebook.name)
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
-    dialog.wait_for(timeout=120_000)
+    dialog.wait_for()
     found = None
     for _ in range(100):
         found = server.report_of(session["kernel"]["id"])
@@ -183,7 +183,7 @@ def test_the_report_is_a_page_of_the_server_without_any_script(
         viewport={"width": 1060, "height": 1000},
         color_scheme="dark" if scheme == "dark" else "light",
     )
-    bare = context.new_page()
+    bare = patient(context.new_page())
     problems: list[str] = []
     bare.on("console", lambda message: problems.append(message.text))
     bare.goto(f"{lab.server.url}tfguard/report?token={lab.server.token}")
@@ -205,9 +205,9 @@ def test_the_report_is_a_page_of_the_server_without_any_script(
 def test_the_tab_of_a_report_is_there_again_after_a_reload(page: Page, report_id: str) -> None:
     page.wait_for_timeout(1500)  # until the layout is saved
     page.goto(page.url.split("?")[0], wait_until="domcontentloaded")
-    page.wait_for_selector("#jp-main-dock-panel", timeout=120_000)
+    page.wait_for_selector("#jp-main-dock-panel")
     tab = page.locator(f"#jp-tfguard-report-{report_id}")
-    tab.locator(".jp-TfGuard-Report").wait_for(timeout=120_000)
+    tab.locator(".jp-TfGuard-Report").wait_for()
 
 
 def test_a_narrow_window_is_not_split_for_a_report(lab: Lab, report_id: str) -> None:
@@ -234,16 +234,14 @@ def test_a_narrow_window_is_not_split_for_a_report(lab: Lab, report_id: str) -> 
 def test_a_console_has_no_dialog_and_the_notification_tells_of_its_death(lab: Lab) -> None:
     page = lab.open()
     command(page, "console:create", {"kernelPreference": {"name": "python3"}})
-    page.wait_for_selector(".jp-CodeConsole-promptCell .cm-content", timeout=120_000)
-    page.wait_for_selector(
-        ".jp-CodeConsole-banner, .jp-CodeConsole .jp-OutputArea", timeout=120_000
-    )
+    page.wait_for_selector(".jp-CodeConsole-promptCell .cm-content")
+    page.wait_for_selector(".jp-CodeConsole-banner, .jp-CodeConsole .jp-OutputArea")
     page.wait_for_timeout(2500)
     page.locator(".jp-CodeConsole-promptCell .cm-content").click()
     page.keyboard.insert_text(KILL.replace("\n", "; "))
     page.keyboard.press("Shift+Enter")
     toast = page.locator(".Toastify__toast", has_text="killed")
-    toast.wait_for(timeout=120_000)
+    toast.wait_for()
     assert page.locator(".jp-Dialog").count() == 0
     toast.get_by_role("button", name="Show why").click()
     page.locator(".jp-TfGuard-Report", has_text="Console 1").wait_for()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jupyter_tfguard.kernel.widget import STATIC
-from tests.browser.conftest import Lab, command, lab_server, picture, theme
+from tests.browser.conftest import Lab, command, lab_server, patient, picture, run_all, theme
 from tests.browser.test_panel import FIT
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def bare(browser: Browser) -> Iterator[Any]:
             viewport={"width": 520, "height": 640}, color_scheme=scheme, timezone_id="UTC"
         )
         contexts.append(context)
-        page = context.new_page()
+        page = patient(context.new_page())
         page.route(f"{_ADDRESS}**", answer)
         page.goto(_ADDRESS)
         for name, value in (style or {}).items():
@@ -148,9 +148,9 @@ def without_panel(tmp_path_factory: pytest.TempPathFactory, browser: Browser) ->
 
 def run_fit(page: Page) -> None:
     """Run all cells, and wait until the panel below has shown the third epoch."""
-    command(page, "notebook:run-all-cells")
+    run_all(page)
     training = page.locator(f"{WIDGET} .jp-TfGuard-Training")
-    training.wait_for(timeout=120_000)
+    training.wait_for()
     epochs = set()
     for _ in range(60):
         if found := re.search(r"epoch (\d+) of 400", training.inner_text()):
@@ -172,4 +172,4 @@ def test_it_moves_while_a_fit_runs_and_shows_the_last_state_afterwards(without_p
     picture(page, "widget-lab-dark")
     assert page.locator(".jp-InputPrompt", has_text="[*]").count() == 1
     command(page, "notebook:interrupt-kernel")
-    page.locator(WIDGET).get_by_text("guarding, idle").wait_for(timeout=120_000)
+    page.locator(WIDGET).get_by_text("guarding, idle").wait_for()

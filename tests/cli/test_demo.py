@@ -64,5 +64,5 @@ def test_a_demo_that_is_ended_from_outside_leaves_no_server(environment: dict[st
     demo.send_signal(signal.SIGTERM)
     demo.stdout.close()
     assert demo.wait(60) != 0
-    _, alive = psutil.wait_procs(started, timeout=20)
+    _, alive = psutil.wait_procs(started, timeout=120)
     assert alive == []

@@ -39,7 +39,7 @@ def run(tmp_path: Path, *options: str, **more: str) -> subprocess.CompletedProce
         env=environment | private | more,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.stderr == ""

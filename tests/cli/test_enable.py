@@ -41,7 +41,7 @@ def test_people_read_a_sentence_per_line(kernels: Path, linked: Path) -> None:
         [sys.executable, "-m", "jupyter_tfguard", "enable", "--kernel", "other"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     assert done.stdout.startswith("Kernel other (Python 3.")

@@ -139,12 +139,12 @@ def broken_package(home: Path) -> Path:
 _ALONE = """
 import sys
 from jupyter_client.manager import start_new_kernel
-manager, client = start_new_kernel(kernel_name="other", startup_timeout=60)
+manager, client = start_new_kernel(kernel_name="other", startup_timeout=120)
 printed = []
 def keep(message):
     if message["msg_type"] in ("stream", "error"):
         printed.append(message["content"].get("text") or str(message["content"]))
-client.execute_interactive(sys.argv[1], output_hook=keep, timeout=60)
+client.execute_interactive(sys.argv[1], output_hook=keep, timeout=120)
 client.stop_channels(); manager.shutdown_kernel()
 print("".join(printed), end="")
 """

@@ -20,7 +20,7 @@ LOG = EXAMPLES / "cuda_illegal_access/fires-wrapped-in-a-check.txt"
 
 def piped(raw: bytes, *arguments: str) -> dict[str, object]:
     command = [sys.executable, "-m", "jupyter_tfguard", "explain", "--json", *arguments]
-    done = subprocess.run(command, input=raw, capture_output=True, timeout=60, check=True)
+    done = subprocess.run(command, input=raw, capture_output=True, timeout=120, check=True)
     found: dict[str, object] = json.loads(done.stdout)
     return found
 

@@ -37,7 +37,7 @@ def manager(environment: dict[str, str]) -> Iterator[tuple[KernelManager, Blocki
     manager.start_kernel(env=environment)
     client = manager.blocking_client()
     client.start_channels()
-    client.wait_for_ready(timeout=60)
+    client.wait_for_ready(timeout=120)
     yield manager, client
     client.stop_channels()
     manager.shutdown_kernel(now=True)
@@ -46,7 +46,7 @@ def manager(environment: dict[str, str]) -> Iterator[tuple[KernelManager, Blocki
 def command(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     call = [sys.executable, "-m", "jupyter_tfguard", *words]
     return subprocess.run(
-        call, env=environment, capture_output=True, text=True, timeout=60, check=False
+        call, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
 
 

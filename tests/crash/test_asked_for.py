@@ -18,7 +18,7 @@ def post(kernel: Kernel, action: str) -> None:
     server = kernel.server
     request = urllib.request.Request(f"{server.url}api/kernels/{kernel.id}/{action}", method="POST")
     request.add_header("Authorization", f"token {server.token}")
-    with urllib.request.urlopen(request, b"", timeout=60) as answer:
+    with urllib.request.urlopen(request, b"", timeout=120) as answer:
         json.loads(answer.read() or b"null")
 
 

@@ -84,7 +84,7 @@ def test_a_limit_on_file_sizes_shows_in_the_proof_and_not_among_our_failures(rec
         "print(crash_record.check(Environment.here()))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )
     assert "lacks" in done.stdout
     assert "samples" in done.stdout

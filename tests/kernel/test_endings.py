@@ -39,7 +39,7 @@ def test_a_shutdown_that_was_asked_for_leaves_another(new_kernel: Make) -> None:
 def test_a_restart_is_a_request_too(new_kernel: Make) -> None:
     kernel = new_kernel(environment=WATCHED)
     kernel.manager.restart_kernel()
-    kernel.client.wait_for_ready(timeout=60)
+    kernel.client.wait_for_ready(timeout=120)
     ends = []
     for path in kernel.recording_paths():
         recorded = read_recording(path)

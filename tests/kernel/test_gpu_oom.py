@@ -153,7 +153,7 @@ def outputs_of(kernel: GuardedKernel, code: str) -> list[tuple[str, str]]:
     idle = False
     while True:
         try:
-            message = kernel.client.get_iopub_msg(timeout=0.6 if idle else 60)
+            message = kernel.client.get_iopub_msg(timeout=0.6 if idle else 120)
         except queue.Empty:
             return found
         if message["parent_header"].get("msg_id") != request:

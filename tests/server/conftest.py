@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from tornado.httpclient import HTTPClientError, HTTPResponse
 from traitlets.config import Config
 
-from tests.rigs.waiting import wait_until_async
+from tests.rigs.waiting import DEADLINE_SECONDS, wait_until_async
 
 EVENT = "https://schema.jupyter-tfguard.org/kernel_death/v1"
 
@@ -85,16 +86,21 @@ class Server:
 
     async def execute(self, kernel_id: str, code: str, wait: bool = True) -> None:
         """Run a cell; with `wait`, until the kernel is idle again or dead."""
-        client = self.app.kernel_manager.get_kernel(kernel_id).client()
+        manager = self.app.kernel_manager.get_kernel(kernel_id)
+        process = manager.provisioner.process
+        client = manager.client()
+
+        async def ended() -> bool:
+            with contextlib.suppress(queue.Empty):
+                return bool(await client.get_shell_msg(timeout=0.05))
+            return process.poll() is not None
+
         client.start_channels()
         try:
-            await client.wait_for_ready(timeout=30)
+            await client.wait_for_ready(timeout=DEADLINE_SECONDS)
             client.execute(code)
             if wait:
-                with contextlib.suppress(
-                    Exception
-                ):  # no answer comes from a kernel that died of the cell
-                    await client.get_shell_msg(timeout=3)
+                await wait_until_async(ended, "the end of the cell or of its kernel")
             else:
                 await wait_until_async(lambda: self._is_busy(kernel_id), "a busy kernel")
         finally:
@@ -104,7 +110,7 @@ class Server:
         state = await self.state(kernel_id)
         return bool(state and state["execution_state"] == "busy")
 
-    async def crashes(self, count: int, seconds: float = 20.0) -> list[dict[str, Any]]:
+    async def crashes(self, count: int) -> list[dict[str, Any]]:
         async def enough() -> list[dict[str, Any]] | None:
             found: list[dict[str, Any]] = (await self.get("crashes"))["crashes"]
             return found if len(found) >= count else None

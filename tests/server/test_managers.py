@@ -171,7 +171,7 @@ class TestGateway:
         assert url is not None
         yield url, token
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
 
     @pytest.fixture
     def jp_server_config(

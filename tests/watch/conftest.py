@@ -24,7 +24,7 @@ from jupyter_tfguard.watch.gpu_map import GpuMap
 from jupyter_tfguard.watch.live import LiveReader
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel, Witness
-from tests.rigs.waiting import wait_until
+from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 from .gpu_rig import Machine
 
@@ -87,8 +87,8 @@ class Watch:
         wait_until(lambda: witness.before is not None)
         return witness
 
-    def death(self, seconds: float = 10.0) -> Death:
-        return self.deaths.get(timeout=seconds)
+    def death(self) -> Death:
+        return self.deaths.get(timeout=DEADLINE_SECONDS)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.standstill import Wait, main_wait
+from jupyter_tfguard.collectors.standstill import Wait, main_wait, thread_wait
 from jupyter_tfguard.record.stacks import HEADER_KEY
 from jupyter_tfguard.watch.gpu_helper import Gpus
 from jupyter_tfguard.watch.hangs import take_stacks
@@ -167,7 +167,7 @@ def test_what_a_thread_of_the_machinery_did_is_no_work_when_it_ends(start: Start
     def still() -> bool:
         return standstill.look(gpu_works=False) is not None
 
-    time.sleep(1.5)  # its work is done
+    wait_until(lambda: thread_wait(process.pid, thread) is Wait.OTHER, "the end of its work")
     wait_until(lambda: main_wait(process.pid) is Wait.LOCK and all(still() for _ in range(3)))
     process.stdin.write(b"x")
     process.stdin.flush()

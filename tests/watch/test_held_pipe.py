@@ -57,7 +57,7 @@ def test_the_last_words_are_read_after_a_kill_and_a_child_then_ends() -> None:
         process.wait()
         assert held.last_words() == b"the last words\n"
         # Its next write fails, as with a bare kernel; without that it would wait for a reader.
-        assert process.communicate(b"go\n", timeout=60)[0] == b"ended\n"
+        assert process.communicate(b"go\n", timeout=120)[0] == b"ended\n"
         assert held.last_words() == b""
 
 

@@ -124,7 +124,7 @@ def test_a_killed_child_is_reported_once_while_the_kernel_lives(
     assert process.stdin is not None
     process.stdin.write(b"go\n")
     process.stdin.flush()
-    death = watch.death(30)
+    death = watch.death()
     facts = death.facts
     assert facts.kernel_alive
     assert facts.exit is None

@@ -22,7 +22,7 @@ from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.polling import Sampler
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
-from tests.rigs.waiting import wait_until
+from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 from .conftest import Watch
 
@@ -74,7 +74,7 @@ def test_kernels_are_watched_without_pidfds(watch: Watch, stubs: Stubs) -> None:
     assert victim.handle.fileno() is None
     wait_until(lambda: all(w.before and len(w.history.rows) > 5 for w in (victim, other)))
     os.kill(victim.identity.pid, signal.SIGKILL)
-    assert watch.gone.get(timeout=60) is victim
+    assert watch.gone.get(timeout=DEADLINE_SECONDS) is victim
     watch.watcher.ended(victim)
     facts = watch.death().facts
     assert facts.exit is not None

@@ -19,7 +19,7 @@ from jupyter_tfguard.watch.history import OWN_COLUMNS, SHARED_COLUMNS
 from jupyter_tfguard.watch.process_handle import is_running
 from jupyter_tfguard.watch.watcher import Watcher
 from jupyter_tfguard.watch.witness import Kernel
-from tests.rigs.waiting import wait_until
+from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 from .conftest import MIB, Start, Watch
 
@@ -89,7 +89,7 @@ def test_a_death_before_the_gpus_were_read_says_so_and_not_what_our_reader_does(
     process.kill()
     wait_until(lambda: not witness.handle.is_running())
     watcher.ended(witness)
-    death = deaths.get(timeout=10)
+    death = deaths.get(timeout=DEADLINE_SECONDS)
     watcher.stop()
     assert death.facts.unavailable["NVML"] == "not read yet when the kernel ended"
 
@@ -115,7 +115,7 @@ def test_the_end_of_an_unannounced_process_is_noticed(watch: Watch, start: Start
     process = start(WAIT)
     witness = watch.begin(process.pid)
     process.kill()
-    assert watch.gone.get(timeout=5) is witness
+    assert watch.gone.get(timeout=DEADLINE_SECONDS) is witness
 
 
 def test_vanished_children_are_named(watch: Watch, start: Start) -> None:

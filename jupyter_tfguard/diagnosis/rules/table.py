@@ -32,7 +32,7 @@ def _finding(row: dict[str, Any], seen: Evidence) -> Finding | None:
         words |= WORDS[cause](seen, text)
     return text.finding(
         title=_filled(row["title"], words),
-        short_title=row["short_title"],
+        short_title=_filled(row["short_title"], words),
         advice=_advice(row["advice"], text.message, words),
     )
 
