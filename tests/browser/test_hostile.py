@@ -144,7 +144,9 @@ def report_skeleton(page: Page, bundle_id: str) -> list[str]:
     report = page.locator(".jp-TfGuard-Report")
     report.wait_for()
     report.get_by_text(re.compile("how we know", re.IGNORECASE)).first.wait_for()
-    page.wait_for_timeout(300)
+    # The chart is drawn last, and only once it is seen.
+    report.locator(".jp-TfGuard-Chart").first.scroll_into_view_if_needed()
+    report.locator("canvas").first.wait_for()
     found: list[str] = report.evaluate(_SKELETON)
     assert _alive(report) == []
     return found

@@ -172,5 +172,7 @@ def test_what_a_thread_of_the_machinery_did_is_no_work_when_it_ends(start: Start
     process.stdin.write(b"x")
     process.stdin.flush()
     wait_until(lambda: not Path(f"/proc/{process.pid}/task/{thread}").exists())
+    # There is always time between two looks: of a moment a tick of 0.01 s would be much.
+    time.sleep(1.0)
     assert [still() for _ in range(3)] == [True] * 3
     witness.close()
