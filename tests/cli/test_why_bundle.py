@@ -67,18 +67,24 @@ def test_the_folder_of_a_bundle_is_explained_and_left_as_it_is(
 
 
 def test_a_zip_writes_no_file_and_nothing_to_the_terminal(
-    data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    data_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    folder = tmp_path / "one" / "two" / "three"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
     forged = json.loads(json.dumps(BUNDLE).replace("train.ipynb", r"\u001b[2J\u202etrain.ipynb"))
     names = {"../../bundle.json": forged, "/etc/away.txt": "x", "../up.txt": "x"}
-    path = zipped(tmp_path / "hostile.zip", **names)
-    before = sorted(tmp_path.parent.rglob("*"))
+    path = zipped(folder / "hostile.zip", **names)
+    before = sorted(tmp_path.rglob("*"))
     assert main(["why", path]) == 0
     printed = capsys.readouterr().out
     assert "train.ipynb" in printed
     assert "\x1b" not in printed
     assert "\u202e" not in printed
-    assert sorted(tmp_path.parent.rglob("*")) == before
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ SAY = (
     "for severity, line in {lines!r}:\n"
     "    stamp = f'{{severity}}0000 00:00:{{time.time():.6f}}    4711 ' if severity else ''\n"
     "    os.write(2, (stamp + line + chr(10)).encode())\n"
+    "while not os.path.exists({may_end!r}): time.sleep(0.01)\n"
     "ctypes.PyDLL(None).abort()"
 )
 NO_ROOM = (
@@ -117,8 +118,9 @@ def a_card(index: int) -> Card:
     return Card(name="NVIDIA A100 80GB", uuid=uuid(index), bus=f"00000000:4{index}:00.0")
 
 
-def dies(kernel: Kernel, *lines: tuple[str, str]) -> None:
-    kernel.start(SAY.format(lines=lines))
+def dies(kernel: Kernel, *lines: tuple[str, str], may_end: Path = Path("/")) -> None:
+    """Have the kernel write these lines, and abort once there is a file `may_end`."""
+    kernel.start(SAY.format(lines=lines, may_end=str(may_end)))
 
 
 def causes(report: Any) -> list[str]:
@@ -139,18 +141,21 @@ def test_the_notebook_that_held_the_card_is_named(machine: Machine, keep: Keep) 
     assert "Shut down the kernel of" in printed
 
 
-def test_a_card_that_fell_off_the_bus_is_the_cause(machine: Machine, keep: Keep) -> None:
+def test_a_card_that_fell_off_the_bus_is_the_cause(
+    machine: Machine, keep: Keep, tmp_path: Path
+) -> None:
     ours = machine.start("lost")
     machine.use(ours)
     machine.hold(0, (ours.pid, 9 * GIB))
     machine.until_held(0, ours)
-    dies(
-        ours, ("E", "cuda_executor.cc:77] failed to synchronize: CUDA_ERROR_UNKNOWN: unknown error")
-    )
-    # The driver tells a moment after the program noticed.
+    may_end = tmp_path / "may-end"
+    failed = "cuda_executor.cc:77] failed to synchronize: CUDA_ERROR_UNKNOWN: unknown error"
+    dies(ours, ("E", failed), may_end=may_end)
     machine.scenario.xid(0, 79)
     machine.scenario.lose(0)
     machine.save()
+    machine.until(lambda found: found[0]["lost"])
+    may_end.touch()
     report, printed = keep(ours)
     assert report["cause"] == "gpu_hardware_xid"
     assert "Xid 79" in printed
