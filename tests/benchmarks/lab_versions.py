@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import Error, sync_playwright
 
 from tests.benchmarks.panel_page import BUSY, wait
-from tests.browser.conftest import Lab, command, lab_server, launch, run_all
+from tests.browser.conftest import Lab, command, lab_server, launch, run
 from tests.browser.gpus import pid_behind
 from tests.rigs.trials import build_wheel
 
@@ -117,7 +117,7 @@ def _opened(lab: Lab, complaints: list[str]) -> Page:
     page.wait_for_function("window.jupyterapp !== undefined")
     page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/", timeout=60_000)
     page.wait_for_timeout(1500)
-    run_all(page)
+    run(page)
     page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Busy/", timeout=30_000)
     return page
 

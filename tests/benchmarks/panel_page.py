@@ -14,7 +14,7 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 
 from jupyter_tfguard.demo.server import DemoServer
-from tests.browser.conftest import Lab, lab_server, launch, run_all
+from tests.browser.conftest import Lab, lab_server, launch, run
 
 BUSY = """\
 import time
@@ -100,7 +100,7 @@ def busy_page(python: str = sys.executable, **environment: Path) -> Iterator[Mea
         browser = launch(playwright)
         lab = Lab(server, browser)
         page = lab.open(lab.notebook("busy", BUSY))
-        run_all(page)
+        run(page)
         page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Busy/", timeout=60_000)
         yield Measured(page, server)
         browser.close()

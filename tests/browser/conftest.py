@@ -96,8 +96,8 @@ def command(page: Page, name: str, arguments: dict[str, Any] | None = None) -> N
     )
 
 
-def run_all(page: Page) -> None:
-    """Run the cells of the notebook in front, and wait until the kernel runs the first one.
+def run(page: Page, name: str = "notebook:run-all-cells") -> None:
+    """Run cells of the notebook in front by a command, and wait until the kernel runs the first one.
 
     What is run while JupyterLab handles the first "idle" of a kernel can get lost; it is then run again.
     """
@@ -112,7 +112,7 @@ def run_all(page: Page) -> None:
         }"""
     )
     for _ in range(_RUN_TRIES):
-        command(page, "notebook:run-all-cells")
+        command(page, name)
         with contextlib.suppress(PlaywrightTimeout):
             page.wait_for_function("window.hasBegun", timeout=_RUN_MS)
             return

@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 from jupyter_tfguard.demo.limits import make_limit
 from jupyter_tfguard.units import GIB
-from tests.browser.conftest import Lab, command, lab_server, launch, run_all
+from tests.browser.conftest import Lab, command, lab_server, launch, run
 from tests.browser.gpus import pid_behind
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def before_the_limit(page: Page) -> None:
     page.mouse.down()
     page.mouse.move(left + place["width"] - PANEL_WIDTH, middle, steps=4)
     page.mouse.up()
-    run_all(page)
+    run(page)
     near = panel.get_by_text("Limit in about 20 seconds")
     near.wait_for(timeout=WAIT_MILLISECONDS)
     last = box(page.locator(".jp-TfGuard-Deaths"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import command, picture, run_all, theme
+from tests.browser.conftest import picture, run, theme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -31,7 +31,7 @@ def cells_of(notebook: Path) -> Any:
 
 def run_and_die(page: Page) -> Locator:
     """Run all cells, see the kernel die, close JupyterLab's dialog, and wait for the mark."""
-    run_all(page)
+    run(page)
     dialog = page.locator(".jp-Dialog", has_text="appears to have died")
     dialog.get_by_role("button", name="Ok").click()
     mark = page.locator(MARK)
@@ -71,7 +71,7 @@ def test_the_mark_survives_a_reload_and_goes_with_the_report_or_the_next_run(
         page.locator(".jp-TfGuard-Report").wait_for()
     else:
         page.locator(".jp-Cell", has_text="os.kill").locator(".jp-InputPrompt").click()
-        command(page, "notebook:run-cell")
+        run(page, "notebook:run-cell")
         page.locator(".jp-OutputArea-output", has_text="ran to the end").wait_for()
     mark.wait_for(state="detached")
     if dark:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.conftest import command, picture, run_all, theme
+from tests.browser.conftest import command, picture, run, theme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -30,7 +30,7 @@ def test_kill_9_is_explained_in_the_dialog_and_the_report_opens_from_it(
 ) -> None:
     name = "dark" if dark else "light"
     page = lab.open(lab.notebook(f"killed-{name}", KILL), dark=dark)
-    run_all(page)
+    run(page)
     dialog = page.locator(dialog_of(page))
     line = dialog.locator(".jp-TfGuard-Cause")
     line.get_by_text("killed with SIGKILL").wait_for()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, run_all
+from tests.browser.conftest import command, run
 from tests.browser.gpus import cuda_pid_behind, pictures, run_beside
 from tests.rigs.nvml.scenario import GIB, MIB, holding, one_gpu
 
@@ -59,7 +59,7 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     _wait_for(page, "GPU 0", "of 15.0 GiB")
     assert "this kernel" not in panel.locator(".jp-TfGuard-Gpu").inner_text()
     other = run_beside(lab.server, "other", cards.hold("y"))
-    run_all(page)
+    run(page)
     mine = cuda_pid_behind(lab.server, "train")
     holding(cards.scenario.cards[0], [(mine, 7 * GIB), (other, 5 * GIB)], 200 * MIB)
     cards.show()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture, run_all, theme
+from tests.browser.conftest import command, picture, run, theme
 
 if TYPE_CHECKING:
     from tests.browser.conftest import Lab
@@ -37,7 +37,7 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-Panel")
     panel.wait_for()
-    run_all(page)
+    run(page)
     notice = panel.locator(".jp-TfGuard-Hang")
     notice.wait_for()
     text = notice.inner_text()

@@ -14,7 +14,7 @@ import pytest
 
 from jupyter_tfguard.places import bundles_folder
 from jupyter_tfguard.record.bundle import BundleStore, new_bundle_id
-from tests.browser.conftest import command, patient, picture, run_all
+from tests.browser.conftest import command, patient, picture, run
 from tests.rigs.hostile import hostile_texts
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def test_dialog_notification_and_live_panel_show_hostile_texts_as_text(lab: Lab)
     assert panel.locator(".jp-TfGuard-Training").count() == 1
     seen.check()
     page.wait_for_timeout(1000)
-    run_all(page)
+    run(page)
     dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
     dialog.wait_for()
     line = dialog.locator(".jp-TfGuard-Cause")

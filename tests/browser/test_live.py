@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture, run_all
+from tests.browser.conftest import command, picture, run
 from tests.browser.gpus import run_beside
 from tests.browser.network import Network
 
@@ -44,7 +44,7 @@ def test_numbers_go_on_while_native_code_holds_the_kernel(lab: Lab) -> None:
     notebook = lab.notebook("native", HELD, NATIVE)
     page = lab.open(notebook, prepare=lambda page: found.append(Network(page)))
     _open_panel(page)
-    run_all(page)
+    run(page)
     page.wait_for_function(f"{RESIDENT_MEBIBYTES} >= 250")
     before = _mebibytes(page)
     below = page.locator(".jp-TfGuard-Gpu").bounding_box()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
-from tests.browser.conftest import command, picture, run_all, theme
+from tests.browser.conftest import command, picture, run, theme
 from tests.browser.gpus import pid_behind
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
 ) -> None:
     page = lab.open(lab.notebook("leak", HOLD, RISE, FREE))
     limit.add(pid_behind(lab.server, "leak"))
-    run_all(page)
+    run(page)
     status = page.locator(".jp-TfGuard-StatusItem")
     toast = page.locator(".Toastify__toast", has_text="leak.ipynb: memory will soon reach")
     toast.wait_for()  # with the panel closed
@@ -69,7 +69,7 @@ def test_the_limit_ahead_is_told_once_and_taken_back(
     command(page, "notebook:interrupt-kernel")
     page.wait_for_timeout(1000)
     page.locator(".jp-Notebook .jp-Cell").nth(2).click()
-    command(page, "notebook:run-cell")
+    run(page, "notebook:run-cell")
     notice.wait_for(state="detached")
     toast.wait_for(state="detached")
     page.wait_for_function(

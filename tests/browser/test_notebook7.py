@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_tfguard.demo.server import DemoServer
-from tests.browser.conftest import command, lab_server, patient, picture, run_all
+from tests.browser.conftest import command, lab_server, patient, picture, run
 from tests.rigs.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_the_panel_opens_at_the_right_and_moves_while_a_cell_runs(
     # No status bar here, and the panel is closed: only the warning near the limit listens.
     wait_until(lambda: page.wait_for_timeout(100) or sent, "the page to say what it shows")
     assert {detail(text) for text in sent} == {"status"}
-    run_all(page)
+    run(page)
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-Panel")
     panel.wait_for()
@@ -89,7 +89,7 @@ def test_a_death_opens_its_report_as_a_page_of_the_server(
 ) -> None:
     page = open_page
     visit(page, classic, classic.write_notebook("killed", [KILL]))
-    run_all(page)
+    run(page)
     dialog = page.locator(".jp-Dialog", has_text="appears to have died")
     dialog.locator(".jp-TfGuard-Cause").get_by_text("killed with SIGKILL").wait_for()
     page.wait_for_timeout(500)

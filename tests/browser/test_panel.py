@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.browser.conftest import command, picture, run_all, theme
+from tests.browser.conftest import command, picture, run, theme
 from tests.browser.faked import FakedStream
 from tests.rigs.waiting import wait_until
 
@@ -30,7 +30,7 @@ def test_the_panel_is_live_during_fit_in_light_and_dark(lab: Lab) -> None:
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-Panel")
     panel.wait_for()
-    run_all(page)
+    run(page)
     training = panel.locator(".jp-TfGuard-Training")
     training.wait_for()
     seen = set()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.conftest import Lab, command, patient, picture, run_all, theme
+from tests.browser.conftest import Lab, command, patient, picture, run, theme
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -48,7 +48,7 @@ def report_id(server: DemoServer, browser: Browser) -> str:
     notebook = lab.notebook("fit-that-dies", MAKE, FIT)
     page = lab.open(notebook)
     session = next(s for s in server.get("api/sessions") if s["path"] == notebook.name)
-    run_all(page)
+    run(page)
     dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
     dialog.wait_for()
     found = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jupyter_tfguard.kernel.widget import STATIC
-from tests.browser.conftest import Lab, command, lab_server, patient, picture, run_all, theme
+from tests.browser.conftest import Lab, command, lab_server, patient, picture, run, theme
 from tests.browser.test_panel import FIT
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def without_panel(tmp_path_factory: pytest.TempPathFactory, browser: Browser) ->
 
 def run_fit(page: Page) -> None:
     """Run all cells, and wait until the panel below has shown the third epoch."""
-    run_all(page)
+    run(page)
     training = page.locator(f"{WIDGET} .jp-TfGuard-Training")
     training.wait_for()
     epochs = set()

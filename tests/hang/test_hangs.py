@@ -118,8 +118,11 @@ def test_threads_of_the_machinery_that_begin_late_do_not_hide_a_standstill(
     kernel = make_kernel()
     listed = (
         "import os, threading, time, zmq\n"
+        "def name(t):\n"
+        "    try:\n        return open(f'/proc/self/task/{t}/comm').read()\n"
+        "    except OSError:\n        return ''\n"  # it has ended
         "def carriers():\n"
-        "    return {t for t in os.listdir('/proc/self/task') if 'ZMQbg' in open(f'/proc/self/task/{t}/comm').read()}\n"
+        "    return {t for t in os.listdir('/proc/self/task') if 'ZMQbg' in name(t)}\n"
         "kernels = carriers()\ntheirs = zmq.Context()\nsocket = theirs.socket(zmq.PUB)\n"
         "while carriers() == kernels: time.sleep(0.01)\n"  # a thread gives itself its name
         "def machinery(t):\n"
