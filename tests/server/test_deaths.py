@@ -43,6 +43,7 @@ async def test_a_killed_kernel_makes_one_report_one_event_and_one_plain_line(
     await wait_until_async(lambda: new_pid(server, kernel_id, pid), "the restarted kernel")
     await wait_until_async(lambda: server.is_ready(kernel_id), "its guard")
     assert len((await server.get("crashes"))["crashes"]) == 1
+    await wait_until_async(lambda: server.events, "the event")
     [event] = server.events
     told = ("id", "cause", "confidence", "kernel_alive")
     assert event == {"kernel_id": kernel_id} | {name: crash[name] for name in told}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from jupyter_tfguard.places import user_settings_file
 from jupyter_tfguard.report import text
 from jupyter_tfguard.server.problems import note_start_failure
 from tests.rigs.planted_secrets import SECRETS
+from tests.rigs.waiting import wait_until_async
 
 from .conftest import Server
 
@@ -40,9 +43,12 @@ IN_PATH = ("k3y0fthepath", "pathpw99", "t0k3n1npath")
 
 
 def files(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in folder.rglob("*"):
-        if path.is_file():
-            yield str(path), path.read_bytes().decode("utf-8", "replace")
+    """Path and text of each; one that is removed meanwhile is left out."""
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = Path(where, name)
+            with contextlib.suppress(FileNotFoundError):
+                yield str(path), path.read_bytes().decode("utf-8", "replace")
 
 
 async def start(server: Server, path: str) -> str:
@@ -70,6 +76,7 @@ async def test_none_of_fifty_kinds_of_secrets_is_kept_or_told(
         await server.execute(kernel_id, CELL.format(text=secret.text.replace("\n", "\n# ")))
     await server.execute(kernel_id, LAST.format(texts=[s.text for s in SECRETS]))
     [entry] = await server.crashes(1)
+    await wait_until_async(lambda: server.events, "the event, which follows the line in the log")
     report = await server.get("crashes", entry["id"])
     markdown = await server.fetch("tfguard", "api", "crashes", entry["id"], "markdown")
     status = await server.get("status")
