@@ -76,12 +76,12 @@ async def test_ticks_go_on_while_the_kernel_is_busy(server: Server, connect: Any
     history = await stream.next("history")
     assert history["columns"] == ["time", "used_bytes", "limit_bytes"]
     assert history["kernel_id"] == kernel_id
-    times = []
-    for _ in range(20):
+    seen: set[float] = set()
+    ends = time.monotonic() + DEADLINE_SECONDS
+    while len(seen) < 10 and time.monotonic() < ends:
         tick = await stream.next("tick")
-        times.append(tick["kernel"]["host"]["time"])
-    assert times[-1] - times[0] > 2.5
-    assert len(set(times)) > 15  # fresh numbers, although the cell runs
+        seen.add(tick["kernel"]["host"]["time"])
+    assert len(seen) == 10  # new numbers, although the cell runs
     kernel = tick["kernel"]
     assert kernel["execution_state"] == "busy"
     assert kernel["host"]["rss_bytes"] > 150 << 20

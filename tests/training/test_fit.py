@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import signal
 import time
 from pathlib import Path
@@ -232,9 +231,8 @@ def test_a_death_within_a_step_leaves_the_step_on_disk(tmp_path: Path) -> None:
     assert (progress["epochs"], progress["steps"], progress["batch_size"]) == (5, 6, 16)
     assert recorded.events[-1]["kind"] == "epoch_end"
     times = list(map(float, ends.read_text().split()))
-    took = [later - earlier for earlier, later in itertools.pairwise(times)]
-    assert 1 / max(took) <= progress["steps_per_second"] * 1.05
-    assert progress["steps_per_second"] <= 1.05 / min(took)
+    whole = times[-1] - times[0]
+    assert 1 / whole < progress["steps_per_second"] <= 10  # each step takes 0.1 s or more
 
 
 def test_too_late_is_said_by_name(tmp_path: Path) -> None:
