@@ -11,6 +11,9 @@ from ..shield import note_problem
 from ..training.gpu_memory import DeviceMemory, GpuAllocators, created_devices
 
 _EVERY_SECONDS = 1.0
+_READS_OF_LOG = (
+    30  # the lines about new devices go through a pipe and may arrive after the devices exist
+)
 
 
 class GpuPulse:
@@ -20,7 +23,7 @@ class GpuPulse:
         allocators: Who is asked.
         on_sample: Given what they said.
         write: Keeps what they said; called when it has changed.
-        native_text: The last native words, read once when the devices were made: TensorFlow logs them just before.
+        native_text: The last native words: TensorFlow logs a line about each device just before it makes it.
         emit: Called with the kind of an event and its fields.
     """
 
@@ -37,7 +40,8 @@ class GpuPulse:
         self._write = write
         self._native_text = native_text
         self._emit = emit
-        self._looked_for: tuple[str, ...] = ()
+        self._devices: tuple[str, ...] = ()
+        self._reads_left = 0
         self._told: list[dict[str, Any]] = []
         self._written: tuple[DeviceMemory, ...] | None = None
         self._due = 0.0
@@ -51,8 +55,10 @@ class GpuPulse:
             devices = self._allocators.devices()
             if devices and time.monotonic() >= self._due:
                 self._due = time.monotonic() + _EVERY_SECONDS
-                if devices != self._looked_for:
-                    self._looked_for = devices
+                if devices != self._devices:
+                    self._devices, self._reads_left = devices, _READS_OF_LOG
+                if self._reads_left:
+                    self._reads_left -= 1
                     self._tell_made(devices)
                 self._ask()
         except Exception as error:
@@ -64,6 +70,8 @@ class GpuPulse:
             if made["device"] in devices and made not in self._told:
                 self._told.append(made)
                 self._emit("gpu_device", **made)
+        if {made["device"] for made in self._told}.issuperset(devices):
+            self._reads_left = 0
 
     def _ask(self) -> None:
         found = self._allocators.read()

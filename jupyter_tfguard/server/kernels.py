@@ -202,6 +202,7 @@ class KernelTracker:
         asked = (
             witness.was_asked_to_end()
             or tracked.kernel.kernel_id not in self._tracked
+            or self._was_replaced(tracked, witness)
             or bool(
                 getattr(self._app, "_stopping", False)
             )  # a signal for the server and its kernels
@@ -213,6 +214,14 @@ class KernelTracker:
             self._on_asked_end(witness.identity, tracked.kernel.kernel_id)
         else:
             self._report_end(tracked, asked=asked)
+
+    def _was_replaced(self, tracked: Tracked, witness: Witness) -> bool:
+        """True when the manager has started another process, and its restarter did not report this one dead before.
+
+        Without a pidfd a requested restart can begin and end between two looks.
+        """
+        pid, _ = process_of(tracked.manager, 0.0)
+        return bool(tracked.callbacks) and pid is not None and pid != witness.identity.pid
 
     def _report_end(self, tracked: Tracked, *, asked: bool = False) -> None:
         witness = tracked.witness

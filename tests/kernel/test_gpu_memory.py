@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from jupyter_tfguard.kernel import gpu_pulse
 from jupyter_tfguard.training import gpu_memory
 from jupyter_tfguard.training.gpu_memory import DeviceMemory, GpuAllocators, created_devices
 from tests.kernel.rig import GuardedKernel, guarded_kernel
@@ -181,6 +182,32 @@ class TestCreatedDevices:
         line = LINE.format(n=0)
         assert created_devices(line[: line.index(", compute") - 2]) == []
         assert created_devices(line[60:]) == []
+
+
+@pytest.mark.quick
+def test_a_line_that_arrives_after_its_device_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_pulse, "_EVERY_SECONDS", 0.0)
+    texts = iter(["", LINE.format(n=0), f"{LINE.format(n=0)}\n{LINE.format(n=1)}"])
+
+    class Allocators:
+        def devices(self) -> tuple[str, ...]:
+            return ("GPU:0", "GPU:1")
+
+        def read(self) -> None:
+            return None
+
+    emitted: list[str] = []
+    pulse = gpu_pulse.GpuPulse(
+        Allocators(),  # type: ignore[arg-type]
+        on_sample=lambda found: None,
+        write=lambda told: None,
+        native_text=lambda: next(texts),  # ends with an error if it is read more often than needed
+        emit=lambda kind, **fields: emitted.append(fields["device"]),
+    )
+    for _ in range(5):
+        pulse.tick()
+    assert emitted == ["GPU:0", "GPU:1"]
+    assert not pulse._failed
 
 
 class TestInAKernel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import queue
@@ -123,6 +124,9 @@ class Server:
         for kernel_id in manager.list_kernel_ids():
             kernel = manager.get_kernel(kernel_id)
             kernel.stop_restarter()
+            # Its last look may be under way. It waits for nothing but the loop, and makes `ready` pending if it restarts.
+            for _ in range(20):
+                await asyncio.sleep(0)
             await wait_until_async(kernel.ready.done, "a kernel that is being restarted")
 
 

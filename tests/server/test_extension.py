@@ -167,6 +167,24 @@ class TestWithoutPosixNames:
         await wait_until_async(lambda: server.is_ready(kernel_id), "the restarted kernel")
         assert len((await server.get("crashes"))["crashes"]) == 1
 
+    async def test_a_requested_restart_between_two_looks_is_no_crash(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kernel_id = await server.start_kernel()
+        pid = await server.pid(kernel_id)
+        service = server.app.web_app.settings["tfguard_service"]
+        reported: list[Any] = []
+        monkeypatch.setattr(service._watcher, "ended", lambda *args, **more: reported.append(args))
+        service._watcher._sampler.stop()  # nothing looks at the process meanwhile
+        service._tracker._timer.cancel()
+        monkeypatch.setattr(service._tracker, "_timer", None)
+        await server.fetch("api", "kernels", kernel_id, "restart", method="POST", body="")
+        (witness,) = service._watcher.witnesses
+        assert witness.identity.pid == pid
+        service._tracker.reconcile()
+        assert [w.identity.pid for w in service._watcher.witnesses] != [pid]
+        assert reported == []
+
 
 IMPORT_ALL = """
 import asyncio, importlib, os, pkgutil, select, signal, socket, subprocess, sys
