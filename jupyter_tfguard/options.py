@@ -9,7 +9,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from traitlets.config import Config
 
@@ -64,6 +64,13 @@ class Option:
     def is_changed(self) -> bool:
         """True where the value is not the default."""
         return self.value != self.default
+
+
+class Options(TypedDict):
+    """Every option of the guard as this server has it."""
+
+    schema_version: Literal[1]
+    options: list[Option]
 
 
 def options(settings: TfGuard, server_config: Config | None = None) -> list[Option]:

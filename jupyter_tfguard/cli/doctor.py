@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from ..doctor.check import exit_code, run_checks
+from ..doctor.check import exit_code, run_checks, to_json
 from ..doctor.environment import Environment
 from ..doctor.text import text
 
@@ -22,7 +22,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Print every check. Exit code 0: ok or warnings only, 1: a problem, 2: could not check."""
     results = run_checks(Environment.here())
     if chosen.json:
-        print(json.dumps([{**vars(r), "status": r.status.value} for r in results], indent=2))
+        print(json.dumps(to_json(results), indent=2))
     else:
         print(text(results))
     return exit_code(results)

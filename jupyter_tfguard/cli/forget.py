@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import json
 import sys
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from ..errors import TfGuardError
 from ..places import bundles_folder, copies_folder, data_folder, recordings_folder
@@ -14,6 +14,16 @@ from ..record.bundle import BundleStore
 from ..record.retention import Forgotten, forget_leftovers, forget_recordings, forget_reports
 from ..shield import PROBLEMS_FILE
 from ._records import one_id
+
+
+class Removal(TypedDict):
+    """What was removed, and what was not."""
+
+    schema_version: Literal[1]
+    reports: list[str]
+    recordings: list[str]
+    living_recordings_left: int
+    not_removed: list[str]
 
 
 def add_to(commands: Any) -> None:
@@ -50,7 +60,8 @@ def run(chosen: argparse.Namespace) -> int:
         recordings = [forget_recordings(root) for root in roots]
         forget_leftovers(store)
         done += [_forget_problems(), *recordings]
-    told = {
+    told: Removal = {
+        "schema_version": 1,
         "reports": list(done[0].removed),
         "recordings": [name for found in recordings for name in found.removed],
         "living_recordings_left": len({name for found in recordings for name in found.living}),
@@ -99,7 +110,7 @@ def _forget_problems() -> Forgotten:
     return Forgotten()
 
 
-def _print(told: dict[str, Any], *, everything: bool) -> None:
+def _print(told: Removal, *, everything: bool) -> None:
     removed = _count(len(told["reports"]), "report")
     if everything:
         removed += f" and {_count(len(told['recordings']), 'recording')} of dead kernels"

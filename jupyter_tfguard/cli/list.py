@@ -8,6 +8,7 @@ from typing import Any
 
 from ..record.equal import folded
 from ..redact import one_line
+from ..report.documents import crashes_json
 from ..report.text import local_time
 from ._records import open_store
 from .why import NOTHING
@@ -16,7 +17,7 @@ from .why import NOTHING
 def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser("list", help="all deaths that are kept")
-    parser.add_argument("--json", action="store_true", help="one JSON list, newest first")
+    parser.add_argument("--json", action="store_true", help="all of them as JSON, newest first")
     parser.set_defaults(run=run)
 
 
@@ -24,7 +25,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Print the list."""
     entries = open_store().entries()
     if chosen.json:
-        print(json.dumps(entries, indent=2))
+        print(json.dumps(crashes_json(entries), indent=2))
     elif not entries:
         print(NOTHING)
     for entry, others in [] if chosen.json else folded(entries):

@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
 
 from . import checks as checks_package
 from .environment import Environment
@@ -31,6 +32,13 @@ class CheckResult:
     fix: str | None = None
 
 
+class Checks(TypedDict):
+    """What the checks found about this environment, in the order in which they ran."""
+
+    schema_version: Literal[1]
+    checks: list[CheckResult]
+
+
 # None: it has no subject on this machine
 Check = Callable[[Environment], CheckResult | list[CheckResult] | None]
 
@@ -46,6 +54,12 @@ def run_checks(machine: Environment) -> list[CheckResult]:
             found = CheckResult(module.name, Status.UNKNOWN, f"{type(bad).__name__}: {bad}")
         results += found if isinstance(found, list) else [] if found is None else [found]
     return results
+
+
+def to_json(results: list[CheckResult]) -> dict[str, Any]:
+    """The document :class:`Checks`, as JSON values."""
+    checks = [{**vars(result), "status": result.status.value} for result in results]
+    return {"schema_version": 1, "checks": checks}
 
 
 def exit_code(results: list[CheckResult]) -> int:

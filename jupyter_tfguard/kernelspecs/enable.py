@@ -7,6 +7,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ..errors import KernelSpecUnusable
 from .command import CONFIG_FILE, config_file_of, with_guard, without_guard
@@ -28,6 +29,7 @@ class Change:
         file: Its ``kernel.json``.
         versions: Of its Python, ipykernel and TensorFlow; empty when nobody asked.
         text: The same for people, one sentence per line.
+        schema_version: Of this document's JSON Schema.
     """
 
     kernel: str
@@ -35,6 +37,7 @@ class Change:
     file: Path
     versions: dict[str, str | None]
     text: str
+    schema_version: Literal[1] = 1
 
 
 def enable(name: str) -> Change:

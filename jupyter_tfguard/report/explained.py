@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ..diagnosis.finding import Diagnosis, Fact, Finding
 from ..redact import printable, redact
+from . import documents
 from .text import advice_lines, cause_text, fact_lines, wrapped
 
 Json = dict[str, Any]
 
 
 def to_json(diagnosis: Diagnosis) -> Json:
-    """``{"findings": [...], "unchecked": [...]}``, the best finding first; secrets are taken out."""
-    return {
+    """As :class:`documents.Explanation`, the best finding first; secrets are taken out."""
+    found: documents.Explanation = {
+        "schema_version": 1,
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "unchecked": list(diagnosis.not_checked),
     }
+    return cast(Json, found)
 
 
-def _finding(finding: Finding) -> Json:
+def _finding(finding: Finding) -> documents.LogFinding:
     return {
         "cause": finding.cause,
         "confidence": finding.confidence.value,
@@ -32,7 +35,7 @@ def _finding(finding: Finding) -> Json:
     }
 
 
-def _facts(facts: tuple[Fact, ...]) -> list[Json]:
+def _facts(facts: tuple[Fact, ...]) -> list[documents.LogFact]:
     return [
         {
             "source": fact.source.value,

@@ -16,6 +16,7 @@ from ..diagnosis.typed import number_of, text_of, whole_of
 from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, MACHINE_MEMORY, Limit
 from ..record.timeline import Point
 from ..units import human_bytes, human_seconds
+from . import documents
 
 MEMORY_POINTS_LIMIT = 600
 CURVE_POINTS_LIMIT = 300
@@ -37,7 +38,7 @@ Json = dict[str, Any]
 Samples = list[tuple[float, float]]
 
 
-def memory_json(seen: Evidence) -> Json | None:
+def memory_json(seen: Evidence) -> documents.Memory | None:
     """What is drawn of the memory until the death; None where nobody measured it."""
     points = _points(seen)
     if not points:
@@ -83,10 +84,12 @@ def _drawn(samples: Samples, most: int) -> list[list[float]]:
     return [[round(when, 3), int(value)] for when, value in kept]
 
 
-def _curves(seen: Evidence, since: float) -> list[Json]:
+def _curves(seen: Evidence, since: float) -> list[documents.Curve]:
     """What the limit counts, child processes, and this kernel's part of each GPU; a curve that is always 0 is left out."""
 
-    def curve(name: str, title: str, samples: Samples, limit_bytes: float | None = None) -> Json:
+    def curve(
+        name: str, title: str, samples: Samples, limit_bytes: float | None = None
+    ) -> documents.Curve:
         within = [(when, value) for when, value in samples if since <= when <= seen.died + 1]
         return {
             "name": name,
@@ -114,7 +117,7 @@ def _curves(seen: Evidence, since: float) -> list[Json]:
     return [c for c in found if any(value > 0 for _, value in c["samples"])][:_CURVES_LIMIT]
 
 
-def _events(seen: Evidence, since: float) -> list[Json]:
+def _events(seen: Evidence, since: float) -> list[documents.Moment]:
     """Cells, fits, epochs and checkpoints, and what went wrong at the end, by time."""
     found = [e for e in _of_journal(seen) if since <= e["time"] <= seen.died + 1]
     kept = [event for event in _endings(seen) if event["time"] >= since]
@@ -125,8 +128,8 @@ def _events(seen: Evidence, since: float) -> list[Json]:
     return sorted(kept, key=lambda event: float(event["time"]))
 
 
-def _of_journal(seen: Evidence) -> list[Json]:
-    found: list[Json] = []
+def _of_journal(seen: Evidence) -> list[documents.Moment]:
+    found: list[documents.Moment] = []
     cell = ""
     for event in seen.journal:
         kind, when = event.get("kind"), number_of(event.get("t"))
@@ -137,8 +140,8 @@ def _of_journal(seen: Evidence) -> list[Json]:
             cell = f"[{count}]" if count else ""
             found.append(_event(when, "cell", cell or "cell"))
         elif kind == "fit_start":
-            before = found[-1] if found else {}
-            if before.get("kind") == "cell" and when - before["time"] < _SAME_MOMENT_SECONDS:
+            before = found[-1] if found else None
+            if before and before["kind"] == "cell" and when - before["time"] < _SAME_MOMENT_SECONDS:
                 found.pop()
             what = (text_of(event.get("what")) or "fit")[:_LABEL_LIMIT]
             found.append(_event(when, "fit", f"{cell} {what}".strip()))
@@ -146,18 +149,19 @@ def _of_journal(seen: Evidence) -> list[Json]:
             found.append(_event(when, "epoch", f"epoch {number}"))
         elif kind == "checkpoint":
             written = number_of(event.get("written"))
-            near = written is not None and abs(written - when) < 3600
-            found.append(_event(written if near else when, "checkpoint", "checkpoint"))
+            if written is not None and abs(written - when) < 3600:
+                when = written
+            found.append(_event(when, "checkpoint", "checkpoint"))
         elif kind == "gpu_oom":
             found.append(_event(when, "gpu_oom", "GPU OOM"))
     return found
 
 
-def _event(when: float | None, kind: str, label: str) -> Json:
+def _event(when: float, kind: str, label: str) -> documents.Moment:
     return {"time": when, "kind": kind, "label": label}
 
 
-def _endings(seen: Evidence) -> list[Json]:
+def _endings(seen: Evidence) -> list[documents.Moment]:
     found = []
     if (limit := seen.limit()) is not None:
         line = _WARNING_FRACTION * limit[0]

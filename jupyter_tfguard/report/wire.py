@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import math
-from typing import Any
+from typing import Any, cast
 
 from ..diagnosis import activity
 from ..diagnosis.checkpoint import doubt, last_checkpoint, resume_code
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.finding import Advice, Diagnosis, Fact
 from ..units import human_count, human_seconds
+from . import documents
 from .memory import memory_json
 
 NATIVE_LINES_LIMIT = 60
@@ -22,7 +23,7 @@ _LAST_MOMENT = 253_402_300_799.0  # 9999-12-31 23:59:59 UTC
 Json = dict[str, Any]
 
 
-def _entry(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> Json:
+def _summary(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> documents.Summary:
     best = diagnosis.best
     identity = seen.identity
     return {
@@ -45,7 +46,7 @@ def _entry(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> Json:
     }
 
 
-def _running_cell(seen: Evidence) -> Json | None:
+def _running_cell(seen: Evidence) -> documents.RunningCell | None:
     """The cell that ran when the kernel died, so that its notebook can carry a mark; None where none ran."""
     cell = activity.last_cell(seen)
     if cell is None or not cell.running:
@@ -62,14 +63,18 @@ def to_report(bundle: Json, diagnosis: Diagnosis) -> Json:
 def to_entry_and_report(bundle: Json, diagnosis: Diagnosis) -> tuple[Json, Json]:
     """Both, from one look at the bundle."""
     seen = Evidence(bundle)
-    entry = _entry(bundle, seen, diagnosis)
-    return entry, entry | _details(seen, diagnosis)
+    summary = _summary(bundle, seen, diagnosis)
+    report = _report(summary, seen, diagnosis)
+    # Renderers also read reports that other versions kept.
+    return cast(Json, summary), cast(Json, report)
 
 
-def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
+def _report(summary: documents.Summary, seen: Evidence, diagnosis: Diagnosis) -> documents.Report:
     best = diagnosis.best
     metrics = activity.metrics_by_epoch(seen)
     return {
+        **summary,
+        "schema_version": 1,
         "chips": list(best.chips),
         "evidence": _facts(best.because),
         "against": _facts(best.against),
@@ -90,10 +95,10 @@ def _details(seen: Evidence, diagnosis: Diagnosis) -> Json:
     }
 
 
-def _others(diagnosis: Diagnosis) -> list[Json]:
+def _others(diagnosis: Diagnosis) -> list[documents.Finding]:
     """The findings behind the best one; what an earlier one says is not said again."""
     said: set[Fact | Advice] = {*diagnosis.best.because, *diagnosis.best.advice}
-    found = []
+    found: list[documents.Finding] = []
     for other in diagnosis.findings[1:]:
         found.append(
             {
@@ -124,17 +129,17 @@ def utc_text(unix_seconds: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _facts(facts: tuple[Fact, ...]) -> list[Json]:
+def _facts(facts: tuple[Fact, ...]) -> list[documents.Fact]:
     return [{"source": fact.source.value, "text": fact.text, "raw": fact.raw} for fact in facts]
 
 
-def _advice(steps: tuple[Advice, ...]) -> list[Json]:
+def _advice(steps: tuple[Advice, ...]) -> list[documents.Advice]:
     return [{"title": step.title, "text": step.text, "code": step.code} for step in steps]
 
 
-def _activity(seen: Evidence) -> list[Json]:
+def _activity(seen: Evidence) -> list[documents.Row]:
     cell, fit = activity.last_cell(seen), activity.last_fit(seen)
-    rows: list[tuple[str, str | None, bool]] = []
+    rows: list[tuple[str, str, bool]] = []
     if cell is not None:
         count = f"[{cell.execution_count}] " if cell.execution_count else ""
         label = "cell" if cell.running else "last cell"
@@ -163,7 +168,7 @@ def _activity(seen: Evidence) -> list[Json]:
     return [{"label": label, "value": value, "code": code} for label, value, code in rows]
 
 
-def _checkpoint(seen: Evidence) -> Json | None:
+def _checkpoint(seen: Evidence) -> documents.Checkpoint | None:
     found = last_checkpoint(seen)
     if found is None:
         return None
@@ -175,11 +180,13 @@ def _checkpoint(seen: Evidence) -> Json | None:
     }
 
 
-def _metrics_table(metrics: list[tuple[int, dict[str, float]]]) -> Json | None:
+def _metrics_table(metrics: list[tuple[int, dict[str, float]]]) -> documents.MetricsTable | None:
     if not metrics:
         return None
     names = list(dict.fromkeys(name for _, logs in metrics for name in logs))
-    rows = [[epoch, *(_plain(logs.get(name)) for name in names)] for epoch, logs in metrics[-50:]]
+    rows: list[list[float | str | None]] = [
+        [epoch, *(_plain(logs.get(name)) for name in names)] for epoch, logs in metrics[-50:]
+    ]
     return {"columns": ["epoch", *names], "rows": rows}
 
 

@@ -19,6 +19,7 @@ from ..errors import FolderUnusable
 from ..record.bundle import READ, BundleStore
 from ..redact import clean
 from ..report.anonymous import Identity
+from ..report.documents import crashes_json
 from ..report.export import Export, export, shared_markdown
 from ..shield import read_problems
 from .api import ApiHandler
@@ -50,7 +51,8 @@ class OptionsHandler(ApiHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        self.finish({"options": await asyncio.to_thread(self.service.options)})
+        options = await asyncio.to_thread(self.service.options)
+        self.finish({"schema_version": 1, "options": options})
 
 
 class CrashesHandler(ApiHandler):
@@ -62,7 +64,7 @@ class CrashesHandler(ApiHandler):
         entries = await asyncio.to_thread(self.service.store.entries)
         if self.get_query_argument("unread", "") not in ("", "0"):
             entries = [entry for entry in entries if entry.get("unread")]
-        self.finish({"crashes": entries})
+        self.finish(crashes_json(entries))
 
 
 class CrashHandler(ApiHandler):

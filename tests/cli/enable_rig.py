@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.cli import main
+from tests.rigs.schemas import matches
 
 CONFIG_FILE = "jupyter_tfguard/kernel/enabled_config.py"
 
@@ -17,7 +18,7 @@ CONFIG_FILE = "jupyter_tfguard/kernel/enabled_config.py"
 def enable(name: str, *options: str, **more: str) -> dict[str, Any]:
     code, out, told = command(name, *options, "--json", **more)
     assert code == 0, told
-    found: dict[str, Any] = json.loads(out)
+    found: dict[str, Any] = matches("change", json.loads(out))
     return found
 
 

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.rigs.schemas import matches
+
 
 def doctor(tmp_path: Path, **more: str) -> tuple[int, dict[str, dict[str, str]]]:
     """Exit code and checks by name; of several with one name the first."""
     done = run(tmp_path, "--json", **more)
     checks: dict[str, dict[str, str]] = {}
-    for check in json.loads(done.stdout):
+    for check in matches("checks", json.loads(done.stdout))["checks"]:
         checks.setdefault(check["name"], check)
     return done.returncode, checks
 

@@ -12,6 +12,7 @@ import pytest
 from jupyter_tfguard.cli import main
 from jupyter_tfguard.cli.explain import LONGEST_BYTES, decoded
 from tests.conftest import EXAMPLES
+from tests.rigs.schemas import matches
 
 pytestmark = pytest.mark.quick
 
@@ -21,7 +22,7 @@ LOG = EXAMPLES / "cuda_illegal_access/fires-wrapped-in-a-check.txt"
 def piped(raw: bytes, *arguments: str) -> dict[str, object]:
     command = [sys.executable, "-m", "jupyter_tfguard", "explain", "--json", *arguments]
     done = subprocess.run(command, input=raw, capture_output=True, timeout=120, check=True)
-    found: dict[str, object] = json.loads(done.stdout)
+    found: dict[str, object] = matches("explanation", json.loads(done.stdout))
     return found
 
 

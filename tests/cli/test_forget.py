@@ -25,6 +25,7 @@ from jupyter_tfguard.record.facts import ExitFacts, ServerFacts
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.shield import note_problem
+from tests.rigs.schemas import matches
 
 pytestmark = pytest.mark.quick
 
@@ -221,8 +222,9 @@ def test_json_tells_all(
     dead = dead_recording(data_folder / "recordings")
     (report_id,) = ids(store)
     out, _ = forget(capsys, "--all", "--yes", "--json")
-    told: dict[str, Any] = json.loads(out)
+    told: dict[str, Any] = matches("removal", json.loads(out))
     assert told == {
+        "schema_version": 1,
         "reports": [report_id],
         "recordings": [dead.name],
         "living_recordings_left": 1,

@@ -11,6 +11,7 @@ import pytest
 from jupyter_tfguard.cli import main
 from jupyter_tfguard.record.bundle import BundleStore
 from tests.cli.test_forget import die
+from tests.rigs.schemas import matches
 
 pytestmark = pytest.mark.quick
 
@@ -30,7 +31,7 @@ def test_equal_crashes_are_one_entry(
     assert len(lines) == 2 * 2
     assert "unforgettable-4f1c.ipynb · 11 more of the same since 20" in lines[3]
     assert main(["list", "--json"]) == 0
-    entries = json.loads(capsys.readouterr().out)
+    entries = matches("crashes", json.loads(capsys.readouterr().out))["crashes"]
     assert [entry["same_as"] for entry in entries] == [None, None] + [entries[1]["id"]] * 11
 
 

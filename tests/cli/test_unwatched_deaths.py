@@ -53,7 +53,7 @@ def command(environment: dict[str, str], *words: str) -> subprocess.CompletedPro
 def entries(environment: dict[str, str]) -> list[dict[str, Any]]:
     done = command(environment, "list", "--json")
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+    found: list[dict[str, Any]] = json.loads(done.stdout)["crashes"]
     return found
 
 

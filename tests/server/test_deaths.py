@@ -16,6 +16,7 @@ from jupyter_tfguard.record.bundle import BundleStore
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.report.announce import announcement
+from tests.rigs.schemas import matches
 from tests.rigs.waiting import wait_until_async
 
 from .conftest import Server
@@ -42,7 +43,10 @@ async def test_a_killed_kernel_makes_one_report_one_event_and_one_plain_line(
     # The restarted kernel is a new process and no second death.
     await wait_until_async(lambda: new_pid(server, kernel_id, pid), "the restarted kernel")
     await wait_until_async(lambda: server.is_ready(kernel_id), "its guard")
-    assert len((await server.get("crashes"))["crashes"]) == 1
+    crashes = matches("crashes", await server.get("crashes"))["crashes"]
+    assert len(crashes) == 1
+    report = matches("report", await server.get("crashes", crash["id"]))
+    assert report["cause"] == crash["cause"]
     await wait_until_async(lambda: server.events, "the event")
     [event] = server.events
     told = ("id", "cause", "confidence", "kernel_alive")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_tfguard.record.bundle import READ, new_bundle_id
+from tests.rigs.schemas import matches
 
 from .conftest import Server, refused
 
@@ -43,7 +44,7 @@ async def test_status(server: Server) -> None:
 
 
 async def test_options_are_those_of_this_server(server: Server) -> None:
-    answer = await server.get("options")
+    answer = matches("options", await server.get("options"))
     by_name = {option["name"]: option for option in answer["options"]}
     assert by_name["enabled"]["value"] is True
     assert by_name["enabled"]["origin"] == "default"
