@@ -7,9 +7,9 @@ import type { CrashEntry, ExportPreview, Option, Report, Status } from './wire';
 /**
  * Why a request failed.
  *
- * `absent`: the server has no such route or report; of `status` that means that the server part of
- * the extension is not loaded. `away`: no answer at all. `locked`: this page is not, or no longer,
- * let in. `refused`: another answer that says no, or one that cannot be read.
+ * `absent`: the server has no such route or report; for `status`, the server extension is not loaded.
+ * `away`: no response. `locked`: access denied, for example after the login expired. `refused`: any other
+ * error, or a response that cannot be parsed.
  */
 export type Failure = 'absent' | 'away' | 'locked' | 'refused';
 
@@ -32,7 +32,7 @@ export class GuardApi {
     return this._json('status');
   }
 
-  /** Deaths, newest first. */
+  /** Crashes, newest first. */
   async crashes(): Promise<CrashEntry[]> {
     return (await this._json<{ crashes: CrashEntry[] }>('crashes')).crashes;
   }
@@ -50,12 +50,12 @@ export class GuardApi {
     return (await this._request(`crashes/${encodeURIComponent(id)}/markdown`)).text();
   }
 
-  /** What a redacted bundle of a report would hold. */
+  /** Contents of the redacted bundle of a report. */
   async preview(id: string): Promise<ExportPreview> {
     return this._json(`crashes/${encodeURIComponent(id)}/bundle/preview`);
   }
 
-  /** The same as a zip. */
+  /** The redacted bundle as a zip file. */
   async bundle(id: string): Promise<Blob> {
     return (await this._request(`crashes/${encodeURIComponent(id)}/bundle`)).blob();
   }
@@ -64,12 +64,12 @@ export class GuardApi {
     await this._request(`crashes/${encodeURIComponent(id)}/read`, { method: 'POST' });
   }
 
-  /** Remove a report for good. */
+  /** Delete a report permanently. */
   async forget(id: string): Promise<void> {
     await this._request(`crashes/${encodeURIComponent(id)}`, { method: 'DELETE' });
   }
 
-  /** Python stacks of all threads of a running kernel, as faulthandler writes them; it takes some seconds at most. */
+  /** Python stacks of all threads of a running kernel, as faulthandler writes them. Takes a few seconds at most. */
   async stacks(kernelId: string): Promise<string[]> {
     const route = `kernels/${encodeURIComponent(kernelId)}/stacks`;
     return (await this._json<{ lines: string[] }>(route, { method: 'POST' })).lines;
@@ -99,12 +99,12 @@ export class GuardApi {
   }
 }
 
-/** What an error says, whatever was thrown. */
+/** Message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What the server says about its refusal, or the status line. */
+/** The server's error message, else the status line. */
 async function reason(response: Response): Promise<string> {
   const fallback = `${response.status} ${response.statusText}`;
   try {

@@ -1,4 +1,4 @@
-/** The commands, for palette, menus and other extensions. */
+/** Registers the commands for the palette, menus and other extensions. */
 import type { CommandRegistry } from '@lumino/commands';
 
 import { shieldIcon } from './icons';
@@ -12,7 +12,7 @@ export const CommandIDs = {
   showOptions: 'tfguard:show-options'
 } as const;
 
-/** What the commands do; they themselves only name it. */
+/** Implementations of the commands. */
 export interface IActions {
   readonly openPanel: () => void;
   readonly showReport: (id: string) => void;
@@ -34,38 +34,40 @@ export function addCommands(commands: CommandRegistry, actions: IActions, trans:
   };
   add(
     CommandIDs.openPanel,
-    trans.__('Show Kernel Memory and Past Deaths'),
+    trans.__('Show Kernel Memory and Past Crashes'),
     trans.__('Open the TF Guard panel'),
     actions.openPanel
   );
   add(
     CommandIDs.showReport,
     trans.__('Show Why a Kernel Died'),
-    trans.__('Open the report of one death'),
+    trans.__('Open a crash report'),
     args => {
       if (typeof args.id !== 'string' || args.id === '') {
-        throw new Error(`${CommandIDs.showReport} needs the id of a report.`);
+        throw new Error(`${CommandIDs.showReport} needs the ID of a report.`);
       }
       actions.showReport(args.id);
     },
-    { id: { type: 'string', description: trans.__('Id of the report') } }
+    { id: { type: 'string', description: trans.__('ID of the report') } }
   );
   add(
     CommandIDs.showLastReport,
     trans.__('Show Why the Last Kernel Died'),
-    trans.__('Open the report of the last death'),
+    trans.__('Open the report of the last crash'),
     actions.showLastReport
   );
   add(
     CommandIDs.showStacks,
-    trans.__('Show What Every Thread of the Kernel Is Doing'),
-    trans.__('Python stacks of all threads of the current kernel, which runs on'),
+    trans.__('Show Kernel Stack Traces'),
+    trans.__(
+      'Show the Python stack of every thread of the current kernel. The kernel keeps running.'
+    ),
     actions.showStacks
   );
   add(
     CommandIDs.showOptions,
-    trans.__('Show Options of the Guard'),
-    trans.__('What the guard does in kernels and server, and how to change it'),
+    trans.__('Show Guard Options'),
+    trans.__('Show the options for kernels and the server, and how to change them'),
     actions.showOptions
   );
 }

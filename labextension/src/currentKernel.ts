@@ -1,8 +1,8 @@
-/** The kernel of the notebook or console that the user looks at: its state, its newest numbers, its curves. */
+/** State, latest values and curves of the kernel of the current notebook or console. */
 import { KEPT_SECONDS, Series } from './series';
 import type { Brief, Fresh, GpuOom, Gpus, History, KernelState, Mark, Tick } from './wire';
 
-/** The notebook or console that the user looks at. Its kernel is null while it has none. */
+/** The current notebook or console. `kernelId` is null while it has no kernel. */
 export interface ITarget {
   readonly path: string;
   readonly kernelId: string | null;
@@ -12,7 +12,7 @@ export class CurrentKernel {
   /** Memory in use. */
   readonly series = new Series();
 
-  /** What the kernel held of each card, by the card's UUID. */
+  /** Memory of the kernel on each GPU, by GPU UUID. */
   readonly gpuSeries = new Map<string, Series>();
 
   /** Cells and fits, oldest first. */
@@ -24,28 +24,28 @@ export class CurrentKernel {
     return this._target;
   }
 
-  /** Null while nothing is known of it. */
+  /** Null while unknown. */
   get state(): KernelState | null {
     return this._state;
   }
 
-  /** The newest numbers, whether or not the panel is open. */
+  /** The latest values, whether or not the panel is open. */
   get brief(): Brief | null {
     return this._brief;
   }
 
-  /** Whether the stream has answered for this kernel, if only to say that it knows none. */
+  /** Whether the stream has sent a message about this kernel, even if the server does not know it. */
   get hasAnswer(): boolean {
     return this._hasAnswer;
   }
 
-  /** The last time that a GPU was full and this kernel survived; null once the user has dismissed it. */
+  /** The latest GPU out-of-memory error that this kernel survived; null once dismissed. */
   get gpuOom(): GpuOom | null {
     const key = this._gpuOomKey;
     return key === null || this._dismissed.has(key) ? null : (this._state?.gpu_oom ?? null);
   }
 
-  /** Look at another notebook; whether it is another at all. */
+  /** Switch to another notebook. Returns false if it is the same one. */
   setTarget(target: ITarget | null): boolean {
     const isSameKernel = target?.kernelId === this._target?.kernelId;
     if (isSameKernel && target?.path === this._target?.path) {
@@ -63,13 +63,13 @@ export class CurrentKernel {
     return true;
   }
 
-  /** All kernels of the server: the state of this one holds until something newer comes. */
+  /** Take the state of all kernels of the server; newer messages replace the current kernel's. */
   takeAll(kernels: readonly KernelState[]): void {
     this._known = kernels;
     this._takeKnown();
   }
 
-  /** Numbers between two ticks. */
+  /** Take a `number` message. */
   takeNumber({ kernel_id, pid = null, watched = false, host, hang = null }: Fresh): void {
     if (kernel_id !== (this._target?.kernelId ?? null)) {
       return;
@@ -83,7 +83,7 @@ export class CurrentKernel {
 
   takeTick({ gpus, kernel, time }: Tick): void {
     const id = this._target?.kernelId ?? null;
-    // A tick without a kernel may have been under way since the target had none.
+    // A tick without a kernel may have been sent before the target had one.
     if (kernel === null ? id !== null && !this._isAsked : kernel.kernel_id !== id) {
       return;
     }
@@ -96,7 +96,7 @@ export class CurrentKernel {
     }
   }
 
-  /** Put what the server remembers before what is there. */
+  /** Insert the server's history before the samples received so far. */
   takeHistory({ gpu_rows, kernel_id, marks, rows }: History): void {
     if (kernel_id !== this._target?.kernelId) {
       return;
@@ -109,7 +109,7 @@ export class CurrentKernel {
     this._marks = marks;
   }
 
-  /** The user has seen `gpuOom`: it does not come back, the next one does. */
+  /** Dismiss the current `gpuOom`; a later one is shown again. */
   dismissGpuOom(): void {
     if (this._gpuOomKey !== null) {
       this._dismissed.add(this._gpuOomKey);
@@ -128,8 +128,8 @@ export class CurrentKernel {
   }
 
   /**
-   * Between a death and the restart the server watches no process for some seconds. The last state of the kernel
-   * stays shown meanwhile, so that the panel does not collapse and come back.
+   * Between a crash and the restart the server tracks no process for some seconds. Keep showing the last state,
+   * so that the panel keeps its layout.
    */
   private _takeState(kernel: KernelState | null): void {
     const last = this._state;
@@ -144,7 +144,7 @@ export class CurrentKernel {
       : kernel;
   }
 
-  /** New numbers, and a point in the line; another process under the same id is a restart. */
+  /** Take the latest values and add a point to the curve. Another process with the same kernel ID means a restart. */
   private _takeBrief(brief: Brief | null, time: number | null): void {
     const oldPid = this._brief?.pid ?? null;
     this._brief = brief;
@@ -153,13 +153,13 @@ export class CurrentKernel {
     }
     const { end } = this.series;
     if (oldPid !== null && brief.pid !== oldPid && end !== null) {
-      // The line of the old process ends here.
+      // End the curve of the old process.
       this.series.push((end + time) / 2, null);
     }
     this.series.push(time, brief.host.used_bytes);
   }
 
-  /** Add what the kernel holds of each card now; a card that it left holds nothing of it. */
+  /** Add the kernel's current memory on each GPU; 0 on a GPU that it no longer uses. */
   private _pushGpus(time: number, { devices }: Gpus): void {
     for (const { gpu_uuid, holders } of devices) {
       const own = holders?.find(holder => holder.is_this);
@@ -169,7 +169,7 @@ export class CurrentKernel {
     }
   }
 
-  /** Add marks that are not there yet; drop those that are older than the line. */
+  /** Add new marks; drop marks older than the curve. */
   private _addMarks(recent: readonly Mark[]): void {
     const fresh = recent.filter(
       ({ time, label }) => !this._marks.some(known => known.time === time && known.label === label)
@@ -191,7 +191,7 @@ export class CurrentKernel {
   private readonly _dismissed = new Set<string>();
   private _brief: Brief | null = null;
   private _hasAnswer = false;
-  /** The history of this kernel came, which the server sends before its first tick: ticks are its own now. */
+  /** The history of this kernel was received. The server sends it before the first tick of the kernel. */
   private _isAsked = false;
   private _known: readonly KernelState[] = [];
   private _marks: readonly Mark[] = [];

@@ -1,4 +1,4 @@
-/** The list of deaths as the page knows it: read at the start, after each reconnection, after a death. */
+/** The list of crashes. Read at the start, after each reconnection and after a crash. */
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
@@ -9,7 +9,7 @@ import type { CrashEntry } from './wire';
 export class Deaths {
   constructor(private readonly _api: Deaths.IApi) {}
 
-  /** The list or the trouble with it changed. */
+  /** The list or `trouble` changed. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
@@ -19,23 +19,23 @@ export class Deaths {
     return this._listRead;
   }
 
-  /** Newest first; null until they were read. */
+  /** Newest first; null until read. */
   get entries(): readonly CrashEntry[] | null {
     return this._entries;
   }
 
-  /** Why the list could not be read last time, or null. */
+  /** Why the last attempt to read the list failed, or null. */
   get trouble(): string | null {
     return this._trouble;
   }
 
-  /** Read the list. A failure leaves the old list, and says why in `trouble`; the result is null then. */
+  /** Read the list. On failure, keep the old list, set `trouble` and return null. */
   async refresh(): Promise<readonly CrashEntry[] | null> {
     const turn = ++this._turn;
     try {
       const entries = await this._api.crashes();
       if (turn < this._turn) {
-        return this._entries; // it was asked for again, and the later answer counts
+        return this._entries; // a later request is in progress; its response counts
       }
       this._entries = entries;
       this._trouble = null;
@@ -49,13 +49,13 @@ export class Deaths {
     return this._entries;
   }
 
-  /** The report with this id was opened: it is no longer unread, here and on the server. */
+  /** Mark the report as read, on this page and on the server. */
   async markRead(id: string): Promise<void> {
     this._entries =
       this._entries?.map(entry => (entry.id === id ? { ...entry, unread: false } : entry)) ?? null;
     this._changed.emit();
     await this._api.markRead(id);
-    // A list that was asked for before may still call it unread.
+    // A response to an earlier request may still list it as unread.
     await this.refresh();
   }
 
@@ -63,7 +63,7 @@ export class Deaths {
   private readonly _listRead = new Signal<this, readonly CrashEntry[]>(this);
   private _entries: readonly CrashEntry[] | null = null;
   private _trouble: string | null = null;
-  /** How often the list was asked for. */
+  /** Number of requests so far. */
   private _turn = 0;
 }
 

@@ -1,4 +1,4 @@
-/** Puts the parts together: model, panel, reports and notices around one application. */
+/** Connects model, panel, reports and notifications for one application. */
 import type { ILabShell, ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { Dialog, Notification, showErrorMessage } from '@jupyterlab/apputils';
 import type { ICommandPalette } from '@jupyterlab/apputils';
@@ -28,7 +28,7 @@ import { DEFAULT_SETTINGS } from './settings';
 import type { IGuardSettings } from './settings';
 import { GuardStream } from './stream';
 
-/** What the application may offer beside its core; each is null where there is none. */
+/** Optional services of the application; null if absent. */
 export interface IHosts {
   readonly labShell: ILabShell | null;
   readonly palette: ICommandPalette | null;
@@ -97,7 +97,7 @@ export class Guard {
     this._listen();
   }
 
-  /** Take over what the user chose, now or later. */
+  /** Apply the user's settings. */
   configure(settings: IGuardSettings): void {
     this._settings = settings;
     this._settingsChanged.emit();
@@ -105,7 +105,7 @@ export class Guard {
     this._updateView();
   }
 
-  /** Begin to ask the server. */
+  /** Start requesting data from the server. */
   start(): void {
     this._updateView();
     void this._model.start();
@@ -169,7 +169,7 @@ export class Guard {
     document.addEventListener('visibilitychange', () => {
       this._updateView();
       if (!document.hidden && this._model.server === 'ok') {
-        // While hidden, the event socket may have closed; what it would have said is read here.
+        // The event socket may have closed while the page was hidden, so events may be missing.
         void this._model.refreshCrashes();
       }
     });
@@ -188,7 +188,7 @@ export class Guard {
     });
   }
 
-  /** Notebooks that are open here and have a kernel. */
+  /** Open notebooks that have a kernel. */
   private _openSessions(): IOpenSession[] {
     return openNotebooks(this._app.shell).flatMap(({ sessionContext: { session } }) =>
       session?.kernel
@@ -219,12 +219,12 @@ export class Guard {
     this._app.shell.activateById(PANEL_ID);
   }
 
-  /** Open the notebook that holds a card, or bring its tab to the front. */
+  /** Open a notebook, or bring its tab to the front. */
   private async _openNotebook(path: string): Promise<void> {
     try {
       await this._app.commands.execute('docmanager:open', { path });
     } catch (error) {
-      await showErrorMessage(this._trans.__('The notebook could not be opened'), messageOf(error));
+      await showErrorMessage(this._trans.__('Could not open the notebook'), messageOf(error));
     }
   }
 
@@ -246,7 +246,7 @@ export class Guard {
           actions: [
             {
               label: this._trans.__('Show why'),
-              caption: this._trans.__('Open the report of this death'),
+              caption: this._trans.__('Open the crash report'),
               displayType: 'accent',
               callback: () => this._reports.open(reportId)
             }

@@ -13,7 +13,7 @@ const PLUGIN_ID = 'jupyter-tfguard:plugin';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: PLUGIN_ID,
-  description: 'Live memory of the current kernel, and reports of kernels that died.',
+  description: 'Shows the memory of the current kernel and reports why kernels died.',
   autoStart: true,
   optional: [
     ICommandPalette,
@@ -44,7 +44,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         settings.changed.connect(() => guard.configure(readSettings(settings)), guard);
       }
     } catch (error) {
-      console.warn('jupyter-tfguard: settings cannot be read, the defaults hold.', error);
+      console.warn('jupyter-tfguard: could not read the settings; using the defaults.', error);
     }
   }
 };

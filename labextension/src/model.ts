@@ -1,6 +1,6 @@
 /**
- * What the page knows: the server, the kernel that the user looks at, past deaths. Asks the server
- * for no more than what is seen, and signals each change. Draws nothing.
+ * State of the page: the server, the current kernel, past crashes. Requests only the data that is visible,
+ * and emits a signal for each change. Draws nothing.
  */
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
@@ -30,21 +30,21 @@ import type {
 const HEARTBEAT_MS = 5_000;
 const RETRY_MS = 15_000;
 
-/** While answers are due, a stream that is silent for longer is given up: after a sleep it may be open in name only. */
+/** Close a stream that is silent for longer although messages are due: after a suspend, the socket may be dead. */
 const SILENT_AFTER_MS = 10_000;
 
-/** How often the status is read: it has tfguard's own problems, and the reason why a page is not let in. */
+/** How often to read the status, which has tfguard's own problems and the reason for a denied access. */
 const STATUS_AWAY_MS = 20_000;
 const STATUS_SEEN_MS = 60_000;
 
-/** A death that the stream announces is in the list by then. */
+/** A crash that the stream announces is in the list after this time. */
 const AFTER_HINT_MS = 3_000;
 
-/** What of this page the user can see, and how fast it should move. */
+/** What the user can see of this page, and the update rates. */
 export interface IView {
   readonly isPageVisible: boolean;
   readonly isPanelVisible: boolean;
-  /** Whether something outside of the panel follows the memory: status bar, warning. */
+  /** Whether something outside the panel uses the memory values: status bar, warning. */
   readonly isFollowed: boolean;
   readonly rateHertz: number;
   readonly chartHertz: number;
@@ -61,7 +61,7 @@ export class GuardModel implements IDisposable {
     this._heartbeat = setInterval(() => this._onHeartbeat(), HEARTBEAT_MS);
   }
 
-  /** Numbers of the kernel moved, and nothing else: between two changes. */
+  /** Only the values of the kernel changed. */
   get moved(): ISignal<this, void> {
     return this._moved;
   }
@@ -71,12 +71,12 @@ export class GuardModel implements IDisposable {
     return this._changed;
   }
 
-  /** The list of deaths was read: at the start, after each reconnection, after a death. */
+  /** The list of crashes was read: at the start, after each reconnection, after a crash. */
   get crashesRead(): ISignal<unknown, readonly CrashEntry[]> {
     return this._deaths.listRead;
   }
 
-  /** Kernels whose memory grows toward its limit, also those of other notebooks. */
+  /** Kernels whose memory grows toward its limit, including those of other notebooks. */
   get limitsAhead(): ISignal<this, readonly LimitAhead[]> {
     return this._limitsAhead;
   }
@@ -85,7 +85,7 @@ export class GuardModel implements IDisposable {
     return this._link.state;
   }
 
-  /** What the server said when it refused; for the panel. */
+  /** Error message of the server, for the panel. */
   get trouble(): string | null {
     return this._link.trouble ?? this._deaths.trouble;
   }
@@ -94,17 +94,17 @@ export class GuardModel implements IDisposable {
     return this._current.target;
   }
 
-  /** The kernel of the target; null while nothing is known of it. */
+  /** The kernel of the target; null while unknown. */
   get kernel(): KernelState | null {
     return this._current.state;
   }
 
-  /** The newest numbers of the target's kernel, whether or not the panel is open. */
+  /** The latest values of the target's kernel, whether or not the panel is open. */
   get brief(): Brief | null {
     return this._current.brief;
   }
 
-  /** Whether the stream has answered for the current kernel, if only to say that it knows none. */
+  /** Whether the stream has sent a message about this kernel, even if the server does not know it. */
   get hasAnswer(): boolean {
     return this._current.hasAnswer;
   }
@@ -113,7 +113,7 @@ export class GuardModel implements IDisposable {
     return this._current.series;
   }
 
-  /** What the kernel held of each card, by the card's UUID. */
+  /** Memory of the kernel on each GPU, by GPU UUID. */
   get gpuSeries(): ReadonlyMap<string, Series> {
     return this._current.gpuSeries;
   }
@@ -130,7 +130,7 @@ export class GuardModel implements IDisposable {
     return this._gpus;
   }
 
-  /** The last time that a GPU was full and this kernel survived; null once the user has dismissed it. */
+  /** The latest GPU out-of-memory error that this kernel survived; null once dismissed. */
   get gpuOom(): GpuOom | null {
     return this._current.gpuOom;
   }
@@ -139,12 +139,12 @@ export class GuardModel implements IDisposable {
     return this._problems;
   }
 
-  /** Deaths, newest first; null until they were read. */
+  /** Crashes, newest first; null until read. */
   get crashes(): readonly CrashEntry[] | null {
     return this._deaths.entries;
   }
 
-  /** Seconds since the values shown were true, or null while they are fresh. */
+  /** Age of the values in seconds, or null while they are up to date. */
   get staleSeconds(): number | null {
     return this.server === 'away' && this._heardAt > 0 ? (Date.now() - this._heardAt) / 1000 : null;
   }
@@ -153,7 +153,7 @@ export class GuardModel implements IDisposable {
     return this._isDisposed;
   }
 
-  /** Ask the server whether we are there, then listen. Asks again until it is. */
+  /** Check for the server extension, then open the stream. Retries until it is found. */
   async start(): Promise<void> {
     await this.refresh();
     if (this._isDisposed) {
@@ -167,7 +167,7 @@ export class GuardModel implements IDisposable {
     }
   }
 
-  /** Read status and deaths. */
+  /** Read the status and the list of crashes. */
   async refresh(): Promise<void> {
     await this._readStatus();
     if (this.server === 'ok') {
@@ -175,17 +175,17 @@ export class GuardModel implements IDisposable {
     }
   }
 
-  /** Read the list of deaths. A failure leaves the old list, and says why in `trouble`; the result is null then. */
+  /** Read the list of crashes. On failure, keep the old list, set `trouble` and return null. */
   async refreshCrashes(): Promise<readonly CrashEntry[] | null> {
     return this._deaths.refresh();
   }
 
-  /** The report with this id was opened: it is no longer unread, here and on the server. */
+  /** Mark the report as read, on this page and on the server. */
   async markRead(id: string): Promise<void> {
     await this._deaths.markRead(id);
   }
 
-  /** Look at another notebook. */
+  /** Switch to another notebook. */
   setTarget(target: ITarget | null): void {
     if (this._current.setTarget(target)) {
       this._watch();
@@ -193,7 +193,7 @@ export class GuardModel implements IDisposable {
     }
   }
 
-  /** The user has seen `gpuOom`: it does not come back, the next one does. */
+  /** Dismiss the current `gpuOom`; a later one is shown again. */
   dismissGpuOom(): void {
     this._current.dismissGpuOom();
     this._changed.emit();
@@ -220,7 +220,7 @@ export class GuardModel implements IDisposable {
     Signal.clearData(this);
   }
 
-  /** Say to the stream what is seen. */
+  /** Send the stream what the user can see. */
   private _watch(): void {
     const view = this._view;
     if (view === null) {
@@ -308,7 +308,7 @@ export class GuardModel implements IDisposable {
     }
   }
 
-  /** Read kernels, GPUs and problems. While the stream works, a failure of this request alone is not shown. */
+  /** Read kernels, GPUs and problems. While the stream works, do not show a failure of this request. */
   private async _readStatus(): Promise<void> {
     this._isReading = true;
     this._readAt = Date.now();

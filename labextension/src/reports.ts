@@ -1,4 +1,4 @@
-/** Reports in tabs of their own: opened, restored after a reload, and forgotten. */
+/** Report tabs: opened, restored after a reload, deleted. */
 import type { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import {
   Dialog,
@@ -19,13 +19,13 @@ import { exportReport } from './postmortem/exportDialog';
 import { ReportWidget, reportTabId } from './postmortem/ReportWidget';
 import type { Trans } from './words';
 
-/** What is less wide is not split: half of it shows no chart. */
+/** Do not split a narrower area: half of it is too small for the chart. */
 const SPLIT_PIXELS = 640;
 
 export class Reports {
   constructor(private readonly _options: Reports.IOptions) {}
 
-  /** Open tabs again that were open when the page was left. */
+  /** Reopen the tabs that were open before a reload. */
   restore(restorer: ILayoutRestorer): void {
     void restorer.restore(this._tabs, {
       command: CommandIDs.showReport,
@@ -34,7 +34,7 @@ export class Reports {
     });
   }
 
-  /** Show a report where this application has room for it. */
+  /** Show a report in a tab, or as a page in Notebook 7. */
   open(id: string): void {
     const { labShell, onSettled } = this._options;
     if (labShell !== null) {
@@ -42,17 +42,17 @@ export class Reports {
     } else if (this._openPage(id)) {
       void this.markRead(id);
     } else {
-      return; // the browser keeps pages from opening by themselves; the notice stays
+      return; // the browser blocked the pop-up; keep the notification
     }
     onSettled(id);
   }
 
-  /** A report is shown even where the server cannot note that it was. */
+  /** Mark as read; a failure is only logged. */
   async markRead(id: string): Promise<void> {
     try {
       await this._options.model.markRead(id);
     } catch (error) {
-      console.warn('jupyter-tfguard: the report could not be marked as read.', error);
+      console.warn('jupyter-tfguard: could not mark the report as read.', error);
     }
   }
 
@@ -63,13 +63,13 @@ export class Reports {
     if (last !== undefined) {
       this.open(last.id);
     } else if (crashes === null) {
-      Notification.error(trans.__('The list of deaths cannot be read.'), { autoClose: 4000 });
+      Notification.error(trans.__('Could not read the list of crashes.'), { autoClose: 4000 });
     } else {
-      Notification.info(trans.__('No kernel has died here yet.'), { autoClose: 4000 });
+      Notification.info(trans.__('No kernel has crashed yet.'), { autoClose: 4000 });
     }
   }
 
-  /** Open the report in a tab of its own, or bring its tab to the front. */
+  /** Open the report in a new tab, or bring its tab to the front. */
   private _openTab(id: string, shell: ILabShell): void {
     const tabId = reportTabId(id);
     const known = this._find(id);
@@ -77,7 +77,7 @@ export class Reports {
       void known.content.loadAgain();
     } else {
       const content = this._content(id);
-      // A split for each report, or of little room, would leave too little for any of them.
+      // Split only for the first report, and only a wide area.
       const beside = this._tabs.currentWidget;
       const room = document.getElementById('jp-main-dock-panel')?.clientWidth ?? 0;
       const tab = new MainAreaWidget({ content });
@@ -95,7 +95,7 @@ export class Reports {
     shell.activateById(tabId);
   }
 
-  /** Notebook 7 has room for one widget in its main area: there the server makes a page of the report. */
+  /** Open the server's HTML page: the main area of Notebook 7 has room for one widget only. */
   private _openPage(id: string): boolean {
     const base = this._options.api.settings.baseUrl;
     const url = URLExt.join(base, 'tfguard', 'report', encodeURIComponent(id));
@@ -120,19 +120,19 @@ export class Reports {
     return this._tabs.find(widget => widget.id === reportTabId(id));
   }
 
-  /** Remove a report for good, after asking, and close its tab. */
+  /** After confirmation, delete a report and close its tab. */
   private async _forget(id: string): Promise<void> {
     const { api, model, onSettled, trans } = this._options;
     const { button } = await showDialog({
-      title: trans.__('Forget this report?'),
+      title: trans.__('Delete this report?'),
       body: trans.__(
-        'It is removed from the disk, with all that was recorded. This cannot be undone.'
+        'This deletes the report and everything recorded for it from the disk. You cannot undo this.'
       ),
       buttons: [
         Dialog.cancelButton({ label: trans.__('Cancel') }),
-        Dialog.warnButton({ label: trans.__('Forget') })
+        Dialog.warnButton({ label: trans.__('Delete') })
       ],
-      defaultButton: 0 // what opened the dialog by Enter must not answer it too
+      defaultButton: 0 // the Enter key that opened the dialog must not confirm it
     });
     if (!button.accept) {
       return;
@@ -140,7 +140,7 @@ export class Reports {
     try {
       await api.forget(id);
     } catch (error) {
-      await showErrorMessage(trans.__('The report could not be removed'), messageOf(error));
+      await showErrorMessage(trans.__('Could not delete the report'), messageOf(error));
       return;
     }
     onSettled(id);
@@ -160,9 +160,9 @@ export namespace Reports {
     /** Null in Notebook 7. */
     readonly labShell: ILabShell | null;
     readonly copy: CodeBlock.ICopy;
-    /** Shows the list of all deaths. */
+    /** Shows the list of all crashes. */
     readonly openPanel: () => void;
-    /** A report was opened, or is gone: no notice needs to point to it any more. */
+    /** A report was opened or deleted, so its notification can go. */
     readonly onSettled: (id: string) => void;
     readonly trans: Trans;
   }

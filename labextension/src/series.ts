@@ -1,18 +1,18 @@
-/** The samples of one kernel that the page keeps: the last minutes, oldest first. */
+/** The latest samples of one kernel, oldest first. */
 import type { IPoints } from './chart/timeChart';
 
-/** How far back the lines of the panel go. */
+/** Length of the curves in the panel. */
 export const KEPT_SECONDS = 600;
 
-/** A reading that is older than the last by more than this is no late one: the clock was set back. */
+/** If a sample is older than the last one by more than this, the clock was set back. */
 const STEP_BACK_SECONDS = 5;
 
-/** A move that is smaller than this in both directions is less than about a pixel of a chart. */
+/** A change smaller than this in both directions is less than about one pixel. */
 const SMALL_SECONDS = 0.9;
 const SMALL_FRACTION = 0.008;
 
 export class Series implements IPoints {
-  /** Another number after each change that a chart shows. It changes only where samples come in, never while they are read. */
+  /** Increases with each visible change. Changes only when samples are added, never while they are read. */
   get version(): number {
     return this._version;
   }
@@ -21,7 +21,7 @@ export class Series implements IPoints {
     return this._times;
   }
 
-  /** Bytes in use at each time; null breaks the line. */
+  /** Bytes in use at each time; null interrupts the line. */
   get values(): readonly (number | null)[] {
     return this._values;
   }
@@ -39,8 +39,8 @@ export class Series implements IPoints {
   }
 
   /**
-   * Add one sample. One that is not newer than the last is the same reading again: passed over.
-   * Where the clock was set back, the line begins anew.
+   * Add one sample. Ignore a sample that is not newer than the last one. If the clock was set back, restart the
+   * series.
    */
   push(time: number, value: number | null): void {
     const last = this.end;
@@ -62,8 +62,8 @@ export class Series implements IPoints {
     }
   }
 
-  /** Put older samples before those that are there. */
-  prepend(rows: readonly (readonly [number, number | null, ...unknown[]])[]): void {
+  /** Insert older samples at the start. */
+  prepend(rows: readonly (readonly [number, number | null])[]): void {
     const times = this._times;
     const values = this._values;
     this.clear();
@@ -73,7 +73,7 @@ export class Series implements IPoints {
     const from = this.end ?? -Infinity;
     const until = (this.end ?? Infinity) + STEP_BACK_SECONDS;
     times.forEach((time, index) => {
-      // Later ones are of a clock that was ahead.
+      // Later samples were taken before the clock was set back.
       if (time > from && time <= until) {
         this.push(time, values[index] ?? null);
       }

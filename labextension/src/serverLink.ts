@@ -1,13 +1,13 @@
-/** Whether the server answers this page: what the requests and the stream say of it. */
+/** Connection state of the server, from requests and the stream. */
 import { ApiError, messageOf } from './api';
 
 /**
- * `absent`: Jupyter runs, but without our server part. `away`: no answer, or the stream fell silent;
- * what was last seen stays. `locked`: this page is not let in. `refused`: another answer that says no.
+ * `absent`: Jupyter runs without our server extension. `away`: no response, or a silent stream; the page keeps
+ * the last values. `locked`: access denied. `refused`: any other error.
  */
 export type ServerState = 'connecting' | 'ok' | 'absent' | 'away' | 'locked' | 'refused';
 
-/** Whether our server part runs, as far as is known: it does also while no answer comes. */
+/** Whether our server extension is installed, as far as known; a server that does not respond counts as yes. */
 export function hasServerPart(server: ServerState): boolean {
   return server === 'ok' || server === 'away';
 }
@@ -17,17 +17,17 @@ export class ServerLink {
     return this._state;
   }
 
-  /** What the server said when it refused; null where all is well. */
+  /** Error message of the server, or null. */
   get trouble(): string | null {
     return this._trouble;
   }
 
-  /** Whether something may have happened that this page did not hear of. */
+  /** Whether this page may have missed messages. */
   get isBehind(): boolean {
     return this._isBehind;
   }
 
-  /** A request was answered. While the stream is closed that makes no value fresh. */
+  /** A request succeeded. While the stream is closed, the values stay old. */
   answer(): void {
     this._state = this._isCut ? 'away' : 'ok';
     this._isBehind = this._isCut;
@@ -38,7 +38,7 @@ export class ServerLink {
   fail(error: unknown): void {
     const failure = error instanceof ApiError ? error.failure : 'refused';
     if (this._isCut && failure !== 'locked' && failure !== 'absent') {
-      // Nobody answered, or a proxy did while the server starts.
+      // No response, or a proxy responded while the server starts.
       this._state = 'away';
       this._trouble = null;
       return;
@@ -58,7 +58,7 @@ export class ServerLink {
     this._isCut = false;
   }
 
-  /** The stream brought a message; whether the server was thought to be gone. */
+  /** The stream received a message. Returns whether the state was not `ok` before. */
   hear(): boolean {
     const wasGone = this._state !== 'ok';
     this._state = 'ok';

@@ -1,6 +1,6 @@
 /**
- * Open notebooks and consoles, and the one that the user looks at. Widgets are known by their shape, so
- * this needs neither the notebook's nor the console's package, and works in Notebook 7 alike.
+ * Open notebooks and consoles, and the current one. Widgets are recognized by their properties, so this needs
+ * neither the notebook nor the console package, and works in Notebook 7 too.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ISessionContext } from '@jupyterlab/apputils';
@@ -23,10 +23,10 @@ export function sessionWidgets(shell: Pick<JupyterFrontEnd.IShell, 'widgets'>): 
   return [...shell.widgets('main')].filter(hasSession);
 }
 
-/** What is used of a cell. It leaves the page when it is scrolled away, and its element stays the same. */
+/** The part of a cell that is used here. A cell out of view is removed from the page but keeps its element. */
 export interface ICell {
   readonly node: HTMLElement;
-  /** Done when the cell was drawn for the first time. */
+  /** Resolves when the cell was drawn for the first time. */
   readonly ready: Promise<void>;
   readonly model: {
     readonly id: string;
@@ -41,7 +41,7 @@ export type INotebook = SessionWidget & {
   };
 };
 
-/** Open notebooks. Consoles have cells too, but not these. */
+/** Open notebooks, without consoles. */
 export function openNotebooks(shell: Pick<JupyterFrontEnd.IShell, 'widgets'>): INotebook[] {
   return sessionWidgets(shell).filter((widget): widget is INotebook => {
     const { content } = widget as { content?: { modelContentChanged?: unknown } };
@@ -49,7 +49,7 @@ export function openNotebooks(shell: Pick<JupyterFrontEnd.IShell, 'widgets'>): I
   });
 }
 
-/** Follows the user: stays with the last notebook when a text file or a report comes to the front. */
+/** The current notebook or console; keeps the last one while a text file or a report is in front. */
 export class CurrentSession {
   constructor(private readonly _shell: JupyterFrontEnd.IShell) {
     _shell.currentChanged?.connect(this._follow, this);
@@ -67,7 +67,7 @@ export class CurrentSession {
       : { path: session.path, kernelId: session.session?.kernel?.id ?? null };
   }
 
-  /** Look again, as when a layout was restored. */
+  /** Check the current widget, for example after a layout was restored. */
   update(): void {
     this._follow();
   }

@@ -1,6 +1,6 @@
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 
-/** What the user chose; the same names as in `schema/plugin.json`. */
+/** User settings, with the names of `schema/plugin.json`. */
 export interface IGuardSettings {
   readonly rateHertz: number;
   readonly chartHertz: number;
@@ -19,7 +19,7 @@ export const DEFAULT_SETTINGS: IGuardSettings = {
   markCells: true
 };
 
-/** Read what the user chose; a value of a wrong kind counts as not chosen. */
+/** Read the settings; use the default for a value of a wrong type. */
 export function readSettings(
   settings: Pick<ISettingRegistry.ISettings, 'composite'>
 ): IGuardSettings {

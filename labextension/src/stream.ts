@@ -1,7 +1,6 @@
 /**
- * The live socket: one per page. It says whose memory the page wants to see, hands on what comes,
- * and connects anew when the server went away, waiting longer each time. Whether an open socket is
- * silent for too long, its user knows.
+ * The websocket of the page. Sends which kernel to observe, emits each message, and reconnects with increasing
+ * delays when the connection is lost. Detecting a silent socket is up to the caller.
  */
 import type { ServerConnection } from '@jupyterlab/services';
 import type { IDisposable } from '@lumino/disposable';
@@ -13,7 +12,7 @@ import type { IWatch, StreamMessage } from './wire';
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** After a sleep the network may swallow what is sent to open a socket. */
+/** After a suspend, the network may drop the packets that open a socket. */
 const OPENING_MS = 10_000;
 
 export class GuardStream implements IDisposable {
@@ -40,7 +39,7 @@ export class GuardStream implements IDisposable {
     this._open();
   }
 
-  /** What to send from now on. Sent at once if the socket is open, and at each opening. */
+  /** Set the request. It is sent immediately if the socket is open, and whenever the socket opens. */
   watch(wanted: IWatch): void {
     const text = JSON.stringify({ type: 'watch', ...wanted });
     if (text === this._wanted) {
@@ -52,7 +51,7 @@ export class GuardStream implements IDisposable {
     }
   }
 
-  /** Give up the socket, whose other end may be gone, and open another at once. */
+  /** Close the socket, which may be dead, and open another one immediately. */
   reopen(): void {
     if (this._isOpen) {
       this._drop();

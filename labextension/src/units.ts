@@ -1,6 +1,6 @@
 /**
- * Numbers as people read them. Bytes in binary units. What is not known is a dash, never 0.
- * Words that a translator must see stand in `when.ts`; here are only signs and units.
+ * Formats numbers. Bytes use binary units. An unknown value is a dash, never 0. Contains only signs and units;
+ * words that need translation are in `when.ts`.
  */
 
 export const UNKNOWN = '–';
@@ -14,7 +14,7 @@ interface IScaled {
   readonly power: number;
 }
 
-/** Up to MiB whole numbers, from GiB on one decimal: the steps that a limit is given in. */
+/** Whole numbers up to MiB, one decimal from GiB. */
 function scale(bytes: number): IScaled {
   let value = bytes;
   let power = 0;
@@ -44,12 +44,12 @@ export function humanBytes(bytes: number | null): string {
   return `${digits} ${unit}`;
 }
 
-/** Round bytes beside an axis: `0`, `4 GiB`, `512 MiB`. */
+/** Axis label for bytes: `0`, `4 GiB`, `512 MiB`. */
 export function tickBytes(bytes: number): string {
   return bytes === 0 ? '0' : humanBytes(bytes).replace('.0 ', ' ');
 }
 
-/** Used and limit, the first without its unit where both have the same: `5.9` and `8.0 GiB`. */
+/** Used and limit; the first without its unit if both units are equal: `5.9` and `8.0 GiB`. */
 export function bytesOfLimit(used: number | null, limit: number): [string, string] {
   if (used === null) {
     return [UNKNOWN, humanBytes(limit)];
@@ -81,7 +81,7 @@ export function humanCount(count: number): string {
   return String(count);
 }
 
-/** A logged metric: three significant digits, exponents only where digits would not do. */
+/** A logged metric with three significant digits; exponents only for very small or large values. */
 export function humanMetric(value: number | string | null): string {
   if (value === null) {
     return UNKNOWN;
@@ -112,20 +112,20 @@ export function humanPercent(fraction: number): string {
   return `${Math.round(fraction * 100)} %`;
 }
 
-/** The last part of a path: what a notebook is called on its tab. `RTC:` marks shared editing. */
+/** The last part of a path, as on the tab of a notebook. The prefix `RTC:` marks shared editing. */
 export function fileName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1).replace(/^RTC:/, '');
 }
 
-/** JupyterLab cuts notifications at 140 characters; a name gets this share of them. */
+/** JupyterLab cuts notifications at 140 characters, so names are limited. */
 const NAME_LENGTH = 40;
 
-/** A name that is cut in the middle where it is longer: its beginning and its end tell it from others. */
+/** The name, with its middle elided if it is too long. */
 export function shortName(name: string, length = NAME_LENGTH): string {
   return name.length <= length ? name : `${name.slice(0, length - 11)}…${name.slice(-10)}`;
 }
 
-/** What a notebook is called where room is short, as in the panel. */
+/** Short name of a notebook, for the panel. */
 export function shortFileName(path: string): string {
   return shortName(fileName(path), 28);
 }

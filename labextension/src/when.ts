@@ -18,7 +18,7 @@ export function parseStamp(stamp: string): number {
   return Date.parse(stamp) / 1000;
 }
 
-/** When a past thing was, as short as it stays clear: `today 02:14`, `Thu 17:02`, `2026-03-01`. */
+/** A past time in short form: `today 02:14`, `Thu 17:02`, `2026-03-01`. */
 export function dayAndTime(seconds: number, now: number, trans: Trans): string {
   const then = new Date(seconds * 1000);
   const today = new Date(now * 1000);
@@ -32,7 +32,7 @@ export function dayAndTime(seconds: number, now: number, trans: Trans): string {
   return then.toLocaleDateString();
 }
 
-/** `Saturday 21 November 2026, 02:14:07`, in the user's own order. */
+/** `Saturday 21 November 2026, 02:14:07`, in the order of the user's language. */
 export function fullTime(stamp: string): string {
   const seconds = parseStamp(stamp);
   const day = new Date(seconds * 1000).toLocaleDateString(language(), {
@@ -45,15 +45,15 @@ export function fullTime(stamp: string): string {
 }
 
 /**
- * What names of days and months are written in: JupyterLab's language, as its page tells, so that they are in one with
- * the words beside them. The user's own kind of it (`en-GB`) where there is one; without word of the page, the browser's.
+ * Language for the names of days and months: JupyterLab's language from the page, so that it matches the other
+ * texts. Prefers the user's variant (`en-GB`) if there is one. Undefined means the browser's language.
  */
 function language(): string | undefined {
   try {
-    const [told] = Intl.getCanonicalLocales(document.documentElement.lang.replace('_', '-'));
-    return navigator.languages.find(own => own.split('-')[0] === told) ?? told;
+    const [found] = Intl.getCanonicalLocales(document.documentElement.lang.replace('_', '-'));
+    return navigator.languages.find(own => own.split('-')[0] === found) ?? found;
   } catch {
-    return undefined; // none, or no name of a language
+    return undefined; // missing or not a language tag
   }
 }
 

@@ -1,20 +1,20 @@
 /**
- * What the server extension sends of running kernels, and the messages of the stream: the counterpart of
- * `server/state.py`. Samples are in `tests/wire/`.
+ * Types of the server's messages about running kernels and of the stream: the counterpart of `server/state.py`.
+ * Samples are in `tests/wire/`.
  *
- * Server and page come in one package, so the shape of a message is not checked here. Keys that the page does
- * not read are left out. Times are Unix seconds, except names in `_at` (ISO 8601, UTC). Null is "not known" or
- * "does not apply", never 0.
+ * Server and page come in one package, so messages are not validated here. Keys that the page does not read are
+ * left out. Times are Unix seconds; names in `_at` are ISO 8601, UTC. Null means "unknown" or "does not apply",
+ * never 0.
  */
 export * from './wireReport';
 
-/** What the page says to the stream: whose memory it wants to see, and how often. */
+/** The page's request to the stream: which kernel, and how often. */
 export interface IWatch {
   readonly kernel_id: string | null;
   readonly rate_hertz: number;
-  /** How often the open kernel's numbers may come between ticks. */
+  /** Maximum rate of `number` messages between ticks. */
   readonly chart_hertz: number;
-  /** `status`: the panel is closed, a number every two seconds is enough. */
+  /** `status`: the panel is closed; one `number` every two seconds is enough. */
   readonly detail: 'panel' | 'status';
   readonly visible: boolean;
 }
@@ -29,7 +29,7 @@ export type StreamMessage =
 
 export type Mark = Readonly<{ time: number; label: string }>;
 
-/** Who holds memory on a card: a kernel with its children, or a process of nobody here. */
+/** A holder of GPU memory: a kernel with its child processes, or a process outside this server. */
 export type GpuHolder = Readonly<{
   kernel_id: string | null;
   notebook_path: string | null;
@@ -47,8 +47,8 @@ export type GpuAlarm = Readonly<{
 }>;
 
 /**
- * A card, or a MIG instance of one, which follows its card and has an index of its own. `holders` is
- * null where processes cannot be seen. `other_bytes` is in use, but of no process that can be seen.
+ * A GPU or a MIG instance. An instance follows its GPU and has its own `mig_index`. `holders` is null if processes
+ * are not visible. `other_bytes` is in use, but not by a visible process.
  */
 export type GpuDevice = Readonly<{
   nvml_index: number;
@@ -74,7 +74,7 @@ export type Gpus = Readonly<{
   devices: GpuDevice[];
 }>;
 
-/** A logged value: a number, a word for what JSON cannot hold (`nan`, `inf`), or nothing. */
+/** A logged value: a number, a word for values that JSON cannot hold (`nan`, `inf`), or null. */
 export type Logged = number | string | null;
 
 /** One `fit`, `evaluate` or `predict`. Epoch and step count from 1; step is the one running. */
@@ -95,7 +95,7 @@ export type Training = Readonly<{
   ended: number | null;
 }>;
 
-/** Whether TensorFlow takes GPU memory step by step: what was asked for, and what was seen. */
+/** Memory growth: whether it was requested and whether it was observed. */
 export type Growth = Readonly<{
   state:
     | 'on'
@@ -103,7 +103,6 @@ export type Growth = Readonly<{
     | 'not_in_force'
     | 'off_by_user'
     | 'too_late'
-    | 'mixed'
     | 'capped'
     | 'async'
     | 'no_gpu'
@@ -111,7 +110,7 @@ export type Growth = Readonly<{
   text: string;
 }>;
 
-/** `growth` is null in a kernel without TensorFlow: then nothing speaks of TensorFlow. */
+/** `growth` is null in a kernel without TensorFlow. */
 export type Guard = Readonly<{
   loaded: boolean | null;
   text: string;
@@ -120,13 +119,13 @@ export type Guard = Readonly<{
   growth: Growth | null;
 }>;
 
-/** The memory limit that binds. */
+/** The memory limit that will be reached first. */
 export type Limit = Readonly<{ bytes: number; name: string; kind: string }>;
 
-/** When the limit is reached, if memory rises on as it does. */
+/** When memory reaches the limit at the current rate. */
 export type Forecast = Readonly<{ seconds_left: number; bytes_per_second: number }>;
 
-/** `used_bytes` is the number that every view shows: what the limit counts, else resident memory. */
+/** `used_bytes` is the value that every view shows: the memory that the limit counts, else resident memory. */
 export type Host = Readonly<{
   used_bytes: number | null;
   rss_bytes: number | null;
@@ -138,17 +137,17 @@ export type Host = Readonly<{
   time: number | null;
 }>;
 
-/** A busy kernel whose own memory grows toward its limit. A run is one busy time of one process. */
+/** A busy kernel whose own memory grows toward its limit. A run is one busy period of one process. */
 export type LimitAhead = Readonly<{
   kernel_id: string;
   notebook_path: string | null;
   run: string;
   limit: Limit;
-  /** Whether the limit is expected within minutes; else memory is near it. */
+  /** True: memory will reach the limit within minutes. False: memory is near the limit. */
   is_soon: boolean;
 }>;
 
-/** A kernel that hangs in the middle of a cell; `text` ends the sentence "Its main thread is …". */
+/** A kernel that hangs in a cell; `text` ends the sentence "Its main thread is …". */
 export type Hang = Readonly<{
   since: number;
   in_fit: boolean;
@@ -156,7 +155,7 @@ export type Hang = Readonly<{
   has_stacks: boolean;
 }>;
 
-/** What TensorFlow's allocator says of a device. */
+/** Values of TensorFlow's allocator for one device. */
 export type TensorFlowMemory = Readonly<{
   device: string;
   gpu_uuid: string | null;
@@ -166,8 +165,8 @@ export type TensorFlowMemory = Readonly<{
 }>;
 
 /**
- * What a cell did to memory. `_peak` is how far it rose above its value at the cell's start,
- * `_kept` what the end has more than the start; less than 0 where memory was given back.
+ * Memory change of a cell. `_peak` is the rise above the value at the start of the cell; `_kept` is the value at
+ * the end minus the value at the start, negative if memory was freed.
  */
 export type Cell = Readonly<{
   execution_count: number | null;
@@ -180,10 +179,10 @@ export type Cell = Readonly<{
   gpu_kept_bytes: number | null;
 }>;
 
-/** The last time that a GPU was full and the kernel survived. */
+/** The latest GPU out-of-memory error that the kernel survived. */
 export type GpuOom = Readonly<{ time: number; execution_count: number | null; lines: string[] }>;
 
-/** What moves fastest, between ticks or alone. */
+/** The values that change fastest. */
 export type Brief = Readonly<{
   kernel_id: string;
   pid: number | null;
@@ -192,7 +191,7 @@ export type Brief = Readonly<{
   hang: Hang | null;
 }>;
 
-/** `Brief` of the stream; for a kernel that the server does not know, the id alone. */
+/** `Brief` in the stream; for an unknown kernel, only the ID. */
 export type Fresh = Readonly<{ kernel_id: string | null }> & Partial<Omit<Brief, 'kernel_id'>>;
 
 export type KernelState = Brief &
@@ -215,7 +214,7 @@ export type OtherKernel = Readonly<{
   gpu_bytes: number | null;
 }>;
 
-/** Something of tfguard itself that does not work. `noted_at` is null for what holds at this moment. */
+/** A problem of tfguard itself. `noted_at` is null for a problem that exists now. */
 export type Problem = Readonly<{ what: string; fix: string; noted_at: number | null }>;
 
 export type Status = Readonly<{ gpus: Gpus; kernels: KernelState[]; problems: Problem[] }>;
@@ -227,13 +226,13 @@ export type Tick = Readonly<{
   gpus: Gpus;
 }>;
 
-/** Times and values, then columns that the page does not read. */
-export type Row = [number, number | null, ...unknown[]];
+/** Time and value. */
+export type Row = [number, number | null];
 
 export type History = Readonly<{
   kernel_id: string;
   rows: Row[];
-  /** What the kernel held of each card, by its UUID. */
+  /** Memory of the kernel on each GPU, by GPU UUID. */
   gpu_rows: Record<string, Row[]> | null;
   marks: Mark[];
 }>;

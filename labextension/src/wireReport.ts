@@ -1,7 +1,7 @@
-/** What the server extension sends of deaths: the counterpart of `report/wire.py`. See `wire.ts`. */
+/** Types of the server's messages about crashes: the counterpart of `report/wire.py`. See `wire.ts`. */
 import type { Logged } from './wire';
 
-/** Schema of the event that announces a death on Jupyter's own event stream. */
+/** Schema of the event that announces a crash on Jupyter's event stream. */
 export const DEATH_SCHEMA_ID = 'https://schema.jupyter-tfguard.org/kernel_death/v1';
 
 export type Confidence = 'certain' | 'likely' | 'possible';
@@ -16,26 +16,26 @@ export type CrashEntry = Readonly<{
   title: string;
   short_title: string;
   where: string | null;
-  /** The cell that ran at the death. `cell_id` is its id in the notebook file. */
+  /** The cell that was running. `cell_id` is its ID in the notebook file. */
   cell: { readonly cell_id: string | null } | null;
   died_at: string;
   kernel_alive: boolean;
   unread: boolean;
-  /** Id of the newest of a run of equal crashes, where this is another one of them. */
+  /** ID of the newest crash with the same cause, if this crash is grouped under it. */
   same_as: string | null;
 }>;
 
-/** `raw` is the line of a log that a fact rests on, as it was written. */
+/** `raw` is the unchanged log line behind a fact. */
 export type Evidence = Readonly<{ source: string; text: string; raw?: string | null }>;
 
 export type Advice = Readonly<{ title: string; text: string; code: string | null }>;
 
-/** A moment of the curve. `kind` is one that `chart/eventKinds.ts` knows, or a newer one. */
+/** An event on the curve. `kind` is one of `chart/eventKinds.ts`, or a newer one. */
 export type TimelineEvent = Readonly<{ time: number; kind: string; label: string }>;
 
 export type Sample = [number, number | null];
 
-/** A metric beside the kernel's own memory; the limit is that of a GPU. */
+/** Another metric beside the kernel's memory; the limit is that of a GPU. */
 export type Curve = Readonly<{
   name: string;
   title: string;
@@ -44,7 +44,7 @@ export type Curve = Readonly<{
   limit_name: string | null;
 }>;
 
-/** The kernel's memory up to its end. */
+/** The kernel's memory until it ended. */
 export type DeathMemory = Readonly<{
   samples: Sample[];
   limit_bytes: number | null;
@@ -77,7 +77,7 @@ export type Report = CrashEntry &
     not_checked: string[];
     advice: Advice[];
     other_findings: OtherFinding[];
-    /** Earlier deaths of this notebook with the same cause, within a day. */
+    /** Earlier crashes of this notebook with the same cause, within a day. */
     same_before_count: number;
     activity: { label: string; value: string; code: boolean }[];
     memory: DeathMemory | null;
@@ -91,7 +91,7 @@ export type Report = CrashEntry &
     versions: Record<string, string>;
   }>;
 
-/** An option of the guard; `where` is the file or variable that decides, `code` what to write. */
+/** An option of the guard; `where` is the file or variable that sets it, `code` the text to add there. */
 export type Option = Readonly<{
   name: string;
   value: boolean | number | null;
@@ -104,11 +104,11 @@ export type Option = Readonly<{
   code: string;
 }>;
 
-/** `text` is cut where a file is long; `redacted_count` are places where something was taken out. */
+/** `text` is truncated for a long file; `redacted_count` is the number of redactions. */
 export type ExportPreview = Readonly<{
   files: { name: string; bytes: number; text: string; is_cut: boolean }[];
   redacted_count: number;
 }>;
 
-/** An emission of Jupyter's event stream; of our schema it announces a death. */
+/** An event of Jupyter's event stream; with our schema it announces a crash. */
 export type Emission = Readonly<{ schema_id: string; id?: unknown }>;

@@ -1,4 +1,4 @@
-"""A kernel that stands still: the panel says so, shows its threads, and a restart leaves a report."""
+"""A kernel that hangs: the panel says so, shows its threads, and a restart leaves a report."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     page.locator(".jp-Dialog .jp-mod-reject").click()
     command(page, "kernelmenu:restart")
     page.locator(".jp-Dialog .jp-mod-accept").click()
-    toast = page.locator(".Toastify__toast", has_text="deadlock.ipynb stood still")
+    toast = page.locator(".Toastify__toast", has_text="deadlock.ipynb hung")
     toast.wait_for()
     toast.get_by_role("button", name="Show why").click()
     report = page.locator(".jp-TfGuard-Report")

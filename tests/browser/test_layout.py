@@ -44,7 +44,7 @@ def test_the_list_of_deaths_stays_where_it_is(lab: Lab) -> None:
     assert card.locator("[role=progressbar]").count() == 1
     gone = {"watched": False, "unwatched_reason": "starting", "training": None, "pid": None}
     assert show(gone, "restarting") == before
-    assert page.get_by_text("not watched").count() == 0
+    assert page.get_by_text("not tracked").count() == 0
     picture(page, "panel-restarting")
 
 

@@ -32,7 +32,7 @@ def test_a_server_that_was_started_again_is_found_and_its_news_are_told_once(
         first.process.kill()
         first.process.wait()
         page.wait_for_selector(STALE)
-        panel.get_by_text("The server does not answer. Values are").wait_for()
+        panel.get_by_text("The server is not responding. Values are").wait_for()
         picture(page, "panel-server-away")
         second = DemoServer(first.work, lab=True, before=first)
         try:

@@ -146,7 +146,7 @@ def test_all_outputs_show_one_widget_and_a_view_gets_what_it_missed(
 ) -> None:
     first = comms(panel("pass", quiet_seconds=REST_SECONDS))
     assert comms(kernel.published(kernel.send("%tfguard panel"))) == []
-    content = {"type": "opened", "view": "a"}
+    content = {"type": "opened"}
     data = {
         "comm_id": first[0]["comm_id"],
         "data": {"method": "custom", "content": content},

@@ -28,7 +28,7 @@ function rows(...cells: Cell[]): (string | null)[] {
 }
 
 describe('Cells by memory', () => {
-  it('tells how far memory rose and what stayed behind', () => {
+  it('shows how far memory rose and what was kept', () => {
     expect(rows(cell())).toEqual(['[12] model.fit(x_train, y_train)+3.1 GiB peak · 410 MiB kept']);
   });
 

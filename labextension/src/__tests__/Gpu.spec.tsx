@@ -30,7 +30,7 @@ describe('One card', () => {
       'this kernel16.0 GiB',
       'held by b.ipynb20.0 GiB',
       'process 4811 · tritonserver2.0 GiB',
-      'driver, display, not seen2.0 GiB'
+      'driver, display, hidden processes2.0 GiB'
     ]);
     expect(widths(drawn)).toEqual(['this 20%', 'notebook 25%', 'process 2.5%', 'rest 2.5%']);
     expect(drawn.text).toContain('34 °C · 72 of 700 W · 0 % busy');
@@ -46,7 +46,7 @@ describe('One card', () => {
     expect(drawn.text).toContain('held by c.ipynb');
   });
 
-  it('puts a kernel and its children into one row', () => {
+  it('puts a kernel and its child processes into one row', () => {
     const child = holder({ kernel_id: 'b', used_bytes: 2 * GIB, pid: 12, name: 'python3' });
     const parent = { ...other('b', 3), pid: 11, notebook_path: 'b.ipynb' };
     const drawn = draw([held(0, 5, [parent, child])]);
@@ -82,7 +82,6 @@ describe('One card', () => {
     ['async', '○', false],
     ['capped', '○', false],
     ['not_in_force', '▲', true],
-    ['mixed', '▲', true],
     ['too_late', '▲', true]
   ] as const)('gives growth that is %s the sign %s', (state, sign, isLoud) => {
     const growth: Growth = { state, text: 'memory growth' };
@@ -117,13 +116,13 @@ describe('What is not known', () => {
     expect(draw([card(), card({ nvml_index: 1 })], { inside }).text).not.toContain('tensors');
   });
 
-  it('stays open where the driver does not tell how much a process holds', () => {
+  it('leaves the amount open if the driver does not report it for a process', () => {
     const drawn = draw([held(0, 30, [own(null), other('b.ipynb', 10)], { other_bytes: null })]);
     expect(rows(drawn)).toEqual([
       'in use30.0 of 80.0 GiB',
       'this kernel–',
       'held by b.ipynb10.0 GiB',
-      'in use, not told by whom20.0 GiB'
+      'in use, holder unknown20.0 GiB'
     ]);
   });
 
@@ -149,10 +148,10 @@ describe('What is not known', () => {
 
 describe('Without a card', () => {
   it.each([
-    ['none', null, 'No NVIDIA GPU here'],
+    ['none', null, 'No NVIDIA GPU found'],
     ['starting', null, 'Looking for GPUs…'],
     ['unavailable', 'The driver does not answer.', 'The driver does not answer.'],
-    ['unavailable', null, 'GPU values are not available here']
+    ['unavailable', null, 'GPU values are not available']
   ] as const)('says in one line why: %s', (state, reason, words) => {
     const drawn = draw([], { gpus: { state, reason, devices: [] } });
     expect(drawn.text).toBe(`GPU${words}`);
@@ -169,13 +168,13 @@ describe('A lost card', () => {
     expect(drawn.text).toContain('– °C · – W · – busy');
   });
 
-  it('is told of once where the server has words for it', () => {
+  it('shows a lost GPU once if the server has an alarm for it', () => {
     const alarms = [{ severity: 'error' as const, text: 'It is gone.', fix: null, since: null }];
     const drawn = draw([card({ lost: true, alarms })]);
     expect(drawn.node.querySelectorAll('[role="alert"]')).toHaveLength(1);
   });
 
-  it('stands in full among eight', () => {
+  it('shows all details among eight', () => {
     const drawn = draw(eight({ 2: card({ nvml_index: 2, lost: true }) }));
     expect(titles(drawn)[0]).toContain('GPU 2');
     expect(folded(drawn)).toHaveLength(7);

@@ -15,7 +15,7 @@ vi.mock('../parts/ChartView', () => ({ ChartView: () => null }));
 const MIB = 2 ** 20;
 
 describe('the memory of the kernel', () => {
-  it('tells numbers of one moment: what is held, of which limit, and the peak move together', () => {
+  it('updates use, free memory and peak together', () => {
     const kernel = sample('status').kernels[0];
     if (!kernel?.host.limit) {
       throw new Error('a kernel with a limit was wanted');
@@ -41,7 +41,7 @@ describe('the memory of the kernel', () => {
       act(() => moved.emit());
       const shown = drawn.node.querySelector('.jp-TfGuard-big')?.textContent;
       expect(shown).toBe(`${mebibytes + 1} MiB of 1.0 GiB`);
-      expect(drawn.text).toContain(`${1023 - mebibytes} MiB still free`);
+      expect(drawn.text).toContain(`${1023 - mebibytes} MiB free`);
       expect(drawn.text).toContain(`this kernel ${mebibytes} MiB · rest 1 MiB`);
       expect(drawn.node.querySelector('details:not([open])')?.textContent).toContain(
         `resident ${mebibytes} MiB · peak ${mebibytes} MiB`

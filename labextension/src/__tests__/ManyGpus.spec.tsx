@@ -65,7 +65,7 @@ describe('Eight cards', () => {
     expect(titles(draw(all))).toHaveLength(5);
   });
 
-  it('say once whether growth works, also where none stands in full', () => {
+  it('say once whether growth works, also if no GPU shows all details', () => {
     const growth: Growth = { state: 'on', text: 'memory growth on' };
     for (const devices of [eight(), eight({ 5: mine })]) {
       expect(draw(devices, { growth }).node.querySelectorAll('.jp-TfGuard-Growth')).toHaveLength(1);
@@ -78,7 +78,7 @@ describe('MIG', () => {
 
   it('shows an instance as a card of its own, and its GPU without a second bar', () => {
     const used = { memory_used_bytes: 4 * GIB, holders: [own(3.9)] };
-    const note = 'This card is divided: its instances are told apart.';
+    const note = 'This card is divided: see its instances.';
     const drawn = draw([{ ...parent, holders: null, note }, instance(0), instance(1, used)]);
     expect(drawn.text).not.toContain(note);
     expect(titles(drawn)).toEqual([

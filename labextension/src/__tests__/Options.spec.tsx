@@ -10,7 +10,7 @@ import { sample, trans } from './samples';
 
 describe('Options', () => {
   let options: Option[];
-  const copy = { label: 'Copy', done: 'Copied', failed: 'Not copied', write: vi.fn() };
+  const copy = { label: 'Copy', done: 'Copied', failed: 'Copy failed', write: vi.fn() };
 
   beforeEach(() => {
     options = sample('options').options;
@@ -23,7 +23,7 @@ describe('Options', () => {
       item => item.querySelector('code')?.textContent === name
     )?.textContent ?? '';
 
-  it('tells each value and where it comes from', () => {
+  it('shows each value and where it comes from', () => {
     const drawn = draw();
     expect(row(drawn, 'enabled')).toContain('enabled truedefault');
     expect(row(drawn, 'gpu_memory_limit_mib')).toContain('none');
@@ -34,7 +34,7 @@ describe('Options', () => {
     expect(row(drawn, 'busy_hertz')).toContain('from the configuration of the Jupyter server');
   });
 
-  it('tells what else counts: a variable that wins, a file that changed since', () => {
+  it('shows notes: a variable that overrides, a file that changed', () => {
     const drawn = draw();
     expect(row(drawn, 'set_memory_growth')).toContain('▲ TF_FORCE_GPU_ALLOW_GROWTH=false is set');
     expect(row(drawn, 'hang_seconds')).toContain('says 60.0 by now');

@@ -16,7 +16,7 @@ vi.mock('../chart/timeChart', () => ({
   }
 }));
 
-const copy = { label: 'Copy', done: 'Copied', failed: 'Not copied', write: vi.fn() };
+const copy = { label: 'Copy', done: 'Copied', failed: 'Copy failed', write: vi.fn() };
 const NOW = Date.parse('2026-11-21T12:00:00Z') / 1000;
 
 function kernel(index: number): ReturnType<typeof sample> {
@@ -37,7 +37,7 @@ function draw(
     crashes: [],
     gpuOom: null,
     gpuSeries: new Map(),
-    gpus: { state: 'none', reason: 'No NVIDIA GPU here', devices: [] },
+    gpus: { state: 'none', reason: 'No NVIDIA GPU found', devices: [] },
     hasAnswer: true,
     marks: [],
     others: [],
@@ -94,7 +94,7 @@ describe('Panel', () => {
     const { text } = draw({ kernel: unreadable, others: [null as never] });
     expect(text).toContain('of 8.0 GiBcontainer limit');
     expect(text).toContain('GPU');
-    expect(text).toContain('Past deaths');
+    expect(text).toContain('Past crashes');
   });
 
   it('shows where the training is', () => {
@@ -112,21 +112,21 @@ describe('Panel', () => {
     expect(text).not.toMatch(/growth|TensorFlow/i);
   });
 
-  it('says that a kernel stands still, and shows its threads', async () => {
+  it('says that a kernel hangs, and shows its threads', async () => {
     const onShowStacks = vi.fn();
     const hung = kernel(1);
     const since = hung.hang?.since ?? 0;
     hung.host.time = since + 720;
     const drawn = draw({ kernel: hung }, vi.fn(), onShowStacks);
     expect(drawn.text).toContain(
-      'The cell stands still: no work on processor, disk or GPU. No progress for 12 min.'
+      'The cell seems to hang: no CPU, disk or GPU activity. No progress for 12 min.'
     );
     expect(drawn.text).toContain('Its main thread is waiting for a lock, without a time limit.');
     await drawn.click('.jp-TfGuard-Hang .jp-TfGuard-link');
     expect(onShowStacks).toHaveBeenCalledWith(hung.kernel_id);
   });
 
-  it('counts a standstill by the clock of the server, else by its own', () => {
+  it('measures a hang by the clock of the server, else by its own', () => {
     const hung = kernel(1);
     const since = hung.hang?.since ?? 0;
     hung.host.time = since + 720;
@@ -144,14 +144,14 @@ describe('Panel', () => {
       [...node.querySelectorAll('[role=alert]')].map(alarm => alarm.textContent).join();
     const hung = kernel(1);
     hung.guard.problems.length = 0;
-    const stands = (seconds: number): IRendered => {
+    const hanging = (seconds: number): IRendered => {
       hung.host.time = (hung.hang?.since ?? 0) + seconds;
       return draw({ kernel: hung });
     };
-    expect(alarms(stands(720))).toContain('The cell stands still');
-    expect(alarms(stands(1440))).toBe(alarms(stands(720)));
+    expect(alarms(hanging(720))).toContain('The cell seems to hang');
+    expect(alarms(hanging(1440))).toBe(alarms(hanging(720)));
     const away = (staleSeconds: number): IRendered => draw({ server: 'away', staleSeconds });
-    expect(alarms(away(47))).toContain('The server does not answer.');
+    expect(alarms(away(47))).toContain('The server is not responding.');
     expect(alarms(away(47))).toBe(alarms(away(2)));
     expect(away(47).text).toContain('Values are 45 s old.');
   });
@@ -173,10 +173,10 @@ describe('Panel', () => {
     const { text } = draw({ kernel: kernel(1) });
     expect(text).toContain('The guard is not loaded in this kernel');
     expect(text).toContain('jupyter tfguard enable --kernel conda-env-r');
-    expect(text).toContain('limit not known');
+    expect(text).toContain('limit unknown');
   });
 
-  it('says why a kernel is not watched, and shows no number for it', () => {
+  it('says why a kernel is not tracked, and shows no number for it', () => {
     const { node, text } = draw({ kernel: kernel(2) });
     expect(text).toContain('remote kernel, not watched here');
     expect(node.querySelector('.jp-TfGuard-HostMemory')).toBeNull();
@@ -199,15 +199,18 @@ describe('Panel', () => {
 
   it.each([
     [{ target: null, kernel: null }, 'Open a notebook or a console'],
-    [{ target: { path: 'a.ipynb', kernelId: null }, kernel: null }, 'No kernel runs here.'],
+    [{ target: { path: 'a.ipynb', kernelId: null }, kernel: null }, 'No kernel is running.'],
     [{ kernel: null, hasAnswer: false }, 'Waiting for the first values…'],
-    [{ kernel: null }, 'This server does not know the kernel'],
+    [{ kernel: null }, 'This server does not manage the kernel'],
     [{ server: 'absent' as const }, 'Restart Jupyter, then reload this page.'],
     [{ server: 'away' as const, staleSeconds: 47 }, 'Values are 45 s old.'],
-    [{ server: 'refused' as const, trouble: '500 Broken' }, 'The server refused.500 Broken'],
+    [
+      { server: 'refused' as const, trouble: '500 Broken' },
+      'The server returned an error.500 Broken'
+    ],
     [
       { server: 'locked' as const, trouble: 'Forbidden' },
-      'The server does not let this page in.Log in again, then reload this page.'
+      'The server denied access to this page.Log in again, then reload this page.'
     ],
     [
       { problems: [{ what: 'Disk full.', fix: 'Free some.', noted_at: null }] },
@@ -225,13 +228,13 @@ describe('Panel', () => {
 
   it('greys old values while the server is away', () => {
     const { node, text } = draw({ server: 'away', staleSeconds: 12 });
-    expect(text).toContain('The server does not answer. Values are 10 s old.');
+    expect(text).toContain('The server is not responding. Values are 10 s old.');
     expect(draw({ server: 'away', staleSeconds: 2 }).text).not.toContain('old');
     expect(node.querySelector('.jp-mod-stale .jp-TfGuard-HostMemory')).not.toBeNull();
   });
 
   it('shows each GPU, or one line where there is none', () => {
-    expect(draw().text).toContain('No NVIDIA GPU here');
+    expect(draw().text).toContain('No NVIDIA GPU found');
     const { text } = draw({ gpus: sample('status').gpus });
     expect(text).toContain('GPU 0 · A100-SXM4, 40 GiB');
     expect(text).toContain('in use27.9 of 40.0 GiB');
@@ -252,13 +255,15 @@ describe('Panel', () => {
     expect(draw({ kernel: alone }).text.match(/no NVIDIA GPU/gi)).toHaveLength(1);
   });
 
-  it('tells of a full GPU that did not kill, until the user has seen it', async () => {
+  it('shows a GPU out-of-memory error that the kernel survived, until it is dismissed', async () => {
     const onDismiss = vi.fn();
     const gpuOom = kernel(0).gpu_oom;
     const drawn = draw({ gpuOom }, vi.fn(), vi.fn(), (gpuOom?.time ?? 0) + 60, onDismiss);
     const notice = drawn.node.querySelector('.jp-TfGuard-GpuOom');
-    expect(notice?.textContent).toMatch(/The GPU was full in cell \[11\] \(today \d\d:\d\d\)/);
-    expect(notice?.textContent).toContain('The kernel lives on.');
+    expect(notice?.textContent).toMatch(
+      /The GPU ran out of memory in cell \[11\] \(today \d\d:\d\d\)/
+    );
+    expect(notice?.textContent).toContain('The kernel is still running.');
     const lines = [...(notice?.querySelectorAll('li') ?? [])].map(line => line.textContent ?? '');
     expect(lines).toHaveLength(3);
     expect(lines[0]).toMatch(/^Asked for 8\.0 GiB, free 5\.1 GiB of 37\.0 GiB/);
@@ -278,7 +283,7 @@ describe('Panel', () => {
   });
 
   it('greets a new user', () => {
-    expect(draw().text).toContain('Guarding. Nothing has died yet.');
+    expect(draw().text).toContain('No crashes yet.');
   });
 
   it('lists deaths, the unread ones apart, and opens their reports', async () => {
@@ -287,7 +292,7 @@ describe('Panel', () => {
     expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(4);
     expect(drawn.node.querySelectorAll('.jp-TfGuard-Death.jp-mod-unread')).toHaveLength(2);
     expect(drawn.text).toContain('train.ipynb · cell [12] · epoch 1, step 3');
-    expect(drawn.text).toContain('the kernel lives on');
+    expect(drawn.text).toContain('the kernel is still running');
     await drawn.click('[data-report-id="20261119-170231-2201-9ab1"]');
     expect(onOpen).toHaveBeenCalledWith('20261119-170231-2201-9ab1');
   });

@@ -24,10 +24,10 @@ function draw(
 }
 
 describe('a problem of tfguard itself', () => {
-  it('is told with its time; one that holds has none', () => {
+  it('has a time; a current problem has none', () => {
     const { node, text } = draw(null);
-    expect(text).toMatch(/Noted today \d\d:00/);
-    expect(text.match(/Noted/g)).toHaveLength(1);
+    expect(text).toMatch(/Recorded today \d\d:00/);
+    expect(text.match(/Recorded/g)).toHaveLength(1);
     expect(node.querySelectorAll('button')).toHaveLength(1);
   });
 

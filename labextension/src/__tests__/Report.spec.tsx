@@ -17,12 +17,12 @@ vi.mock('../chart/timeChart', () => ({
 }));
 
 const write = vi.fn<(text: string) => Promise<void>>().mockResolvedValue(undefined);
-const copy = { label: 'Copy', done: 'Copied', failed: 'Not copied', write };
+const copy = { label: 'Copy', done: 'Copied', failed: 'Copy failed', write };
 
 const onForget = vi.fn();
 const onExport = vi.fn();
 const onSeeAll = vi.fn();
-const api = { markdown: async () => '# Kernel report' };
+const api = { markdown: async () => '# Crash report' };
 
 function draw(change: (report: ReturnType<typeof sample>) => void = () => undefined): IRendered {
   const raw = sample('report');
@@ -60,22 +60,22 @@ describe('Report', () => {
       'What to do',
       'What you were doing',
       'How we know',
-      'What speaks against it',
+      'Evidence against it',
       'Not checked',
-      'Also seen',
-      'What is left',
+      'Other findings',
+      'Checkpoint and metrics',
       'Largest arrays',
-      'Last native words'
+      'Last lines of stderr'
     ]);
   });
 
-  it('always says what speaks against it and what was not checked', () => {
+  it('always shows the evidence against it and what was not checked', () => {
     const { text } = draw(report => {
       report.against = [];
       report.not_checked = [];
     });
     expect(text).toContain('Nothing found.');
-    expect(text).toContain('Everything that applies was checked.');
+    expect(text).toContain('Everything relevant was checked.');
   });
 
   it('shows what else was seen with its evidence and the first thing to do', () => {
@@ -121,7 +121,7 @@ describe('Report', () => {
         { kind: 'warning', label: '90 % of the limit' }
       ],
       end: { time: 1795227247.123 },
-      description: 'Memory of the kernel before its end: highest 8.0 GiB; container limit 8.0 GiB'
+      description: 'Kernel memory before the crash: peak 8.0 GiB; container limit 8.0 GiB'
     });
   });
 
@@ -150,7 +150,7 @@ describe('Report', () => {
     expect(raw?.textContent).toContain('Memory cgroup out of memory: Killed process 4711');
   });
 
-  it('tells how to go on from the last checkpoint, where that is known', () => {
+  it('shows how to resume from the last checkpoint if known', () => {
     const left = draw().node.querySelector('.jp-TfGuard-Left');
     expect(left?.textContent).toContain(
       "keras.models.load_model('course/checkpoints/model-02.keras')"
@@ -160,13 +160,13 @@ describe('Report', () => {
       report.left.checkpoint.resume_code = null;
       report.left.checkpoint.doubt = null;
     });
-    expect(without.text).not.toContain('To go on from it');
+    expect(without.text).not.toContain('To resume from it');
     expect(without.node.querySelector('.jp-TfGuard-Left [role=alert]')).toBeNull();
   });
 
-  it('tells of earlier deaths of the same kind, and leads to them', async () => {
+  it('shows earlier crashes with the same cause, with a link', async () => {
     const drawn = draw();
-    expect(drawn.text).toContain('2 earlier deaths of this kind in this notebook');
+    expect(drawn.text).toContain('2 earlier crashes with the same cause in this notebook');
     await drawn.click('.jp-TfGuard-link');
     expect(onSeeAll).toHaveBeenCalledOnce();
     const first = draw(report => {
@@ -187,10 +187,10 @@ describe('Report', () => {
   it('copies itself as Markdown, and says if that failed', async () => {
     const drawn = draw();
     await drawn.click('footer .jp-TfGuard-button');
-    expect(write).toHaveBeenLastCalledWith('# Kernel report');
+    expect(write).toHaveBeenLastCalledWith('# Crash report');
     write.mockRejectedValueOnce(new Error('no clipboard'));
     await drawn.click('footer .jp-TfGuard-button');
-    expect(drawn.text).toContain('Not copied');
+    expect(drawn.text).toContain('Copy failed');
   });
 
   it('shows metrics by epoch with unknown ones as a dash', () => {
@@ -227,7 +227,7 @@ describe('Report', () => {
   it('can be forgotten', () => {
     const drawn = draw();
     const button = [...drawn.node.querySelectorAll('button')].find(
-      ({ textContent }) => textContent === 'Forget…'
+      ({ textContent }) => textContent === 'Delete…'
     );
     button?.click();
     expect(onForget).toHaveBeenCalledTimes(1);

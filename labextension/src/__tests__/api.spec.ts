@@ -63,25 +63,25 @@ describe('GuardApi', () => {
     expect(init).toEqual({ method: 'DELETE' });
   });
 
-  it('tells what is absent, with the words of the server', async () => {
+  it('reports what is absent, with the message of the server', async () => {
     answer({ message: 'no report a' }, 404);
     const error = await failureOf(api.report('a'));
     expect([error.failure, error.message]).toEqual(['absent', 'no report a']);
   });
 
-  it('tells a refusal, also one without words', async () => {
+  it('reports a refusal, also one without a message', async () => {
     answer('<html>', 500);
     const error = await failureOf(api.status());
     expect([error.failure, error.message]).toEqual(['refused', '500 So so']);
   });
 
-  it.each([401, 403])('tells a page that is not let in, by %s', async status => {
+  it.each([401, 403])('reports denied access by %s', async status => {
     answer({ message: 'Forbidden' }, status);
     const error = await failureOf(api.status());
     expect([error.failure, error.message]).toEqual(['locked', 'Forbidden']);
   });
 
-  it('tells a server that is away', async () => {
+  it('reports a server that does not respond', async () => {
     server.makeRequest.mockRejectedValue(new TypeError('Failed to fetch'));
     expect((await failureOf(api.status())).failure).toBe('away');
   });

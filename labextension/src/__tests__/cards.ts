@@ -1,4 +1,4 @@
-/** Cards for the tests, as the server tells of them. */
+/** GPUs for the tests, as the server sends them. */
 import type { GpuDevice, GpuHolder, Gpus } from '../wire';
 
 export const GIB = 2 ** 30;
@@ -27,7 +27,7 @@ export function other(name: string, gib: number): GpuHolder {
   return holder({ kernel_id: name, notebook_path: `course/${name}`, used_bytes: gib * GIB });
 }
 
-/** A healthy card that nobody uses. */
+/** A healthy unused GPU. */
 export function card(changes: Partial<GpuDevice> = {}): GpuDevice {
   const nvml_index = changes.nvml_index ?? 0;
   return {
@@ -50,7 +50,7 @@ export function card(changes: Partial<GpuDevice> = {}): GpuDevice {
   };
 }
 
-/** A MIG instance: the driver tells of its memory, and of nothing else. */
+/** A MIG instance: the driver reports its memory and nothing else. */
 export function instance(mig_index: number, changes: Partial<GpuDevice> = {}): GpuDevice {
   return card({
     mig_index,

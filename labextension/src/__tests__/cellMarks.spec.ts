@@ -95,7 +95,7 @@ describe('CellMarks', () => {
     expect(cell.node.querySelector('img')).toBeNull();
   });
 
-  it('is gone once somebody has read the report', async () => {
+  it('is removed once the report was read', async () => {
     crashes = crashes.map(entry => ({ ...entry, unread: false }));
     await update();
     expect(cell.mark).toBeNull();

@@ -25,7 +25,7 @@ describe('valueAxis', () => {
     expect(axis.top).toBeLessThan(GIB);
   });
 
-  it('stands without any value', () => {
+  it('works without any value', () => {
     const axis = valueAxis([null], null, 104);
     expect(axis.top).toBeGreaterThan(0);
     expect(axis.ticks[0]).toBe(0);

@@ -46,23 +46,23 @@ describe('DeathNotice', () => {
     vi.useRealTimers();
   });
 
-  async function tell(change: object = {}): Promise<void> {
-    const told = notice.onEmission(emission(change));
+  async function announce(change: object = {}): Promise<void> {
+    const handled = notice.onEmission(emission(change));
     await vi.runAllTimersAsync();
-    await told;
+    await handled;
   }
 
-  it('tells the cause of a death once', async () => {
-    await tell();
-    await tell();
+  it('shows the cause of a crash once', async () => {
+    await announce();
+    await announce();
     expect(toasts).toMatchObject([
       { kind: 'error', message: 'The kernel of train.ipynb died: Container memory limit.' }
     ]);
     expect(onDeath).toHaveBeenCalledTimes(1);
   });
 
-  it('takes the notification away once the report was read in another page', async () => {
-    await tell();
+  it('removes the notification once the report was read in another page', async () => {
+    await announce();
     const { id } = toasts[0];
     const entry = { ...crashes[0], id };
     notice.onCrashesRead([{ ...entry, unread: true }]);
@@ -71,7 +71,7 @@ describe('DeathNotice', () => {
     expect(toasts.map(toast => toast.isGone)).toEqual([true]);
   });
 
-  it('takes away every word of reports that cannot be read yet, once the list has them', async () => {
+  it('removes notifications of reports that are not ready once the list has them', async () => {
     fetch.mockRejectedValue(new Error('busy'));
     const [first] = crashes;
     const found = ['id0', 'id1'].map(id => ({ ...first, id, kernel_id: `of ${id}`, unread: true }));
@@ -84,100 +84,100 @@ describe('DeathNotice', () => {
     expect(toasts.map(toast => toast.isGone)).toEqual([true, true, false]);
   });
 
-  it('passes over events of others, and survives one that it cannot read', async () => {
+  it('ignores other events, and survives one that it cannot read', async () => {
     await notice.onEmission({ schema_id: 'https://events.jupyter.org/other' });
     await notice.onEmission(emission({ id: 7 }));
     expect(toasts).toEqual([]);
   });
 
-  it('warns only, where a child died and the kernel lives', async () => {
+  it('only warns if a child process died', async () => {
     fetch.mockResolvedValue(crashes[1]);
-    await tell({ kernel_alive: true });
+    await announce({ kernel_alive: true });
     expect(toasts[0]).toMatchObject({ kind: 'warning' });
-    expect(toasts[0]?.message).toContain('The kernel survived.');
+    expect(toasts[0]?.message).toContain('The kernel is still running.');
     expect(notice.take(KERNEL)).toBeNull();
   });
 
-  it('says of a kernel that was restarted while it stood still that it stood still', async () => {
+  it('reports a hang for a kernel that was restarted while it hung', async () => {
     fetch.mockResolvedValue({ ...crashes[0], cause: 'hang', short_title: 'Stood still' });
-    await tell();
-    expect(toasts[0]?.message).toBe('The kernel of train.ipynb stood still until it ended.');
+    await announce();
+    expect(toasts[0]?.message).toBe('The kernel of train.ipynb hung until it was stopped.');
   });
 
-  it('asks again for a report that is not there yet', async () => {
+  it('retries for a report that is not ready yet', async () => {
     fetch.mockRejectedValueOnce(new Error('404'));
-    await tell();
+    await announce();
     expect(fetch).toHaveBeenCalledTimes(2);
     expect(toasts[0]?.message).toContain('Container memory limit');
   });
 
-  it('tells of the death even if its report never comes', async () => {
+  it('shows the crash even if its report never becomes available', async () => {
     fetch.mockRejectedValue(new Error('404'));
-    await tell();
+    await announce();
     expect(toasts).toMatchObject([
-      { kind: 'error', message: 'A kernel died. Its report cannot be read yet.' }
+      { kind: 'error', message: 'A kernel died. Its report is not ready yet.' }
     ]);
   });
 
-  it('puts the cause in its place when the list has the report', async () => {
+  it('replaces it with the cause when the list has the report', async () => {
     fetch.mockRejectedValue(new Error('503'));
-    await tell({ id: 'late' });
+    await announce({ id: 'late' });
     notice.onCrashesRead([{ ...crashes[0], id: 'late', unread: true }]);
     expect(toasts.map(({ message, isGone }) => [message, isGone])).toEqual([
-      ['A kernel died. Its report cannot be read yet.', true],
+      ['A kernel died. Its report is not ready yet.', true],
       ['The kernel of train.ipynb died: Container memory limit.', false]
     ]);
   });
 
-  it('leaves a death to the dialog of JupyterLab that comes for an open notebook', async () => {
+  it('leaves a crash to the dialog that JupyterLab shows for an open notebook', async () => {
     isOpen = true;
-    const told = notice.onEmission(emission());
+    const handled = notice.onEmission(emission());
     await vi.advanceTimersByTimeAsync(3_000);
-    await told;
+    await handled;
     expect(toasts).toEqual([]);
     expect(notice.take(KERNEL)?.title).toBe(crashes[0].title);
     await vi.runAllTimersAsync();
     expect(toasts).toEqual([]);
   });
 
-  it('leaves a death to a dialog that was there before', async () => {
+  it('leaves a crash to a dialog that is already open', async () => {
     isOpen = true;
     notice.found.connect((_, entry) => notice.take(entry.kernel_id ?? ''));
-    await tell();
+    await announce();
     expect(toasts).toEqual([]);
   });
 
-  it('shows a death whose dialog does not come', async () => {
+  it('shows a crash whose dialog does not appear', async () => {
     isOpen = true;
-    await tell();
+    await announce();
     expect(toasts.map(toast => toast.message)).toEqual([
       'The kernel of train.ipynb died: Container memory limit.'
     ]);
     expect(onDeath).toHaveBeenCalledTimes(1);
   });
 
-  it('tells of many unread deaths in one notification', () => {
+  it('shows many unread crashes in one notification', () => {
     const many = Array.from({ length: 50 }, (_, index) => ({ ...crashes[0], id: `id-${index}` }));
     notice.onCrashesRead(many);
     notice.onCrashesRead(many);
     expect(toasts.map(toast => toast.message)).toEqual([
-      'The kernel of train.ipynb died: Container memory limit. And 49 more in the TF Guard panel.'
+      'The kernel of train.ipynb died: Container memory limit. The TF Guard panel shows 49 more.'
     ]);
   });
 
-  it('keeps silent about deaths that were read', () => {
+  it('does not show crashes that were read', () => {
     notice.onCrashesRead(crashes.filter(entry => !entry.unread));
     expect(toasts).toEqual([]);
   });
 
-  it('keeps one notification for a kernel that dies again and again', async () => {
-    await tell({ id: 'first' });
-    await tell({ id: 'second' });
+  it('keeps one notification for a kernel that dies repeatedly', async () => {
+    await announce({ id: 'first' });
+    await announce({ id: 'second' });
     expect(toasts.map(toast => toast.isGone)).toEqual([true, false]);
   });
 
-  it('takes the notification away when the report is opened', async () => {
-    await tell();
+  it('removes the notification when the report is opened', async () => {
+    await announce();
     notice.dismiss(toasts[0].id);
     expect(toasts[0]?.isGone).toBe(true);
   });
@@ -188,11 +188,11 @@ describe('DeathNotice', () => {
     expect(toasts[0]?.message).toContain('…xxxx.ipynb');
   });
 
-  it('hands a death to one dialog only, and only while it is new', async () => {
-    await tell({ id: 'first' });
+  it('passes a crash to one dialog only, and only while it is new', async () => {
+    await announce({ id: 'first' });
     expect(notice.take(KERNEL)?.id).toBe('first');
     expect(notice.take(KERNEL)).toBeNull();
-    await tell({ id: 'second' });
+    await announce({ id: 'second' });
     vi.advanceTimersByTime(60_000);
     expect(notice.take(KERNEL)).toBeNull();
   });

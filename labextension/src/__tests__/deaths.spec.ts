@@ -40,7 +40,7 @@ describe('Deaths', () => {
     await read;
   }
 
-  it('calls a report read at once, and asks for the list again when the server knows it', async () => {
+  it('marks a report as read immediately, and requests the list again afterwards', async () => {
     await refresh();
     const before = deaths.refresh();
     const marked = deaths.markRead(id);
@@ -64,7 +64,7 @@ describe('Deaths', () => {
     expect(failing.trouble).toBe('gone');
   });
 
-  it('passes over a list that was asked for before the one that is shown', async () => {
+  it('ignores a list that was requested before the one that is shown', async () => {
     const early = deaths.refresh();
     const late = deaths.refresh();
     api.lists[1](entries);

@@ -12,7 +12,7 @@ import type { ExportPreview } from '../wire';
 
 import { crashEntries, sample, trans } from './samples';
 
-const copy = { label: 'Copy', done: 'Copied', failed: 'Not copied', write: vi.fn() };
+const copy = { label: 'Copy', done: 'Copied', failed: 'Copy failed', write: vi.fn() };
 
 /** The dialogs are JupyterLab's own here. */
 describe('Enter in a dialog', () => {
@@ -139,7 +139,7 @@ describe('Enter in a dialog', () => {
 });
 
 describe('showStacks', () => {
-  it('says that the clipboard refused', async () => {
+  it('reports a clipboard error', async () => {
     copy.write.mockRejectedValue(new Error('No permission.'));
     const done = showStacks('k', { stacks: async () => ['a line'] }, copy, trans);
     const button = await vi.waitUntil(() =>

@@ -33,15 +33,15 @@ describe('exportReport', () => {
     URL.revokeObjectURL = vi.fn();
   });
 
-  it('shows each file with its size and text, and how much was taken out', async () => {
+  it('shows each file with its size and text, and how much was removed', async () => {
     answer(false);
     await exportReport('x', api, trans);
     const { node, text } = body();
-    expect(text).toContain('3 taken out');
+    expect(text).toContain('user and machine names): 3.');
     const files = [...node.querySelectorAll('summary')].map(file => file.textContent);
     expect(files).toEqual(['bundle.json · 793 KiB', 'report.json · 31 B']);
     const [first, second] = [...node.querySelectorAll('pre')];
-    expect(first?.textContent).toMatch(/k3f9",… The rest/);
+    expect(first?.textContent).toMatch(/k3f9",… The exported file/);
     expect(second?.textContent).toBe(preview.files[1]?.text);
     expect(bundle).not.toHaveBeenCalled();
   });

@@ -1,4 +1,4 @@
-/** The panel's part for the GPUs, drawn; and what stands in it. */
+/** The GPU section of the panel, drawn, with its texts. */
 import * as React from 'react';
 import { vi } from 'vitest';
 

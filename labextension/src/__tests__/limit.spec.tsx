@@ -63,7 +63,7 @@ describe('the time until the limit', () => {
     expect(shortSpan(seconds, trans)).toBe(short);
   });
 
-  it('stands in the panel with its rate, as a status and not as an alarm', () => {
+  it('is in the panel with its rate, as a status and not as an alarm', () => {
     const { node, text } = render(<LimitNotice host={host(6, 214)} trans={trans} />);
     expect(text).toContain('Limit in about 4 minutes at 9 MiB/s.');
     expect(node.querySelector('[role=status]')?.textContent).toBe('Limit in about 4 minutes');
@@ -72,7 +72,7 @@ describe('the time until the limit', () => {
     expect(render(<LimitNotice host={host(7.5)} trans={trans} />).text).toContain('90 %');
   });
 
-  it('stands in the status bar when it is minutes', () => {
+  it('is in the status bar when it is minutes', () => {
     expect(statusText(brief({ host: host(7.4, 214) }), trans)).toBe(
       '▲ 7.4 of 8.0 GiB · limit in 4 min'
     );
@@ -131,10 +131,10 @@ describe('a limit of address space', () => {
   it('is read from the stream', () => {
     const read = sample('number_ulimit').host;
     expect(memoryText(read, trans)).toBe('12.0 of 16.0 GiB');
-    expect(limitText(read, trans)).toBe(`${name} · 4.0 GiB still free`);
+    expect(limitText(read, trans)).toBe(`${name} · 4.0 GiB free`);
   });
 
-  it('is told with what it counts, however little is resident', () => {
+  it('is shown with what it counts, even if little is resident', () => {
     expect(memoryText(limited(2.9), trans)).toBe('2.9 of 4.0 GiB');
     expect(memoryShares(limited(2.9), [])).toBeNull();
     expect(statusText(brief({ host: limited(2.9) }), trans)).toBe('2.9 of 4.0 GiB');
@@ -147,11 +147,11 @@ describe('a limit of address space', () => {
     expect(limitLabel({ bytes: 8 * GIB, name: 'container limit' })).toBe('container limit 8.0 GiB');
   });
 
-  it('does not kill, and nobody says so', () => {
+  it('does not kill, and the text does not say so', () => {
     const near = render(<LimitNotice host={limited(3.8)} trans={trans} />).text;
     expect(near).toBe(
-      '▲More than 90 % of the limit is used. At the limit no more memory is given; native code may crash then.'
+      '▲More than 90 % of the limit is in use. At the limit, allocations fail and native code may crash.'
     );
-    expect(atLimitText(host(7), trans)).toBe('At the limit the kernel is killed.');
+    expect(atLimitText(host(7), trans)).toBe('At the limit, the system kills the kernel.');
   });
 });

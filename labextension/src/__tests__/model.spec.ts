@@ -55,7 +55,7 @@ describe('GuardModel', () => {
     expect(model.kernel?.host.used_bytes).toBe(6563782656);
   });
 
-  it('tells a missing server part from a server that is away, and asks again', async () => {
+  it('distinguishes a missing server extension from a server that does not respond, and retries', async () => {
     api.failure = new ApiError('absent', '404 Not Found');
     await model.start();
     expect(model.server).toBe('absent');
@@ -189,48 +189,48 @@ describe('GuardModel', () => {
     expect(model.brief).toBeNull();
   });
 
-  it('hands on which kernels grow toward a limit, of other notebooks too', () => {
-    const heard = vi.fn();
-    model.limitsAhead.connect((_, kernels) => heard(kernels.map(kernel => kernel.notebook_path)));
+  it('emits the kernels whose memory grows toward a limit, including other notebooks', () => {
+    const emitted = vi.fn();
+    model.limitsAhead.connect((_, kernels) => emitted(kernels.map(kernel => kernel.notebook_path)));
     stream.say(sample('limits'));
-    expect(heard.mock.calls).toEqual([[['course/train.ipynb', 'pandas.ipynb']]]);
+    expect(emitted.mock.calls).toEqual([[['course/train.ipynb', 'pandas.ipynb']]]);
   });
 
   it('reads deaths again some seconds after a hint, once for many', async () => {
     await model.start();
-    const heard = vi.fn();
-    model.crashesRead.connect(heard);
+    const emitted = vi.fn();
+    model.crashesRead.connect(emitted);
     stream.say({ type: 'deaths' });
     stream.say({ type: 'deaths' });
     await vi.advanceTimersByTimeAsync(2_900);
-    expect(heard).not.toHaveBeenCalled();
+    expect(emitted).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(200);
-    expect(heard).toHaveBeenCalledTimes(1);
+    expect(emitted).toHaveBeenCalledTimes(1);
   });
 
   it('asks again for what it missed when the first answer after a reconnection fails', async () => {
     await model.start();
-    const heard = vi.fn();
-    model.crashesRead.connect(heard);
+    const emitted = vi.fn();
+    model.crashesRead.connect(emitted);
     stream.connectionChanged.emit(false);
     api.failure = new ApiError('away', 'not up yet');
     stream.connectionChanged.emit(true);
     await vi.advanceTimersByTimeAsync(0);
-    expect(heard).not.toHaveBeenCalled();
+    expect(emitted).not.toHaveBeenCalled();
     api.failure = null;
     stream.say(sample('tick'));
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(heard).toHaveBeenCalledTimes(1);
+    expect(emitted).toHaveBeenCalledTimes(1);
   });
 
-  it('reads deaths anew after a reconnection', async () => {
+  it('reads the crashes again after a reconnection', async () => {
     await model.start();
-    const heard = vi.fn();
-    model.crashesRead.connect(heard);
+    const emitted = vi.fn();
+    model.crashesRead.connect(emitted);
     stream.connectionChanged.emit(false);
     stream.connectionChanged.emit(true);
     await vi.advanceTimersByTimeAsync(0);
-    expect(heard).toHaveBeenCalledTimes(1);
+    expect(emitted).toHaveBeenCalledTimes(1);
     expect(model.server).toBe('ok');
   });
 
@@ -242,7 +242,7 @@ describe('GuardModel', () => {
     expect(api.read).toEqual([id]);
   });
 
-  it('forgets a full GPU once the user has seen it, and tells of the next', () => {
+  it('hides a GPU out-of-memory error once dismissed, and shows the next', () => {
     const tick = sample('tick');
     stream.say(tick);
     expect(model.gpuOom).toBeNull();

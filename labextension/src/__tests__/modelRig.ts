@@ -18,7 +18,7 @@ export const VIEW = {
 export class FakeStream {
   readonly message = new Signal<this, StreamMessage>(this);
   readonly connectionChanged = new Signal<this, boolean>(this);
-  readonly wishes: IWatch[] = [];
+  readonly requests: IWatch[] = [];
   isStarted = false;
   reopened = 0;
 
@@ -27,7 +27,7 @@ export class FakeStream {
   }
 
   watch(wanted: IWatch): void {
-    this.wishes.push(wanted);
+    this.requests.push(wanted);
   }
 
   reopen(): void {
@@ -39,7 +39,7 @@ export class FakeStream {
   }
 
   get lastWish(): IWatch | undefined {
-    return this.wishes[this.wishes.length - 1];
+    return this.requests[this.requests.length - 1];
   }
 
   say(value: unknown): void {

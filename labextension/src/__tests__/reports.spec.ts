@@ -101,11 +101,11 @@ describe('Reports', () => {
   it('says that no kernel died only where the list could be read', async () => {
     model.refreshCrashes.mockResolvedValueOnce([]);
     await make().openLast();
-    expect(said()).toEqual(['No kernel has died here yet.']);
+    expect(said()).toEqual(['No kernel has crashed yet.']);
     Notification.dismiss();
     model.refreshCrashes.mockResolvedValue(null);
     await make().openLast();
-    expect(said()).toEqual(['The list of deaths cannot be read.']);
+    expect(said()).toEqual(['Could not read the list of crashes.']);
   });
 
   it('opens the last death that is known where the list cannot be read', async () => {

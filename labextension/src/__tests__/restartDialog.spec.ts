@@ -78,10 +78,10 @@ describe('watchRestartDialogs', () => {
 
   it('fills in a cause that comes later', () => {
     const { node } = open();
-    expect(node.textContent).toContain('finding out');
+    expect(node.textContent).toContain('looking for the cause');
     found.emit({ ...entry, kernel_id: 'another' });
     found.emit({ ...entry, kernel_alive: true });
-    expect(node.textContent).toContain('finding out');
+    expect(node.textContent).toContain('looking for the cause');
     found.emit(entry);
     expect(node.textContent).toContain('Cause (certain):');
   });
@@ -120,11 +120,11 @@ describe('watchRestartDialogs', () => {
   it.each([
     ['path', { path: 'train.ipynb', name: 'train.ipynb' }, 'course/train.ipynb'],
     ['name', { path: 'elsewhere', name: 'in.ipynb' }, 'train.ipynb']
-  ])('tells a notebook from one whose %s is the end of its own', (_what, other, named) => {
+  ])('distinguishes a notebook from one whose %s ends with its own', (_what, other, named) => {
     others = [{ ...session, ...other, kernelId: 'another' }];
     const { node } = open(`Le noyau de ${named} est mort.`);
     found.emit({ ...entry, kernel_id: 'another' });
-    expect(node.textContent).toContain('finding out');
+    expect(node.textContent).toContain('looking for the cause');
     found.emit(entry);
     expect(node.textContent).toContain('Cause (certain):');
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Series } from '../series';
 
 describe('Series', () => {
-  it('passes over a reading that it has', () => {
+  it('ignores a sample that it has', () => {
     const series = new Series();
     series.push(1, 10);
     series.push(1, 10);
@@ -33,7 +33,7 @@ describe('Series', () => {
     expect(series.values).toEqual([80, null, 100, 110]);
   });
 
-  it('starts anew where the clock was set back, and passes over what is only late', () => {
+  it('restarts if the clock was set back, and ignores late samples', () => {
     const series = new Series();
     series.push(1000, 1);
     series.push(996, 2);

@@ -63,7 +63,7 @@ describe('CurrentSession', () => {
     expect(session.target?.path).toBe('b.ipynb');
   });
 
-  it('tells of a new kernel and of a new name', () => {
+  it('emits a new kernel and a new name', () => {
     const seen: unknown[] = [];
     session.changed.connect((_, target) => seen.push(target));
     const context = open[0].sessionContext!;
@@ -77,7 +77,7 @@ describe('CurrentSession', () => {
     ]);
   });
 
-  it('goes to one that is still open when its notebook is closed, else to none', () => {
+  it('switches to another open notebook when its own is closed, else to none', () => {
     const [a, b] = open as [FakeWidget, FakeWidget];
     a.disposed.emit();
     expect(session.target?.path).toBe('b.ipynb');

@@ -44,7 +44,7 @@ describe('nearest', () => {
 });
 
 describe('eventKind', () => {
-  it('tells kinds apart by sign or height, and leaves a kind of the future a bare tick', () => {
+  it('distinguishes kinds by sign or height; an unknown kind is a plain tick', () => {
     const kinds = ['cell', 'fit', 'epoch', 'checkpoint', 'warning', 'gpu_oom', 'hang'];
     expect(new Set(kinds.map(kind => eventKind(kind).sign)).size).toBe(kinds.length);
     expect(eventKind('tomorrow')).toBe(eventKind(undefined));

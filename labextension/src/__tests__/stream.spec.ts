@@ -75,7 +75,7 @@ describe('GuardStream', () => {
     other.dispose();
   });
 
-  it('keeps what was wished before the socket opened, and says it at the opening', () => {
+  it('keeps a request made before the socket opened, and sends it then', () => {
     stream.start();
     stream.watch({ ...WATCH, rate_hertz: 5 });
     stream.watch(WATCH);
@@ -84,7 +84,7 @@ describe('GuardStream', () => {
     expect(made(0).sent.map(text => JSON.parse(text))).toEqual([{ type: 'watch', ...WATCH }]);
   });
 
-  it('sends a change at once, and the same wish only once', () => {
+  it('sends a change immediately, and the same request only once', () => {
     stream.watch(WATCH);
     stream.start();
     made(0).onopen?.();
@@ -94,7 +94,7 @@ describe('GuardStream', () => {
     expect(JSON.parse(made(0).sent[1] ?? '')).toMatchObject({ visible: false });
   });
 
-  it('connects anew, waits longer each time, and repeats its wish', () => {
+  it('reconnects with increasing delays, and repeats its request', () => {
     const states: boolean[] = [];
     stream.connectionChanged.connect((_, isOpen) => states.push(isOpen));
     stream.watch(WATCH);
@@ -116,7 +116,7 @@ describe('GuardStream', () => {
     expect(FakeSocket.made).toHaveLength(4);
   });
 
-  it('gives up a socket whose other end is silent, and opens another at once', () => {
+  it('closes a silent socket, and opens another immediately', () => {
     const states: boolean[] = [];
     stream.connectionChanged.connect((_, isOpen) => states.push(isOpen));
     stream.watch(WATCH);
@@ -131,7 +131,7 @@ describe('GuardStream', () => {
     expect(states).toEqual([true, false, true]);
   });
 
-  it('does not wait for ever for a socket to open', () => {
+  it('does not wait forever for a socket to open', () => {
     stream.start();
     vi.advanceTimersByTime(10_000);
     expect(made(0).isClosed).toBe(true);
@@ -150,7 +150,7 @@ describe('GuardStream', () => {
     expect(FakeSocket.made).toHaveLength(11);
   });
 
-  it('hands on messages', () => {
+  it('emits messages', () => {
     const messages: StreamMessage[] = [];
     stream.message.connect((_, message) => messages.push(message));
     stream.start();

@@ -34,7 +34,7 @@ describe('theme', () => {
     expect(document.body.childNodes).toHaveLength(0);
   });
 
-  it('hears of both settings of the system, until it is ended', () => {
+  it('follows both system settings until it is stopped', () => {
     const changed = vi.fn();
     const end = onThemeChange(changed);
     expect([...listeners.keys()]).toEqual([

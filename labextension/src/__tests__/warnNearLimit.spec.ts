@@ -31,7 +31,7 @@ describe('the warning before a limit', () => {
     limitsAhead.emit(kernels);
     expect(messages()).toEqual([
       'train.ipynb: memory will soon reach the container limit of 8.0 GiB.',
-      'pandas.ipynb: memory rises and is near the container limit of 8.0 GiB.'
+      'pandas.ipynb: memory is rising and is near the container limit of 8.0 GiB.'
     ]);
     limitsAhead.emit([{ ...kernels[0], run: 'the next' }]);
     expect(messages()).toHaveLength(3);

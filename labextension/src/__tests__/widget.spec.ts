@@ -2,7 +2,17 @@ import { describe, expect, it, vi } from 'vitest';
 
 import type { IChartData } from '../chart/timeChart';
 import { PanelModel } from '../widget/model';
-import { charts, draw, el, FakeModel, inNotebook, leave, NOW, settled, told } from './widgetRig';
+import {
+  charts,
+  draw,
+  el,
+  FakeModel,
+  inNotebook,
+  leave,
+  NOW,
+  settled,
+  widgetSample
+} from './widgetRig';
 
 inNotebook();
 
@@ -12,9 +22,9 @@ describe('the panel in a notebook', () => {
     const text = el.textContent;
     for (const part of [
       'TF Guard · train.ipynb',
-      'guarding, a cell runs',
+      'guarding, running a cell',
       '6.1 of 8.0 GiB',
-      'container limit · 1.9 GiB still free',
+      'container limit · 1.9 GiB free',
       'this kernel 5.9 GiB · rest 205 MiB',
       'epoch 3 of 10 · step 219 of 313',
       '14.9 of 38.0 GiB',
@@ -29,25 +39,25 @@ describe('the panel in a notebook', () => {
 
   it('moves with each message, and keeps the line', () => {
     const model = draw();
-    const host = { ...told.state.host, used_bytes: 7 * 2 ** 30, time: told.state.time + 1 };
-    model.tell({ type: 'state', state: { ...told.state, host, busy: false, training: null } });
+    const host = { ...sent.state.host, used_bytes: 7 * 2 ** 30, time: widgetSample.state.time + 1 };
+    model.receive({ type: 'state', state: { ...sent.state, host, busy: false, training: null } });
     expect(el.textContent).toContain('7.0 of 8.0 GiB');
     expect(el.textContent).toContain('guarding, idle');
     expect(el.querySelector<HTMLElement>('.jp-TfGuard-Training')?.hidden).toBe(true);
-    expect(model.sent).toEqual([{ type: 'opened', view: expect.any(String) }]);
+    expect(model.sent).toEqual([{ type: 'opened' }]);
   });
 
-  it('tells when the limit comes, as the panel does, and draws the line that leads there', () => {
+  it('shows when memory reaches the limit, as the panel does, and draws the forecast', () => {
     const model = draw();
     const notice = el.querySelector<HTMLElement>('.jp-TfGuard-Notice')!;
     expect(notice.hidden).toBe(true);
     expect((charts.drawn.at(-1) as IChartData).forecast).toBeNull();
     const forecast = { seconds_left: 214.6, bytes_per_second: 12.04 * 2 ** 20, low: 1, high: 2e9 };
-    const host = { ...told.state.host, forecast };
-    model.tell({ type: 'state', state: { ...told.state, host } });
+    const host = { ...sent.state.host, forecast };
+    model.receive({ type: 'state', state: { ...sent.state, host } });
     expect(notice.hidden).toBe(false);
     expect(notice.textContent).toBe(
-      '▲ Limit in about 4 minutes at 12 MiB/s. At the limit the kernel is killed.'
+      '▲ Limit in about 4 minutes at 12 MiB/s. At the limit, the system kills the kernel.'
     );
     const { forecast: line, range } = charts.drawn.at(-1) as IChartData;
     const end = host.time;
@@ -55,16 +65,16 @@ describe('the panel in a notebook', () => {
     expect(line?.to[0]).toBeGreaterThan(end);
     expect(line?.to[0]).toBeLessThanOrEqual(range[1]);
     expect(line?.to[1]).toBeGreaterThan(host.used_bytes);
-    model.tell({ type: 'state', state: told.state });
+    model.receive({ type: 'state', state: widgetSample.state });
     expect(notice.hidden).toBe(true);
   });
 
   it('draws hostile texts as texts', () => {
     const evil = '<img src=x onerror=alert(1)>';
     const model = draw();
-    const guard = { ...told.state.guard, problems: [evil], text: evil };
-    const training = { ...told.state.training, model_name: evil, logs: { [evil]: evil } };
-    model.tell({ type: 'state', state: { ...told.state, notebook: evil, guard, training } });
+    const guard = { ...sent.state.guard, problems: [evil], text: evil };
+    const training = { ...sent.state.training, model_name: evil, logs: { [evil]: evil } };
+    model.receive({ type: 'state', state: { ...sent.state, notebook: evil, guard, training } });
     expect(el.querySelector('img')).toBeNull();
     expect(el.textContent).toContain(evil);
   });
@@ -91,27 +101,27 @@ describe('the panel in a notebook', () => {
     expect(model.listeners.size).toBe(0);
     expect(charts.disposed).toBe(1);
     expect(vi.getTimerCount()).toBe(0);
-    expect(model.sent.map(message => message.type)).toEqual(['opened', 'closed']);
+    expect(model.sent.map(message => message.type)).toEqual(['opened']);
   });
 
   it('says what it cannot read, instead of nothing', () => {
     vi.spyOn(console, 'warn').mockImplementation(() => undefined);
     draw(new FakeModel({ state: { time: 'now' }, history: [] }));
-    expect(el.textContent).toContain('of different versions');
+    expect(el.textContent).toContain('have different versions');
     leave();
-    draw().tell({ type: 'something new' });
+    draw().receive({ type: 'something new' });
     expect(el.textContent).toContain('6.1 of 8.0 GiB');
   });
 
-  it('tells that the kernel is silent while a cell runs', async () => {
+  it('says that the kernel is silent while a cell runs', async () => {
     const model = draw();
     await vi.advanceTimersByTimeAsync(8_000);
-    expect(el.textContent).toContain('No word from the kernel for 8 s');
-    model.tell({ type: 'state', state: told.state });
-    expect(el.textContent).not.toContain('No word');
+    expect(el.textContent).toContain('No message from the kernel for 8 s');
+    model.receive({ type: 'state', state: widgetSample.state });
+    expect(el.textContent).not.toContain('No message');
   });
 
-  it('asks the kernel again when its page is seen again: messages get lost while a laptop sleeps', () => {
+  it('requests the history again when its page is shown: messages may get lost', () => {
     const model = draw();
     const seen = vi.spyOn(document, 'visibilityState', 'get').mockReturnValue('hidden');
     document.dispatchEvent(new Event('visibilitychange'));
@@ -121,18 +131,18 @@ describe('the panel in a notebook', () => {
     expect(model.sent).toEqual([model.sent[0], model.sent[0]]);
     leave();
     document.dispatchEvent(new Event('visibilitychange'));
-    expect(model.sent).toHaveLength(3);
+    expect(model.sent).toHaveLength(2);
   });
 
   it('says when the guard was unloaded', () => {
-    draw().tell({ type: 'ended' });
+    draw().receive({ type: 'ended' });
     expect(el.textContent).toContain('The guard was unloaded at');
   });
 });
 
-describe('what the kernel tells', () => {
+describe('PanelModel', () => {
   it('is old where a notebook was saved with it', () => {
-    const model = new PanelModel(told.state, told.history);
+    const model = new PanelModel(widgetSample.state, widgetSample.history);
     expect(model.silentSeconds(NOW + 60_000)).toBe(60);
     model.take({ type: 'ended' }, NOW + 60_000);
     expect(model.silentSeconds(NOW + 60_000)).toBe(0);

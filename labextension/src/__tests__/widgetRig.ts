@@ -20,14 +20,14 @@ vi.mock('../chart/timeChart', () => ({
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Json = any;
 
-export const told = sample('widget');
-export const NOW = told.state.time * 1000;
+export const widgetSample = sample('widget');
+export const NOW = widgetSample.state.time * 1000;
 
 /** What anywidget gives, and the kernel at the other end. */
 export class FakeModel {
   sent: Json[] = [];
   listeners = new Set<(content: unknown) => void>();
-  constructor(private readonly _values: Json = told) {}
+  constructor(private readonly _values: Json = widgetSample) {}
 
   get(name: string): unknown {
     return this._values[name];
@@ -45,7 +45,7 @@ export class FakeModel {
     this.listeners.delete(listener);
   }
 
-  tell(content: unknown): void {
+  receive(content: unknown): void {
     this.listeners.forEach(listener => listener(content));
   }
 }

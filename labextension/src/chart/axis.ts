@@ -1,21 +1,21 @@
-/** Where the axes begin, end and carry their labels. */
+/** Range and ticks of the axes. */
 
-/** The vertical axis: from 0 to `top`, with `ticks`; whether the limit's line lies on it. */
+/** The vertical axis: from 0 to `top`, with `ticks`; whether the limit is inside its range. */
 export interface IValueAxis {
   readonly top: number;
   readonly ticks: readonly number[];
   readonly showsLimit: boolean;
 }
 
-/** Room above the highest line, for its label. */
+/** Space above the highest line for its label. */
 const HEADROOM_PIXELS = 16;
 
-/** Below this part of the limit the curve would lie flat on the floor: then the limit stays outside. */
+/** If the curve is below this fraction of the limit, leave the limit out, else the curve would be flat. */
 const SMALLEST_SHARE = 1 / 8;
 
 const MEBIBYTE = 2 ** 20;
 
-/** An axis for bytes, `pixels` long; ticks are powers of two, so that they are round in binary units. */
+/** An axis for bytes, `pixels` long. Tick steps are powers of two, which are round in binary units. */
 export function valueAxis(
   values: readonly (number | null)[],
   limit: number | null,
@@ -42,7 +42,7 @@ const TIME_STEPS_SECONDS = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400
 ];
 
-/** Times between `from` and `to` at a round distance, at most `most` of them. */
+/** Times between `from` and `to` with a round step, at most `most` of them. */
 export function timeTicks(from: number, to: number, most: number): number[] {
   const span = to - from;
   if (!(span > 0)) {

@@ -1,12 +1,12 @@
-/** How kinds of events are told apart on the axis: by a sign and by height, not by colour alone. */
+/** Signs and heights of event kinds on the axis, so that color is not the only difference. */
 
 export interface IEventKind {
-  /** Stands on the tick; empty for a bare tick. */
+  /** Drawn on the tick; empty for a plain tick. */
   readonly sign: string;
-  /** What went wrong or was kept stands above what merely happened. */
+  /** Problems and checkpoints are drawn higher than other events. */
   readonly isHigh: boolean;
   readonly isBad: boolean;
-  /** Where room is short, the highest is named first. */
+  /** Labels with a higher rank are placed first. */
   readonly rank: number;
 }
 
@@ -21,7 +21,7 @@ const KINDS = new Map<string | undefined, IEventKind>([
   ['hang', { sign: '■', isHigh: true, isBad: true, rank: 3 }]
 ]);
 
-/** Cells, and a kind that a newer server tells of, are bare ticks. */
+/** Cells and unknown kinds are plain ticks. */
 export function eventKind(name: string | undefined): IEventKind {
   return KINDS.get(name) ?? PLAIN;
 }

@@ -1,7 +1,7 @@
-/** A line that goes on where the measured one ends: dashed, in the colour of warnings. */
+/** A dashed line in the warning color that continues the measured one. */
 import uPlot from 'uplot';
 
-/** Two places: time and value. */
+/** Two points: time and value. */
 export interface ISegment {
   readonly from: readonly [number, number];
   readonly to: readonly [number, number];

@@ -1,17 +1,17 @@
-/** What stands in a chart beside its line: the limit, marks of cells, the moment of death. */
+/** Draws the limit, marks of cells and the end of the kernel over a chart. */
 import uPlot from 'uplot';
 
 import { eventKind } from './eventKinds';
 import type { IPalette } from './theme';
 
-/** A moment with a name; `kind` as in `eventKinds.ts`, none for a bare tick. */
+/** A time with a label; `kind` as in `eventKinds.ts`, none for a plain tick. */
 export interface IMoment {
   readonly time: number;
   readonly label: string;
   readonly kind?: string;
 }
 
-/** A height with a name. */
+/** A value with a label. */
 export interface ILevel {
   readonly value: number;
   readonly label: string;
@@ -19,7 +19,7 @@ export interface ILevel {
 
 export interface IOverlay {
   readonly limit: ILevel | null;
-  /** Whether the limit lies on the axis; else only its name is written, at the top. */
+  /** Whether the limit is inside the axis range; if not, only its label is drawn at the top. */
   readonly showsLimit: boolean;
   readonly marks: readonly IMoment[];
   readonly end: IMoment | null;
@@ -28,10 +28,10 @@ export interface IOverlay {
 const TEXT_PIXELS = 11;
 const MARK_PIXELS = 7;
 const HIGH_MARK_PIXELS = 22;
-/** How far down the chart the name of the end stands: above is the limit, below are the marks. */
+/** Vertical position of the end label: between the limit above and the marks below. */
 const END_FRACTION = 0.3;
 
-/** Paint the overlay on a chart whose line is done. Lengths are CSS pixels times the device's ratio. */
+/** Draw the overlay after the lines. Lengths are CSS pixels times the device pixel ratio. */
 export function drawOverlay(chart: uPlot, overlay: IOverlay, palette: IPalette): void {
   const { ctx } = chart;
   const unit = uPlot.pxRatio;
@@ -39,7 +39,7 @@ export function drawOverlay(chart: uPlot, overlay: IOverlay, palette: IPalette):
   ctx.font = `${TEXT_PIXELS * unit}px ${palette.font}`;
   ctx.textBaseline = 'alphabetic';
   ctx.lineJoin = 'round';
-  ctx.setLineDash([]); // the last line of the chart may have been dashed
+  ctx.setLineDash([]); // the last line may have been dashed
   drawMarks(chart, overlay.marks, palette, unit);
   if (overlay.limit !== null) {
     drawLimit(chart, overlay.limit, overlay.showsLimit, palette, unit);
@@ -75,8 +75,8 @@ function drawLimit(
 }
 
 /**
- * All ticks first, so that none crosses a name. A name stands right of its tick, else left of it; else its sign stands
- * alone, as the tick does.
+ * Draw all ticks first, so that none crosses a label. A label is placed right of its tick, else left of it; if neither
+ * fits, only its sign is drawn, or nothing.
  */
 function drawMarks(chart: uPlot, marks: readonly IMoment[], palette: IPalette, unit: number): void {
   const { left, top, width, height } = chart.bbox;
@@ -121,7 +121,7 @@ function drawMarks(chart: uPlot, marks: readonly IMoment[], palette: IPalette, u
   }
 }
 
-/** The name stands left of the line; its rim keeps it readable where a curve crosses it. */
+/** The label is left of the line; its outline keeps it readable over a curve. */
 function drawEnd(chart: uPlot, end: IMoment, palette: IPalette, unit: number): void {
   const { left, top, width, height } = chart.bbox;
   const x = chart.valToPos(end.time, 'x', true);
@@ -151,7 +151,7 @@ function stroke(
   ctx.stroke();
 }
 
-/** Text with a rim of the background, so that it reads across lines. */
+/** Text with an outline in the background color, readable over lines. */
 function write(
   chart: uPlot,
   label: string,

@@ -1,4 +1,4 @@
-/** How uPlot is told to draw a time chart: its lines, axes and cursor, in the colours and with the ticks of the moment. */
+/** uPlot options of a time chart: lines, axes and cursor, with the current colors and ticks. */
 import uPlot from 'uplot';
 
 import { timeTicks } from './axis';
@@ -6,28 +6,28 @@ import type { IValueAxis } from './axis';
 import type { Span } from './span';
 import type { IPalette } from './theme';
 
-/** How to draw; stays the same while the chart lives. */
+/** Options that do not change during the life of a chart. */
 export interface IChartOptions {
   readonly height: number;
-  /** Called when dragging or a key asks for a span of time, null for all of it; none: no zoom. */
+  /** Called to zoom to a time span, null for all of it. Without it there is no zoom. */
   readonly onZoom?: (span: Span | null) => void;
-  /** Charts of one name share their cursor. */
+  /** Charts with the same name share their cursor. */
   readonly syncName?: string;
   readonly formatValue: (value: number) => string;
-  /** A value beside the axis: as short as it can be. */
+  /** Formats an axis label. */
   readonly formatTick: (value: number) => string;
   readonly formatTime: (seconds: number) => string;
   /** Labels at the two ends of the axis instead of the time of day. */
   readonly endLabels: readonly [string, string] | null;
 }
 
-/** What a plot asks while it draws, and tells. */
+/** Callbacks of a plot. */
 export interface IPlotOwner {
   readonly axis: () => IValueAxis;
   readonly palette: () => IPalette;
-  /** Lines beside the first one. */
+  /** Number of lines after the first one. */
   readonly linesCount: number;
-  /** Where the second of the end labels stands, if not at the end. */
+  /** Position of the second end label, if not at the end. */
   readonly now: () => number | undefined;
   /** The lines are drawn. */
   readonly draw: (chart: uPlot) => void;
@@ -48,7 +48,7 @@ const DASHES = [
   [8, 3, 2, 3]
 ];
 
-/** What is left of a chart's height for the lines. */
+/** Height of the plotting area. */
 export function plotPixels(height: number): number {
   return height - TOP_PIXELS - TIME_AXIS_PIXELS;
 }
@@ -133,7 +133,7 @@ export function makePlot(
   );
 }
 
-/** Half the width of a label, in the unit of the time axis: one centred so far from an end begins there. */
+/** Half the width of a label in units of the time axis. */
 function halfOf(label: string, chart: uPlot): number {
   const pixels = chart.ctx.measureText(label).width / uPlot.pxRatio / 2;
   return chart.posToVal(pixels, 'x') - chart.posToVal(0, 'x');

@@ -1,6 +1,6 @@
-/** Spans of time that a chart shows, and what lies at a moment. */
+/** Time spans of a chart, and lookups by time. */
 
-/** First and last moment, seconds. */
+/** Start and end, in seconds. */
 export type Span = readonly [number, number];
 
 const SHORTEST_SECONDS = 0.5;
@@ -18,13 +18,13 @@ export function zoomed(span: Span, all: Span, factor: number, centre?: number): 
   return [start, start + length];
 }
 
-/** A span of the same length that has `time` at its nearer end. */
+/** A span of the same length that starts or ends at `time`, whichever is nearer. */
 export function shifted(span: Span, time: number): Span {
   const length = span[1] - span[0];
   return time < span[0] ? [time, time + length] : [time - length, time];
 }
 
-/** The newest known value up to `index`; null where there is none, or nothing is known there. */
+/** The latest known value up to `index`; null if there is none or the value is unknown. */
 export function known(values: ArrayLike<number | null | undefined>, index: number): number | null {
   for (let place = index; place >= 0; place -= 1) {
     const value = values[place];
@@ -35,7 +35,7 @@ export function known(values: ArrayLike<number | null | undefined>, index: numbe
   return null;
 }
 
-/** What is nearest to `time`, if it is not farther away than `reach`. */
+/** The item nearest to `time` within `reach`, or null. */
 export function nearest<T extends { readonly time: number }>(
   moments: readonly T[],
   time: number,

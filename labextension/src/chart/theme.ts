@@ -1,6 +1,6 @@
-/** The colours of the page around a chart, and word when they change. */
+/** Reads the colors of the page for a chart, and reports theme changes. */
 
-/** What a chart paints with, as colours that a canvas takes. */
+/** Colors of a chart in a form that a canvas accepts. */
 export interface IPalette {
   readonly line: string;
   readonly fill: string;
@@ -13,10 +13,10 @@ export interface IPalette {
   readonly font: string;
 }
 
-/** The media query for a system that is set to dark colours. */
+/** Media query for a dark system theme. */
 export const SYSTEM_IS_DARK = '(prefers-color-scheme: dark)';
 
-/** The media query for a system that allows a few colours of its user's choice alone. */
+/** Media query for forced colors (high contrast). */
 const SYSTEM_FORCES = '(forced-colors: active)';
 
 const COLOURS = {
@@ -31,8 +31,8 @@ const COLOURS = {
 } as const;
 
 /**
- * The system's own, for a canvas is not forced: dashes and words tell the lines apart. Its `GrayText` may be as strong as
- * text, a dark red on Windows, where the grid is to stay behind the lines.
+ * System colors: the browser does not force the colors of a canvas. Dashes and labels distinguish the lines. The grid
+ * does not use `GrayText`, which may be as strong as text.
  */
 const FORCED: Record<keyof typeof COLOURS, string> = {
   line: 'Highlight',
@@ -46,9 +46,9 @@ const FORCED: Record<keyof typeof COLOURS, string> = {
 };
 
 /**
- * Read the colours as they are at this place of the page.
+ * Read the current colors at this place of the page.
  *
- * The host must be attached: a detached element has no computed style, and all would come out black.
+ * The host must be attached: a detached element has no computed style, so all colors would be black.
  */
 export function readPalette(host: HTMLElement): IPalette {
   const font = getComputedStyle(host).fontFamily;
@@ -72,7 +72,7 @@ export function readPalette(host: HTMLElement): IPalette {
 
 /**
  * Call back when the page's theme may have changed: a change of class, style or data attributes on
- * `html` or `body`, a style sheet that finished loading, or the system's own theme. Returns what ends it.
+ * `html` or `body`, a style sheet that finished loading, or the system theme. Returns a function that stops it.
  */
 export function onThemeChange(changed: () => void): () => void {
   const observer = new MutationObserver(changed);

@@ -1,7 +1,7 @@
 /**
- * A line over time, others beside it, with a limit, marks and an end: uPlot, plus what it lacks here, which is colours
- * from CSS variables, a text for screen readers, a cursor for the keyboard, and drawing only what
- * is seen. Imports nothing from JupyterLab, so that a notebook widget can use it as well.
+ * A time chart with lines, a limit, marks and an end. Adds to uPlot: colors from CSS variables, a description for screen
+ * readers, a keyboard cursor, and drawing only while visible. Imports nothing from JupyterLab, so that a notebook widget
+ * can use it too.
  */
 import uPlot from 'uplot';
 
@@ -18,35 +18,35 @@ import type { Span } from './span';
 import { onThemeChange, readPalette } from './theme';
 import type { IPalette } from './theme';
 
-/** Times, and values at these times; null where nothing is known, which breaks the line. */
+/** Times and values; null means unknown and interrupts the line. */
 export interface IPoints {
   readonly times: readonly number[];
   readonly values: readonly (number | null)[];
 }
 
-/** What to draw. */
+/** Data of a chart. */
 export interface IChartData {
   readonly points: IPoints;
-  /** First and last moment of the axis. */
+  /** Start and end of the axis. */
   readonly range: Span;
-  /** The part of it that is looked at; all of it when left out. */
+  /** The visible part; all of it if left out. */
   readonly zoom?: Span | null;
-  /** Lines beside the first one, dashed; always as many as at the first time. */
+  /** Dashed lines after the first one; their number must not change. */
   readonly lines?: readonly IPoints[];
   readonly limit: ILevel | null;
   readonly marks: readonly IMoment[];
   readonly end: IMoment | null;
-  /** How the line is expected to go on. */
+  /** Expected continuation of the line. */
   readonly forecast?: ISegment | null;
-  /** Where the second of the end labels stands, if not at the end. */
+  /** Position of the second end label, if not at the end. */
   readonly now?: number;
-  /** The whole picture in one sentence, for those who do not see it. */
+  /** The chart in one sentence, for screen readers. */
   readonly description: string;
 }
 
 const DESCRIPTION_EVERY_MS = 2_000;
 const SMALLEST_DRAG_PIXELS = 4;
-/** An event so near to the cursor is named beside the value. */
+/** The readout names an event within this distance of the cursor. */
 const EVENT_PIXELS = 8;
 
 export class TimeChart {
@@ -77,7 +77,7 @@ export class TimeChart {
     });
   }
 
-  /** Show this from the next frame on. */
+  /** Show this data from the next frame on. */
   update(data: IChartData): void {
     this._data = data;
     this._describe(data.description);
@@ -194,7 +194,7 @@ export class TimeChart {
     this._options.onZoom?.(span);
   }
 
-  /** Renewed every two seconds at most: a screen reader that follows must be able to finish. */
+  /** Update the description every two seconds at most, so that a screen reader can finish. */
   private _describe(text: string): void {
     const now = Date.now();
     if (now - this._described >= DESCRIPTION_EVERY_MS) {
@@ -226,7 +226,7 @@ export class TimeChart {
     event.preventDefault();
   };
 
-  /** The next moment; one outside of what is looked at is brought into view. */
+  /** Move to the next sample; scroll if it is outside the visible part. */
   private _moveCursor(chart: uPlot, step: number, span: Span): void {
     const times = chart.data[0];
     const last = times.length - 1;
@@ -243,7 +243,7 @@ export class TimeChart {
     }
   }
 
-  /** Put the cursor where the keyboard has it, also after the axis has changed. */
+  /** Restore the keyboard cursor, for example after the axis has changed. */
   private _placeCursor(chart: uPlot): void {
     if (this._cursorTime !== null) {
       chart.setCursor({ left: chart.valToPos(this._cursorTime, 'x'), top: 0 });
@@ -265,7 +265,7 @@ export class TimeChart {
   private readonly _endTheme: () => void;
   private _axis: IValueAxis = { top: 1, ticks: [], showsLimit: false };
   private _chart: uPlot | null = null;
-  /** Where the keyboard has put the cursor; null while the mouse has it. */
+  /** Time of the keyboard cursor; null while the mouse controls it. */
   private _cursorTime: number | null = null;
   private _data: IChartData | null = null;
   private _described = -Infinity;

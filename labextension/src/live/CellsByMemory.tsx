@@ -6,10 +6,10 @@ import { humanSpan } from '../when';
 import type { Cell } from '../wire';
 import type { Trans } from '../words';
 
-/** A cell that moved less than this is not worth a line. */
+/** Cells with smaller changes are not listed. */
 const WORTH_BYTES = 2 ** 20;
 
-/** The cells that needed most memory: how far it rose in each, and what stayed behind. */
+/** The cells that used most memory: the rise in each, and what it kept. */
 export function CellsByMemory(props: CellsByMemory.IProps): React.JSX.Element | null {
   const { cells, trans } = props;
   const shown = cells.filter(isWorthALine);
@@ -44,7 +44,7 @@ function isWorthALine(cell: Cell): boolean {
   ].some(bytes => bytes !== null && Math.abs(bytes) >= WORTH_BYTES);
 }
 
-/** The host's memory on the first line; the GPU's on a second, where it is known. */
+/** Host memory on the first line; GPU memory on a second line if known. */
 function CellRow({ cell, trans }: { cell: Cell; trans: Trans }): React.JSX.Element {
   const { execution_count, gpu_kept_bytes, gpu_peak_bytes, head, running, seconds } = cell;
   const name = `[${execution_count ?? '–'}] ${head ?? ''}`.trimEnd();
@@ -73,7 +73,7 @@ function CellRow({ cell, trans }: { cell: Cell; trans: Trans }): React.JSX.Eleme
   );
 }
 
-/** `+3.1 GiB peak · 410 MiB kept`, `+18 MiB peak · 71 MiB freed`; the second shows when the cell has ended. */
+/** `+3.1 GiB peak · 410 MiB kept`, `+18 MiB peak · 71 MiB freed`; the second part appears when the cell has ended. */
 function Change(props: {
   readonly peak: number | null;
   readonly kept: number | null;
@@ -82,7 +82,9 @@ function Change(props: {
 }): React.JSX.Element {
   const { kept, peak, running, trans } = props;
   return (
-    <span title={trans.__('How far memory rose while the cell ran, and how much of it stayed.')}>
+    <span
+      title={trans.__('The peak rise while the cell ran, and what was still in use when it ended.')}
+    >
       {trans.__('%1 peak', signedBytes(peak))}
       <span className="jp-TfGuard-quiet">
         {' · '}

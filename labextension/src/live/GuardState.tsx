@@ -9,14 +9,14 @@ import type { Trans } from '../words';
 
 import { GrowthLine } from './gpu/GrowthLine';
 
-/** The age of old values is said in such steps. */
+/** The age of old values is shown in steps of this size. */
 const STALE_STEP_SECONDS = 5;
 
 type Mood = 'good' | 'warning' | 'error' | 'quiet';
 
 const SIGNS: Record<Mood, string> = { good: '●', warning: '▲', error: '✕', quiet: '○' };
 
-/** The state of the guard in a few words: sign, colour and text say the same. */
+/** The state of the guard; sign, color and text have the same meaning. */
 export function GuardState(props: GuardState.IProps): React.JSX.Element {
   const [mood, text] = stateOf(props);
   return (
@@ -41,7 +41,7 @@ function stateOf({ server, kernel, trans }: GuardState.IProps): [Mood, string] {
     case 'absent':
       return ['error', trans.__('not loaded')];
     case 'away':
-      return ['error', trans.__('server away')];
+      return ['error', trans.__('server not responding')];
     case 'locked':
     case 'refused':
       return ['error', trans.__('not working')];
@@ -52,7 +52,7 @@ function stateOf({ server, kernel, trans }: GuardState.IProps): [Mood, string] {
     return ['quiet', trans.__('ready')];
   }
   if (!kernel.watched) {
-    return ['quiet', trans.__('not watched')];
+    return ['quiet', trans.__('not tracked')];
   }
   const { loaded, problems, text } = kernel.guard;
   if (loaded === null) {
@@ -60,11 +60,11 @@ function stateOf({ server, kernel, trans }: GuardState.IProps): [Mood, string] {
   }
   return [
     loaded && problems.length === 0 ? 'good' : 'warning',
-    loaded ? text : trans.__('watching from outside')
+    loaded ? text : trans.__('server tracking only')
   ];
 }
 
-/** What stands between the page and the server, with what to do. */
+/** A problem with the server connection, and how to fix it. */
 export function ServerNotice(props: ServerNotice.IProps): React.JSX.Element | null {
   const { server, staleSeconds, trouble, trans } = props;
   switch (server) {
@@ -72,7 +72,7 @@ export function ServerNotice(props: ServerNotice.IProps): React.JSX.Element | nu
       return (
         <Notice
           kind="error"
-          text={trans.__('The server part of TF Guard is not loaded.')}
+          text={trans.__('The TF Guard server extension is not loaded.')}
           fix={trans.__('Restart Jupyter, then reload this page.')}
         />
       );
@@ -80,7 +80,7 @@ export function ServerNotice(props: ServerNotice.IProps): React.JSX.Element | nu
       return (
         <Notice
           kind="error"
-          text={trans.__('The server does not answer.')}
+          text={trans.__('The server is not responding.')}
           rest={
             staleSeconds === null || staleSeconds < STALE_STEP_SECONDS
               ? ''
@@ -89,23 +89,23 @@ export function ServerNotice(props: ServerNotice.IProps): React.JSX.Element | nu
                   humanSpan(staleSeconds - (staleSeconds % STALE_STEP_SECONDS), trans)
                 )
           }
-          fix={trouble ?? trans.__('TF Guard tries again by itself.')}
+          fix={trouble ?? trans.__('TF Guard will reconnect automatically.')}
         />
       );
     case 'locked':
       return (
         <Notice
           kind="error"
-          text={trans.__('The server does not let this page in.')}
+          text={trans.__('The server denied access to this page.')}
           fix={trans.__('Log in again, then reload this page.')}
         />
       );
     case 'refused':
-      return <Notice kind="error" text={trans.__('The server refused.')} fix={trouble} />;
+      return <Notice kind="error" text={trans.__('The server returned an error.')} fix={trouble} />;
     case 'connecting':
     case 'ok':
       return trouble === null ? null : (
-        <Notice kind="warning" text={trans.__('Something could not be read.')} fix={trouble} />
+        <Notice kind="warning" text={trans.__('Could not read some data.')} fix={trouble} />
       );
   }
 }
@@ -116,7 +116,7 @@ export namespace ServerNotice {
   };
 }
 
-/** What the guard inside the kernel says of itself: missing, troubled; `growth` unless a card tells it. */
+/** Problems of the guard in the kernel, and memory growth unless a GPU section shows it. */
 export function GuardNotices(props: GuardNotices.IProps): React.JSX.Element | null {
   const { guard, growth, copy, trans } = props;
   const { fix, loaded, problems, text } = guard;

@@ -5,30 +5,32 @@ import { humanSpan } from '../when';
 import type { Hang } from '../wire';
 import type { Trans } from '../words';
 
-/** A kernel that stands still: for how long, what it waits for, and a look at its threads. */
+/** A kernel that hangs: for how long, what it waits for, and a button for its stack traces. */
 export function HangNotice(props: HangNotice.IProps): React.JSX.Element {
   const { hang, now, onShowStacks, trans } = props;
   const span = humanSpan(Math.max(0, now - hang.since), trans);
   return (
-    <section className="jp-TfGuard-Section jp-TfGuard-Hang" aria-label={trans.__('Standstill')}>
+    <section className="jp-TfGuard-Section jp-TfGuard-Hang" aria-label={trans.__('Hang')}>
       <Notice
         kind="warning"
         text={
           hang.in_fit
-            ? trans.__('The cell stands still: no step, and no work on processor, disk or GPU.')
-            : trans.__('The cell stands still: no work on processor, disk or GPU.')
+            ? trans.__(
+                'The cell seems to hang: no training step, and no CPU, disk or GPU activity.'
+              )
+            : trans.__('The cell seems to hang: no CPU, disk or GPU activity.')
         }
         rest={trans.__('No progress for %1.', span)}
         fix={hang.text === null ? null : trans.__('Its main thread is %1.', hang.text)}
       >
         {hang.has_stacks && (
           <button className="jp-TfGuard-link" type="button" onClick={onShowStacks}>
-            {trans.__('Show what its threads are doing')}
+            {trans.__('Show stack traces')}
           </button>
         )}
         <div className="jp-TfGuard-quiet">
           {trans.__(
-            'It may wait for something elsewhere. If you restart it, a report keeps what is known.'
+            'It may be waiting for something outside the kernel. If you restart the kernel, TF Guard saves a report.'
           )}
         </div>
       </Notice>
@@ -39,7 +41,7 @@ export function HangNotice(props: HangNotice.IProps): React.JSX.Element {
 export namespace HangNotice {
   export interface IProps {
     readonly hang: Hang;
-    /** Unix seconds, by the clock that `hang` was told by. */
+    /** Unix seconds, by the clock of `hang.since`. */
     readonly now: number;
     readonly onShowStacks: () => void;
     readonly trans: Trans;

@@ -14,7 +14,7 @@ import { memoryShares } from './memory';
 import type { IShares } from './memory';
 import { MemoryChart } from './MemoryChart';
 
-/** What is in use of the limit that binds the current kernel, and who holds it. */
+/** Memory in use against the limit of the current kernel, and who holds it. */
 export function HostMemory(props: HostMemory.IProps): React.JSX.Element | null {
   const { model, trans } = props;
   const { kernel } = model;
@@ -37,7 +37,7 @@ export function HostMemory(props: HostMemory.IProps): React.JSX.Element | null {
   );
 }
 
-/** What is to be said of the limit ahead: when it comes, or that it is near. Calm: no alarm, a state. */
+/** When memory will reach the limit, or that it is near. A status, not an alarm. */
 export function LimitNotice({
   host,
   trans
@@ -50,14 +50,14 @@ export function LimitNotice({
     <div className="jp-TfGuard-Notice jp-mod-warning jp-TfGuard-LimitNotice">
       <span aria-hidden="true">▲</span>
       <div>
-        {/* Read out only when the first words change, not with each new rate. */}
+        {/* Screen readers announce only a change of the first words, not each new rate. */}
         <b role="status">{notice.head}</b> {notice.rest}
       </div>
     </div>
   );
 }
 
-/** Who holds what is in use; the numbers of the kernel itself unfold. */
+/** Who holds the memory in use; the details of the kernel can be expanded. */
 function Holders({ model, trans }: HostMemory.IProps): React.JSX.Element {
   const host = model.kernel?.host ?? null;
   const shares = host && memoryShares(host, model.others);
@@ -84,7 +84,7 @@ function Holders({ model, trans }: HostMemory.IProps): React.JSX.Element {
   );
 }
 
-/** The words below say the same. */
+/** Hidden from screen readers: the text below has the same content. */
 function Bar({ shares, whole }: { shares: IShares; whole: number }): React.JSX.Element {
   const part = (bytes: number): React.CSSProperties => ({ width: `${(100 * bytes) / whole}%` });
   return (
@@ -96,7 +96,7 @@ function Bar({ shares, whole }: { shares: IShares; whole: number }): React.JSX.E
   );
 }
 
-/** The chart, which moves with the series and not with each number. */
+/** The chart; redrawn when the series changes, not with each message. */
 function Curve({ model, trans }: HostMemory.IProps): React.JSX.Element {
   useRead(model.moved, () => model.series.version);
   const { kernel, marks, series } = model;
@@ -112,7 +112,7 @@ function Curve({ model, trans }: HostMemory.IProps): React.JSX.Element {
 
 const QUIET = 'jp-TfGuard-quiet jp-TfGuard-small';
 
-/** Moves with the numbers, and nothing around it: all of them are of one moment. */
+/** Text that updates with each `number` message without redrawing the section. */
 function Moving(props: Moving.IProps): React.JSX.Element {
   const { className, model, write } = props;
   const text = useRead(model.moved, () =>

@@ -6,11 +6,11 @@ import type { Trans } from '../words';
 import { memoryChartOptions, memoryData } from './memoryCurve';
 import type { IMemoryCurve } from './memoryCurve';
 
-/** The last five minutes of a kernel's memory, with its limit, the cells that ran, and the forecast. */
+/** Memory of a kernel in the last five minutes, with its limit, cells and forecast. */
 export function MemoryChart(props: MemoryChart.IProps): React.JSX.Element | null {
   const { curve, height = 128, title, trans } = props;
   const { forecast, limit, marks, series } = curve;
-  // The series changes in place; its version says when.
+  // The series changes in place; its version shows when.
   const data = React.useMemo(
     () =>
       memoryData(curve, (now, whole) =>
@@ -31,7 +31,7 @@ export function MemoryChart(props: MemoryChart.IProps): React.JSX.Element | null
 export namespace MemoryChart {
   export interface IProps {
     readonly curve: IMemoryCurve;
-    /** What the line is, for those who do not see it. */
+    /** What the line shows, for screen readers. */
     readonly title: string;
     readonly height?: number;
     readonly trans: Trans;

@@ -5,7 +5,7 @@ import { humanBytes } from '../units';
 import type { Option } from '../wire';
 import type { Trans } from '../words';
 
-/** The options of the guard: value, where it comes from, what it does, how to change it. */
+/** The options of the guard: value, origin, description, and how to change it. */
 export function Options(props: Options.IProps): React.JSX.Element {
   const { copy, options, trans } = props;
   return (

@@ -5,7 +5,7 @@ import { humanBytes, shortFileName } from '../units';
 import type { OtherKernel } from '../wire';
 import type { Trans } from '../words';
 
-/** What else holds memory here. Nothing where this is the only kernel. */
+/** Memory of the other kernels. Nothing if this is the only kernel. */
 export function OtherKernels(props: OtherKernels.IProps): React.JSX.Element | null {
   const { others, trans } = props;
   if (others.length === 0) {
@@ -41,7 +41,7 @@ function otherName(other: OtherKernel, trans: Trans): string {
   return other.kernel_name ?? trans.__('kernel without a notebook');
 }
 
-/** `2.4 GiB · GPU 9.1 GiB`; the second only where it is known that there is some. */
+/** `2.4 GiB · GPU 9.1 GiB`; the second part only if the kernel is known to use GPU memory. */
 function heldText({ gpu_bytes, rss_bytes }: OtherKernel, trans: Trans): string {
   const host = humanBytes(rss_bytes);
   return gpu_bytes === null || gpu_bytes <= 0

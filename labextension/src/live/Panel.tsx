@@ -19,7 +19,7 @@ import { PastDeaths } from './PastDeaths';
 import { ProblemNotices } from './ProblemNotices';
 import { TrainingCard } from './TrainingCard';
 
-/** The sidebar: each part stands there only if it has something to say. */
+/** The panel. Sections without content are left out. */
 export function Panel(props: Panel.IProps): React.JSX.Element {
   const { model, now, onOpenNotebook, onOpenReport, onShowOptions, trans } = props;
   const { crashes, gpus, kernel, others, problems, server, staleSeconds, target, trouble } = model;
@@ -77,7 +77,7 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
       </Boundary>
       {hasServer && (
         <button type="button" className="jp-TfGuard-link jp-TfGuard-last" onClick={onShowOptions}>
-          {trans.__('Options of the guard')}
+          {trans.__('Guard options')}
         </button>
       )}
     </div>
@@ -85,7 +85,7 @@ export function Panel(props: Panel.IProps): React.JSX.Element {
 }
 
 export namespace Panel {
-  /** What the panel reads of the model. */
+  /** The part of the model that the panel reads. */
   export type IState = Pick<
     GuardModel,
     | 'crashes'
@@ -119,7 +119,7 @@ export namespace Panel {
   }
 }
 
-/** The parts about the current kernel, or one line that says why there are none. */
+/** The sections of the current kernel, or one line that says why there are none. */
 function Kernel(props: Panel.IProps): React.JSX.Element {
   const { copy, model, now, onDismissGpuOom, onShowStacks, trans } = props;
   const { gpuOom, gpus, kernel, target } = model;
@@ -129,21 +129,23 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
     );
   }
   if (target.kernelId === null) {
-    return <Hint text={trans.__('No kernel runs here.')} />;
+    return <Hint text={trans.__('No kernel is running.')} />;
   }
   if (kernel === null) {
     return (
       <Hint
         text={
           model.hasAnswer
-            ? trans.__('This server does not know the kernel, so it is not watched.')
+            ? trans.__('This server does not manage the kernel, so TF Guard cannot track it.')
             : trans.__('Waiting for the first values…')
         }
       />
     );
   }
   if (!kernel.watched) {
-    return <Hint text={kernel.unwatched_reason ?? trans.__('This kernel is not watched.')} />;
+    return (
+      <Hint text={kernel.unwatched_reason ?? trans.__('TF Guard does not track this kernel.')} />
+    );
   }
   return (
     <>
@@ -182,12 +184,12 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
   );
 }
 
-/** A card shows growth itself; where there is no card, its own section says so and nothing grows. */
+/** Memory growth, unless a GPU section shows it or there is no GPU. */
 function growthWithoutCard(gpus: Gpus | null, growth: Growth | null): Growth | null {
-  const isSaidElsewhere =
+  const isShownElsewhere =
     gpus !== null &&
     (gpus.devices.length > 0 || (gpus.state === 'none' && growth?.state === 'no_gpu'));
-  return isSaidElsewhere ? null : growth;
+  return isShownElsewhere ? null : growth;
 }
 
 function Hint({ text }: { text: string }): React.JSX.Element {

@@ -25,7 +25,7 @@ export class PanelWidget extends ReactWidget {
     this._dismissed = new KeptSet('dismissed', state, () => this.update());
     this.id = PANEL_ID;
     this.title.icon = shieldIcon;
-    this.title.caption = trans.__('TF Guard: memory of the kernel, past deaths');
+    this.title.caption = trans.__('TF Guard: kernel memory and past crashes');
     this.addClass('jp-TfGuard-Panel');
     this.node.setAttribute('role', 'region');
     this.node.tabIndex = -1;
@@ -64,7 +64,7 @@ export class PanelWidget extends ReactWidget {
     );
   }
 
-  /** A command has opened the panel: the keyboard goes there. */
+  /** A command opened the panel: move the keyboard focus there. */
   protected override onActivateRequest(msg: Message): void {
     super.onActivateRequest(msg);
     this.node.focus();

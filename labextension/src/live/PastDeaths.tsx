@@ -8,13 +8,13 @@ import type { Trans } from '../words';
 
 const SHOWN_AT_FIRST = 8;
 
-/** One row of the list: a crash with the earlier ones that equal it, newest first. */
+/** One row of the list: a crash with earlier similar crashes, newest first. */
 interface IDeathRow {
   readonly entry: CrashEntry;
   readonly others: readonly CrashEntry[];
 }
 
-/** Kernels that died, newest first; those whose report nobody opened stand out. */
+/** Past crashes, newest first. Unread reports are highlighted. */
 export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
   const { crashes, trans } = props;
   const [isLong, setLong] = React.useState(false);
@@ -24,9 +24,9 @@ export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
   const shown = isLong ? rows : rows.slice(0, SHOWN_AT_FIRST);
   const hidden = rows.length - shown.length;
   return (
-    <Section name="Deaths" title={trans.__('Past deaths')}>
+    <Section name="Deaths" title={trans.__('Past crashes')}>
       {crashes.length === 0 && (
-        <div className="jp-TfGuard-quiet">{trans.__('Guarding. Nothing has died yet.')}</div>
+        <div className="jp-TfGuard-quiet">{trans.__('No crashes yet.')}</div>
       )}
       <ul className="jp-TfGuard-list">
         {shown.map(row => (
@@ -45,7 +45,7 @@ export function PastDeaths(props: PastDeaths.IProps): React.JSX.Element {
   );
 }
 
-/** The other reports of equal crashes, folded at first. */
+/** Reports of similar crashes, collapsed at first. */
 function Others(props: PastDeaths.IProps & { row: IDeathRow }): React.JSX.Element {
   const { row, trans } = props;
   const [isOpen, setOpen] = React.useState(false);
@@ -60,7 +60,7 @@ function Others(props: PastDeaths.IProps & { row: IDeathRow }): React.JSX.Elemen
       >
         {isOpen
           ? trans.__('Show fewer')
-          : trans._n('Show %1 more report of it', 'Show %1 more reports of it', length)}
+          : trans._n('Show %1 similar report', 'Show %1 similar reports', length)}
       </button>
       {isOpen && (
         <ul className="jp-TfGuard-list">
@@ -88,7 +88,7 @@ function Death(props: PastDeaths.IProps & { entry: CrashEntry; title: string }):
       <span className="jp-TfGuard-row">
         <span className="jp-TfGuard-Death-title">
           {title}
-          {entry.unread && <span className="jp-TfGuard-hidden">{trans.__(', not read yet')}</span>}
+          {entry.unread && <span className="jp-TfGuard-hidden">{trans.__(', unread')}</span>}
         </span>
         <span className="jp-TfGuard-quiet jp-TfGuard-small">
           {dayAndTime(parseStamp(entry.died_at), now, trans)}
@@ -104,7 +104,7 @@ function Death(props: PastDeaths.IProps & { entry: CrashEntry; title: string }):
 export namespace PastDeaths {
   export interface IProps {
     readonly crashes: readonly CrashEntry[];
-    /** Unix seconds, to tell today from yesterday. */
+    /** Unix seconds. */
     readonly now: number;
     readonly onOpen: (id: string) => void;
     readonly trans: Trans;
@@ -121,6 +121,6 @@ function placeOf(entry: CrashEntry, trans: Trans): string {
   return [
     ...(entry.notebook_path === null ? [] : [shortFileName(entry.notebook_path)]),
     ...(entry.where === null ? [] : [entry.where]),
-    ...(entry.kernel_alive ? [trans.__('the kernel lives on')] : [])
+    ...(entry.kernel_alive ? [trans.__('the kernel is still running')] : [])
   ].join(' · ');
 }

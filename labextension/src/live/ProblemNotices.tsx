@@ -6,7 +6,7 @@ import { dayAndTime } from '../when';
 import type { Problem } from '../wire';
 import type { Trans } from '../words';
 
-/** What of tfguard itself does not work; what did not work a while ago has a time, and can be dismissed. */
+/** Problems of tfguard itself. A past problem has a time and can be dismissed. */
 export function ProblemNotices(props: ProblemNotices.IProps): React.JSX.Element {
   const { problems, now, trans } = props;
   const dismissed = React.useContext(DismissedContext);
@@ -18,7 +18,7 @@ export function ProblemNotices(props: ProblemNotices.IProps): React.JSX.Element 
           <Notice key={problem.what} kind="warning" text={problem.what} fix={problem.fix}>
             {problem.noted_at !== null && (
               <div className="jp-TfGuard-quiet">
-                {trans.__('Noted %1', dayAndTime(problem.noted_at, now, trans))}
+                {trans.__('Recorded %1', dayAndTime(problem.noted_at, now, trans))}
                 {' · '}
                 <button
                   type="button"
@@ -35,7 +35,7 @@ export function ProblemNotices(props: ProblemNotices.IProps): React.JSX.Element 
   );
 }
 
-/** The same problem at a later time is news. */
+/** The same problem at a later time is a new one. */
 function keyOf({ what, noted_at }: Problem): string {
   return `${noted_at} ${what}`;
 }

@@ -11,8 +11,8 @@ import { detailsText, doneFraction, paceText, positionText } from './trainingTex
 const BLANK = '\u00a0';
 
 /**
- * A `fit`, `evaluate` or `predict`: how far it is, how fast, how long yet. The bar is the whole of it. Before the
- * first one, and whatever its texts, it is equally high: what is below does not move.
+ * A `fit`, `evaluate` or `predict`: progress, speed and time left. Its height is constant, also before the first run,
+ * so that the sections below do not move.
  */
 export function TrainingCard(props: TrainingCard.IProps): React.JSX.Element {
   const { training, trans } = props;

@@ -1,4 +1,4 @@
-/** The time until the limit, no finer than it is known: a text that moves all the time cannot be read. */
+/** Text for the time until the limit, rounded so that it stays readable. */
 import { humanBytes } from '../units';
 import type { Host } from '../wire';
 import type { Trans } from '../words';
@@ -6,7 +6,7 @@ import type { Trans } from '../words';
 import { atLimitText } from './hostText';
 import { isNearLimit } from './memory';
 
-/** What is to be said of the limit ahead: when it comes, or that it is near; null while it is neither. */
+/** When memory will reach the limit, or that it is near; null otherwise. */
 export function limitNotice(host: Host, trans: Trans): { head: string; rest: string } | null {
   const { forecast } = host;
   const atLimit = atLimitText(host, trans);
@@ -17,11 +17,11 @@ export function limitNotice(host: Host, trans: Trans): { head: string; rest: str
     };
   }
   return isNearLimit(host)
-    ? { head: trans.__('More than 90 % of the limit is used.'), rest: atLimit }
+    ? { head: trans.__('More than 90 % of the limit is in use.'), rest: atLimit }
     : null;
 }
 
-/** The rate with two digits: more is not known. */
+/** The rate with two significant digits. */
 function rate({ bytes_per_second }: NonNullable<Host['forecast']>): string {
   return humanBytes(Number(bytes_per_second.toPrecision(2)));
 }
@@ -40,7 +40,7 @@ export function shortSpan(seconds: number, trans: Trans): string {
   return isMinutes ? trans.__('%1 min', count) : trans.__('%1 s', count);
 }
 
-/** Tens of seconds, then minutes, from ten on in steps of five; and whether it is minutes. */
+/** Rounds to tens of seconds, then minutes, then steps of five minutes. Returns the count and whether it is minutes. */
 function coarse(seconds: number): [number, boolean] {
   if (seconds < 55) {
     return [Math.max(10, Math.round(seconds / 10) * 10), false];

@@ -1,15 +1,15 @@
 import type { Host, OtherKernel } from '../wire';
 
-/** Above this part of its limit a kernel is near its end. */
+/** Above this fraction of its limit, a kernel is near the limit. */
 const NEAR_FRACTION = 0.9;
 
-/** What others use of a limit concerns a kernel that holds at least this part of it. */
+/** A shared limit matters to a kernel that holds at least this fraction of it. */
 const CONCERNED_FRACTION = 0.1;
 
-/** A forecast is a warning when the limit is so near. */
+/** A forecast below this time is shown as a warning. */
 const NEAR_SECONDS = 300;
 
-/** Part of the limit in use; null where not known. A kernel that holds little of a shared limit counts alone. */
+/** Fraction of the limit in use; null if unknown. Counts only the kernel itself if it holds little of a shared limit. */
 export function limitFraction(host: Host): number | null {
   const { limit, used_bytes } = host;
   if (used_bytes === null || limit === null || limit.bytes <= 0) {
@@ -20,7 +20,7 @@ export function limitFraction(host: Host): number | null {
   return isShared(limit) && own < CONCERNED_FRACTION ? Math.min(own, used) : used;
 }
 
-/** Who holds what is in use of the limit; null for a limit of one process, or while it is not known. */
+/** Who holds the memory in use; null for the limit of one process, or if unknown. */
 export function memoryShares(host: Host, others: readonly OtherKernel[]): IShares | null {
   const { limit, used_bytes: used } = host;
   if (limit === null || used === null || host.rss_bytes === null || !isShared(limit)) {
@@ -44,7 +44,7 @@ function ownBytes({ children_rss_bytes, rss_bytes }: Host): number {
   return (rss_bytes ?? 0) + (children_rss_bytes ?? 0);
 }
 
-/** Whether a limit counts what others hold; a limit of the process (ulimit) does not. */
+/** Whether the limit also counts other processes; a ulimit does not. */
 function isShared({ kind }: NonNullable<Host['limit']>): boolean {
   return kind !== 'ulimit';
 }
@@ -53,7 +53,7 @@ export function isNearLimit(host: Host): boolean {
   return (limitFraction(host) ?? 0) > NEAR_FRACTION;
 }
 
-/** Whether the limit is expected within minutes. */
+/** Whether memory will reach the limit within minutes. */
 export function isLimitSoon({ forecast }: Host): boolean {
   return forecast !== null && forecast.seconds_left <= NEAR_SECONDS;
 }

@@ -1,4 +1,4 @@
-/** The last five minutes of a kernel's memory as a chart takes them: for the panel, and for the widget in a notebook. */
+/** Chart data for the last five minutes of a kernel's memory, for the panel and the notebook widget. */
 import type { ISegment } from '../chart/forecast';
 import type { IChartOptions } from '../chart/plot';
 import type { IChartData, IPoints } from '../chart/timeChart';
@@ -10,7 +10,7 @@ import { limitLabel } from './hostText';
 
 const WINDOW_SECONDS = 300;
 
-/** Room for what is foreseen; kept free at all times, so that nothing jumps when it comes. */
+/** Space for the forecast; always reserved, so that the curve does not jump. */
 const AHEAD_SECONDS = 50;
 
 export interface IMemoryCurve {
@@ -20,7 +20,7 @@ export interface IMemoryCurve {
   readonly forecast: Forecast | null;
 }
 
-/** What to draw; null while there is no sample. `describe` gets the newest value and the limit, as text. */
+/** Data of the chart; null while there is no sample. `describe` gets the latest value and the limit as text. */
 export function memoryData(
   curve: IMemoryCurve,
   describe: (newest: string, limit: string | null) => string
@@ -50,7 +50,7 @@ export function memoryData(
   };
 }
 
-/** `endLabels`: instead of times of day. */
+/** `endLabels` replace the times of day. */
 export function memoryChartOptions(
   height: number,
   endLabels: IChartOptions['endLabels']
@@ -64,7 +64,7 @@ export function memoryChartOptions(
   };
 }
 
-/** From the newest value on, at the rate that is foreseen, to the limit at most; null where nothing is. */
+/** A line from the latest value at the forecast rate, up to the limit; null without a forecast. */
 function forecastLine({ forecast, limit, series }: IMemoryCurve, end: number): ISegment | null {
   const value = series.values[series.values.length - 1] ?? null;
   if (forecast === null || limit === null || value === null) {

@@ -11,7 +11,7 @@ import type { Trans } from '../words';
 
 import { Options } from './Options';
 
-/** Show the options of the guard as the server has them; those of the display are JupyterLab's settings. */
+/** Show the options of the guard on this server. Display options are JupyterLab settings. */
 export async function showOptions(
   api: Pick<GuardApi, 'options'>,
   copy: CodeBlock.ICopy,
@@ -21,12 +21,12 @@ export async function showOptions(
   try {
     options = await api.options();
   } catch (error) {
-    await showErrorMessage(trans.__('The options could not be read'), messageOf(error));
+    await showErrorMessage(trans.__('Could not read the options'), messageOf(error));
     return;
   }
   keepEnterFromDialogs();
   await showDialog({
-    title: trans.__('Options of the guard, as the server has them'),
+    title: trans.__('Guard options on this server'),
     body: ReactWidget.create(React.createElement(Options, { options, copy, trans })),
     buttons: [Dialog.cancelButton({ label: trans.__('Close') })]
   });

@@ -7,7 +7,7 @@ import type { CodeBlock } from '../parts/CodeBlock';
 import { keepEnterFromDialogs } from '../parts/dialogKeys';
 import type { Trans } from '../words';
 
-/** Ask a running kernel what its threads are doing, and show it. The kernel runs on. */
+/** Show the stack traces of a running kernel. The kernel keeps running. */
 export async function showStacks(
   kernelId: string,
   api: Pick<GuardApi, 'stacks'>,
@@ -18,7 +18,7 @@ export async function showStacks(
   try {
     text = (await api.stacks(kernelId)).join('\n');
   } catch (error) {
-    await showErrorMessage(trans.__('The stacks could not be had'), messageOf(error));
+    await showErrorMessage(trans.__('Could not read the stack traces'), messageOf(error));
     return;
   }
   keepEnterFromDialogs();
@@ -29,7 +29,7 @@ export async function showStacks(
   lines.textContent = text;
   body.node.append(lines);
   const { button } = await showDialog({
-    title: trans.__('What every thread is doing, innermost call first'),
+    title: trans.__('Stack traces of all threads, innermost call first'),
     body,
     buttons: [
       Dialog.cancelButton({ label: trans.__('Close') }),

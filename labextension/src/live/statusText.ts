@@ -5,7 +5,7 @@ import { shortSpan } from './forecastText';
 import { memoryText } from './hostText';
 import { isLimitSoon, isNearLimit } from './memory';
 
-/** `5.9 of 8.0 GiB`, with ▲ near the limit or while it stands still; empty while nothing is known. */
+/** `5.9 of 8.0 GiB`, with ▲ near the limit or during a hang; empty while unknown. */
 export function statusText(kernel: Brief | null, trans: Trans): string {
   if (kernel === null || !kernel.watched || kernel.host.used_bytes === null) {
     return '';

@@ -1,10 +1,10 @@
-/** What is said of a fit, without how it is drawn: the panel and the widget say the same. */
+/** Texts about a fit, shared by the panel and the widget. */
 import { humanMetric, humanRate } from '../units';
 import { clock, humanSpan } from '../when';
 import type { Training } from '../wire';
 import type { Trans } from '../words';
 
-/** Part of the whole run that is done, or null where its length is not known. */
+/** Completed fraction of the run, or null if its length is unknown. */
 export function doneFraction(training: Training): number | null {
   const { epoch, epochs, step, steps, active, ended } = training;
   if (!active && ended !== null && epochs !== null && epoch !== null && epoch >= epochs) {
@@ -35,7 +35,7 @@ export function positionText({ epoch, epochs, step, steps }: Training, trans: Tr
   return parts.join(' · ');
 }
 
-/** `4.2 steps/s · 9 min left`, or when it ended. */
+/** `4.2 steps/s · 9 min left`, or the time of its end. */
 export function paceText(training: Training, trans: Trans): string {
   if (!training.active) {
     return training.ended === null ? '' : trans.__('ended %1', clock(training.ended, true));

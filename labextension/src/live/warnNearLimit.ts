@@ -5,10 +5,10 @@ import { fileName, humanBytes, shortName } from '../units';
 import type { LimitAhead } from '../wire';
 import type { Trans } from '../words';
 
-/** Status bar and panel go on showing the forecast. */
+/** The status bar and the panel keep showing the forecast. */
 const AUTO_CLOSE_MS = 15_000;
 
-/** Show one notification per run whose memory grows toward its limit, in whatever notebook that is. */
+/** Show one notification per run whose memory grows toward its limit, for any notebook. */
 export function warnNearLimit(options: {
   readonly model: Pick<GuardModel, 'limitsAhead'>;
   readonly isEnabled: () => boolean;
@@ -36,11 +36,11 @@ export function warnNearLimit(options: {
   }, options);
 }
 
-/** No number that moves: the sentence does not change while it is shown. */
+/** The text has no changing numbers: a notification is not updated. */
 function sentenceOf({ is_soon, limit, notebook_path }: LimitAhead, trans: Trans): string {
   const name = notebook_path === null ? trans.__('A kernel') : shortName(fileName(notebook_path));
   const words = [name, limit.name, humanBytes(limit.bytes)] as const;
   return is_soon
     ? trans.__('%1: memory will soon reach the %2 of %3.', ...words)
-    : trans.__('%1: memory rises and is near the %2 of %3.', ...words);
+    : trans.__('%1: memory is rising and is near the %2 of %3.', ...words);
 }

@@ -6,7 +6,7 @@ import { Notice } from './Notice';
 
 const ReloadContext = React.createContext<React.ReactNode>(null);
 
-/** Parts that can be reloaded as a whole after an error in one of them; each is inside a `Boundary`. */
+/** Content that can be reloaded after an error in one section; each section is inside a `Boundary`. */
 export function Reloadable(props: Reloadable.IProps): React.JSX.Element {
   const { children, label, trans } = props;
   const [count, setCount] = React.useState(0);
@@ -27,14 +27,14 @@ export function Reloadable(props: Reloadable.IProps): React.JSX.Element {
 
 export namespace Reloadable {
   export interface IProps {
-    /** What the button says. */
+    /** Label of the button. */
     readonly label: string;
     readonly trans: Trans;
     readonly children: React.ReactNode;
   }
 }
 
-/** Keeps an error inside one section: the others stay, and in its place is a notice with a button that reloads all. */
+/** Limits an error to one section: shows a notice with a reload button in its place. */
 export class Boundary extends React.Component<React.PropsWithChildren, { hasFailed: boolean }> {
   static override contextType = ReloadContext;
   declare context: React.ReactNode;

@@ -4,7 +4,7 @@ import { TimeChart } from '../chart/timeChart';
 import type { IChartOptions } from '../chart/plot';
 import type { IChartData } from '../chart/timeChart';
 
-/** A chart inside React: made once with the first options, fed with each new data. */
+/** A chart as a React component: created once with the first options, updated with new data. */
 export function ChartView(props: ChartView.IProps): React.JSX.Element {
   const { data, options } = props;
   const host = React.useRef<HTMLDivElement>(null);

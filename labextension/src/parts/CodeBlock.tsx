@@ -1,6 +1,6 @@
 import * as React from 'react';
 
-const THANKS_MS = 2_000;
+const RESULT_MS = 2_000;
 
 /** Code, and a button that copies it. */
 export function CodeBlock(props: CodeBlock.IProps): React.JSX.Element {
@@ -21,7 +21,7 @@ export namespace CodeBlock {
     readonly copy: ICopy;
   }
 
-  /** How text reaches the clipboard, and what the button says before and after. */
+  /** Writes to the clipboard, with the labels of the button before and after. */
   export interface ICopy {
     readonly label: string;
     readonly done: string;
@@ -30,7 +30,7 @@ export namespace CodeBlock {
   }
 }
 
-/** Fetches a text and copies it, and says for two seconds whether it did. */
+/** Fetches a text, copies it, and shows the result for two seconds. */
 export function CopyButton(props: CopyButton.IProps): React.JSX.Element {
   const { copy, label, text } = props;
   const [answer, setAnswer] = React.useState<string | null>(null);
@@ -38,7 +38,7 @@ export function CopyButton(props: CopyButton.IProps): React.JSX.Element {
     if (answer === null) {
       return undefined;
     }
-    const timer = setTimeout(() => setAnswer(null), THANKS_MS);
+    const timer = setTimeout(() => setAnswer(null), RESULT_MS);
     return () => clearTimeout(timer);
   }, [answer]);
   const onClick = (): void => {

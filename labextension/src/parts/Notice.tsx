@@ -3,8 +3,8 @@ import * as React from 'react';
 import { CodeBlock } from './CodeBlock';
 
 /**
- * A sentence that asks for attention, with a sign as well as a colour; and what to do about it. With
- * a `rest`, which changes by itself, only the sentence is read out.
+ * A message with a sign and a color, and how to fix the problem. If there is a `rest`, which changes over time,
+ * screen readers announce only the first sentence.
  */
 export function Notice(props: Notice.IProps): React.JSX.Element {
   const { kind, text, rest, fix, children } = props;
@@ -43,7 +43,7 @@ export namespace Notice {
   }
 }
 
-/** A notice whose remedy is a command to copy. */
+/** A notice with a command to copy. */
 export function CommandNotice(props: CommandNotice.IProps): React.JSX.Element {
   const { text, command, copy } = props;
   return (

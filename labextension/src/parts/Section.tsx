@@ -2,7 +2,7 @@ import * as React from 'react';
 
 import { FoldingContext } from './kept';
 
-/** A titled part of the panel or of a report. `aside` stands beside the title, in plain letters. */
+/** A section of the panel or of a report. `aside` follows the title in plain text. */
 export function Section(props: Section.IProps): React.JSX.Element {
   const { title, aside, hint, name, children } = props;
   const id = React.useId();
@@ -38,12 +38,12 @@ export function Section(props: Section.IProps): React.JSX.Element {
 
 export namespace Section {
   export interface IProps {
-    /** Of all parts that stand together, each has its own. */
+    /** Unique among the sections of one view. */
     readonly title: string;
     readonly aside?: string | undefined;
-    /** Shown over the title, where it may be cut short. */
+    /** Tooltip of the title, which may be truncated. */
     readonly hint?: string | undefined;
-    /** Last part of the class name. */
+    /** Suffix of the CSS class name. */
     readonly name: string;
     readonly children: React.ReactNode;
   }

@@ -3,12 +3,12 @@ import type { Trans } from '../words';
 
 import type { CodeBlock } from './CodeBlock';
 
-/** The clipboard of this browser; over plain HTTP it has none, then JupyterLab's older way. */
+/** The browser's clipboard; over plain HTTP, which has none, JupyterLab's older method. */
 export function systemClipboard(trans: Trans): CodeBlock.ICopy {
   return {
     label: trans.__('Copy'),
     done: trans.__('Copied'),
-    failed: trans.__('Not copied'),
+    failed: trans.__('Copy failed'),
     write: async text => {
       if (window.isSecureContext) {
         await navigator.clipboard.writeText(text);

@@ -1,8 +1,8 @@
-/** Enter inside our parts of JupyterLab's dialogs, which take that key as an answer wherever it is pressed. */
+/** The Enter key inside our content of JupyterLab dialogs, which take that key as confirmation anywhere. */
 
-/** From now on, Enter on a button of ours in a dialog presses it, and answers no dialog. Once is enough. */
+/** Let Enter press our buttons in dialogs without confirming the dialog. Idempotent. */
 export function keepEnterFromDialogs(): void {
-  // A dialog listens on its own node while the key is on its way down: only above is earlier.
+  // The dialog listens on its node in the capture phase, so only an ancestor gets the event earlier.
   document.addEventListener('keydown', onKeydown, true);
 }
 

@@ -1,4 +1,4 @@
-/** Elements made by hand: texts are only ever set as text, and only where they changed. */
+/** Creates DOM elements. Texts are set as text, never as HTML, and only if they changed. */
 
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -11,7 +11,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Put a text into an element, unless it is there already. */
+/** Set the text of an element if it differs. */
 export function write(target: HTMLElement, value: string): void {
   if (target.textContent !== value) {
     target.textContent = value;

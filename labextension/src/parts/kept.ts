@@ -1,11 +1,11 @@
-/** What the user has folded or dismissed; kept in JupyterLab's state, where it has one. */
+/** Sections that the user collapsed and notices that the user dismissed, saved in JupyterLab's state. */
 import type { IStateDB } from '@jupyterlab/statedb';
 import * as React from 'react';
 
-/** The oldest names beyond these are forgotten. */
+/** Above this number, the oldest names are dropped. */
 const KEPT_COUNT = 200;
 
-/** A set of names that outlives the page. */
+/** A set of names that is kept across page loads. */
 export class KeptSet {
   constructor(
     private readonly _key: string,
@@ -26,7 +26,7 @@ export class KeptSet {
     }
     this._changed();
     const kept = [...this._names].slice(-KEPT_COUNT);
-    // Where it cannot be kept it holds for this page.
+    // If it cannot be saved, it is valid for this page only.
     this._state?.save(`jupyter-tfguard:${this._key}`, kept).catch(() => undefined);
   }
 
@@ -45,8 +45,8 @@ export class KeptSet {
 
 type Kept = Pick<KeptSet, 'has' | 'toggle'>;
 
-/** Titles of folded sections. Null where sections cannot be folded, as in a report. */
+/** Titles of collapsed sections. Null where sections cannot be collapsed, as in a report. */
 export const FoldingContext = React.createContext<Kept | null>(null);
 
-/** Notices that were dismissed. Null where nothing can be dismissed. */
+/** Dismissed notices. Null where nothing can be dismissed. */
 export const DismissedContext = React.createContext<Kept | null>(null);

@@ -2,8 +2,8 @@ import type { ISignal } from '@lumino/signaling';
 import * as React from 'react';
 
 /**
- * The value that `read` returns now. The component is drawn again after an emission if the value differs. Only plain values:
- * React reads the value several times for one drawing and never settles if a new object comes back each time.
+ * Returns the value of `read` and redraws the component when a signal changes it. Only primitive values: React reads
+ * the value several times per render and loops if each call returns a new object.
  */
 export function useRead<T extends string | number | boolean>(
   signal: ISignal<unknown, unknown> | undefined,

@@ -5,7 +5,7 @@ import { Section } from '../parts/Section';
 import type { Advice } from '../wire';
 import type { Trans } from '../words';
 
-/** What to change, the most effective first; with code for this run where there is some. */
+/** What to change, most effective first, with code for this run if there is some. */
 export function AdviceList(props: AdviceList.IProps): React.JSX.Element {
   const { advice, copy, trans } = props;
   return (

@@ -9,13 +9,13 @@ import { clock } from '../when';
 import type { Curve, DeathMemory } from '../wire';
 import type { Trans } from '../words';
 
-/** More cards than these have no chart of their own. */
+/** Maximum number of GPU charts. */
 const CARDS_LIMIT = 4;
 
-/** As the chart draws the lines beside the first one. */
+/** Dash styles of the lines after the first one. */
 const DASH_NAMES = ['dashed', 'dotted', 'mixed'];
 
-/** The kernel's memory up to its end, with what lay beside it; each GPU below, on the same axis of time. */
+/** The kernel's memory until it ended, with other metrics; below, each GPU on the same time axis. */
 export function DeathChart(props: DeathChart.IProps): React.JSX.Element | null {
   const { memory, isAlive, trans } = props;
   const [zoom, setZoom] = React.useState<Span | null>(null);
@@ -65,9 +65,7 @@ export function DeathChart(props: DeathChart.IProps): React.JSX.Element | null {
         </React.Fragment>
       ))}
       <div className="jp-TfGuard-row jp-TfGuard-quiet jp-TfGuard-small">
-        <span>
-          {trans.__('To look closer: drag, or the keys + and −. Arrow keys go along, 0 shows all.')}
-        </span>
+        <span>{trans.__('Zoom: drag, or press + and −. Move: arrow keys. Show all: 0.')}</span>
         {zoom !== null && (
           <button type="button" className="jp-TfGuard-button" onClick={() => setZoom(null)}>
             {trans.__('Show all')}
@@ -81,7 +79,7 @@ export function DeathChart(props: DeathChart.IProps): React.JSX.Element | null {
 export namespace DeathChart {
   export interface IProps {
     readonly memory: DeathMemory;
-    /** A child died, not the kernel. */
+    /** A child process died, not the kernel. */
     readonly isAlive: boolean;
     readonly trans: Trans;
   }
@@ -103,7 +101,7 @@ function Picture(props: {
 }
 
 interface IPicture {
-  /** What the first line is. */
+  /** What the first line shows. */
   readonly name: string;
   readonly data: IChartData;
   readonly others: readonly Curve[];
@@ -125,7 +123,7 @@ function picturesOf(memory: DeathMemory, isAlive: boolean, trans: Trans): IPictu
       : {
           time: died,
           label: isAlive
-            ? trans.__('child ended %1', clock(died))
+            ? trans.__('child process ended %1', clock(died))
             : trans.__('ended %1', clock(died))
         };
   const limitLabel = [limit_name ?? trans.__('limit'), humanBytes(limit_bytes)].join(' ');
@@ -145,8 +143,8 @@ function picturesOf(memory: DeathMemory, isAlive: boolean, trans: Trans): IPictu
         end,
         description:
           limit_bytes === null
-            ? trans.__('Memory of the kernel before its end: highest %1', peak)
-            : trans.__('Memory of the kernel before its end: highest %1; %2', peak, limitLabel)
+            ? trans.__('Kernel memory before the crash: peak %1', peak)
+            : trans.__('Kernel memory before the crash: peak %1; %2', peak, limitLabel)
       }
     },
     ...cards.map(card => {
@@ -163,7 +161,7 @@ function picturesOf(memory: DeathMemory, isAlive: boolean, trans: Trans): IPictu
           limit: limit === null ? null : { value: limit, label },
           marks: [],
           end: end && { ...end, label: '' },
-          description: trans.__('%1: highest %2', card.title, humanBytes(peakOf(card.samples)))
+          description: trans.__('%1: peak %2', card.title, humanBytes(peakOf(card.samples)))
         }
       };
     })

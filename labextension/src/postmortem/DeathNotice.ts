@@ -1,6 +1,6 @@
 /**
- * Reports a death once: a notification with the cause and a way to the report, where JupyterLab shows no dialog of its
- * own. Deaths happen while this page is open (an event comes) or did before (they are unread on the server).
+ * Shows one notification per crash, with the cause and a link to the report, unless JupyterLab shows a dialog. A crash
+ * becomes known by an event while this page is open, or later from the list of unread reports.
  */
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
@@ -10,30 +10,30 @@ import { DEATH_SCHEMA_ID } from '../wire';
 import type { CrashEntry, Emission } from '../wire';
 import type { Trans } from '../words';
 
-/** Pauses before asking for a report that is not there yet. */
+/** Delays between requests for a report that is not ready yet. */
 const RETRY_MS = [0, 300, 1_000, 2_000, 4_000];
 
-/** JupyterLab's dialog follows a death within the restarter's pause, three seconds by default. */
+/** JupyterLab's dialog appears within the delay of the restarter, three seconds by default. */
 const DIALOG_WAIT_MS = 10_000;
 
-/** More notifications at a time hide the page; the list of deaths has all of them. */
+/** More notifications would hide the page; the list in the panel has all crashes. */
 const SHOWN_LIMIT = 5;
 
-/** What a user sees of a death outside of panel and report. */
+/** Shows notifications. */
 export interface INotifier {
-  /** Show it until it is dismissed; returns what takes it away. */
+  /** Show a notification until it is dismissed. Returns a function that dismisses it. */
   show(kind: 'error' | 'warning', message: string, reportId: string): () => void;
 }
 
 export class DeathNotice {
   constructor(private readonly _options: DeathNotice.IOptions) {}
 
-  /** A death that this page had not heard of before. */
+  /** A crash that is new to this page. */
   get found(): ISignal<this, CrashEntry> {
     return this._found;
   }
 
-  /** Take an emission of Jupyter's event stream; those of other schemas are ignored. */
+  /** Take an event of Jupyter's event stream; events of other schemas are ignored. */
   async onEmission({ schema_id, id }: Emission): Promise<void> {
     if (schema_id !== DEATH_SCHEMA_ID || typeof id !== 'string' || this._known.has(id)) {
       return;
@@ -45,18 +45,18 @@ export class DeathNotice {
       this._options.onDeath(entry);
     } else if (!this._shown.has(id)) {
       const { trans } = this._options;
-      this._show('error', trans.__('A kernel died. Its report cannot be read yet.'), id);
-      this._known.delete(id); // the list of deaths will have it
+      this._show('error', trans.__('A kernel died. Its report is not ready yet.'), id);
+      this._known.delete(id); // the list of crashes will have it
     }
   }
 
-  /** Report deaths that nobody has looked at: the newest in full, the others as a number. */
+  /** Report unread crashes: the newest with its cause, the others as a number. */
   onCrashesRead(crashes: readonly CrashEntry[]): void {
     crashes.filter(entry => !entry.unread).forEach(entry => this.dismiss(entry.id));
     const fresh = crashes.filter(entry => entry.unread && !this._known.has(entry.id));
     fresh.forEach(entry => this._known.add(entry.id));
     fresh.forEach((entry, index) => {
-      this.dismiss(entry.id); // that it could not be read yet
+      this.dismiss(entry.id); // the notification that it is not ready yet
       if (index > 0) {
         this._found.emit(entry);
       }
@@ -66,7 +66,7 @@ export class DeathNotice {
     }
   }
 
-  /** The death of this kernel that was heard of just now, if any, for a dialog to show: then no notification does. */
+  /** The recent crash of this kernel, if any, for a dialog that shows it; no notification is shown then. */
   take(kernelId: string): CrashEntry | null {
     const heard = this._heard.get(kernelId);
     this._heard.delete(kernelId);
@@ -78,7 +78,7 @@ export class DeathNotice {
     return heard.entry;
   }
 
-  /** The report was opened: its notification has done its work. */
+  /** Remove the notification of a report that was opened. */
   dismiss(reportId: string): void {
     this._shown.get(reportId)?.();
     this._shown.delete(reportId);
@@ -90,13 +90,13 @@ export class DeathNotice {
       try {
         return await this._options.fetch(id);
       } catch (error) {
-        console.debug('jupyter-tfguard: the report is not there yet.', error);
+        console.debug('jupyter-tfguard: the report is not ready yet.', error);
       }
     }
     return null;
   }
 
-  /** Hand a death to a dialog that waits for it, or to one that comes soon; else notify. */
+  /** Pass a crash to a dialog that waits for it or appears soon; else notify. */
   private _take(entry: CrashEntry, others: number): void {
     const { kernel_alive: isAlive, kernel_id: kernelId } = entry;
     if (!isAlive && kernelId !== null) {
@@ -106,7 +106,7 @@ export class DeathNotice {
     if (this._inDialog.has(entry.id)) {
       return;
     }
-    // One that hung was restarted by the user: no dialog comes.
+    // The user restarted a kernel that hung, so no dialog appears.
     const isSudden = !isAlive && entry.cause !== 'hang';
     if (isSudden && kernelId !== null && this._options.hasNotebook(kernelId)) {
       setTimeout(() => {
@@ -121,13 +121,13 @@ export class DeathNotice {
 
   private _announce(entry: CrashEntry, others: number): void {
     const { trans } = this._options;
-    // A kernel that dies again and again has one notification, its last.
+    // A kernel that crashes repeatedly has one notification, the latest.
     const whose = entry.kernel_id ?? entry.id;
     this.dismiss(this._lastOf.get(whose) ?? '');
     this._lastOf.set(whose, entry.id);
     const sentence = sentenceOf(entry, trans);
     const message =
-      others === 0 ? sentence : trans.__('%1 And %2 more in the TF Guard panel.', sentence, others);
+      others === 0 ? sentence : trans.__('%1 The TF Guard panel shows %2 more.', sentence, others);
     this._show(entry.kernel_alive ? 'warning' : 'error', message, entry.id);
   }
 
@@ -140,11 +140,11 @@ export class DeathNotice {
   }
 
   private readonly _found = new Signal<this, CrashEntry>(this);
-  /** Ids of reports that this page has heard of. */
+  /** IDs of reports that this page knows. */
   private readonly _known = new Set<string>();
-  /** By kernel id, on this page's clock: the server's may differ. */
+  /** By kernel ID; times are of this page's clock, the server's may differ. */
   private readonly _heard = new Map<string, { entry: CrashEntry; at: number }>();
-  /** Ids of reports that a dialog shows. */
+  /** IDs of reports that a dialog shows. */
   private readonly _inDialog = new Set<string>();
   private readonly _lastOf = new Map<string, string>();
   private readonly _shown = new Map<string, () => void>();
@@ -156,7 +156,7 @@ export namespace DeathNotice {
     /** Whether a notebook of this kernel is open here: JupyterLab shows a dialog for it. */
     readonly hasNotebook: (kernelId: string) => boolean;
     readonly notifier: INotifier;
-    /** A kernel died just now, and this is why. */
+    /** Called when a kernel died while this page is open. */
     readonly onDeath: (entry: CrashEntry) => void;
     readonly trans: Trans;
   }
@@ -165,14 +165,18 @@ export namespace DeathNotice {
 /** `The kernel of train.ipynb died: Container memory limit.` */
 function sentenceOf(entry: CrashEntry, trans: Trans): string {
   const { kernel_name, notebook_path, short_title } = entry;
-  const name =
-    notebook_path === null
-      ? (kernel_name ?? trans.__('no name'))
-      : shortName(fileName(notebook_path));
+  const name = notebook_path === null ? kernel_name : shortName(fileName(notebook_path));
   if (entry.kernel_alive) {
-    return trans.__('%1: %2. The kernel survived.', name, short_title);
+    const title = name ?? trans.__('A kernel');
+    return trans.__('%1: %2. The kernel is still running.', title, short_title);
   }
+  const kernel =
+    name === null
+      ? trans.__('A kernel')
+      : notebook_path === null
+        ? trans.__('The kernel %1', name)
+        : trans.__('The kernel of %1', name);
   return entry.cause === 'hang'
-    ? trans.__('The kernel of %1 stood still until it ended.', name)
-    : trans.__('The kernel of %1 died: %2.', name, short_title);
+    ? trans.__('%1 hung until it was stopped.', kernel)
+    : trans.__('%1 died: %2.', kernel, short_title);
 }

@@ -2,7 +2,7 @@ import * as React from 'react';
 
 import type { Evidence } from '../wire';
 
-/** Facts, each with who says it. */
+/** Facts with their sources. */
 export function EvidenceList(props: EvidenceList.IProps): React.JSX.Element {
   const { facts, empty } = props;
   if (facts.length === 0) {

@@ -8,15 +8,15 @@ import { fullTime } from '../when';
 import type { Report } from '../wire';
 import type { Trans } from '../words';
 
-/** What the run leaves behind: metrics by epoch and the last checkpoint. Nothing if it left nothing. */
-export function WhatIsLeft(props: WhatIsLeft.IProps): React.JSX.Element | null {
+/** Metrics by epoch and the last checkpoint. Nothing if there are none. */
+export function Saved(props: Saved.IProps): React.JSX.Element | null {
   const { metrics, checkpoint } = props.left;
   const { copy, trans } = props;
   if (metrics === null && checkpoint === null) {
     return null;
   }
   return (
-    <Section name="Left" title={trans.__('What is left')}>
+    <Section name="Left" title={trans.__('Checkpoint and metrics')}>
       {checkpoint !== null && (
         <div>
           {trans.__('Last checkpoint:')} <code>{checkpoint.path}</code>
@@ -26,7 +26,7 @@ export function WhatIsLeft(props: WhatIsLeft.IProps): React.JSX.Element | null {
           {checkpoint.doubt !== null && <Notice kind="warning" text={checkpoint.doubt} />}
           {checkpoint.resume_code !== null && (
             <React.Fragment>
-              <div>{trans.__('To go on from it:')}</div>
+              <div>{trans.__('To resume from it:')}</div>
               <CodeBlock code={checkpoint.resume_code} copy={copy} />
             </React.Fragment>
           )}
@@ -58,7 +58,7 @@ export function WhatIsLeft(props: WhatIsLeft.IProps): React.JSX.Element | null {
   );
 }
 
-export namespace WhatIsLeft {
+export namespace Saved {
   export interface IProps {
     readonly left: Report['left'];
     readonly copy: CodeBlock.ICopy;
@@ -97,8 +97,8 @@ export namespace Arrays {
   }
 }
 
-/** Lines as they were written. */
-export function LastWords(props: LastWords.IProps): React.JSX.Element | null {
+/** Unchanged lines of text. */
+export function Lines(props: Lines.IProps): React.JSX.Element | null {
   const { name, title, lines } = props;
   if (lines.length === 0) {
     return null;
@@ -112,7 +112,7 @@ export function LastWords(props: LastWords.IProps): React.JSX.Element | null {
   );
 }
 
-export namespace LastWords {
+export namespace Lines {
   export interface IProps {
     readonly name: string;
     readonly title: string;

@@ -14,9 +14,9 @@ import type { Trans } from '../words';
 import { AdviceList } from './AdviceList';
 import { DeathChart } from './DeathChart';
 import { EvidenceList } from './EvidenceList';
-import { Arrays, LastWords, WhatIsLeft } from './Remains';
+import { Arrays, Lines, Saved } from './Remains';
 
-/** Why a kernel died. The sentence first, then what to do, then how we know. */
+/** Why a kernel died: the cause, what to do, and the evidence. */
 export function Report(props: Report.IProps): React.JSX.Element {
   const { report, api, copy, onExport, onForget, onSeeAll, trans } = props;
   return (
@@ -44,7 +44,7 @@ export function Report(props: Report.IProps): React.JSX.Element {
       </Boundary>
       <div className="jp-TfGuard-columns">
         <Boundary>
-          <Section name="Against" title={trans.__('What speaks against it')}>
+          <Section name="Against" title={trans.__('Evidence against it')}>
             <EvidenceList facts={report.against} empty={trans.__('Nothing found.')} />
           </Section>
         </Boundary>
@@ -56,24 +56,24 @@ export function Report(props: Report.IProps): React.JSX.Element {
         <OtherFindings findings={report.other_findings} trans={trans} />
       </Boundary>
       <Boundary>
-        <WhatIsLeft left={report.left} copy={copy} trans={trans} />
+        <Saved left={report.left} copy={copy} trans={trans} />
       </Boundary>
       <Boundary>
         <Arrays arrays={report.arrays} trans={trans} />
       </Boundary>
       <Boundary>
-        <LastWords name="Native" title={trans.__('Last native words')} lines={report.native_tail} />
-        <LastWords name="Stack" title={trans.__('Python stack')} lines={report.python_stack} />
+        <Lines name="Native" title={trans.__('Last lines of stderr')} lines={report.native_tail} />
+        <Lines name="Stack" title={trans.__('Python stack trace')} lines={report.python_stack} />
       </Boundary>
       {report.same_before_count !== null && report.same_before_count > 0 && (
         <div className="jp-TfGuard-quiet">
           {trans._n(
-            'One earlier death of this kind in this notebook, within a day.',
-            '%1 earlier deaths of this kind in this notebook, within a day.',
+            'One earlier crash with the same cause in this notebook within a day.',
+            '%1 earlier crashes with the same cause in this notebook within a day.',
             report.same_before_count
           )}{' '}
           <button type="button" className="jp-TfGuard-link" onClick={onSeeAll}>
-            {trans.__('See all')}
+            {trans.__('Show all')}
           </button>
         </div>
       )}
@@ -89,7 +89,7 @@ export function Report(props: Report.IProps): React.JSX.Element {
             {trans.__('Export…')}
           </button>
           <button type="button" className="jp-TfGuard-button" onClick={onForget}>
-            {trans.__('Forget…')}
+            {trans.__('Delete…')}
           </button>
         </span>
       </footer>
@@ -102,22 +102,22 @@ export namespace Report {
     readonly report: ReportData;
     readonly copy: CodeBlock.ICopy;
     readonly api: IApi;
-    /** The user wants a file to hand on. */
+    /** Save a file to share. */
     readonly onExport: () => void;
-    /** The user wants the report gone; asks before. */
+    /** Delete the report, after confirmation. */
     readonly onForget: () => void;
-    /** The user wants to see the list of all deaths. */
+    /** Show the list of all crashes. */
     readonly onSeeAll: () => void;
     readonly trans: Trans;
   }
 
-  /** What a report asks the server for. */
+  /** The requests of a report. */
   export type IApi = Pick<GuardApi, 'markdown'>;
 }
 
 function origin(report: ReportData, trans: Trans): string {
   return [
-    trans.__('Kernel report'),
+    trans.__('Crash report'),
     ...(report.notebook_path === null ? [] : [fileName(report.notebook_path)]),
     fullTime(report.died_at),
     ...(report.kernel_name === null ? [] : [report.kernel_name])
@@ -131,7 +131,7 @@ function Chips({ report, trans }: { report: ReportData; trans: Trans }): React.J
         {confidenceWord(report.confidence, trans)}
       </li>
       {report.kernel_alive && (
-        <li className="jp-TfGuard-chip">{trans.__('the kernel lives on')}</li>
+        <li className="jp-TfGuard-chip">{trans.__('the kernel is still running')}</li>
       )}
       {report.chips.map((chip, index) => (
         <li key={index} className="jp-TfGuard-chip">
@@ -166,7 +166,7 @@ function NotChecked({ texts, trans }: { texts: string[]; trans: Trans }): React.
   return (
     <Section name="NotChecked" title={trans.__('Not checked')}>
       {texts.length === 0 ? (
-        <div className="jp-TfGuard-quiet">{trans.__('Everything that applies was checked.')}</div>
+        <div className="jp-TfGuard-quiet">{trans.__('Everything relevant was checked.')}</div>
       ) : (
         <ul className="jp-TfGuard-list jp-TfGuard-quiet">
           {texts.map((text, index) => (
@@ -187,7 +187,7 @@ function OtherFindings(props: {
     return null;
   }
   return (
-    <Section name="OtherFindings" title={trans.__('Also seen')}>
+    <Section name="OtherFindings" title={trans.__('Other findings')}>
       <ul className="jp-TfGuard-list">
         {findings.map((finding, index) => (
           <li key={index}>

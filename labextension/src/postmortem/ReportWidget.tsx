@@ -15,7 +15,7 @@ import type { Trans } from '../words';
 
 import { Report } from './Report';
 
-/** So much of a name leaves room for the time in a tab. */
+/** Maximum length of a name, so that the time fits into the tab. */
 const TAB_LENGTH = 18;
 
 /** Id of the tab of one report: one tab per report. */
@@ -23,14 +23,14 @@ export function reportTabId(reportId: string): string {
   return `jp-tfguard-report-${reportId}`;
 }
 
-/** One report, fetched when made. Shows what went wrong if it cannot be had. */
+/** One report, or the error if it cannot be loaded. */
 export class ReportWidget extends ReactWidget {
   constructor(private readonly _options: ReportWidget.IOptions) {
     super();
     const { trans } = _options;
     this.addClass('jp-TfGuard-ReportView');
     this.title.icon = shieldIcon;
-    this.title.label = trans.__('Kernel report');
+    this.title.label = trans.__('Crash report');
   }
 
   get reportId(): string {
@@ -53,7 +53,7 @@ export class ReportWidget extends ReactWidget {
       const { died_at, notebook_path, title } = this._report;
       const name =
         notebook_path === null
-          ? trans.__('Kernel report')
+          ? trans.__('Crash report')
           : shortName(fileName(notebook_path), TAB_LENGTH);
       const died = parseStamp(died_at);
       this.title.label = died === null ? name : `${name} ${clock(died)}`;
@@ -62,7 +62,7 @@ export class ReportWidget extends ReactWidget {
     this.update();
   }
 
-  /** Fetch it once more if it could not be had. */
+  /** Retry after a failure. */
   async loadAgain(): Promise<void> {
     if (this._report === null && this._failure !== null) {
       this._failure = null;
@@ -73,8 +73,8 @@ export class ReportWidget extends ReactWidget {
 
   protected override onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
-    // The tab has made it a region, called "main area content" as all others.
-    this.node.setAttribute('aria-label', this._options.trans.__('Kernel report'));
+    // The tab gives every region the label "main area content".
+    this.node.setAttribute('aria-label', this._options.trans.__('Crash report'));
   }
 
   protected override render(): React.JSX.Element {
@@ -95,11 +95,11 @@ export class ReportWidget extends ReactWidget {
       );
     }
     return this._failure === null ? (
-      <div className="jp-TfGuard-quiet">{trans.__('Reading the report…')}</div>
+      <div className="jp-TfGuard-quiet">{trans.__('Loading the report…')}</div>
     ) : (
       <Notice
         kind="error"
-        text={trans.__('The report %1 could not be read.', reportId)}
+        text={trans.__('Could not read report %1.', reportId)}
         fix={this._failure}
       />
     );
@@ -113,13 +113,13 @@ export namespace ReportWidget {
   export interface IOptions {
     readonly reportId: string;
     readonly api: Pick<GuardApi, 'report'> & Report.IApi;
-    /** The report was fetched, and will be seen. */
+    /** The report was loaded and is shown. */
     readonly onRead: () => Promise<void>;
-    /** Shows what a bundle of it holds, and saves that. */
+    /** Shows a preview of the bundle, and saves it. */
     readonly exportIt: () => void;
-    /** Asks, and removes the report. */
+    /** Deletes the report after confirmation. */
     readonly forget: () => void;
-    /** Shows the list of all deaths. */
+    /** Shows the list of all crashes. */
     readonly openPanel: () => void;
     readonly copy: CodeBlock.ICopy;
     readonly trans: Trans;

@@ -1,6 +1,6 @@
 /**
- * Marks the cells in which kernels died: a line with the cause below the cell, for each death that nobody has looked
- * at. It is drawn into the page alone: the notebook's model, and with it the file, is only read.
+ * Marks the cells in which kernels died: a line with the cause below the cell, for each unread crash. Changes only the
+ * page: the notebook's model, and so the file, is only read.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 
@@ -12,7 +12,7 @@ import { dayAndTime, parseStamp } from '../when';
 import type { CrashEntry } from '../wire';
 import type { Trans } from '../words';
 
-/** Typing changes a notebook with every key; the marks follow at this pace. */
+/** Each key press changes a notebook; limit the updates to this rate. */
 const PAUSE_MS = 100;
 
 const MARKED = 'jp-TfGuard-deadCell';
@@ -31,7 +31,7 @@ export class CellMarks {
     this._update();
   }
 
-  /** Go through the open notebooks, soon. */
+  /** Schedule an update of all open notebooks. */
   private _update(): void {
     this._timer ??= setTimeout(() => {
       this._timer = null;
@@ -62,7 +62,7 @@ export class CellMarks {
     }
     old?.remove();
     this._marks.delete(cell);
-    // A cell that is not drawn yet has no input to put the line behind.
+    // A cell that is not drawn yet has no input element.
     const input = cell.node.querySelector(':scope > .jp-Cell-inputWrapper');
     if (entry === null || input === null) {
       void (entry && cell.ready.then(() => this._update()));
@@ -71,7 +71,7 @@ export class CellMarks {
     const line = this._lineOf(entry);
     const { model } = cell;
     const onState = (_: unknown, change: { name: string; newValue: unknown }): void => {
-      // The count comes with the kernel's answer: the cell ran to its end.
+      // The kernel sends the count when the cell has ended.
       if (change.name === 'executionCount' && typeof change.newValue === 'number') {
         this._leave(entry);
       }
@@ -97,7 +97,7 @@ export class CellMarks {
     const why = element('button', 'jp-TfGuard-link', trans.__('Show why'));
     why.addEventListener('click', () => openReport(entry.id));
     const away = element('button', 'jp-TfGuard-link', '×');
-    away.title = trans.__('Remove this mark; the report stays');
+    away.title = trans.__('Remove this mark. The report is kept.');
     away.setAttribute('aria-label', away.title);
     away.addEventListener('click', () => {
       this._leave(entry);
@@ -106,7 +106,7 @@ export class CellMarks {
     const text = trans.__('The kernel died here, %1: %2.', when, entry.short_title);
     const line = element('div', 'jp-TfGuard-CellMark', sign, text, ' ', why, away);
     line.setAttribute('role', 'note');
-    // A notebook in command mode takes every key for itself, Enter too.
+    // A notebook in command mode handles every key, including Enter.
     line.dataset.lmSuppressShortcuts = 'true';
     return line;
   }
@@ -119,7 +119,7 @@ export class CellMarks {
   private readonly _followed = new WeakSet<INotebook>();
   private _isEnabled = true;
   private readonly _marks = new WeakMap<ICell, { id: string; remove: () => void }>();
-  /** Ids of reports whose cell ran since, or whose mark the user removed. */
+  /** IDs of reports whose cell ran again, or whose mark the user removed. */
   private readonly _past = new Set<string>();
   private _timer: ReturnType<typeof setTimeout> | null = null;
 }

@@ -8,7 +8,7 @@ import { humanBytes } from '../units';
 import type { ExportPreview } from '../wire';
 import type { Trans } from '../words';
 
-/** Show what a redacted bundle of this report holds; on consent, save it. */
+/** Show a preview of the redacted bundle of this report; save it if the user agrees. */
 export async function exportReport(
   id: string,
   api: Pick<GuardApi, 'preview' | 'bundle'>,
@@ -23,13 +23,13 @@ export async function exportReport(
         Dialog.cancelButton({ label: trans.__('Cancel') }),
         Dialog.okButton({ label: trans.__('Download') })
       ],
-      defaultButton: 0 // nothing is saved before it was looked at
+      defaultButton: 0 // Enter must not save before the user has seen the preview
     });
     if (button.accept) {
       save(await api.bundle(id), `tfguard-${id}.zip`);
     }
   } catch (error) {
-    await showErrorMessage(trans.__('The report could not be exported'), messageOf(error));
+    await showErrorMessage(trans.__('Could not export the report'), messageOf(error));
   }
 }
 
@@ -39,7 +39,7 @@ function Preview(props: ExportPreview & { trans: Trans }): React.JSX.Element {
     <div className="jp-TfGuard-Export">
       <p>
         {trans.__(
-          'Secrets, home folders, names of user and machine: %1 taken out. Look through the files before you hand them on.',
+          'Removed items (secrets, home folders, user and machine names): %1. Check the files before you share them.',
           redacted_count
         )}
       </p>
@@ -50,7 +50,7 @@ function Preview(props: ExportPreview & { trans: Trans }): React.JSX.Element {
           </summary>
           <pre tabIndex={0}>
             {text}
-            {is_cut && trans.__('… The rest is in the file alone.')}
+            {is_cut && trans.__('… The exported file has the rest.')}
           </pre>
         </details>
       ))}

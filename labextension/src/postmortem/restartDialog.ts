@@ -1,6 +1,6 @@
 /**
- * Writes the cause of a death into JupyterLab's own "Kernel Restarting" dialog, which covers every notification.
- * Plain DOM, all data as text. Consoles get no such dialog.
+ * Writes the cause of a crash into JupyterLab's "Kernel Restarting" dialog, which covers notifications. Uses plain DOM;
+ * all data is set as text. Consoles have no such dialog.
  */
 import type { Dialog } from '@jupyterlab/apputils';
 import type { ISignal } from '@lumino/signaling';
@@ -13,10 +13,10 @@ import type { Trans } from '../words';
 
 import type { DeathNotice } from './DeathNotice';
 
-/** When to ask the server, in case its event was lost; after the last, the line says so. */
+/** When to request the list of crashes, in case the event was lost; after the last time, give up. */
 const ASK_AFTER_MS = [3_000, 8_000, 15_000];
 
-/** An open notebook, as far as the dialog may name it. */
+/** An open notebook, with the names that the dialog may use. */
 export interface IOpenSession {
   readonly path: string;
   readonly name: string;
@@ -31,10 +31,10 @@ export interface IRestartDialogOptions {
   readonly dialogs: { readonly widgetAdded: ISignal<unknown, AnyDialog> };
   readonly notice: Pick<DeathNotice, 'found' | 'take'>;
   readonly sessions: () => readonly IOpenSession[];
-  /** Whether the server part runs; without it nothing is promised. */
+  /** Whether the server extension runs; if not, the dialog is not changed. */
   readonly isGuarding: () => boolean;
   readonly openReport: (id: string) => void;
-  /** Reads the list of deaths, which makes `notice` find what is new in it. */
+  /** Reads the list of crashes; `notice` then emits the new ones. */
   readonly readCrashes: () => Promise<unknown>;
   readonly trans: Trans;
 }
@@ -46,7 +46,7 @@ interface ICauseLine {
   giveUp(): void;
 }
 
-/** From now on, write the cause into each such dialog. */
+/** Write the cause into each such dialog from now on. */
 export function watchRestartDialogs(options: IRestartDialogOptions): void {
   const { dialogs, isGuarding, notice, readCrashes, sessions, trans } = options;
   const waiting = new Set<ICauseLine>();
@@ -98,13 +98,12 @@ export function watchRestartDialogs(options: IRestartDialogOptions): void {
 }
 
 /**
- * The kernel whose restart the dialog announces, or null for any other dialog. JupyterLab makes the
- * dialog while the kernel's status is `autorestarting`, and names the notebook in its sentence,
- * whatever the language.
+ * The kernel whose restart the dialog announces, or null for any other dialog. JupyterLab opens the dialog while the
+ * kernel's status is `autorestarting`, with the name of the notebook in its text in every language.
  */
 function deadKernelOf(dialog: AnyDialog, sessions: readonly IOpenSession[]): string | null {
   const text = dialog.node.querySelector('.jp-Dialog-body')?.textContent ?? '';
-  // `old/model.ipynb` holds the path of `model.ipynb` too: the longest label is meant.
+  // `old/model.ipynb` contains `model.ipynb`, so the longest matching label counts.
   const [named] = sessions
     .filter(({ status }) => status === 'autorestarting')
     .flatMap(({ kernelId, name, path }) => [path, name].map(label => ({ kernelId, label })))
@@ -113,7 +112,7 @@ function deadKernelOf(dialog: AnyDialog, sessions: readonly IOpenSession[]): str
   return named?.kernelId ?? null;
 }
 
-/** Add lines that say that the cause is being looked for; null if the dialog is not built as expected. */
+/** Add lines with a placeholder for the cause; null if the dialog has an unexpected structure. */
 function addCauseLine(
   dialog: AnyDialog,
   kernelId: string,
@@ -126,7 +125,7 @@ function addCauseLine(
   if (body === null || buttons === null) {
     return null;
   }
-  const cause = element('b', '', trans.__('TF Guard is finding out why…'));
+  const cause = element('b', '', trans.__('TF Guard is looking for the cause…'));
   const place = element('div', 'jp-TfGuard-quiet');
   const box = element('div', 'jp-TfGuard-Cause', cause, place);
   box.setAttribute('role', 'alert');
@@ -134,8 +133,8 @@ function addCauseLine(
   return {
     kernelId,
     fill: entry => {
-      const sureness = confidenceWord(entry.confidence, trans);
-      write(cause, trans.__('Cause (%1): %2', sureness, entry.title));
+      const confidence = confidenceWord(entry.confidence, trans);
+      write(cause, trans.__('Cause (%1): %2', confidence, entry.title));
       write(place, entry.where === null ? '' : trans.__('In %1.', entry.where));
       box.classList.add('jp-mod-known');
       const showWhy = element(
@@ -150,6 +149,6 @@ function addCauseLine(
       });
       buttons.prepend(showWhy);
     },
-    giveUp: () => write(cause, trans.__('TF Guard has no report of this death yet.'))
+    giveUp: () => write(cause, trans.__('TF Guard has no report of this crash yet.'))
   };
 }

@@ -1,6 +1,6 @@
 /**
- * `%tfguard panel`: the panel of one kernel in a cell's output, in any front end that shows anywidget
- * widgets. Imports nothing from JupyterLab.
+ * `%tfguard panel`: the panel of one kernel in a cell's output, for any front end that supports anywidget. Imports
+ * nothing from JupyterLab.
  */
 import type { Row } from '../wire';
 
@@ -25,30 +25,28 @@ function render({ model, el }: { model: IWidgetModel; el: HTMLElement }): () => 
     view = new PanelView(el, panel);
   } catch (error) {
     // A notebook may have been saved by another version.
-    console.warn('jupyter-tfguard: the panel cannot be drawn.', error);
-    el.textContent = trans.__('The panel and the kernel are of different versions.');
+    console.warn('jupyter-tfguard: could not draw the panel.', error);
+    el.textContent = trans.__('The panel and the kernel have different versions.');
     return () => el.replaceChildren();
   }
-  const id = Math.random().toString(36).slice(2);
 
   const onMessage = (content: unknown): void => {
     panel.take(content as News, Date.now());
     view.draw();
   };
-  /** Answered once no cell runs. Messages get lost while a laptop sleeps, so a page that is seen again asks again. */
+  /** Request the history, which the kernel sends when no cell runs. Repeated when the page is shown: messages may get lost. */
   const open = (): void => {
     if (document.visibilityState === 'visible') {
-      send(model, { type: 'opened', view: id });
+      send(model, { type: 'opened' });
     }
   };
 
   model.on('msg:custom', onMessage);
   document.addEventListener('visibilitychange', open);
-  send(model, { type: 'opened', view: id });
+  send(model, { type: 'opened' });
   return () => {
     model.off('msg:custom', onMessage);
     document.removeEventListener('visibilitychange', open);
-    send(model, { type: 'closed', view: id });
     view.dispose();
   };
 }

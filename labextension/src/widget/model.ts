@@ -1,8 +1,8 @@
-/** What a panel in a notebook knows of its kernel: the counterpart of `kernel/panel_state.py`. Samples in `tests/wire/widget.json`. */
+/** State of a panel in a notebook: the counterpart of `kernel/panel_state.py`. A sample is `tests/wire/widget.json`. */
 import { Series } from '../series';
 import type { Guard, Host, Mark, Row, TensorFlowMemory, Training } from '../wire';
 
-/** An allocator of TensorFlow's: the kernel itself sees no more of a GPU. */
+/** A TensorFlow allocator. The kernel itself has no other data about a GPU. */
 export type Allocator = Omit<TensorFlowMemory, 'gpu_uuid'>;
 
 export type PanelState = Readonly<{
@@ -26,7 +26,7 @@ export class PanelModel {
   constructor(state: PanelState, rows: Row[]) {
     this._series.prepend(rows);
     this._take(state);
-    // Its own clock says when it was written: a notebook that was saved shows an old one.
+    // The state has its own time: a saved notebook shows an old state.
     this._heard = state.time * 1000;
   }
 
@@ -38,7 +38,7 @@ export class PanelModel {
     return this._series;
   }
 
-  /** The guard was unloaded: nothing will come any more. */
+  /** The guard was unloaded: no more messages will arrive. */
   get isEnded(): boolean {
     return this._isEnded;
   }

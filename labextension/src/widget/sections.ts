@@ -1,4 +1,4 @@
-/** The parts of the panel below the chart: each is there only if it has something to say. */
+/** The sections of the panel below the chart. Sections without content are hidden. */
 import { bytesOfLimit, humanBytes, humanCount } from '../units';
 import { GROWTH_SIGNS } from '../live/gpu/growthSigns';
 import { detailsText, doneFraction, paceText, positionText } from '../live/trainingText';
@@ -8,7 +8,7 @@ import { element, write } from '../parts/dom';
 import type { Allocator } from './model';
 import { trans } from './words';
 
-/** A part that is drawn again and again into the same elements. */
+/** A section that redraws into the same elements. */
 export interface ISection<T> {
   readonly node: HTMLElement;
   draw(value: T): void;
@@ -28,7 +28,7 @@ function row(...cells: readonly HTMLElement[]): HTMLElement {
   return element('div', 'jp-TfGuard-row jp-mod-wrap', ...cells);
 }
 
-/** A bar that is filled from the left; the words beside it say the same. */
+/** A bar that is filled from the left; the text beside it has the same content. */
 class Bar {
   readonly node = element('div', 'jp-TfGuard-bar', this._fill());
 
@@ -44,7 +44,7 @@ class Bar {
   private _filled!: HTMLElement;
 }
 
-/** A `fit`, `evaluate` or `predict`: how far it is, how fast, how long yet. */
+/** A `fit`, `evaluate` or `predict`: progress, speed and time left. */
 export function trainingSection(): ISection<Training | null> {
   const node = section('Training', trans.__('Training'));
   const name = element('b', '');
@@ -78,9 +78,9 @@ export function trainingSection(): ISection<Training | null> {
   };
 }
 
-/** What TensorFlow's tensors hold on each GPU, of what its allocator may take. */
+/** Memory of TensorFlow tensors on each GPU, and the limit of the allocator. */
 export function gpuSection(): ISection<readonly Allocator[]> {
-  const node = section('Gpu', trans.__("GPU memory, TensorFlow's tensors"));
+  const node = section('Gpu', trans.__('GPU memory in TensorFlow tensors'));
   const rows = element('div', '');
   node.append(rows);
   return {
@@ -109,7 +109,7 @@ function allocatorRows(allocator: Allocator): HTMLElement[] {
   ];
 }
 
-/** Memory growth, and what the guard could not do. */
+/** Memory growth and problems of the guard. */
 export function guardSection(): ISection<Guard> {
   const node = element('section', 'jp-TfGuard-Section jp-TfGuard-Guard');
   node.setAttribute('aria-label', trans.__('Guard'));
@@ -127,9 +127,9 @@ export function guardSection(): ISection<Guard> {
   };
 }
 
-function line(sign: string, said: string, isWarning: boolean): HTMLElement {
+function line(sign: string, text: string, isWarning: boolean): HTMLElement {
   const drawn = element('span', '', sign);
   drawn.setAttribute('aria-hidden', 'true');
   const mood = isWarning ? 'jp-mod-warning' : 'jp-TfGuard-quiet';
-  return element('div', `jp-TfGuard-Growth jp-TfGuard-small ${mood}`, drawn, ` ${said}`);
+  return element('div', `jp-TfGuard-Growth jp-TfGuard-small ${mood}`, drawn, ` ${text}`);
 }

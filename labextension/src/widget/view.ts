@@ -1,4 +1,4 @@
-/** One panel in a cell's output: what it shows. */
+/** One panel in a cell's output. */
 import { onThemeChange } from '../chart/theme';
 import { TimeChart } from '../chart/timeChart';
 import { limitNotice } from '../live/forecastText';
@@ -13,7 +13,7 @@ import { gpuSection, guardSection, trainingSection } from './sections';
 import { followHost } from './theme';
 import { trans } from './words';
 
-/** While a cell runs the kernel tells something several times a second; this long without a word is told. */
+/** While a cell runs, the kernel sends several messages per second. Report a silence longer than this. */
 const SILENT_SECONDS = 3;
 
 export class PanelView {
@@ -45,10 +45,10 @@ export class PanelView {
     );
     followHost(root);
     host.append(root);
-    // The axis bears times of day: a widget is also seen when nothing moves any more.
+    // The axis has times of day, because a widget stays visible after its last update.
     this._chart = new TimeChart(chart, memoryChartOptions(128, null));
     this._endTheme = onThemeChange(() => followHost(root));
-    this._timer = setInterval(() => this._tell(), 1000);
+    this._timer = setInterval(() => this._updateNote(), 1000);
     this.draw();
   }
 
@@ -84,7 +84,7 @@ export class PanelView {
     if (data !== null) {
       this._chart.update(data);
     }
-    this._tell();
+    this._updateNote();
   }
 
   dispose(): void {
@@ -94,8 +94,8 @@ export class PanelView {
     this._root.remove();
   }
 
-  /** The line below: why nothing moves, if so. */
-  private _tell(): void {
+  /** The line at the bottom: why there are no updates. */
+  private _updateNote(): void {
     const { isEnded, state } = this._model;
     const silent = this._model.silentSeconds(Date.now());
     const isSilent = state.busy && !isEnded && silent > SILENT_SECONDS;
@@ -104,14 +104,14 @@ export class PanelView {
     this._note.hidden = this._note.textContent === '';
   }
 
-  /** Nothing of the cell where the kernel sends nothing more. */
+  /** State of the guard and of the cell; without the cell after the last message. */
   private _guardText(): string {
     const { isEnded, state } = this._model;
     const { busy, guard } = state;
     if (isEnded) {
       return guard.text;
     }
-    return busy ? trans.__('%1, a cell runs', guard.text) : trans.__('%1, idle', guard.text);
+    return busy ? trans.__('%1, running a cell', guard.text) : trans.__('%1, idle', guard.text);
   }
 
   private _noteText(silent: number | null): string {
@@ -124,7 +124,7 @@ export class PanelView {
     }
     const seconds = silent < 10 ? silent : silent - (silent % 5);
     return trans.__(
-      'No word from the kernel for %1: native code holds the interpreter, or the kernel has ended.',
+      'No message from the kernel for %1. Native code is blocking Python, or the kernel has ended.',
       humanSpan(seconds, trans)
     );
   }

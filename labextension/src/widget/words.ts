@@ -1,4 +1,4 @@
-/** The English of the widget: outside JupyterLab nobody translates. */
+/** English texts of the widget: there is no translation outside JupyterLab. */
 import type { Trans } from '../words';
 
 type Value = string | number;

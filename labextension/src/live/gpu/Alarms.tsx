@@ -7,22 +7,17 @@ import type { Trans } from '../../words';
 
 import { titleOf } from './texts';
 
-/** What is wrong with the card. A lost one has something to say in any case. */
+/** Problems of the GPU. A lost GPU always has a notice. */
 export function Alarms(props: Alarms.IProps): React.JSX.Element {
   const { device, now, trans } = props;
-  const isTold = device.alarms.some(alarm => alarm.severity === 'error');
+  const hasError = device.alarms.some(alarm => alarm.severity === 'error');
   return (
     <>
-      {device.lost && !isTold && (
+      {device.lost && !hasError && (
         <Notice
           kind="error"
-          text={trans.__(
-            '%1 is lost: its driver cannot reach it any more.',
-            titleOf(device, trans)
-          )}
-          fix={trans.__(
-            'Kernels that used it must be restarted. Often the machine needs a restart too.'
-          )}
+          text={trans.__('%1 is lost: the driver can no longer reach it.', titleOf(device, trans))}
+          fix={trans.__('Restart the kernels that used it. Often the machine needs a restart too.')}
         />
       )}
       {device.alarms.map(alarm => (

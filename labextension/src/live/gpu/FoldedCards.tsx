@@ -10,13 +10,13 @@ import { eachText, modelOf, titleOf, usedText } from './texts';
 
 const SHOWN_AT_FIRST = 8;
 
-/** Cards that matter less here: a line each, which opens to the whole card. */
+/** GPUs that this kernel does not use: one line each, which expands to all details. */
 export function FoldedCards(props: FoldedCards.IProps): React.JSX.Element {
   const { cards, children, draw, title, trans } = props;
   const [isLong, setLong] = React.useState(false);
   const shown = isLong ? cards : cards.slice(0, SHOWN_AT_FIRST);
   const hidden = cards.length - shown.length;
-  // Cards of one kind are described once: the lines are short, and who holds a card has room.
+  // Describe GPUs of one model once, so that the lines have room for the holder.
   const models = new Set(cards.map(({ device }) => modelOf(device)));
   const common = models.size === 1 ? cards[0]?.device : undefined;
   const kind = cards.length === 1 ? modelOf : eachText;
@@ -52,14 +52,14 @@ export namespace FoldedCards {
   export interface IProps {
     readonly cards: readonly ICard[];
     readonly title: string;
-    /** The card in full, without its title. */
+    /** Draws all details without the title. */
     readonly draw: (card: ICard) => React.JSX.Element;
     readonly children: React.ReactNode;
     readonly trans: Trans;
   }
 }
 
-/** `GPU 3 · train_b.ipynb    71.0 of 80.0 GiB`; short, without the size, which the title has. */
+/** `GPU 3 · train_b.ipynb    71.0 of 80.0 GiB`; the short form has no size, which is in the title. */
 function Line(props: {
   readonly card: ICard;
   readonly isShort: boolean;
@@ -84,7 +84,7 @@ function Line(props: {
   );
 }
 
-/** This kernel if it is among them, else who holds most; and how many more there are. */
+/** This kernel if it holds memory, else the largest holder; and the number of other holders. */
 function holderText({ device }: ICard, trans: Trans): string {
   const shares = sharesOf(device, trans).filter(share => share.kind !== 'rest');
   const [first] = shares;

@@ -9,7 +9,7 @@ import { sharesOf } from './holders';
 import { Bar, Shares } from './Shares';
 import { factsOf, usedText } from './texts';
 
-/** One card without its title: alarms, a bar with who holds what, and how busy and warm it is. */
+/** One GPU without its title: alarms, holders, utilization and temperature. */
 export function GpuCard(props: GpuCard.IProps): React.JSX.Element {
   const { card, tensors, now, onOpenNotebook, trans } = props;
   const { device, instancesCount } = card;
@@ -48,7 +48,7 @@ export function GpuCard(props: GpuCard.IProps): React.JSX.Element {
 export namespace GpuCard {
   export interface IProps {
     readonly card: ICard;
-    /** What TensorFlow in this kernel says of the card. */
+    /** Values of TensorFlow in this kernel for the GPU. */
     readonly tensors: TensorFlowMemory | null;
     /** Unix seconds. */
     readonly now: number;

@@ -8,7 +8,7 @@ import { MemoryChart } from '../MemoryChart';
 
 import { titleOf } from './texts';
 
-/** What this kernel held of a card in the last minutes, against all that the card has. */
+/** Memory of this kernel on a GPU in the last minutes, and the total memory of the GPU. */
 export function GpuChart(props: GpuChart.IProps): React.JSX.Element | null {
   const { device, series, trans } = props;
   const bytes = device.memory_total_bytes;

@@ -5,13 +5,13 @@ import { dayAndTime } from '../../when';
 import type { GpuOom } from '../../wire';
 import type { Trans } from '../../words';
 
-/** In the cell's output the lines say whose they are and what happened; here all is ours, and said above. */
+/** Removes the prefix of the lines in the cell output: the notice has it in its title. */
 function inPanel(line: string): string {
   const rest = line.replace(/^tfguard: (the GPU ran out of memory: )?/, '');
   return rest.charAt(0).toUpperCase() + rest.slice(1);
 }
 
-/** A GPU was full and the kernel lived on: what was asked, what was free, what to change. */
+/** A GPU out-of-memory error that the kernel survived: requested, free, and what to change. */
 export function GpuOomNotice(props: GpuOomNotice.IProps): React.JSX.Element {
   const { oom, now, onDismiss, trans } = props;
   const when = dayAndTime(oom.time, now, trans);
@@ -24,9 +24,9 @@ export function GpuOomNotice(props: GpuOomNotice.IProps): React.JSX.Element {
         kind="warning"
         text={
           oom.execution_count === null
-            ? trans.__('The GPU was full (%1). The kernel lives on.', when)
+            ? trans.__('The GPU ran out of memory (%1). The kernel is still running.', when)
             : trans.__(
-                'The GPU was full in cell [%1] (%2). The kernel lives on.',
+                'The GPU ran out of memory in cell [%1] (%2). The kernel is still running.',
                 oom.execution_count,
                 when
               )

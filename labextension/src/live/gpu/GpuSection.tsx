@@ -14,7 +14,7 @@ import { GrowthLine } from './GrowthLine';
 import { tensorsOn } from './holders';
 import { modelOf, titleOf } from './texts';
 
-/** A part for each card that matters here, one line for each other; a single line without a GPU. */
+/** A section for each GPU that this kernel uses, one line for each other GPU; a single line without GPUs. */
 export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
   const { gpus, growth, inside, kernelId, now, onOpenNotebook, series, trans } = props;
   if (gpus.devices.length === 0) {
@@ -78,12 +78,12 @@ export function GpuSection(props: GpuSection.IProps): React.JSX.Element {
 export namespace GpuSection {
   export interface IProps {
     readonly gpus: Gpus;
-    /** The kernel that the user looks at. */
+    /** The current kernel. */
     readonly kernelId: string | null;
-    /** What TensorFlow in this kernel says of the cards. */
+    /** Values of TensorFlow in this kernel for the GPUs. */
     readonly inside: readonly TensorFlowMemory[];
     readonly growth: Growth | null;
-    /** What it held of each card, by the card's UUID. */
+    /** Memory of the kernel on each GPU, by GPU UUID. */
     readonly series: ReadonlyMap<string, Series>;
     /** Unix seconds. */
     readonly now: number;
@@ -97,10 +97,10 @@ function emptyText(gpus: Gpus, trans: Trans): string {
     case 'starting':
       return trans.__('Looking for GPUs…');
     case 'unavailable':
-      return gpus.reason ?? trans.__('GPU values are not available here');
+      return gpus.reason ?? trans.__('GPU values are not available');
     case 'none':
     case 'ok':
-      return gpus.reason ?? trans.__('No NVIDIA GPU here');
+      return gpus.reason ?? trans.__('No NVIDIA GPU found');
   }
 }
 
@@ -117,7 +117,7 @@ function isOwn({ device }: ICard): boolean {
   return (device.holders ?? []).some(holder => holder.is_this);
 }
 
-/** The one card that this kernel holds memory on, or the one card there is; null where there are more. */
+/** The only GPU that this kernel uses, else the only GPU; null if there are several. */
 function onlyOwn(cards: readonly ICard[]): GpuDevice | null {
   const pieces = cards.filter(card => card.instancesCount === null);
   const own = pieces.filter(isOwn);

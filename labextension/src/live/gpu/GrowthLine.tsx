@@ -4,7 +4,7 @@ import type { Growth } from '../../wire';
 
 import { GROWTH_SIGNS } from './growthSigns';
 
-/** Whether TensorFlow takes GPU memory step by step, as a quiet line; louder where it does not. Null keeps its room. */
+/** The state of memory growth; a warning if it is not active as expected. Null keeps the space. */
 export function GrowthLine({ growth }: { growth: Growth | null }): React.JSX.Element {
   const sign = growth === null ? '' : GROWTH_SIGNS[growth.state];
   const mood = sign === '▲' ? 'jp-mod-warning' : 'jp-TfGuard-quiet';

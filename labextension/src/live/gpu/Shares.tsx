@@ -7,7 +7,7 @@ import type { Trans } from '../../words';
 import { unseenShare } from './holders';
 import type { IShare } from './holders';
 
-/** For eyes only: the rows below say the same. Nothing where the size or the use is not known. */
+/** Hidden from screen readers: the rows below have the same content. Nothing if size or use is unknown. */
 export function Bar(props: Bar.IProps): React.JSX.Element | null {
   const { device, shares } = props;
   const { memory_total_bytes: total, memory_used_bytes: used } = device;
@@ -37,7 +37,7 @@ export namespace Bar {
   }
 }
 
-/** Who holds how much, a row each; a notebook of this server is a link to it. */
+/** One row per holder; a notebook of this server is a link. */
 export function Shares(props: Shares.IProps): React.JSX.Element {
   const { onOpenNotebook, tensors, trans } = props;
   const isSeen = props.shares.some(share => share.kind === 'this');
@@ -70,14 +70,14 @@ export function Shares(props: Shares.IProps): React.JSX.Element {
 export namespace Shares {
   export interface IProps {
     readonly shares: readonly IShare[];
-    /** What TensorFlow in this kernel says of the card. */
+    /** Values of TensorFlow in this kernel for the GPU. */
     readonly tensors: TensorFlowMemory | null;
     readonly onOpenNotebook: (path: string) => void;
     readonly trans: Trans;
   }
 }
 
-/** The part without its unit where the whole has the same. */
+/** The part without its unit if the whole has the same unit. */
 function inside(part: number, whole: number | null): string {
   return whole === null ? humanBytes(part) : bytesOfLimit(part, whole)[0];
 }
@@ -100,7 +100,7 @@ function Name(props: {
   );
 }
 
-/** Peak and limit of TensorFlow's allocator, where they are known. */
+/** Peak and limit of TensorFlow's allocator, if known. */
 function Tensors(props: {
   readonly tensors: TensorFlowMemory;
   readonly trans: Trans;

@@ -1,23 +1,23 @@
-/** Which cards are drawn in full, and which in one line: a machine with eight of them stays calm. */
+/** Selects the GPUs that are shown with all details; the others take one line. */
 import type { GpuDevice, GpuHolder, Gpus } from '../../wire';
 
-/** Up to here each card stands in full. */
+/** Up to this number, all GPUs are shown with all details. */
 const FEW_CARDS = 2;
 
-/** With many cards, as many of this kernel's stand in full. */
+/** With more GPUs, at most this many of the kernel's GPUs are shown with all details. */
 const FULL_CARDS = 4;
 
-/** TensorFlow makes a context on every card it sees: less than this part of its largest share is no work. */
+/** TensorFlow creates a context on every visible GPU: a smaller fraction of the largest share does not count as use. */
 const WORTH_FRACTION = 0.1;
 
 export interface ICard {
   readonly device: GpuDevice;
-  /** How many MIG instances the card is split into; null for an instance and for a card in one piece. */
+  /** Number of MIG instances; null for an instance and for a GPU that is not split. */
   readonly instancesCount: number | null;
   readonly isFull: boolean;
 }
 
-/** Whose share is "this kernel" follows from the notebook in front, also before the server's next word. */
+/** Sets `is_this` for the current kernel, without waiting for the next message of the server. */
 export function seenFrom(kernelId: string | null, devices: Gpus['devices']): Gpus['devices'] {
   return devices.map(device => ({
     ...device,
@@ -29,7 +29,7 @@ export function seenFrom(kernelId: string | null, devices: Gpus['devices']): Gpu
   }));
 }
 
-/** All cards, in the driver's order, an instance after its card. */
+/** All GPUs in the driver's order, each instance after its GPU. */
 export function arrange(devices: Gpus['devices']): ICard[] {
   const instances = devices.filter(device => device.mig_index !== null);
   const instancesOf = (device: GpuDevice): GpuDevice[] =>
@@ -51,7 +51,7 @@ export function arrange(devices: Gpus['devices']): ICard[] {
   });
 }
 
-/** The first few cards that this kernel works on. */
+/** The first few GPUs that this kernel uses. */
 function ownCards(devices: readonly GpuDevice[]): Set<GpuDevice> {
   const shares = devices.map(device => [device, thisBytes(device)] as const);
   const largest = Math.max(0, ...shares.map(([, bytes]) => bytes ?? 0));
@@ -59,13 +59,13 @@ function ownCards(devices: readonly GpuDevice[]): Set<GpuDevice> {
   return new Set(own.slice(0, FULL_CARDS).map(([device]) => device));
 }
 
-/** What this kernel holds on a card, where it holds anything; an unknown amount counts as some. */
+/** Memory of this kernel on a GPU; null if none, infinite if the amount is unknown. */
 function thisBytes(device: GpuDevice): number | null {
   const own = (device.holders ?? []).filter(holder => holder.is_this);
   return own.length === 0 ? null : (sumOf(own) ?? Infinity);
 }
 
-/** Bytes of all together; null as soon as one of them is not known. */
+/** Sum of the bytes; null if one of them is unknown. */
 export function sumOf(holders: readonly GpuHolder[]): number | null {
   return holders.reduce<number | null>(
     (sum, { used_bytes }) => (sum === null || used_bytes === null ? null : sum + used_bytes),

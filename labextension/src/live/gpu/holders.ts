@@ -1,11 +1,11 @@
-/** Who holds a card's memory, as the rows of a card and the pieces of its bar. */
+/** Who holds the memory of a GPU, for the rows and the bar. */
 import { humanBytes, shortFileName } from '../../units';
 import type { GpuDevice, GpuHolder, TensorFlowMemory } from '../../wire';
 import type { Trans } from '../../words';
 
 import { sumOf } from './cards';
 
-/** More rows than these, and the smallest become one. */
+/** Above this number of rows, the smallest are merged. */
 const ROWS_LIMIT = 5;
 
 export interface IShare {
@@ -13,16 +13,16 @@ export interface IShare {
   /** Decides the colour. */
   readonly kind: 'this' | 'notebook' | 'process' | 'rest';
   readonly label: string;
-  /** The name alone, for a line with little room. */
+  /** The name without prefix, for short lines. */
   readonly short: string;
-  /** The label in full: with the whole path, the process. */
+  /** The label with full path and process IDs. */
   readonly title: string;
-  /** A notebook of this server, to go to. */
+  /** Path of a notebook of this server, for the link. */
   readonly path: string | null;
   readonly bytes: number | null;
 }
 
-/** This kernel, other notebooks, processes, and what is of none of these; unknown amounts stay null. */
+/** This kernel, other notebooks, other processes, and the rest; unknown amounts stay null. */
 export function sharesOf(device: GpuDevice, trans: Trans): IShare[] {
   const { holders } = device;
   if (device.lost || holders === null) {
@@ -35,7 +35,7 @@ export function sharesOf(device: GpuDevice, trans: Trans): IShare[] {
   return [...own, ...fold(others, ROWS_LIMIT - own.length, trans), ...rest];
 }
 
-/** Processes of one kernel together, in the order they came: most first. */
+/** Processes grouped by kernel, largest first. */
 function groupsOf(holders: readonly GpuHolder[]): Map<string, GpuHolder[]> {
   const groups = new Map<string, GpuHolder[]>();
   holders.forEach((holder, index) => {
@@ -81,7 +81,7 @@ function plain(key: string, kind: IShare['kind'], label: string, bytes: number |
   return { key, kind, label, short: label, title: label, path: null, bytes };
 }
 
-/** A path that Jupyter can open; a kernel without a session tells one of the machine. */
+/** Whether Jupyter can open the path. A kernel without a session has an absolute path. */
 function isHere(path: string): boolean {
   return !/^([/\\]|[A-Za-z]:[/\\])/.test(path);
 }
@@ -108,7 +108,7 @@ function fold(shares: readonly IShare[], limit: number, trans: Trans): IShare[] 
   return [...kept, { ...plain('more', 'process', label, bytes), title }];
 }
 
-/** What is in use beside them. Where one of them is not known, it may hold that too: so says the label. */
+/** Memory that no known holder uses. If the amount of a holder is unknown, the label says so. */
 function restOf(device: GpuDevice, shares: readonly IShare[], trans: Trans): IShare[] {
   const { memory_used_bytes: used, other_bytes: other } = device;
   const known = shares.reduce((sum, share) => sum + (share.bytes ?? 0), 0);
@@ -117,20 +117,22 @@ function restOf(device: GpuDevice, shares: readonly IShare[], trans: Trans): ISh
     return [];
   }
   const label =
-    other === null ? trans.__('in use, not told by whom') : trans.__('driver, display, not seen');
+    other === null
+      ? trans.__('in use, holder unknown')
+      : trans.__('driver, display, hidden processes');
   return [plain('rest', 'rest', label, bytes)];
 }
 
-/** TensorFlow told of memory on a card where the driver shows no process: this kernel's share is not known. */
+/** This kernel with an unknown amount: TensorFlow uses the GPU, but the driver shows no process. */
 export function unseenShare(trans: Trans): IShare {
   return plain('this', 'this', trans.__('this kernel'), null);
 }
 
 /**
- * TensorFlow's own view of a card; null where it is not known.
+ * TensorFlow's allocator values for a GPU; null if unknown.
  *
- * It names a card by its number among those it sees. Where the server could not tell which card that
- * is, the only device can but be the only card.
+ * TensorFlow numbers the GPUs that it sees. If the server could not match the number, the only device must be the
+ * only GPU.
  */
 export function tensorsOn(
   device: GpuDevice,

@@ -1,4 +1,4 @@
-/** What is said of a card in a few words. */
+/** Short texts about a GPU. */
 import { bytesOfLimit, humanBytes, humanPercent, tickBytes, UNKNOWN } from '../../units';
 import type { GpuDevice } from '../../wire';
 import type { Trans } from '../../words';
@@ -10,13 +10,13 @@ export function titleOf({ nvml_index, mig_index }: GpuDevice, trans: Trans): str
     : trans.__('GPU %1 · MIG %2', nvml_index, mig_index);
 }
 
-/** `A100-SXM4, 40 GiB`, `1g.10gb, 9.8 GiB`: without the maker, and the size said once. */
+/** `A100-SXM4, 40 GiB`, `1g.10gb, 9.8 GiB`: without the vendor, and with the size only once. */
 export function modelOf(device: GpuDevice): string {
   const { memory_total_bytes: total } = device;
   return total === null ? shortName(device) : `${shortName(device)}, ${tickBytes(total)}`;
 }
 
-/** `40 GiB each, A100-SXM4`, of cards of one kind: the size first, where room is short. */
+/** `40 GiB each, A100-SXM4`, for GPUs of one model: the size first, because the text may be cut. */
 export function eachText(device: GpuDevice, trans: Trans): string {
   const { memory_total_bytes: total } = device;
   return total === null
@@ -31,14 +31,14 @@ function shortName({ name }: GpuDevice): string {
     .replace(/-\d+GB$/, '');
 }
 
-/** `27.9 of 40.0 GiB`, or a dash for what is not known. */
+/** `27.9 of 40.0 GiB`, or a dash if unknown. */
 export function usedText(device: GpuDevice, trans: Trans): string {
   const { memory_used_bytes, memory_total_bytes: total } = device;
   const used = device.lost ? null : memory_used_bytes;
   return total === null ? humanBytes(used) : trans.__('%1 of %2', ...bytesOfLimit(used, total));
 }
 
-/** `71 °C · 288 of 400 W · 83 % busy`; what is not known is left out, a lost card's are dashes. */
+/** `71 °C · 288 of 400 W · 83 % busy`; unknown values are left out; a lost GPU has dashes. */
 export function factsOf(device: GpuDevice, trans: Trans): string {
   const { temperature_celsius, power_limit_watts, power_watts, utilization_fraction } = device;
   if (device.lost && device.mig_index === null) {
