@@ -50,7 +50,6 @@ class KernelView:
 
     Attributes:
         kernel: What the server knows.
-        execution_state: ``busy``, ``idle``, ...; ``unknown`` when the server does not tell.
         language: Of the kernel's specification; None = unknown.
         witness: None when it is not watched.
         unwatched_reason: Why not.
@@ -60,7 +59,6 @@ class KernelView:
     """
 
     kernel: Kernel
-    execution_state: str
     language: str | None
     witness: Witness | None
     unwatched_reason: str | None
@@ -102,8 +100,6 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         "pid": witness.identity.pid if witness else None,
         "kernel_name": view.kernel.kernel_name,
         "notebook_path": notebook_path(view),
-        "execution_state": view.execution_state,
-        "run_since": view.run_since,
         "watched": witness is not None,
         "unwatched_reason": None if witness else view.unwatched_reason,
         "guard": guard,
@@ -126,7 +122,6 @@ def other_kernel(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         "kernel_name": view.kernel.kernel_name,
         "rss_bytes": _whole(rss),
         "gpu_bytes": None if gpus.watch is None else gpus.watch.bytes_of(view.witness, gpus.gpus),
-        "execution_state": view.execution_state,
     }
 
 
@@ -174,8 +169,6 @@ def number(view: KernelView) -> dict[str, Any]:
         "time": time.time(),
         "kernel_id": view.kernel.kernel_id,
         "pid": witness.identity.pid if witness else None,
-        "execution_state": view.execution_state,
-        "run_since": view.run_since,
         "watched": witness is not None,
         "host": _host(witness),
         "hang": _hang(witness),
@@ -189,8 +182,7 @@ def history(view: KernelView | None, kernel_id: str, gpus: GpuView = NO_GPUS) ->
     return {
         "type": "history",
         "kernel_id": kernel_id,
-        "columns": ["time", "used_bytes", "limit_bytes"],
-        "rows": [[when, _whole(used), _whole(limit)] for when, used, limit in rows],
+        "rows": [[when, _whole(used)] for when, used in rows],
         "gpu_rows": gpus.watch.history(witness) if gpus.watch is not None and witness else {},
         "marks": list(witness.live.marks) if witness else [],
     }

@@ -184,12 +184,8 @@ class Tracked:
 
 def view_of(tracked: Tracked) -> KernelView:
     """For the panel."""
-    state, witness = execution_state(tracked.manager), tracked.witness
-    if state == "idle" and _runs_cell(witness):
-        state = "busy"
     return KernelView(
         kernel=tracked.kernel,
-        execution_state=state,
         language=language(tracked.manager),
         witness=tracked.witness,
         unwatched_reason=tracked.reason,

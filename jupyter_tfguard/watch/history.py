@@ -84,7 +84,7 @@ class History:
 
     def __init__(self) -> None:
         self.rows = Rows(len(COLUMNS), ROW_LIMIT, ROW_SECONDS)
-        self.chart = Rows(2, CHART_LIMIT, CHART_SECONDS)
+        self.chart = Rows(1, CHART_LIMIT, CHART_SECONDS)
         self._chart_next = 0.0
 
     def add(self, moment: float, values: Iterable[float]) -> bool:
@@ -92,10 +92,7 @@ class History:
         self.rows.add(moment, values)
         return moment >= self._chart_next
 
-    def add_to_chart(
-        self, moment: float, used_bytes: float | None, limit_bytes: float | None
-    ) -> None:
-        """Append a row to the chart: what is in use of the limit (:func:`~..limits.memory_in_use`), and the limit."""
+    def add_to_chart(self, moment: float, used_bytes: float | None) -> None:
+        """Append a row to the chart: the memory that the limit counts (:func:`~..limits.memory_in_use`)."""
         self._chart_next = moment + _CHART_EVERY_SECONDS
-        row = (used_bytes, limit_bytes)
-        self.chart.add(moment, (_UNKNOWN if value is None else value for value in row))
+        self.chart.add(moment, [_UNKNOWN if used_bytes is None else used_bytes])

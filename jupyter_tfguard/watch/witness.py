@@ -187,11 +187,7 @@ class Witness:
             if self.history.add(moment, (rss, *self._own_row, *shared_row, *ulimit_row)):
                 limit = self.binding_limit()
                 values = {**shared, **self._ulimit, "process.rss_bytes": rss}
-                self.history.add_to_chart(
-                    moment,
-                    memory_in_use(limit, values),
-                    None if limit is None else limit.size_bytes,
-                )
+                self.history.add_to_chart(moment, memory_in_use(limit, values))
             return True
 
     def _take_status(self, values: dict[str, float]) -> None:

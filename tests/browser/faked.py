@@ -1,4 +1,4 @@
-"""A page whose server tells of a kernel and of deaths as the samples of the wire format do."""
+"""A page whose server sends a kernel and crashes from the samples of the wire format."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class FakedStream:
         """What the server remembers of a kernel that has been running for so long."""
         count = int(seconds / self.STEP_SECONDS)
         times = [self._time - index * self.STEP_SECONDS for index in range(count, -1, -1)]
-        rows = [[when, self._bytes(when), None] for when in times]
+        rows = [[when, self._bytes(when)] for when in times]
         self._send("history", sample("history") | {"rows": rows, "marks": [], "gpu_rows": {}})
         self._send("tick", self._moved(sample("tick")))
 

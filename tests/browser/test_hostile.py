@@ -27,7 +27,7 @@ TEXTS = [hostile.text for hostile in hostile_texts(5000)]
 A_REPORT = 500
 KILL = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
 # What the front end decides by, and no person writes.
-_FIXED = {"id", "type", "kernel_id", "cause", "confidence", "died_at", "source", "kind", "state", "execution_state",
+_FIXED = {"id", "type", "kernel_id", "cause", "confidence", "died_at", "source", "kind", "state",
           "language", "columns", "written_at"}  # fmt: skip
 # Every element below a root, in order, with the names of its attributes.
 _SKELETON = """root => [...root.querySelectorAll('*')].map(

@@ -213,7 +213,7 @@ class Load:
                 while moment < now:
                     values = [witness.latest.values.get(name, math.nan) for name in COLUMNS]
                     if history.add(moment, values):
-                        history.add_to_chart(moment, values[0], 1e9)
+                        history.add_to_chart(moment, values[0])
                     fast = witness.is_busy and moment > now - ROW_SECONDS
                     moment += 0.1 if fast else 1.0
                 witness.history = history

@@ -103,13 +103,9 @@ class Server:
             if wait:
                 await wait_until_async(ended, "the end of the cell or of its kernel")
             else:
-                await wait_until_async(lambda: self._is_busy(kernel_id), "a busy kernel")
+                await wait_until_async(lambda: manager.execution_state == "busy", "a busy kernel")
         finally:
             client.stop_channels()
-
-    async def _is_busy(self, kernel_id: str) -> bool:
-        state = await self.state(kernel_id)
-        return bool(state and state["execution_state"] == "busy")
 
     async def crashes(self, count: int) -> list[dict[str, Any]]:
         async def enough() -> list[dict[str, Any]] | None:

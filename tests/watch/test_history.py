@@ -50,7 +50,7 @@ def full(history: History, hertz: float, seconds: float, start: float = 0.0) -> 
     sample = (1.0,) * len(COLUMNS)
     for tick in range(int(seconds * hertz)):
         if history.add(start + tick / hertz, sample):
-            history.add_to_chart(start + tick / hertz, 1.0, 5.0)
+            history.add_to_chart(start + tick / hertz, 1.0)
     return start + seconds
 
 
@@ -72,16 +72,16 @@ def test_the_chart_gets_a_row_every_two_seconds() -> None:
     history = History()
     for tick in range(100):
         if history.add(1000 + tick / 10, (7.0,) * len(COLUMNS)):
-            history.add_to_chart(1000 + tick / 10, 7.0, None)
+            history.add_to_chart(1000 + tick / 10, 7.0)
     chart = values_of(history.chart)
     assert len(chart) == 5
-    assert chart[0] == (7.0, None)
+    assert chart[0] == (7.0,)
 
 
 def test_what_is_no_number_is_unknown() -> None:
     history = History()
     for moment, size in enumerate((math.inf, -math.inf, math.nan, 1e9)):
         history.add(float(moment), [size] + [0.0] * (len(COLUMNS) - 1))
-        history.add_to_chart(float(moment), size, size)
+        history.add_to_chart(float(moment), size)
     assert [row[0] for row in values_of(history.rows)] == [None, None, None, 1e9]
-    assert values_of(history.chart) == [(None, None)] * 3 + [(1e9, 1e9)]
+    assert values_of(history.chart) == [(None,)] * 3 + [(1e9,)]

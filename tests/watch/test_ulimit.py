@@ -33,7 +33,7 @@ def test_address_space_binds_though_little_is_resident(watch: Watch, start: Star
     limit = Limit(LIMIT_BYTES, ADDRESS_SPACE_LIMIT)
     wait_until(lambda: witness.binding_limit() == limit)
     assert witness.limit() == (LIMIT_BYTES, "ulimit")
-    host = kernel_state(KernelView(witness.kernel, "busy", "python", witness, None))["host"]
+    host = kernel_state(KernelView(witness.kernel, "python", witness, None))["host"]
     assert (host["limit"]["name"], host["limit"]["kind"]) == (ADDRESS_SPACE_LIMIT, "ulimit")
     assert 700 * MIB < host["used_bytes"] < LIMIT_BYTES
     assert host["rss_bytes"] < 100 * MIB
