@@ -18,8 +18,16 @@ from ..shield import shielded
 from ..watch.watcher import Watcher
 from ..watch.witness import Witness
 from .notebook_paths import NotebookPaths
-from .state import REMOTE, STARTING, KernelView
-from .tracked import Tracked, process_of, recorded_process, returncode, view_of
+from .state import REMOTE, STARTING, KernelView, lacks_guard
+from .tracked import (
+    Tracked,
+    command,
+    guard_command,
+    process_of,
+    recorded_process,
+    returncode,
+    view_of,
+)
 
 _RECONCILE_SECONDS = 1.0
 _SEARCH_SECONDS = 3.0
@@ -142,6 +150,7 @@ class KernelTracker:
             # With a pidfd its end would have been told.
             lives = tracked.reader is not None or witness.handle.is_running()
             if lives and witness.identity.pid == pid:
+                self._look_for_fix(tracked, witness)
                 return
             self._ended_now(tracked)
         identity = ProcessIdentity.of(pid)
@@ -158,6 +167,12 @@ class KernelTracker:
             with contextlib.suppress(NotImplementedError, OSError):
                 self._loop.add_reader(descriptor, self._on_pidfd, tracked)
                 tracked.reader = descriptor
+
+    def _look_for_fix(self, tracked: Tracked, witness: Witness) -> None:
+        """Find out in a thread, once per process, how to load the guard in a kernel without it."""
+        if tracked.fix is None and self._loop is not None and lacks_guard(witness):
+            name, argv = tracked.kernel.kernel_name, command(tracked.manager)
+            tracked.fix = self._loop.run_in_executor(None, guard_command, name, argv)
 
     def _recorded_pid(self, tracked: Tracked) -> int | None:
         """Process id by the kernel's own recording, looked for in a thread every few seconds until it is found."""
@@ -249,7 +264,7 @@ class KernelTracker:
         if tracked.reader is not None and self._loop is not None:
             self._loop.remove_reader(tracked.reader)
         tracked.reader = None
-        tracked.witness = None
+        tracked.witness = tracked.fix = None
         tracked.reason = STARTING
 
     def _untrack(self, kernel_id: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..diagnosis.standstill import wait_text
-from ..kernelspecs.command import enable_command, loads_own_guard, python_command
+from ..kernelspecs.command import python_command
 from ..limits import memory_in_use
 from ..places import DISABLE_VARIABLE
 from ..watch.gpu_cards import notebook_path as path_of
@@ -21,7 +21,6 @@ REMOTE = "remote kernel, not watched here"
 STARTING = "starting"
 _SWITCHED_OFF = f"The guard is switched off in this kernel by {DISABLE_VARIABLE}."
 _NOT_LOADED = "The guard is not loaded in this kernel: not enabled there, switched off, or started by a script without `exec`."
-_USUAL_COMMAND = ("/unknown/bin/python", "-m", "ipykernel_launcher")
 _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
 # What a kernel may claim; that growth was seen working is the server's own word.
@@ -56,6 +55,7 @@ class KernelView:
         run_since: When the busy time began that goes on or was the last, Unix seconds; None = not known. Moments between
             cells belong to it.
         argv: Command of the kernel's specification; None = unknown.
+        fix: Command that loads the guard in a kernel without it; None = not known yet, or not needed.
     """
 
     kernel: Kernel
@@ -64,6 +64,7 @@ class KernelView:
     unwatched_reason: str | None
     run_since: float | None = None
     argv: tuple[str, ...] | None = None
+    fix: str | None = None
 
 
 @dataclass(frozen=True)
@@ -222,22 +223,17 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
         return guard | {"loaded": False, "text": "Not a Python kernel: memory and deaths only."}
     if view.witness.is_switched_off:
         return guard | {"loaded": False, "text": _SWITCHED_OFF}
-    if time.monotonic() - view.witness.since < _GUARD_WAIT_SECONDS:
+    if not lacks_guard(view.witness):
         return guard | {"text": STARTING}
     if view.argv is not None and python_command(view.argv) is None:
         text = f"The guard is not loaded in this kernel: it is started by {os.path.basename(view.argv[0])}, not by ipykernel."
         return guard | {"loaded": False, "text": text}
-    return guard | {"loaded": False, "text": _NOT_LOADED, "fix": _fix(view)}
+    return guard | {"loaded": False, "text": _NOT_LOADED, "fix": view.fix}
 
 
-def _fix(view: KernelView) -> str:
-    """What gives this kernel the guard: a command for a terminal, or for a cell where none for a terminal would work."""
-    argv = view.argv or _USUAL_COMMAND
-    if view.kernel.kernel_name is not None:
-        enable = enable_command(view.kernel.kernel_name, argv)
-        if enable is not None:
-            return enable
-    return "%load_ext tfguard" if loads_own_guard(argv) else "%pip install jupyter-tfguard"
+def lacks_guard(witness: Witness) -> bool:
+    """True when a guard in the kernel would have started to record by now, and none has."""
+    return witness.live.header is None and time.monotonic() - witness.since >= _GUARD_WAIT_SECONDS
 
 
 def _growth(claimed: object) -> dict[str, str] | None:

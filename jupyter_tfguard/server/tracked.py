@@ -1,6 +1,6 @@
 """One kernel of this server: what its manager, of any kind, gives, and what belongs to it while it is watched.
 
-Only :func:`recorded_process` reads files.
+Only :func:`recorded_process` and :func:`guard_command` read files.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from jupyter_client.provisioning import LocalProvisioner
 
+from ..kernelspecs.command import enable_command, loads_own_guard
 from ..places import recordings_folder
 from ..record.alive import Place
 from ..record.contents import recording_header
@@ -23,6 +24,7 @@ from .state import REMOTE, STARTING, KernelView
 
 _PROVISIONER_WAIT_SECONDS = 3.0
 _START_SECONDS = 60.0
+_USUAL_COMMAND = ("/unknown/bin/python", "-m", "ipykernel_launcher")
 # Between two cells a kernel is idle for a moment; the run goes on.
 _PAUSE_SECONDS = 3.0
 
@@ -92,6 +94,20 @@ def command(manager: Any) -> tuple[str, ...] | None:
     """What the kernel's specification starts; None where it is not known."""
     found = getattr(getattr(manager, "_kernel_spec", None), "argv", None)
     return tuple(map(str, found)) if isinstance(found, list) and found else None
+
+
+def guard_command(kernel_name: str | None, argv: tuple[str, ...] | None) -> str:
+    """The command that loads the guard in this kernel: for a terminal, or for a cell if no terminal command works.
+
+    Args:
+        kernel_name: Of the kernel's specification; None = unknown.
+        argv: Command of the specification; None = unknown.
+    """
+    argv = argv or _USUAL_COMMAND
+    enable = enable_command(kernel_name, argv) if kernel_name is not None else None
+    if enable is not None:
+        return enable
+    return "%load_ext tfguard" if loads_own_guard(argv) else "%pip install jupyter-tfguard"
 
 
 class Activity:
@@ -178,6 +194,7 @@ class Tracked:
         self.reader: int | None = None
         self.search: asyncio.Future[int | None] | None = None  # for a recording
         self.search_next = 0.0
+        self.fix: asyncio.Future[str] | None = None  # how to load the guard in this process
         self.reason: str | None = STARTING
         self.callbacks: list[tuple[Callable[[], None], str]] = []
 
@@ -191,7 +208,14 @@ def view_of(tracked: Tracked) -> KernelView:
         unwatched_reason=tracked.reason,
         run_since=tracked.activity.run_since(),
         argv=command(tracked.manager),
+        fix=_result_of(tracked.fix),
     )
+
+
+def _result_of(search: asyncio.Future[str] | None) -> str | None:
+    if search is None or not search.done() or search.cancelled() or search.exception() is not None:
+        return None
+    return search.result()
 
 
 def _runs_cell(witness: Witness | None) -> bool:

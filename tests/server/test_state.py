@@ -24,6 +24,7 @@ from jupyter_tfguard.server.state import (
     number,
     other_kernel,
 )
+from jupyter_tfguard.server.tracked import guard_command
 from jupyter_tfguard.watch.history import COLUMNS, Rows
 from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.shared_group import SharedGroups
@@ -138,36 +139,34 @@ def test_a_limit_that_is_expected_within_minutes_is_soon(witness: Witness) -> No
     assert found["is_soon"] is True
 
 
-def test_a_kernel_without_the_guard_is_told_after_ten_seconds(witness: Witness) -> None:
-    assert state(witness)["guard"]["loaded"] is None
+def test_a_kernel_without_the_guard_is_reported_after_ten_seconds(witness: Witness) -> None:
+    assert state(witness, fix="a command")["guard"]["loaded"] is None
     witness.since -= 11
-    guard = state(witness)["guard"]
+    guard = state(witness, fix="a command")["guard"]
     assert guard["loaded"] is False
     assert guard["text"] == (
         "The guard is not loaded in this kernel: not enabled there, switched off, or started by a script without `exec`."
     )
-    assert guard["fix"] == "%pip install jupyter-tfguard"
-    named = state(witness, kernel=Kernel("k", kernel_name="my env"))["guard"]
-    assert named["fix"] == "jupyter tfguard enable --kernel 'my env'"
+    assert guard["fix"] == "a command"
 
 
 @pytest.mark.parametrize(
     ("python", "fix"),
     [
-        ("/other/bin/python", "jupyter tfguard enable --kernel k8"),
+        ("/other/bin/python", "jupyter tfguard enable --kernel 'my env'"),
         (sys.executable, "%load_ext tfguard"),
         ("python", "%load_ext tfguard"),
     ],
 )
-def test_only_what_works_is_advised_for_a_kernel_without_the_guard(
-    witness: Witness, python: str, fix: str
-) -> None:
-    witness.since -= 11
+def test_only_what_works_is_advised_for_a_kernel_without_the_guard(python: str, fix: str) -> None:
     argv = (python, "-m", "ipykernel_launcher", "-f", "{connection_file}")
-    guard = state(witness, kernel=Kernel("k", kernel_name="k8"), argv=argv)["guard"]
-    assert guard["fix"] == fix
-    guard = state(witness, kernel=Kernel("k", kernel_name="k8"), argv=(*argv, "--config=/my.py"))
-    assert "enable" not in guard["guard"]["fix"]
+    assert guard_command("my env", argv) == fix
+    assert "enable" not in guard_command("my env", (*argv, "--config=/my.py"))
+
+
+def test_a_kernel_with_an_unknown_specification_is_advised_too() -> None:
+    assert guard_command(None, None) == "%pip install jupyter-tfguard"
+    assert guard_command("k8", None) == "jupyter tfguard enable --kernel k8"
 
 
 def test_a_kernel_that_is_no_ipykernel_gets_a_sentence_and_no_command(witness: Witness) -> None:
