@@ -14,6 +14,7 @@ export default defineConfig({
     environment: 'jsdom',
     include: ['src/__tests__/**/*.spec.{ts,tsx}'],
     restoreMocks: true,
+    testTimeout: 120_000,
     server: { deps: { inline: [/@jupyter/, /@lumino/] } }
   }
 });

@@ -1,8 +1,8 @@
-"""Makes the three pictures of the README, of a real crash: ``python -m tests.browser.pictures``.
+"""Makes the pictures of the README from a real crash: ``python -m tests.browser.pictures``.
 
-A fit keeps every batch of features until its kernel reaches a memory limit. ``labextension/pictures`` then holds the panel
-shortly before the limit, the dialog with the cause, and the top of the report. Takes about three minutes and needs the
-right to set a memory limit (a cgroup, or systemd).
+A fit keeps features until its kernel reaches a memory limit. ``labextension/pictures`` then holds the panel shortly before
+the limit, the dialog with the cause, the top of the report, and all of it as an animation. Takes about three minutes. Needs
+the right to set a memory limit (a cgroup, or systemd) and Pillow.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from playwright.sync_api import sync_playwright
 
 from jupyter_tfguard.demo.limits import make_limit
 from jupyter_tfguard.units import GIB
+from tests.browser.animation import Animation
 from tests.browser.conftest import Lab, command, lab_server, launch, run
 from tests.browser.gpus import pid_behind
 
@@ -24,12 +26,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import FloatRect, Locator, Page
 
 FOLDER = Path(__file__).parents[2] / "labextension" / "pictures"
-FILE_LIMIT_BYTES = 120_000
+FILE_LIMIT_BYTES, ANIMATION_LIMIT_BYTES = 120_000, 1_500_000
 MEMORY_LIMIT_BYTES = 3 * GIB
 PANEL_WIDTH = 340
+FRAME_MILLISECONDS = 700
 WAIT_MILLISECONDS = 300_000
 DATA = """\
-import numpy as np, tensorflow as tf
+import time, numpy as np, tensorflow as tf
 rng = np.random.default_rng(7)
 labels = rng.integers(0, 2, 6000)
 images = rng.random((6000, 64, 64, 3), dtype=np.float32)
@@ -46,18 +49,24 @@ model = tf.keras.Sequential([
     tf.keras.layers.Dense(2, activation="softmax"),
 ], name="classifier")
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-features = []
-keep = tf.keras.callbacks.LambdaCallback(
-    on_train_batch_end=lambda batch, logs: features.append(encoder(images[:2]).numpy())
-)
+features, last = [], 0.0
+def keep_features(batch, logs):  # every tenth of a second, so that the speed of the machine matters little
+    global last
+    if time.monotonic() - last > 0.1:
+        last = time.monotonic()
+        features.append(encoder(images[:16]).numpy())
+keep = tf.keras.callbacks.LambdaCallback(on_train_batch_end=keep_features)
 save = tf.keras.callbacks.ModelCheckpoint("checkpoints/classifier.keras", verbose=0)
 """
-FIT = "model.fit(images, labels, epochs=30, verbose=0, callbacks=[keep, save])"
+FIT = "model.fit(images, labels, epochs=60, verbose=0, callbacks=[keep, save])"
+# A busy machine lets the training pause, and the forecast with it: any of these may be left out.
+NEAR = re.compile("Limit in about [123]0 seconds")
 
 
 def main() -> int:
     """Make the pictures; 1 if one is too large for the repository."""
     FOLDER.mkdir(exist_ok=True)
+    animation = Animation()
     limit = make_limit(MEMORY_LIMIT_BYTES)
     try:
         with (
@@ -68,19 +77,22 @@ def main() -> int:
             lab = Lab(server, launch(playwright))
             page = lab.open(lab.notebook("train", DATA, MODEL, FIT))
             limit.add(pid_behind(server, "train"))
-            before_the_limit(page)
-            after_the_crash(page)
+            before_the_limit(page, animation)
+            after_the_crash(page, animation)
             lab.browser.close()
     finally:
         limit.remove()
-    sizes = {path.name: path.stat().st_size for path in sorted(FOLDER.glob("*.png"))}
-    print("\n".join(f"{name}: {size:,} bytes" for name, size in sizes.items()))
-    return int(any(size > FILE_LIMIT_BYTES for size in sizes.values()))
+    animation.save(FOLDER / "crash.webp")
+    pictures = [*sorted(FOLDER.glob("*.png")), FOLDER / "crash.webp"]
+    sizes = {path: path.stat().st_size for path in pictures}
+    print("\n".join(f"{path.name}: {size:,} bytes" for path, size in sizes.items()))
+    limits = {".png": FILE_LIMIT_BYTES, ".webp": ANIMATION_LIMIT_BYTES}
+    return int(any(size > limits[path.suffix] for path, size in sizes.items()))
 
 
-def before_the_limit(page: Page) -> None:
+def before_the_limit(page: Page, animation: Animation) -> None:
     """Run the notebook beside a narrow panel; keep the panel when it says that the limit is near."""
-    page.set_viewport_size({"width": 1360, "height": 1040})
+    page.set_viewport_size({"width": 1080, "height": 860})
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     command(page, "tfguard:open-panel")
     panel = page.locator(".jp-TfGuard-body")
@@ -92,21 +104,23 @@ def before_the_limit(page: Page) -> None:
     page.mouse.move(left + place["width"] - PANEL_WIDTH, middle, steps=4)
     page.mouse.up()
     run(page)
-    near = panel.get_by_text("Limit in about 20 seconds")
-    near.wait_for(timeout=WAIT_MILLISECONDS)
+    training = panel.get_by_text(re.compile(r"epoch \d+ of"))
+    training.wait_for(timeout=WAIT_MILLISECONDS)
+    command(page, "notebook:clear-all-cell-outputs")  # messages of TensorFlow's import
+    near, too_soon = panel.get_by_text(NEAR), panel.get_by_text(re.compile("^ended "))
+    film(page, animation, near, too_soon.or_(death_dialog(page)), "climb")
     last = box(page.locator(".jp-TfGuard-Deaths"))
     place = box(panel)
     keep(page, "panel", place | {"height": last["y"] + last["height"] - place["y"]})
+    film(page, animation, death_dialog(page), too_soon, "warning")
 
 
-def after_the_crash(page: Page) -> None:
+def after_the_crash(page: Page, animation: Animation) -> None:
     """Keep the dialog and, in a window without the sidebar, the report."""
-    page.set_viewport_size({"width": 1080, "height": 860})
-    dialog = page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
-    dialog.wait_for(timeout=WAIT_MILLISECONDS)
-    dialog.locator(".jp-TfGuard-Cause").wait_for()
-    command(page, "notebook:clear-all-cell-outputs")  # TensorFlow's messages around the dialog
+    dialog = death_dialog(page)
+    dialog.locator(".jp-TfGuard-Cause.jp-mod-known").wait_for(timeout=WAIT_MILLISECONDS)
     page.wait_for_timeout(1000)  # the dialog fades in
+    animation.add(page, "dialog")
     keep(page, "dialog", around(dialog.locator(".jp-Dialog-content"), 14))
     dialog.get_by_role("button", name="Show why").click()
     report = page.locator(".jp-TfGuard-Report")
@@ -114,7 +128,28 @@ def after_the_crash(page: Page) -> None:
     page.evaluate("() => window.jupyterapp.shell.collapseRight()")
     command(page, "application:toggle-mode")
     page.wait_for_timeout(1500)  # the layout moves
+    animation.add(page, "report")
     keep(page, "report", around(report, 12) | {"height": 640})
+
+
+def death_dialog(page: Page) -> Locator:
+    """JupyterLab's dialog about the kernel."""
+    return page.locator(".jp-Dialog", has_text=re.compile("appears to have died"))
+
+
+def film(page: Page, animation: Animation, until: Locator, failed: Locator, scene: str) -> None:
+    """Add frames until something is visible.
+
+    Raises:
+        SystemExit: `failed` is visible, or neither is for a long time.
+    """
+    deadline = time.monotonic() + WAIT_MILLISECONDS / 1000
+    while not until.first.is_visible():
+        if failed.first.is_visible() or time.monotonic() > deadline:
+            text = page.locator(".jp-TfGuard-body").inner_text()
+            raise SystemExit(f"The scene {scene!r} did not end as expected. The panel:\n{text}")
+        animation.add(page, scene)
+        page.wait_for_timeout(FRAME_MILLISECONDS)
 
 
 def box(found: Locator) -> FloatRect:

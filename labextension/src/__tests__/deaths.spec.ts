@@ -4,6 +4,7 @@ import { Deaths } from '../deaths';
 import type { CrashEntry } from '../wire';
 
 import { crashEntries } from './samples';
+import { PATIENT } from './patience';
 
 /** A list that comes when the test lets it come. */
 class SlowApi {
@@ -46,7 +47,7 @@ describe('Deaths', () => {
     const marked = deaths.markRead(id);
     expect(isUnread()).toBe(false);
     api.marks[0]();
-    await vi.waitFor(() => expect(api.lists).toHaveLength(2));
+    await vi.waitFor(() => expect(api.lists).toHaveLength(2), PATIENT);
     api.lists[0](entries);
     await before;
     expect(isUnread()).toBe(false);

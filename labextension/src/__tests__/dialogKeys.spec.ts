@@ -11,6 +11,7 @@ import { watchRestartDialogs } from '../postmortem/restartDialog';
 import type { ExportPreview } from '../wire';
 
 import { crashEntries, sample, trans } from './samples';
+import { PATIENT } from './patience';
 
 const copy = { label: 'Copy', done: 'Copied', failed: 'Copy failed', write: vi.fn() };
 
@@ -37,7 +38,7 @@ describe('Enter in a dialog', () => {
   }
 
   async function find<T extends HTMLElement>(selector: string): Promise<T> {
-    return vi.waitUntil(() => document.querySelector<T>(`.jp-Dialog ${selector}`));
+    return vi.waitUntil(() => document.querySelector<T>(`.jp-Dialog ${selector}`), PATIENT);
   }
 
   /** As a browser does: a button that has the focus is clicked unless someone prevents it. */
@@ -82,11 +83,11 @@ describe('Enter in a dialog', () => {
   it('has the focus on the button that does nothing', async () => {
     void exported();
     const cancel = await find('.jp-mod-reject');
-    await vi.waitUntil(() => document.activeElement === cancel);
+    await vi.waitUntil(() => document.activeElement === cancel, PATIENT);
     close();
     void showStacks('k', { stacks: async () => ['a line'] }, copy, trans);
     const leave = await find('.jp-mod-reject');
-    await vi.waitUntil(() => document.activeElement === leave);
+    await vi.waitUntil(() => document.activeElement === leave, PATIENT);
   });
 
   it('presses a button of the options once, however long it is held', async () => {
@@ -98,7 +99,7 @@ describe('Enter in a dialog', () => {
     press(button, { repeat: true });
     expect(onClick).toHaveBeenCalledTimes(1);
     press(await find('.jp-TfGuard-CodeBlock button'));
-    await vi.waitUntil(() => copy.write.mock.calls.length > 0);
+    await vi.waitUntil(() => copy.write.mock.calls.length > 0, PATIENT);
     expect(copy.write).toHaveBeenCalledTimes(1);
     expect(isOpen()).toBe(true);
   });
@@ -142,12 +143,14 @@ describe('showStacks', () => {
   it('reports a clipboard error', async () => {
     copy.write.mockRejectedValue(new Error('No permission.'));
     const done = showStacks('k', { stacks: async () => ['a line'] }, copy, trans);
-    const button = await vi.waitUntil(() =>
-      document.querySelector<HTMLElement>('.jp-Dialog .jp-mod-accept')
+    const button = await vi.waitUntil(
+      () => document.querySelector<HTMLElement>('.jp-Dialog .jp-mod-accept'),
+      PATIENT
     );
     button.click();
-    await vi.waitUntil(() =>
-      document.querySelector('.jp-Dialog')?.textContent?.includes('No permission.')
+    await vi.waitUntil(
+      () => document.querySelector('.jp-Dialog')?.textContent?.includes('No permission.'),
+      PATIENT
     );
     Dialog.tracker.forEach(dialog => dialog.reject());
     await done;

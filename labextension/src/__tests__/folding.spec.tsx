@@ -5,6 +5,7 @@ import { FoldingContext, KeptSet } from '../parts/kept';
 import { Section } from '../parts/Section';
 
 import { render } from './render';
+import { PATIENT } from './patience';
 
 function section(): React.JSX.Element {
   return (
@@ -49,7 +50,7 @@ describe('KeptSet', () => {
     };
     const changed = vi.fn();
     const folding = new KeptSet('folded', state, changed);
-    await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(1));
+    await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(1), PATIENT);
     expect(folding.has('Training')).toBe(true);
     folding.toggle('GPU 0');
     folding.toggle('Training');

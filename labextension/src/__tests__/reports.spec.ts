@@ -10,6 +10,7 @@ import { Reports } from '../reports';
 import type { CrashEntry } from '../wire';
 
 import { crashEntries, sample, trans } from './samples';
+import { PATIENT } from './patience';
 
 describe('Reports', () => {
   const crashes = crashEntries();
@@ -65,10 +66,10 @@ describe('Reports', () => {
     const reports = make();
     read.mockRejectedValueOnce(new Error('gone for a moment'));
     reports.open('x');
-    await vi.waitUntil(() => tabs[0].node.textContent?.includes('gone for a moment'));
+    await vi.waitUntil(() => tabs[0].node.textContent?.includes('gone for a moment'), PATIENT);
     read.mockResolvedValue(report);
     reports.open('x');
-    await vi.waitUntil(() => tabs[0].node.textContent?.includes(report.title));
+    await vi.waitUntil(() => tabs[0].node.textContent?.includes(report.title), PATIENT);
     reports.open('x');
     expect(read).toHaveBeenCalledTimes(2);
     expect(tabs).toHaveLength(1);
@@ -86,7 +87,7 @@ describe('Reports', () => {
     model.markRead.mockRejectedValue(new Error('read only'));
     read.mockResolvedValue(report);
     make().open('x');
-    await vi.waitUntil(() => tabs[0].node.textContent?.includes(report.title));
+    await vi.waitUntil(() => tabs[0].node.textContent?.includes(report.title), PATIENT);
   });
 
   it('opens a page though the server could not mark it as read', async () => {
@@ -95,7 +96,7 @@ describe('Reports', () => {
     model.markRead.mockRejectedValue(new Error('read only'));
     make(false).open('x');
     expect(onSettled).toHaveBeenCalledWith('x');
-    await vi.waitUntil(() => warn.mock.calls.length > 0);
+    await vi.waitUntil(() => warn.mock.calls.length > 0, PATIENT);
   });
 
   it('says that no kernel died only where the list could be read', async () => {

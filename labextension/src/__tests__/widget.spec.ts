@@ -39,8 +39,15 @@ describe('the panel in a notebook', () => {
 
   it('moves with each message, and keeps the line', () => {
     const model = draw();
-    const host = { ...sent.state.host, used_bytes: 7 * 2 ** 30, time: widgetSample.state.time + 1 };
-    model.receive({ type: 'state', state: { ...sent.state, host, busy: false, training: null } });
+    const host = {
+      ...widgetSample.state.host,
+      used_bytes: 7 * 2 ** 30,
+      time: widgetSample.state.time + 1
+    };
+    model.receive({
+      type: 'state',
+      state: { ...widgetSample.state, host, busy: false, training: null }
+    });
     expect(el.textContent).toContain('7.0 of 8.0 GiB');
     expect(el.textContent).toContain('guarding, idle');
     expect(el.querySelector<HTMLElement>('.jp-TfGuard-Training')?.hidden).toBe(true);
@@ -53,8 +60,8 @@ describe('the panel in a notebook', () => {
     expect(notice.hidden).toBe(true);
     expect((charts.drawn.at(-1) as IChartData).forecast).toBeNull();
     const forecast = { seconds_left: 214.6, bytes_per_second: 12.04 * 2 ** 20, low: 1, high: 2e9 };
-    const host = { ...sent.state.host, forecast };
-    model.receive({ type: 'state', state: { ...sent.state, host } });
+    const host = { ...widgetSample.state.host, forecast };
+    model.receive({ type: 'state', state: { ...widgetSample.state, host } });
     expect(notice.hidden).toBe(false);
     expect(notice.textContent).toBe(
       '▲ Limit in about 4 minutes at 12 MiB/s. At the limit, the system kills the kernel.'
@@ -72,9 +79,12 @@ describe('the panel in a notebook', () => {
   it('draws hostile texts as texts', () => {
     const evil = '<img src=x onerror=alert(1)>';
     const model = draw();
-    const guard = { ...sent.state.guard, problems: [evil], text: evil };
-    const training = { ...sent.state.training, model_name: evil, logs: { [evil]: evil } };
-    model.receive({ type: 'state', state: { ...sent.state, notebook: evil, guard, training } });
+    const guard = { ...widgetSample.state.guard, problems: [evil], text: evil };
+    const training = { ...widgetSample.state.training, model_name: evil, logs: { [evil]: evil } };
+    model.receive({
+      type: 'state',
+      state: { ...widgetSample.state, notebook: evil, guard, training }
+    });
     expect(el.querySelector('img')).toBeNull();
     expect(el.textContent).toContain(evil);
   });

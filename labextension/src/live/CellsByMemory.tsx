@@ -82,9 +82,7 @@ function Change(props: {
 }): React.JSX.Element {
   const { kept, peak, running, trans } = props;
   return (
-    <span
-      title={trans.__('The peak rise while the cell ran, and what was still in use when it ended.')}
-    >
+    <span title={trans.__('Peak increase while the cell ran, and how much of it the cell kept.')}>
       {trans.__('%1 peak', signedBytes(peak))}
       <span className="jp-TfGuard-quiet">
         {' · '}

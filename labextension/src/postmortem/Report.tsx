@@ -73,7 +73,7 @@ export function Report(props: Report.IProps): React.JSX.Element {
             report.same_before_count
           )}{' '}
           <button type="button" className="jp-TfGuard-link" onClick={onSeeAll}>
-            {trans.__('Show all')}
+            {trans.__('Show past crashes')}
           </button>
         </div>
       )}
