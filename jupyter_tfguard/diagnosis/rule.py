@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ class Rule:
         cause: The label of the cause. A rule with a file of its own has its name.
         needs: Kinds of evidence it looks at; those that are missing are listed as not checked.
         outranks: Causes that this one explains, so that they stand behind it: the first error wins, not the loudest.
-        judge: The finding, or None where it does not apply.
+        judge: The finding, or None where it does not apply. Its docstring is what the documentation says of the cause:
+            a paragraph on what it means, and one on how it is recognised.
         last: It judges after the others, because it compares this end's cause with those of earlier ones.
     """
 
@@ -45,6 +47,21 @@ class Rule:
     outranks: tuple[str, ...]
     judge: Judge
     last: bool = False
+
+    @property
+    def means(self) -> str:
+        """What the cause means, for people; empty where Python left out docstrings."""
+        return self._paragraphs[0]
+
+    @property
+    def recognised(self) -> str:
+        """What must be seen for it, and what does not count."""
+        return self._paragraphs[-1]
+
+    @property
+    def _paragraphs(self) -> list[str]:
+        text = inspect.cleandoc(self.judge.__doc__ or "")
+        return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
 
 
 _found: dict[str, Rule] = {}

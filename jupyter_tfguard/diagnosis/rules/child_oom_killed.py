@@ -11,6 +11,12 @@ from ..rule import rule
 
 @rule("child_oom_killed", needs=("cgroup.counters", "system_log"))
 def child_oom_killed(seen: Evidence) -> Finding | None:
+    """Memory ran out, and the operating system killed a process that the kernel had started, such as a data worker. The
+    kernel itself still runs.
+
+    A child of the kernel ended. The system log names it as a victim, or the kernel's memory cgroup counted an
+    out-of-memory kill at that moment.
+    """
     if not seen.kernel_alive:
         return None
     told = (seen.server or {}).get("ended_children")

@@ -12,6 +12,11 @@ from ..rule import rule
 
 @rule("cpu_alloc_failure", needs=("kernel.recording",), outranks=("sys_exit", "segfault_native"))
 def cpu_alloc_failure(seen: Evidence) -> Finding | None:
+    """The program asked for memory of the machine, and the request was refused. The program then ended by itself.
+
+    A line of the stderr tail or of the log says so, for example `std::bad_alloc`. Nothing after that line shows that the
+    program went on.
+    """
     text = told(seen, "cpu_alloc_failure")
     if text is None:
         return None

@@ -27,6 +27,11 @@ _NO_LOOP = (
 
 @rule("crash_loop", needs=("earlier_deaths",), last=True)
 def crash_loop(seen: Evidence) -> Finding | None:
+    """The same notebook crashed with the same cause three times or more within an hour. A restart does not help.
+
+    Earlier reports of the same notebook have the same cause, with no other cause in between. Ends on purpose, a SIGKILL of
+    unknown sender and unknown causes do not count. The finding appears beside the cause of the last crash.
+    """
     if seen.kernel_alive or seen.cause is None or seen.cause in _NO_LOOP:
         return None
     same = itertools.takewhile(lambda death: death[1] == seen.cause, seen.earlier_deaths)

@@ -16,6 +16,12 @@ from ..xid import SOFTWARE, first_xid, xid_fact
     outranks=("sys_exit", "segfault_native"),
 )
 def cuda_illegal_access(seen: Evidence) -> Finding | None:
+    """Work on the GPU failed: code on the card used a wrong address, or could not be started. After such a fault the process
+    cannot use the GPU any more.
+
+    A CUDA error in the stderr tail or in the log names the fault. Or the NVIDIA driver logged a fault (Xid) that software
+    causes.
+    """
     text, fault = told(seen, "cuda_illegal_access"), first_xid(seen, SOFTWARE)
     if text is None and fault is None:
         return None

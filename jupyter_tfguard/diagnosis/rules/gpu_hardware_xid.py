@@ -24,6 +24,12 @@ _ORDER = "Reset the card, or restart the machine; if it happens again, have the 
     outranks=("cuda_illegal_access", *CONSEQUENCES_OF_A_KILL),
 )
 def gpu_hardware_xid(seen: Evidence) -> Finding | None:
+    """The graphics card, its memory or its link to the machine failed. The program is not the cause.
+
+    The NVIDIA driver logged a fault (Xid) that hardware causes, the card vanished from the bus, or CUDA reported an error that
+    only hardware makes. In a recording, the fault must belong to this kernel's process or to its card. Xid 45 reports clean-up
+    after another fault and is never the cause.
+    """
     text = told(seen, "gpu_hardware_xid")
     fault = first_xid(seen, HARDWARE)
     lost = _lost_card(seen) if fault is None else None

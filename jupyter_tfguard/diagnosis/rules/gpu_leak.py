@@ -17,6 +17,11 @@ from ..rule import rule
 
 @rule("gpu_leak", needs=("gpu",))
 def gpu_leak(seen: Evidence) -> Finding | None:
+    """The memory that the kernel holds on a GPU grew steadily until the end: over epochs, calls of `fit`, or runs of a cell.
+
+    Samples are compared at the same point of each epoch, fit or run. One jump does not count, nor does growth that levels off.
+    Nothing can be seen where TensorFlow takes the whole card at its start. The finding appears beside the cause of the end.
+    """
     if seen.pasted is not None or seen.kernel_alive:
         return None
     for gpu in seen.gpus:

@@ -14,6 +14,11 @@ from ..rule import rule
 
 @rule("gpu_oom", needs=("kernel.recording", "gpu"), outranks=("sys_exit", "segfault_native"))
 def gpu_oom(seen: Evidence) -> Finding | None:
+    """TensorFlow asked for memory of the GPU, and too little was free.
+
+    TensorFlow's own message says so, often as `ResourceExhaustedError`. The table that its allocator prints shows what was in
+    use, what was free, and whether the free memory was in pieces that are too small.
+    """
     text = told(seen, "gpu_oom")
     if text is None:
         return None

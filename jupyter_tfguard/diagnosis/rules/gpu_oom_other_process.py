@@ -29,6 +29,11 @@ _TOGETHER = 3  # more of them, each with little, are named by nvidia-smi
     outranks=("gpu_oom", "sys_exit", "segfault_native", "tf_check_failed"),
 )
 def gpu_oom_other_process(seen: Evidence) -> Finding | None:
+    """The GPU was nearly full before this program needed it. Another notebook, service or user held the memory.
+
+    A message says that the card is in use, or had almost nothing free at the start. Or the GPU ran out of memory while others
+    held at least half of the card and this kernel held 30 % at most.
+    """
     text, held = told(seen, "gpu_oom_other_process"), _held_by_another(seen)
     if text is None and held is not None:
         text = told(seen, "gpu_oom")

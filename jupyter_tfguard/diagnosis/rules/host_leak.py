@@ -19,6 +19,12 @@ _FULL_FRACTION = 0.05
 
 @rule("host_leak", needs=("kernel.recording",))
 def host_leak(seen: Evidence) -> Finding | None:
+    """The memory of the kernel grew steadily until the end: over epochs, calls of `fit`, or runs of a cell.
+
+    Samples are compared at the same point of each epoch, fit or run. Growth within one step, the warm-up of the first epoch, a
+    cache that levels off and a single jump do not count. The finding appears beside the cause of the end. It comes first if
+    nothing else is known of an end near the memory limit.
+    """
     found = seen.growth
     if found is None or seen.pasted is not None or seen.kernel_alive:
         return None

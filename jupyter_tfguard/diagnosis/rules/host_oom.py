@@ -28,6 +28,12 @@ from ..rule import CONSEQUENCES_OF_A_KILL, rule
     outranks=CONSEQUENCES_OF_A_KILL,
 )
 def host_oom(seen: Evidence) -> Finding | None:
+    """The whole machine ran out of memory, and the operating system killed the kernel to free some.
+
+    The system log names the kernel as the victim. Or the kernel ended by SIGKILL, a kill was counted in its own cgroup, no
+    limit of that cgroup was reached, and the machine was short of memory. The counter of the whole machine alone proves
+    little: any process can raise it.
+    """
     if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
         return None
     log = seen.system_log.kill_of_kernel

@@ -16,6 +16,10 @@ from ..rule import rule
     outranks=("hang",),
 )
 def sigkill_unattributed(seen: Evidence) -> Finding | None:
+    """Something ended the kernel with SIGKILL, and no evidence shows who. Lack of memory is one possible reason, not the only one.
+
+    The kernel ended by SIGKILL. No counter and no line of the system log connects that with a lack of memory.
+    """
     text = told(seen, "sigkill_unattributed")
     if text is None and (seen.kernel_alive or seen.exit_signal != "SIGKILL"):
         return None

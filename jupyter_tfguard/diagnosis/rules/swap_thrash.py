@@ -21,6 +21,11 @@ _OWN_SWAP_BYTES = 64 * 1024 * 1024
 
 @rule("swap_thrash", needs=("memory.pressure", "kernel.recording"))
 def swap_thrash(seen: Evidence) -> Finding | None:
+    """The machine moved memory to disk and back instead of working. Training became very slow before the end.
+
+    For at least 20 seconds before the end, programs waited for memory during 30 % of the time or more. At least 64 MiB of this
+    kernel were swapped out. The finding appears beside the cause of the end.
+    """
     if seen.pasted is not None or seen.kernel_alive:
         return None
     pressure = [

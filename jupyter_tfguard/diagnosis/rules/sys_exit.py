@@ -14,6 +14,11 @@ from ..rule import rule
 
 @rule("sys_exit", needs=("exit.status",))
 def sys_exit(seen: Evidence) -> Finding | None:
+    """The code ended its own process: `quit()`, `exit()`, `os._exit()`, or native code that gives up with an exit code.
+
+    The process ended with an exit code and without a signal. For `quit()` and `exit()` the kernel also recorded the request.
+    `sys.exit()` in a cell does not end a kernel, because IPython catches it.
+    """
     if (text := told(seen, "sys_exit")) is not None:
         return text.finding(
             title="The code ended its own process.",

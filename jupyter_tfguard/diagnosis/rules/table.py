@@ -62,8 +62,12 @@ def _filled(texts: str | list[str], words: Words) -> str:
 
 def _declare(row: dict[str, Any]) -> None:
     needs, outranks = row.get("needs", ["kernel.recording"]), row.get("outranks", [])
-    declare = rule(row["cause"], needs=tuple(needs), outranks=tuple(outranks))
-    declare(lambda seen: _finding(row, seen))
+
+    def judge(seen: Evidence) -> Finding | None:
+        return _finding(row, seen)
+
+    judge.__doc__ = f"{row['means']}\n\n{row['recognised']}"
+    rule(row["cause"], needs=tuple(needs), outranks=tuple(outranks))(judge)
 
 
 for _row in toml_file(__package__, "table")["rule"]:

@@ -29,6 +29,11 @@ _OF_NATIVE_CODE = {
 
 @rule("unknown", needs=("exit.status", "kernel.recording"))
 def unknown(seen: Evidence) -> Finding | None:
+    """Nothing that was recorded shows why the kernel ended. tfguard does not guess.
+
+    No other rule found a cause. The report still shows what is known: signal or exit code, memory, the last lines of stderr,
+    the cell and the Python stack.
+    """
     if seen.pasted is not None:
         return _of_text(seen)
     signal = seen.first_signal
