@@ -1,26 +1,19 @@
-"""What all tests share: private folders, an environment without tfguard, and the example bundles."""
+"""What all tests share: private folders, an environment without tfguard."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from jupyter_tfguard.diagnosis.exit_status import exit_status
-from jupyter_tfguard.diagnosis.pasted import Pasted
 from tests.rigs.environments import linked_environment
 from tests.rigs.nvml.library import build, empty_cuda
 
 pytest_plugins = ["pytest_jupyter.jupyter_server", "tests.parallel"]
-
-EXAMPLES = Path(__file__).parent / "examples"
 
 
 def pytest_configure() -> None:
@@ -30,64 +23,6 @@ def pytest_configure() -> None:
         # In the background of a script a shell ignores these. That would be inherited; a handler is not.
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
-
-
-@dataclass(frozen=True)
-class Example:
-    """A bundle that fires a rule, or a near miss that must not."""
-
-    cause: str
-    name: str
-    path: Path
-
-    @property
-    def bundle(self) -> dict[str, Any]:
-        loaded: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
-        return loaded
-
-    def __str__(self) -> str:
-        return f"{self.cause}/{self.name}"
-
-
-def examples(kind: str) -> list[Example]:
-    """All examples whose name begins with `kind`: ``fires`` or ``quiet``."""
-    paths = sorted(EXAMPLES.glob(f"*/{kind}-*.json"))
-    return [Example(path.parent.name, path.stem, path) for path in paths]
-
-
-@dataclass(frozen=True)
-class TextExample:
-    """A log as people paste it, that tells a cause, or a near miss.
-
-    ``--- kernel log`` begins the lines of the operating system's log, ``--- exit N`` is an exit code.
-    """
-
-    cause: str
-    name: str
-    path: Path
-
-    @property
-    def pasted(self) -> Pasted:
-        parts: dict[str, list[str]] = {"text": [], "kernel log": []}
-        where, code = "text", None
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            if line.startswith("--- exit "):
-                code = int(line.removeprefix("--- exit "))
-            elif line.startswith("--- "):
-                where = line.removeprefix("--- ")
-            else:
-                parts[where].append(line)
-        text, kernel_log = ("\n".join(lines) for lines in parts.values())
-        return Pasted(text, kernel_log, exit_status(code=code))
-
-    def __str__(self) -> str:
-        return f"{self.cause}/{self.name}"
-
-
-def text_examples(kind: str) -> list[TextExample]:
-    """All pasted examples whose name begins with `kind`: ``fires`` or ``quiet``."""
-    paths = sorted(EXAMPLES.glob(f"*/{kind}-*.txt"))
-    return [TextExample(path.parent.name, path.stem, path) for path in paths]
 
 
 def without_pytest(environment: Mapping[str, str]) -> dict[str, str]:

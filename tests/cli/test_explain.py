@@ -11,7 +11,7 @@ import pytest
 
 from jupyter_tfguard.cli import main
 from jupyter_tfguard.cli.explain import LONGEST_BYTES, decoded
-from tests.conftest import EXAMPLES
+from tests.rigs.examples import EXAMPLES
 from tests.rigs.schemas import matches
 
 pytestmark = pytest.mark.quick

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
 from jupyter_tfguard.diagnosis.finding import Diagnosis
-from tests.conftest import EXAMPLES, Example, TextExample
+from tests.rigs.examples import EXAMPLES, Example, TextExample
 
 RIGHT_ANSWERS: dict[str, tuple[str, ...]] = {
     "abi_mismatch/quiet-near-a-warning-about-numpy.txt": ("no_crash",),

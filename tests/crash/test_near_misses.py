@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_tfguard.diagnosis.finding import Confidence
-from tests.conftest import EXAMPLES
 from tests.crash.near_misses import NEAR_MISSES
 from tests.crash.near_records import RIGHT_ANSWERS, diagnosed
+from tests.rigs.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from tests.crash.scene import Scene, Theatre

@@ -10,7 +10,7 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.diagnosis.finding import Confidence
 from jupyter_tfguard.report.wire import to_report
-from tests.conftest import EXAMPLES, Example, examples
+from tests.rigs.examples import EXAMPLES, Example, examples
 
 pytestmark = pytest.mark.quick
 

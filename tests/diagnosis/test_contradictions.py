@@ -10,7 +10,7 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
 from jupyter_tfguard.diagnosis.exit_status import exit_status
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding
 from jupyter_tfguard.diagnosis.pasted import Pasted
-from tests.conftest import EXAMPLES, Example, TextExample
+from tests.rigs.examples import EXAMPLES, Example, TextExample
 
 pytestmark = pytest.mark.quick
 

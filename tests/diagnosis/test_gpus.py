@@ -12,7 +12,7 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.diagnosis.finding import Finding, Source
 from jupyter_tfguard.diagnosis.gpus import gpus_of
-from tests.conftest import EXAMPLES, Example
+from tests.rigs.examples import EXAMPLES, Example
 
 pytestmark = pytest.mark.quick
 

@@ -14,7 +14,7 @@ from jupyter_tfguard.diagnosis.memory import growth_fact
 from jupyter_tfguard.report import text
 from jupyter_tfguard.report.wire import to_report
 from jupyter_tfguard.units import GIB
-from tests.conftest import EXAMPLES, Example, examples
+from tests.rigs.examples import EXAMPLES, Example, examples
 
 pytestmark = pytest.mark.quick
 

@@ -14,7 +14,7 @@ from jupyter_tfguard.diagnosis.evidence import Evidence
 from jupyter_tfguard.diagnosis.finding import Finding
 from jupyter_tfguard.diagnosis.gpu_stack import cudnn_package, recorded_build, which_driver_fits
 from jupyter_tfguard.diagnosis.pasted import Pasted
-from tests.conftest import EXAMPLES, Example
+from tests.rigs.examples import EXAMPLES, Example
 
 pytestmark = pytest.mark.quick
 

@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding, Source
-from tests.conftest import EXAMPLES, Example
+from tests.rigs.examples import EXAMPLES, Example
 
 pytestmark = pytest.mark.quick
 

@@ -11,7 +11,7 @@ from jupyter_tfguard.diagnosis.diagnose import explain
 from jupyter_tfguard.diagnosis.exit_status import exit_status, passed_on_signal
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding
 from jupyter_tfguard.diagnosis.pasted import Pasted
-from tests.conftest import EXAMPLES, TextExample, text_examples
+from tests.rigs.examples import EXAMPLES, TextExample, text_examples
 
 pytestmark = pytest.mark.quick
 

@@ -9,7 +9,7 @@ import pytest
 from jupyter_tfguard.diagnosis.diagnose import explain
 from jupyter_tfguard.diagnosis.pasted import Pasted
 from jupyter_tfguard.diagnosis.signs import message_rows
-from tests.conftest import text_examples
+from tests.rigs.examples import text_examples
 
 MIB = 1024 * 1024
 # Generous on a slow machine that does something else besides; quadratic growth would be a thousand times more.

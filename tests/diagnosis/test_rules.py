@@ -14,7 +14,7 @@ from jupyter_tfguard.diagnosis.python_stacks import endless
 from jupyter_tfguard.diagnosis.rule import all_rules
 from jupyter_tfguard.report import text
 from jupyter_tfguard.report.wire import to_report
-from tests.conftest import EXAMPLES, Example, examples
+from tests.rigs.examples import EXAMPLES, Example, examples
 
 pytestmark = pytest.mark.quick
 

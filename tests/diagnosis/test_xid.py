@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
-from tests.conftest import EXAMPLES, Example
+from tests.rigs.examples import EXAMPLES, Example
 
 pytestmark = pytest.mark.quick
 

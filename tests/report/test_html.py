@@ -13,7 +13,7 @@ import pytest
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.report import html
 from jupyter_tfguard.report.wire import to_report
-from tests.conftest import EXAMPLES, Example, examples
+from tests.rigs.examples import EXAMPLES, Example, examples
 from tests.rigs.hostile import hostile_texts
 
 pytestmark = pytest.mark.quick

@@ -11,7 +11,7 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.report import html, text
 from jupyter_tfguard.report.frames import short_frames
 from jupyter_tfguard.report.wire import to_entry_and_report, to_report
-from tests.conftest import EXAMPLES, Example, examples
+from tests.rigs.examples import EXAMPLES, Example, examples
 
 pytestmark = pytest.mark.quick
 

@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.report.wire import to_report
-from tests.conftest import EXAMPLES, Example
+from tests.rigs.examples import EXAMPLES, Example
 
 pytestmark = pytest.mark.quick
 

@@ -16,7 +16,7 @@ from typing import Any
 from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
 from jupyter_tfguard.report import explained, text
 from jupyter_tfguard.report.wire import to_report
-from tests.conftest import examples, text_examples
+from tests.rigs.examples import examples, text_examples
 
 FOLDER = Path(__file__).parents[1] / "report" / "frozen"
 
