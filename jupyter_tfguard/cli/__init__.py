@@ -20,15 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit code: 0 done, 2 could not; `doctor` also 1, a problem was found.
     """
-    parser = argparse.ArgumentParser(
-        prog=_PROGRAM, description="Says why a Jupyter kernel died, and guards the running ones."
-    )
-    parser.add_argument("--version", action="version", version=f"jupyter-tfguard {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in pkgutil.iter_modules(__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"{__name__}.{module.name}").add_to(commands)
-    chosen = parser.parse_args(arguments)
+    chosen = make_parser().parse_args(arguments)
     try:
         code: int = chosen.run(chosen)
     except TfGuardError as bad:
@@ -41,3 +33,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line, which the documentation describes too."""
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM, description="Says why a Jupyter kernel died, and guards the running ones."
+    )
+    parser.add_argument("--version", action="version", version=f"jupyter-tfguard {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in pkgutil.iter_modules(__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{__name__}.{module.name}").add_to(commands)
+    return parser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import TfGuardError
@@ -25,22 +26,27 @@ def tfguard(line: str) -> None:
 
     ``%tfguard [status]``, ``%tfguard panel``, ``%tfguard cells``, ``%tfguard why [--crash N]``, ``%tfguard doctor``
     """
-    actions = {"status": _status, "panel": _panel, "cells": _cells, "why": _why, "doctor": _doctor}
     if (asked := _CRASH.fullmatch(line.strip())) is not None:
         _why(int(asked[1]))
-    elif (action := actions.get(line.strip() or "status")) is not None:
+    elif (action := actions().get(line.strip() or "status")) is not None:
         action()
     else:
         from IPython.core.error import UsageError
 
         raise UsageError(
-            f"%tfguard {line.strip()} is not known: choose from {', '.join(actions)}. "
+            f"%tfguard {line.strip()} is not known: choose from {', '.join(actions())}. "
             "Why an earlier kernel died: why --crash N, the N-th latest death."
         )
 
 
+def actions() -> dict[str, Callable[[], None]]:
+    """What can follow ``%tfguard``. The docstring of each says what it shows; the documentation lists them."""
+    return {"status": _status, "panel": _panel, "cells": _cells, "why": _why, "doctor": _doctor}
+
+
 @shield("%tfguard status")
 def _status() -> None:
+    """Show the state of the guard and the memory of this kernel against its limit. This is the default."""
     from .status import status_text
 
     session = current()
@@ -49,6 +55,7 @@ def _status() -> None:
 
 @shield("%tfguard panel")
 def _panel() -> None:
+    """Show the panel in the output of the cell. It moves while cells run."""
     from .widget import show
 
     session = current()
@@ -60,12 +67,14 @@ def _panel() -> None:
 
 @shield("%tfguard cells")
 def _cells() -> None:
+    """Show what each cell did to memory: its peak, and what stayed behind."""
     session = current()
     print(_OFF if session is None else cells_text(tuple(session.cells.ended)))
 
 
 @shield("%tfguard why")
 def _why(number: int = 1) -> None:
+    """Show why the last kernel died. With `--crash N`, the N-th latest crash."""
     from ..report.text import render
 
     # The death that is asked for may be being reported just now.
@@ -88,6 +97,7 @@ def _why(number: int = 1) -> None:
 
 @shield("%tfguard doctor")
 def _doctor() -> None:
+    """Check whether every part is in place and whether TensorFlow will work here."""
     from ..doctor.check import run_checks
     from ..doctor.environment import Environment
     from ..doctor.text import text
