@@ -35,8 +35,8 @@ _RECENT_SECONDS = 15.0
     outranks=("host_oom", *CONSEQUENCES_OF_A_KILL),
 )
 def cgroup_oom(seen: Evidence) -> Finding | None:
-    """A container, batch job or service may use only so much memory. The kernel used all of it, and the operating system
-    killed the kernel.
+    """The kernel used all of the memory that its container, batch job or service may use, and the operating system
+    killed it.
 
     The kernel ended by SIGKILL, its memory cgroup counted an out-of-memory kill, and the limit of that cgroup was reached.
     The system log can also name the kernel as the victim. It is not reported when the whole machine was short of memory,
