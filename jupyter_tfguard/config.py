@@ -22,54 +22,57 @@ class TfGuard(Configurable):
     """Options of the kernel's guard and flight recorder. ``read_by``: who is to be started anew after a change."""
 
     enabled = Bool(
-        True, help="Guard kernels at all. TFGUARD_DISABLE=1 in the environment wins over this."
+        True,
+        help="Record kernels. The environment variable TFGUARD_DISABLE=1 overrides this option.",
     ).tag(config=True, read_by="both")
     set_memory_growth = Bool(
         True,
-        help="Set TF_FORCE_GPU_ALLOW_GROWTH=true at kernel start when it is unset, so that TensorFlow "
-        "takes GPU memory as it needs it instead of nearly all at once.",
+        help="If TF_FORCE_GPU_ALLOW_GROWTH is unset, set it to true at kernel start. TensorFlow then "
+        "allocates GPU memory as needed instead of nearly all at once.",
     ).tag(config=True, read_by="both")
     gpu_memory_limit_mib = Integer(
         None,
         allow_none=True,
         min=1,
-        help="GPU memory that TensorFlow may take in one kernel, MiB per GPU, so that notebooks can share a card; "
-        "None for no cap. Set by one call right after your import of tensorflow, which then looks for GPUs: set "
-        "CUDA_VISIBLE_DEVICES before it. Logical devices that you configure count instead.",
+        help="Limit of GPU memory for TensorFlow in one kernel, in MiB per GPU, so that notebooks can share a card. "
+        "None means no limit. The guard sets the limit right after tensorflow is imported, and TensorFlow then searches for GPUs: set "
+        "CUDA_VISIBLE_DEVICES before the import. Logical devices that you configure yourself override this option.",
     ).tag(config=True, read_by="kernel")
     record_cell_text = Bool(
-        True, help="Keep the first characters of each cell, redacted, so that a report can name it."
+        True,
+        help="Record the first characters of each cell, redacted, so that a report can show them.",
     ).tag(config=True, read_by="kernel")
     keep_native_stderr = Bool(
-        True, help="Keep the last native words: file descriptor 2 is copied and forwarded."
+        True,
+        help="Record the stderr tail: the last text written to file descriptor 2. The text still reaches its destination.",
     ).tag(config=True, read_by="kernel")
     explain_gpu_oom = Bool(
         True,
-        help="Print three lines under the traceback of a cell that ended because the GPU's memory ran out: what was "
-        "asked for, what was free, what to change. The panel tells it either way.",
+        help="Print three lines below the traceback of a cell that ran out of GPU memory: the size of the failed "
+        "request, the free memory, and what to change. The panel shows the event in any case.",
     ).tag(config=True, read_by="kernel")
     announce_last_death = Bool(
         True,
-        help="Print two lines about the last death at the first cell of the next kernel, once, if no open page has shown it.",
+        help="At the first cell of the next kernel, print two lines about the last crash. Printed once, and only if no open page has shown the crash.",
     ).tag(config=True, read_by="kernel")
     busy_hertz = Float(
-        10.0, min=0.1, max=20.0, help="Samples a second while a kernel is busy."
+        10.0, min=0.1, max=20.0, help="Samples per second while a kernel is busy."
     ).tag(config=True, read_by="both")
     idle_hertz = Float(
-        1.0, min=0.02, max=10.0, help="Samples a second while a kernel is idle."
+        1.0, min=0.02, max=10.0, help="Samples per second while a kernel is idle."
     ).tag(config=True, read_by="both")
     hang_seconds = Float(
         300.0,
         min=2.0,
-        help="Seconds without a step, processor time, input, output or GPU work after which a busy kernel is said to stand still.",
+        help="A busy kernel counts as hung after this many seconds without a training step, CPU time, input, output or GPU work.",
     ).tag(config=True, read_by="server")
-    bundle_limit_count = Integer(50, min=1, help="Reports kept at most.").tag(
+    bundle_limit_count = Integer(50, min=1, help="Maximum number of reports to keep.").tag(
         config=True, read_by="server"
     )
     bundle_limit_bytes = Integer(
-        64 * 1024 * 1024, min=1024 * 1024, help="Bytes of reports kept at most."
+        64 * 1024 * 1024, min=1024 * 1024, help="Maximum total size of the reports, in bytes."
     ).tag(config=True, read_by="server")
-    bundle_limit_days = Float(14.0, min=0.01, help="Days a report is kept at most.").tag(
+    bundle_limit_days = Float(14.0, min=0.01, help="Maximum age of a report, in days.").tag(
         config=True, read_by="server"
     )
 
@@ -91,7 +94,7 @@ def load_settings(parent: Configurable | None = None) -> TfGuard:
     try:
         return TfGuard(config=merged)
     except Exception as bad:  # traitlets raises TraitError, ConfigError or TypeError here
-        raise SettingsUnreadable(f"A TfGuard option has a value it cannot have: {bad}") from bad
+        raise SettingsUnreadable(f"A TfGuard option has an invalid value: {bad}") from bad
 
 
 def read_user_file() -> dict[str, Any]:
@@ -106,7 +109,7 @@ def read_user_file() -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as bad:
-        raise SettingsUnreadable(f"{path} could not be read: {bad}. Mend or remove it.") from bad
+        raise SettingsUnreadable(f"Could not read {path}: {bad}. Fix or delete the file.") from bad
     if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
-        raise SettingsUnreadable(f'{path} should look like {{"TfGuard": {{"enabled": true}}}}.')
+        raise SettingsUnreadable(f'{path} must have the form {{"TfGuard": {{"enabled": true}}}}.')
     return content

@@ -28,8 +28,8 @@ class RecordTooNew(RecordUnreadable):
 
     def __init__(self, what: str, found: int, known: int) -> None:
         super().__init__(
-            f"{what} has format {found}, this tfguard reads up to format {known}: "
-            "update jupyter-tfguard to read it."
+            f"{what} has format {found}, but this version of tfguard reads formats up to {known}: "
+            "upgrade jupyter-tfguard to read it."
         )
 
 
@@ -38,8 +38,7 @@ class BundleNotFound(TfGuardError):
 
     def __init__(self, bundle_id: str) -> None:
         super().__init__(
-            f"There is no report with the id {bundle_id!r}. "
-            "`jupyter tfguard list` shows the ones that are kept."
+            f"No report has the id {bundle_id!r}. `jupyter tfguard list` lists the reports."
         )
 
 

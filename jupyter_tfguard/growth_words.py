@@ -1,6 +1,6 @@
-"""What is said of memory growth, in one place: the kernel, its panel and the doctor use the same words.
+"""Texts about memory growth, used by the kernel, the panel and the doctor.
 
-Every text begins small, so that it can stand within a sentence, and says what to do where something should be done.
+Every text starts in lower case, so that it fits inside a sentence, and names the action where one is needed.
 """
 
 from __future__ import annotations
@@ -12,48 +12,48 @@ from .units import human_bytes
 
 ALLOCATOR_VARIABLE = "TF_GPU_ALLOCATOR"
 ASYNC_ALLOCATOR = "cuda_malloc_async"
-GROWTH_OPTION = "TfGuard.set_memory_growth"
+_GROWTH_OPTION = "TfGuard.set_memory_growth"
 LIMIT_OPTION = "TfGuard.gpu_memory_limit_mib"
-LATE_FIX = "restart the kernel and load tfguard before TensorFlow"
+_LATE_FIX = "restart the kernel and load tfguard before TensorFlow"
 
 ON = "memory growth on"
 ON_BY_CALL = "memory growth on, by your own call"
-AT_START = "set at kernel start, before TensorFlow asks for it"
-AT_ONCE = "TensorFlow takes nearly all GPU memory at once"
-OFF_BY_OPTION = f"memory growth off: {GROWTH_OPTION} is False"
+AT_START = "set at kernel start, before TensorFlow reads it"
+AT_ONCE = "TensorFlow allocates nearly all GPU memory at once"
+OFF_BY_OPTION = f"memory growth off: {_GROWTH_OPTION} is False"
 REMOVED = f"memory growth unknown: {GROWTH_VARIABLE} was removed"
-TOO_LATE = f"memory growth came too late, TensorFlow has its GPUs already: {LATE_FIX}"
+TOO_LATE = f"memory growth was set too late, because TensorFlow had already initialized its GPUs: {_LATE_FIX}"
 # Another allocator: growth is a setting of TensorFlow's own.
-ASYNC_POOL = "CUDA's own pool takes GPU memory as it is needed, memory growth has no effect on it"
+ASYNC_POOL = "CUDA's own memory pool allocates as needed, and memory growth has no effect on it"
 ASYNC = f"{ALLOCATOR_VARIABLE}={ASYNC_ALLOCATOR}: {ASYNC_POOL}"
 ASYNC_NEEDS = "on a card below compute capability 6.0, or with a driver older than CUDA 11.2, TensorFlow aborts"
-ASYNC_NO_CAP = "CUDA's own pool does not keep to a cap"
-CAP_LATE = f"too late for {LIMIT_OPTION}, TensorFlow has its GPUs already: restart the kernel"
+ASYNC_NO_CAP = "CUDA's own memory pool ignores a memory limit"
+CAP_LATE = f"too late for {LIMIT_OPTION}, because TensorFlow had already initialized its GPUs: restart the kernel"
 
 
 def off_by_variable(where: str = "") -> str:
     """The user's own variable says no."""
-    return f"memory growth off: {GROWTH_VARIABLE}=false{where} is yours and wins"
+    return f"memory growth off: {GROWTH_VARIABLE}=false{where} is your setting and takes precedence"
 
 
 def not_understood(value: str, where: str = "") -> str:
     """The variable holds a word that TensorFlow does not know."""
-    return f"memory growth not forced: TensorFlow does not understand {GROWTH_VARIABLE}={value[:20]!r}{where}, it knows true and false only"
+    return f"memory growth not set: TensorFlow does not understand {GROWTH_VARIABLE}={value[:20]!r}{where}; use true or false"
 
 
 def against_call(ours: bool) -> str:
     """The variable wins over the user's ``set_memory_growth(False)``."""
     if ours:
-        return f"{ON}: tfguard's variable wins over your set_memory_growth(False); {GROWTH_OPTION} = False switches it off"
-    return f"{ON}: {GROWTH_VARIABLE}=true wins over your set_memory_growth(False)"
+        return f"{ON}: tfguard's variable overrides your set_memory_growth(False); set {_GROWTH_OPTION} = False to turn it off"
+    return f"{ON}: {GROWTH_VARIABLE}=true overrides your set_memory_growth(False)"
 
 
 def capped(limit_bytes: int, *, grows: bool | None = None) -> str:
     """The cap of the option; None: what will be in use below it is not known yet."""
-    text = f"GPU memory capped at {human_bytes(limit_bytes)} per card by {LIMIT_OPTION}"
+    text = f"GPU memory limited to {human_bytes(limit_bytes)} per card by {LIMIT_OPTION}"
     if grows is None:
         return text
-    return f"{text}, {'taken as it is needed' if grows else 'all of it taken at once'}"
+    return f"{text}, {'allocated as needed' if grows else 'all allocated at once'}"
 
 
 def capped_by_user(limits: Sequence[tuple[str, int | None]], *, grows: bool) -> str:
@@ -64,17 +64,17 @@ def capped_by_user(limits: Sequence[tuple[str, int | None]], *, grows: bool) -> 
         grows: The variable forces growth.
     """
     told = ", ".join(
-        f"{name} not" if size is None else f"{name} at {human_bytes(size)}"
+        f"{name} unlimited" if size is None else f"{name} to {human_bytes(size)}"
         for name, size in limits[:4]
     )
     if len(limits) > 4:
         told += f", and {len(limits) - 4} more"
     how = (
-        f"{ON} up to there"
+        f"{ON} up to that limit"
         if grows
-        else f"without memory growth: beside a cap TensorFlow leaves it unset, {GROWTH_VARIABLE}=true turns it on"
+        else f"without memory growth: TensorFlow does not set it together with a limit; {GROWTH_VARIABLE}=true turns it on"
     )
-    return f"GPU memory capped by your logical devices ({told}), {how}"
+    return f"GPU memory limited by your logical devices ({told}), {how}"
 
 
 def seen_working(text: str, held_bytes: int, total_bytes: int) -> str:
@@ -84,7 +84,7 @@ def seen_working(text: str, held_bytes: int, total_bytes: int) -> str:
         text: What the kernel says of growth.
     """
     took = f"{human_bytes(held_bytes)} of {human_bytes(total_bytes)}"
-    return f"{text}, seen working: {took} after the first steps"
+    return f"{text}, confirmed: {took} in use after the first steps"
 
 
 def seen_not_in_force(held_bytes: int, total_bytes: int, used_bytes: int | None) -> str:
@@ -95,6 +95,6 @@ def seen_not_in_force(held_bytes: int, total_bytes: int, used_bytes: int | None)
     """
     took = f"{human_bytes(held_bytes)} of {human_bytes(total_bytes)}"
     return (
-        f"memory growth is set, and not in force: {took} were taken at once, {human_bytes(used_bytes)} are in use; "
-        "restart the kernel, and look for code that makes TensorFlow's devices before tfguard is loaded"
+        f"memory growth is set but has no effect: TensorFlow allocated {took} at once and uses {human_bytes(used_bytes)}; "
+        "restart the kernel, and find the code that initializes TensorFlow's devices before tfguard is loaded"
     )

@@ -113,14 +113,14 @@ def _option(
     note = unreadable
     if variable is not None:
         origin = Origin.ENVIRONMENT
-        note = f"{variable}={os.environ[variable]} is set, and wins over this option."
+        note = f"{variable}={os.environ[variable]} is set and overrides this option."
     elif by_server:
         origin = Origin.SERVER
     else:
         origin = Origin.DEFAULT if value == default and name not in filed else Origin.USER_FILE
         now = filed.get(name, default)
         if now != value and unreadable is None:
-            note = f"{user_settings_file()} says {json.dumps(now)} by now, which counts after a restart."
+            note = f"{user_settings_file()} now says {json.dumps(now)}, which takes effect after a restart."
     return Option(
         name=name,
         value=value,
@@ -146,7 +146,7 @@ def _where(origin: Origin, variable: str | None) -> str | None:
     if origin is Origin.USER_FILE:
         return str(user_settings_file())
     if origin is Origin.SERVER:
-        return "the configuration of the Jupyter server, or its command line"
+        return "the configuration or command line of the Jupyter server"
     return variable
 
 
@@ -159,10 +159,10 @@ _RESTARTS = {
 
 def _change(origin: Origin, variable: str | None, read_by: str) -> str:
     if variable is not None:
-        return f"Take {variable} out of the environment that Jupyter is started in. {_RESTARTS['both']}"
+        return f"Remove {variable} from the environment in which you start Jupyter. {_RESTARTS['both']}"
     if origin is Origin.SERVER:
-        return f"In the configuration of the Jupyter server (jupyter_server_config.py). {_RESTARTS[read_by]}"
-    return f"In {user_settings_file()}. {_RESTARTS[read_by]}"
+        return f"Write this into the configuration of the Jupyter server (jupyter_server_config.py). {_RESTARTS[read_by]}"
+    return f"Write this into {user_settings_file()}. {_RESTARTS[read_by]}"
 
 
 def _code(

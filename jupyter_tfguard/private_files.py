@@ -50,7 +50,7 @@ class PrivateFolder:
                 _check_folder(where, make=make)
         except OSError as bad:
             raise FolderUnusable(
-                f"The folder {path} cannot be used: {bad.strerror or bad}. "
+                f"The folder {path} is not usable: {bad.strerror or bad}. "
                 "Set TFGUARD_DIR to a folder of your own on a local disk."
             ) from bad
 

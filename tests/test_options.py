@@ -102,7 +102,7 @@ def test_a_variable_that_wins_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (option.origin, option.where) == (Origin.ENVIRONMENT, variable)
         assert option.code == f"unset {variable}"
         assert option.note is not None
-        assert "wins over this option" in option.note
+        assert "overrides this option" in option.note
 
 
 def test_growth_that_the_guard_set_itself_is_no_choice_of_the_users(

@@ -36,4 +36,6 @@ def one_id(ids: Iterable[str], beginning: str) -> str:
         return beginning if beginning in found else found[0]
     if not found:
         raise BundleNotFound(beginning)
-    raise TfGuardError(f"{len(found)} reports begin with {beginning!r}: {', '.join(found[:5])}.")
+    raise TfGuardError(
+        f"{len(found)} reports have ids that start with {beginning!r}: {', '.join(found[:5])}."
+    )

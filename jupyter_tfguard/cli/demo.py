@@ -11,9 +11,11 @@ from ..errors import TfGuardError
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("demo", help="let real kernels die and read why")
+    parser = commands.add_parser("demo", help="crash real kernels and show their reports")
     parser.add_argument(
-        "--lab", action="store_true", help="leave JupyterLab open on the walk-through notebook"
+        "--lab",
+        action="store_true",
+        help="open the walk-through notebook in JupyterLab and keep it running",
     )
     parser.set_defaults(run=run)
 

@@ -13,8 +13,8 @@ from ..doctor.text import text
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("doctor", help="is everything in place, will TensorFlow work here")
-    parser.add_argument("--json", action="store_true", help="the checks as JSON")
+    parser = commands.add_parser("doctor", help="check the installation, TensorFlow and the GPU")
+    parser.add_argument("--json", action="store_true", help="print the checks as JSON")
     parser.set_defaults(run=run)
 
 

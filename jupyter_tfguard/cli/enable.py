@@ -14,15 +14,18 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "enable",
-        help="the guard for a kernel of another environment",
-        description="Gives a kernel of another environment the guard of this one, by one word in its kernel.json. "
-        "Nothing is installed there.",
+        help="load the guard into a kernel of another environment",
+        description="Loads this installation of tfguard into a kernel of another environment by changing the command in its kernel.json. "
+        "Installs nothing there.",
     )
     parser.add_argument(
-        "--kernel", required=True, metavar="NAME", help="as `jupyter kernelspec list` shows it"
+        "--kernel",
+        required=True,
+        metavar="NAME",
+        help="name of the kernel in `jupyter kernelspec list`",
     )
-    parser.add_argument("--off", action="store_true", help="undo it")
-    parser.add_argument("--json", action="store_true", help="what was done, as JSON")
+    parser.add_argument("--off", action="store_true", help="undo the change")
+    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
     parser.set_defaults(run=run)
 
 

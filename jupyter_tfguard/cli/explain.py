@@ -22,24 +22,27 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "explain",
-        help="what a log tells about a crash",
-        description="Says why a program died, from what it printed: no recording is needed. Paste the whole tail of the log.",
+        help="explain a crash from a log",
+        description="Explains why a program died from its output. Needs no recording. Paste the whole end of the log.",
     )
     parser.add_argument(
-        "file", nargs="?", default="-", help="the log; - or nothing reads standard input"
+        "file", nargs="?", default="-", help="the log; - or no FILE reads standard input"
     )
     parser.add_argument(
         "--kernel-log",
         metavar="FILE",
-        help="lines of the operating system's log (dmesg, journalctl -k)",
+        help="file with lines of the operating system's log (dmesg, journalctl -k)",
     )
     parser.add_argument(
-        "--exit-signal", metavar="NAME", help="the signal that ended it: SIGKILL, KILL or 9"
+        "--exit-signal", metavar="NAME", help="signal that ended the program: SIGKILL, KILL or 9"
     )
     parser.add_argument(
-        "--exit-code", metavar="N", type=int, help="its exit code, as a shell or Windows shows it"
+        "--exit-code",
+        metavar="N",
+        type=int,
+        help="exit code of the program, as a shell or Windows shows it",
     )
-    parser.add_argument("--json", action="store_true", help="the findings as JSON")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.set_defaults(run=run)
 
 
@@ -74,7 +77,7 @@ def _read(name: str) -> str:
                 file.seek(max(0, file.seek(0, 2) - LONGEST_BYTES))
                 raw = file.read()
     except OSError as bad:
-        raise TfGuardError(f"{name} cannot be read: {bad.strerror or bad}.") from bad
+        raise TfGuardError(f"Could not read {name}: {bad.strerror or bad}.") from bad
     return decoded(raw[-LONGEST_BYTES:])
 
 

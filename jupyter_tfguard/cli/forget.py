@@ -30,19 +30,19 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "forget",
-        help="remove reports and records",
-        description="Removes reports for good. Recordings of running kernels always stay.",
+        help="delete reports and recordings",
+        description="Deletes reports. This cannot be undone. Never deletes recordings of running kernels.",
     )
     parser.add_argument(
-        "ids", nargs="*", metavar="ID", help="of a report; the first characters will do"
+        "ids", nargs="*", metavar="ID", help="id of a report, or its first characters"
     )
     parser.add_argument(
         "--all",
         action="store_true",
-        help="all reports, the recordings of dead kernels, and the notes of tfguard's own failures",
+        help="delete all reports, the recordings of dead kernels, and the log of tfguard's own errors",
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--json", action="store_true", help="what was removed, as JSON")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    parser.add_argument("--json", action="store_true", help="print what was deleted as JSON")
     parser.set_defaults(run=run)
 
 
@@ -51,7 +51,7 @@ def run(chosen: argparse.Namespace) -> int:
     store = BundleStore(bundles_folder())
     wanted = _wanted(chosen, store.ids())
     if not _is_sure(chosen, len(wanted)):
-        print("Nothing was removed.", file=sys.stderr)
+        print("Nothing was deleted.", file=sys.stderr)
         return 2
     done = [forget_reports(store, wanted)]
     recordings: list[Forgotten] = []
@@ -76,9 +76,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _wanted(chosen: argparse.Namespace, kept: list[str]) -> list[str]:
     if chosen.all == bool(chosen.ids):
-        raise TfGuardError(
-            "Say what to forget: ids of reports, which `jupyter tfguard list` shows, or --all."
-        )
+        raise TfGuardError("Pass the ids of reports (`jupyter tfguard list` shows them) or --all.")
     if chosen.all:
         return kept
     return list(dict.fromkeys(one_id(kept, text) for text in chosen.ids))
@@ -89,10 +87,10 @@ def _is_sure(chosen: argparse.Namespace, count: int) -> bool:
     if chosen.yes or not chosen.all:
         return True
     if not sys.stdin.isatty():
-        raise TfGuardError("Not a terminal; pass --yes to remove everything that is kept.")
+        raise TfGuardError("Not a terminal; pass --yes to delete everything.")
     print(
-        f"Remove {_count(count, 'report')}, all recordings of dead kernels, and tfguard's notes of its own failures "
-        "for good? [y/N] ",
+        f"Delete {_count(count, 'report')}, all recordings of dead kernels, and the log of tfguard's own errors? "
+        "This cannot be undone. [y/N] ",
         end="",
         file=sys.stderr,
         flush=True,
@@ -114,18 +112,18 @@ def _print(told: Removal, *, everything: bool) -> None:
     removed = _count(len(told["reports"]), "report")
     if everything:
         removed += f" and {_count(len(told['recordings']), 'recording')} of dead kernels"
-    print(f"Removed {removed}.")
+    print(f"Deleted {removed}.")
     living = told["living_recordings_left"]
     if living:
         print(
-            f"Left {_count(living, 'recording')} of running kernels. What a kernel has recorded so far goes with it: "
-            "shut it down, then run this again."
+            f"Kept {_count(living, 'recording')} of running kernels. "
+            "To delete them, shut the kernels down, then run this command again."
         )
     if told["not_removed"]:
         first = told["not_removed"][0]
         print(
-            f"jupyter tfguard: {len(told['not_removed'])} could not be removed, the first is {first}. "
-            f"Check the mode of {data_folder()}, or remove it yourself.",
+            f"jupyter tfguard: could not delete {_count(len(told['not_removed']), 'item')}; the first is {first}. "
+            f"Check the permissions of {data_folder()}, or delete the items yourself.",
             file=sys.stderr,
         )
 

@@ -16,8 +16,8 @@ from .why import NOTHING
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("list", help="all deaths that are kept")
-    parser.add_argument("--json", action="store_true", help="all of them as JSON, newest first")
+    parser = commands.add_parser("list", help="list all reports")
+    parser.add_argument("--json", action="store_true", help="print all of them as JSON, newest first")
     parser.set_defaults(run=run)
 
 
@@ -43,5 +43,5 @@ def _what(entry: dict[str, Any]) -> str:
 def _where(entry: dict[str, Any], others: list[dict[str, Any]]) -> str:
     parts = [entry.get("notebook_path") or "no notebook", entry.get("where")]
     if others:
-        parts.append(f"{len(others)} more of the same since {local_time(others[-1]['died_at'])}")
+        parts.append(f"{len(others)} more like this since {local_time(others[-1]['died_at'])}")
     return " · ".join(part for part in parts if part)

@@ -21,26 +21,26 @@ from ..units import human_seconds
 from ._records import one_id, open_store
 
 _OLD_SECONDS = 600.0  # an older crash may not be the one that the user means
-NOTHING = "Nothing has died yet, as far as tfguard knows: there is no report."
+NOTHING = "No reports: tfguard has recorded no crash yet."
 
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("why", help="why a kernel died")
+    parser = commands.add_parser("why", help="explain why a kernel died")
     parser.add_argument(
         "id",
         nargs="?",
         metavar="ID | BUNDLE",
-        help="id of the report (default: the last one; the first characters will do), "
-        "or a bundle from elsewhere: an exported zip or its folder",
+        help="id of the report, or its first characters (default: the newest report), "
+        "or an exported bundle: a zip file or its folder",
     )
     parser.add_argument(
         "--since",
         type=float,
         metavar="MINUTES",
-        help="only a crash of the last so many minutes; exit status 1 if there was none",
+        help="show the report only if the crash is at most MINUTES old; otherwise exit with status 1",
     )
-    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.set_defaults(run=run)
 
 
@@ -59,7 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
         return 0
     if chosen.id is None:
         age_seconds = time.time() - died_of(ids[0])
-        ago = f"{human_seconds(age_seconds)} ago, {entries[0].get('notebook_path') or 'notebook unknown'}."
+        ago = f"{human_seconds(age_seconds)} ago, {entries[0].get('notebook_path') or 'unknown notebook'}."
         if chosen.since is not None and age_seconds > 60 * chosen.since:
             minutes = f"{chosen.since:g} minutes"
             none = f"No kernel died in the last {minutes}. Last crash: {printable(ago)}"

@@ -53,11 +53,11 @@ def test_a_sound_installation_has_no_problem(tmp_path: Path) -> None:
     assert {name: c["status"] for name, c in checks.items() if c["status"] == "problem"} == {}
     frame = (
         "guard loaded into kernels",
-        "guard switched on",
-        "server part (watcher)",
+        "guard enabled",
+        "server extension",
         "JupyterLab panel",
-        "failures of the guard itself",
-        "record of a killed process",
+        "errors of tfguard itself",
+        "recording of a killed process",
     )
     assert {checks[name]["status"] for name in frame} == {"ok"}
     assert code in (0, 2)  # a machine may hide something; nothing of that is a problem
@@ -77,7 +77,7 @@ def test_a_settings_file_that_is_no_json_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "jupyter_tfguard_config.json").write_text("{oops")
     code, checks = doctor(tmp_path)
-    assert checks["guard switched on"]["status"] == "problem"
+    assert checks["guard enabled"]["status"] == "problem"
     assert code == 1
 
 
@@ -85,6 +85,6 @@ def test_a_settings_file_that_is_no_json_is_a_problem(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_a_problem_with_its_cure(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where the folder should be")
     code, checks = doctor(tmp_path)
-    assert checks["folder of the records"]["status"] == "problem"
-    assert "TFGUARD_DIR" in checks["folder of the records"]["fix"]
+    assert checks["data folder"]["status"] == "problem"
+    assert "TFGUARD_DIR" in checks["data folder"]["fix"]
     assert code == 1

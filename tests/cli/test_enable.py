@@ -125,8 +125,8 @@ def test_a_kernel_with_its_own_guard_needs_nothing(home: Path) -> None:
     [
         (["ir", "{connection_file}"], "not started by"),
         (["/nowhere/bin/python", "-m", "ipykernel_launcher"], "No such file"),
-        (["/bin/false", "-m", "ipykernel_launcher"], "does not work"),
-        (["/bin/echo", "-m", "ipykernel_launcher"], "does not work"),
+        (["/bin/false", "-m", "ipykernel_launcher"], "failed"),
+        (["/bin/echo", "-m", "ipykernel_launcher"], "failed"),
     ],
     ids=["other-language", "gone", "broken", "no-python"],
 )
@@ -141,10 +141,10 @@ def test_a_kernel_that_cannot_have_it_is_left_as_it_is(
 @pytest.mark.parametrize(
     ("content", "word"),
     [
-        (b"{", "no JSON"),
-        (b"[]", "no kernel specification"),
-        (b'{"argv": "python"}', "no kernel specification"),
-        (b'{"argv": [], "metadata": "x"}', "no kernel specification"),
+        (b"{", "not valid JSON"),
+        (b"[]", "not a kernel specification"),
+        (b'{"argv": "python"}', "not a kernel specification"),
+        (b'{"argv": [], "metadata": "x"}', "not a kernel specification"),
         (b"\xff\xfe", "cannot be read"),
     ],
 )

@@ -35,7 +35,7 @@ assert os.environ["OWN"] == "1" and os.environ["PYTHONPATH"].endswith("mine"), o
 assert not [p for p in sys.path if "tfguard" in p]
 assert users_own == 1
 found = ("jupyter_tfguard" in sys.modules, sys.modules["ipykernel"].__version__)
-import builtins, ctypes; ctypes.CDLL(None).perror(b"last words of %d" % os.getpid())
+import builtins, ctypes; ctypes.CDLL(None).perror(b"stderr tail of %d" % os.getpid())
 assert found[0] is GUARDED, found
 """
 
@@ -71,7 +71,7 @@ def test_a_kernel_of_another_environment_is_guarded_and_off_ends_it(
     report = look_and_die(server, guarded=True)
     assert report["cause"] == "sigkill_unattributed"
     assert any("time.sleep(100)" in str(fact) for fact in report["activity"])
-    assert "last words of" in json.dumps(report)
+    assert "stderr tail of" in json.dumps(report)
     enable("other", "--off")
     assert (kernels / "other/kernel.json").read_bytes() == before.encode()
     report = look_and_die(server, guarded=False)
@@ -106,9 +106,9 @@ def test_the_doctor_in_such_a_kernel_finds_no_fault_with_it(
     text = run_alone("%tfguard doctor")
     text = text.replace("\n  ", " ")
     assert "guard loaded into kernels" in text
-    assert "record of a killed process" in text
+    assert "recording of a killed process" in text
     assert not [line for line in text.splitlines() if line.startswith(("✕", "?"))], text
-    assert "server part" not in text
+    assert "server extension" not in text
 
 
 def test_a_guard_that_vanished_leaves_a_kernel_that_starts(

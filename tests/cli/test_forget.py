@@ -166,11 +166,14 @@ def test_an_id_that_is_none_or_several_removes_nothing(
 ) -> None:
     die(store, 2)
     before = ids(store)
-    for wrong, words in (("nonsense", "no report with the id"), ("2", "2 reports begin with")):
+    for wrong, words in (
+        ("nonsense", "No report has the id"),
+        ("2", "2 reports have ids that start with"),
+    ):
         _, err = forget(capsys, before[0], wrong, code=2)
         assert words in err
     _, err = forget(capsys, "", code=2)
-    assert "no report with the id" in err
+    assert "No report has the id" in err
     assert ids(store) == before
 
 
@@ -180,7 +183,7 @@ def test_what_to_forget_must_be_said_and_only_once(
 ) -> None:
     die(store)
     _, err = forget(capsys, *words, "--yes", code=2)
-    assert "Say what to forget" in err
+    assert "Pass the ids of reports" in err
     assert len(ids(store)) == 1
 
 
@@ -198,7 +201,7 @@ def test_a_person_is_asked(
     assert "Remove 1 report, all recordings of dead kernels" in err
     assert len(ids(store)) == left
     if left:
-        assert "Nothing was removed." in err
+        assert "Nothing was deleted." in err
 
 
 def test_without_a_terminal_all_needs_yes(
@@ -255,5 +258,5 @@ def test_what_cannot_be_removed_is_said(
     monkeypatch.setattr("jupyter_tfguard.record.bundle.remove_tree", refuse)
     out, err = forget(capsys, "--all", "--yes", code=2)
     assert "Operation not permitted" in err
-    assert "remove it yourself" in err
+    assert "delete the items yourself" in err
     assert out.startswith("Removed 0 reports")

@@ -29,7 +29,7 @@ def test_equal_crashes_are_one_entry(
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2 * 2
-    assert "unforgettable-4f1c.ipynb · 11 more of the same since 20" in lines[3]
+    assert "unforgettable-4f1c.ipynb · 11 more like this since 20" in lines[3]
     assert main(["list", "--json"]) == 0
     entries = matches("crashes", json.loads(capsys.readouterr().out))["crashes"]
     assert [entry["same_as"] for entry in entries] == [None, None] + [entries[1]["id"]] * 11

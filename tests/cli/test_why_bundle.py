@@ -95,7 +95,7 @@ def test_a_zip_writes_no_file_and_nothing_to_the_terminal(
         ({"bundle.json": "{"}, "damaged"),
         ({"bundle.json": "[" * 100_000}, "damaged"),
         ({"bundle.json": BUNDLE | {"id": "x"}}, "is not a bundle"),
-        ({"bundle.json": BUNDLE | {"format": [99, 0]}}, "update jupyter-tfguard"),
+        ({"bundle.json": BUNDLE | {"format": [99, 0]}}, "upgrade jupyter-tfguard"),
         ({"bundle.json": b" " * (LIMIT_BYTES + 1)}, "larger than any bundle"),
     ],
     ids=["none", "cut", "deep", "id", "newer", "bomb"],
@@ -122,4 +122,4 @@ def test_what_is_no_zip_and_no_bundle_folder_is_refused(
 def test_a_name_that_is_no_file_is_an_id(
     data_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "no report with the id" in error(capsys, "n" * 5000)
+    assert "No report has the id" in error(capsys, "n" * 5000)

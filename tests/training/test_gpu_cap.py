@@ -18,7 +18,7 @@ from tests.training.pretended_gpus import PretendedGpus
 
 VARIABLE = "TF_FORCE_GPU_ALLOW_GROWTH"
 CAP = "guard = begin(limit=8192)\nguard.cap(tf)\n"
-TEXT = "GPU memory capped at 8.00 GiB per card by TfGuard.gpu_memory_limit_mib"
+TEXT = "GPU memory limited to 8.00 GiB per card by TfGuard.gpu_memory_limit_mib"
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,13 @@ class TestInForce:
         would, told = tensorflow.ask(CAP + "out = [options(), told(guard)]")
         assert would == {"growth": False, "limits": [[8192], [8192]], "visible": "0,1"}
         # The variable makes it grow up to there; without it TensorFlow would take it all at once.
-        assert told == ["capped", f"{TEXT}, taken as it is needed"]
+        assert told == ["capped", f"{TEXT}, allocated as needed"]
 
     def test_without_growth_it_is_taken_at_once(self, tensorflow: PretendedGpus) -> None:
         told = tensorflow.ask(
             "guard = begin(limit=8192, wanted=False)\nguard.cap(tf)\nout = told(guard)"
         )
-        assert told == ["capped", f"{TEXT}, all of it taken at once"]
+        assert told == ["capped", f"{TEXT}, all allocated at once"]
 
     def test_tensorflow_starts_with_it(self, tensorflow: PretendedGpus) -> None:
         code = (
@@ -92,7 +92,7 @@ class TestTheUsersOwn:
         )
         would, told = tensorflow.ask(code)
         assert (would["limits"], would["visible"]) == ([[8192]], "1")
-        assert told == ["capped", f"{TEXT}, taken as it is needed"]
+        assert told == ["capped", f"{TEXT}, allocated as needed"]
 
 
 class TestNotSet:
@@ -171,7 +171,7 @@ class TestInAKernel:
             guard = kernel.recording().header["guard"]
             noted = kernel.problems()
         assert (ran.error, ran.stdout) == (None, "3\n")
-        assert guard["problems"] == ["cap of GPU memory: no such luck"]
+        assert guard["problems"] == ["limit of GPU memory: no such luck"]
         assert status.count("no such luck") == 1
         assert noted.count("no such luck") == 1
 
@@ -199,5 +199,5 @@ class TestInAKernel:
         assert ran.error is None, ran.traceback
         assert "memory_limit=8192" in ran.stdout
         assert ran.stdout.splitlines()[-1] == "None"
-        assert growth == {"state": "capped", "text": f"{TEXT}, taken as it is needed"}
+        assert growth == {"state": "capped", "text": f"{TEXT}, allocated as needed"}
         assert growth["text"] in status

@@ -57,7 +57,7 @@ def test_in_every_combination_the_state_is_what_tensorflow_would_do(
         else:
             assert found == ("on" if grows else "off_by_user"), case
         if found == "on" and variable == "true":
-            assert ("wins over your set_memory_growth(False)" in text) == (asked is False), case
+            assert ("overrides your set_memory_growth(False)" in text) == (asked is False), case
     assert set(seen) == {"on", "off_by_user", "capped"}
 
 
@@ -89,8 +89,8 @@ class TestNoGpu:
 def test_a_contrary_call_is_told_with_the_way_out(tensorflow: PretendedGpus) -> None:
     found, text = state(tensorflow, "", "for gpu in gpus(): grow(gpu, False)", "start()")
     assert found == "on"
-    assert "tfguard's variable wins over your set_memory_growth(False)" in text
-    assert "TfGuard.set_memory_growth = False switches it off" in text
+    assert "tfguard's variable overrides your set_memory_growth(False)" in text
+    assert "set TfGuard.set_memory_growth = False to turn it off" in text
     found, text = state(tensorflow, f"{VARIABLE}='true'", "for gpu in gpus(): grow(gpu, False)")
     assert "tfguard" not in text  # the variable is the user's own
 
