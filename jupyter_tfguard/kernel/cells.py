@@ -20,7 +20,7 @@ _REDACTED_CHARACTERS = 2000
 REMEMBERED = 200
 SHOWN = 10
 _SHOWN_CHARACTERS = 40
-_NOTE = "Peak: how far memory rose above its start. Kept: how much more there was at the end."
+_NOTE = "Peak: highest memory during the cell, minus memory at its start. Kept: memory at its end, minus memory at its start."
 
 Emit = Callable[..., None]
 
@@ -206,7 +206,7 @@ def _head(source: str) -> str:
 def cells_text(ended: Sequence[EndedCell]) -> str:
     """The ended cells of this kernel, the ten with the largest rise, largest first; a sentence when there is none."""
     if not ended:
-        return "No cell has ended since tfguard began to watch this kernel."
+        return "No cell has finished since tfguard was loaded into this kernel."
     shown = sorted(ended, key=lambda cell: -cell.memory.rise_bytes)[:SHOWN]
     heads = any(cell.head is not None for cell in shown)
     gpu = any(cell.memory.gpu.end_bytes is not None for cell in shown)
@@ -215,7 +215,7 @@ def cells_text(ended: Sequence[EndedCell]) -> str:
     lines = _aligned([titles, *(_row(cell, heads=heads, gpu=gpu) for cell in shown)], heads=heads)
     lines.append(_NOTE)
     if len(shown) < len(ended):
-        lines.append(f"The {len(shown)} of {len(ended)} cells that rose most.")
+        lines.append(f"Shows the {len(shown)} of {len(ended)} cells with the largest increase.")
     return "\n".join(lines)
 
 

@@ -63,7 +63,7 @@ class GpuPulse:
                 self._ask()
         except Exception as error:
             self._failed = True
-            note_problem("GPU memory as TensorFlow tells it", error)
+            note_problem("reading TensorFlow's GPU memory", error)
 
     def _tell_made(self, devices: tuple[str, ...]) -> None:
         for made in created_devices(self._native_text()):

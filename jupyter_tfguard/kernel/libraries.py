@@ -119,7 +119,7 @@ class UserLibraries:
         try:
             self._growth_setting.cap(module)
         except Exception as error:
-            self._on_problem(f"cap of GPU memory: {error}")
+            self._on_problem(f"limit of GPU memory: {error}")
         self.refresh_growth()
 
     def _keras_imported(self, module: ModuleType) -> None:

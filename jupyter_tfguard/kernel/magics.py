@@ -1,4 +1,4 @@
-"""``%tfguard``: what the guard knows, on one line typed in a cell."""
+"""``%tfguard``: the guard's state, reports and checks, from a cell."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from .current import current
 _REPORT_SECONDS = 10.0
 
 NAME = "tfguard"
-_OFF = "tfguard does not run here."
+_OFF = "tfguard is not running in this kernel."
 _CRASH = re.compile(r"why\s+--crash[\s=]+(\d{1,9})")
 
 
 def tfguard(line: str) -> None:
-    """Show this kernel's memory against its limit, as text or as a panel that moves, what each cell took of it, why the
-    last kernel died, or whether everything is in place.
+    """Show the memory of this kernel, explain the last crash, or check the installation.
 
-    ``%tfguard [status]``, ``%tfguard panel``, ``%tfguard cells``, ``%tfguard why [--crash N]``, ``%tfguard doctor``
+    ``%tfguard [status]``: memory in use and its limit, training, last crash.
+    ``%tfguard panel``: the same as a live panel.
+    ``%tfguard cells``: memory by cell.
+    ``%tfguard why [--crash N]``: the report of the last crash, or of the N-th latest.
+    ``%tfguard doctor``: checks of the installation, TensorFlow and the GPU.
     """
     if (asked := _CRASH.fullmatch(line.strip())) is not None:
         _why(int(asked[1]))
@@ -34,8 +37,8 @@ def tfguard(line: str) -> None:
         from IPython.core.error import UsageError
 
         raise UsageError(
-            f"%tfguard {line.strip()} is not known: choose from {', '.join(actions())}. "
-            "Why an earlier kernel died: why --crash N, the N-th latest death."
+            f"unknown command: %tfguard {line.strip()}. Choose from {', '.join(actions())}. "
+            "For an earlier crash, use why --crash N (the N-th latest)."
         )
 
 
@@ -83,11 +86,11 @@ def _why(number: int = 1) -> None:
     store = BundleStore(bundles_folder())
     entries = store.entries()
     if not entries:
-        print("No kernel of yours has died on record: there is nothing to tell.")
+        print("No reports: tfguard has recorded no crash yet.")
         return
     if not 1 <= number <= len(entries):
-        kept = "is 1 death" if len(entries) == 1 else f"are {len(entries)} deaths"
-        print(f"There {kept} on record; the latest is --crash 1.")
+        kept = "is 1 report" if len(entries) == 1 else f"are {len(entries)} reports"
+        print(f"There {kept}; --crash 1 is the latest.")
         return
     try:
         print(render(store.report(entries[number - 1]["id"])))

@@ -40,13 +40,13 @@ class NativeParts:
         self._stacks: StacksOnRequest | None = None
 
     def start(self, folder: PrivateFolder, *, keep_text: bool) -> None:
-        """Begin to keep stacks of fatal signals, and native text if that is wanted."""
+        """Begin to keep stack traces at fatal signals, and native text if that is wanted."""
         self._folder = folder
-        with part("stacks of fatal signals", self._problems):
+        with part("stack traces at fatal signals", self._problems):
             self._faults = FaultFiles(folder)
             self._faulthandler_state = self._faults.start()
         if keep_text:
-            with part("native text", self._problems):
+            with part("stderr tail", self._problems):
                 tail = StderrTail(folder, self._on_problem)
                 tail.start()
                 self._tail = tail
@@ -57,7 +57,7 @@ class NativeParts:
         Args:
             thread: Native id of the thread that calls :meth:`tick`.
         """
-        with part("stacks of a kernel that stands still", self._problems):
+        with part("stack traces of a hung kernel", self._problems):
             stacks = StacksOnRequest(
                 recording.folder, lambda told: recording.write_header({HEADER_KEY: told})
             )

@@ -45,7 +45,7 @@ class News:
             background_thread(self._report, "tfguard-reports").start()
 
     def wait_reported(self, seconds: float) -> None:
-        """Wait, no longer than that, until the reports of kernels that died unwatched are made."""
+        """Wait, no longer than that, until the reports of kernels that died without a server are made."""
         self._reported.wait(seconds)
 
     def at_cell(self) -> None:
@@ -67,7 +67,7 @@ class News:
 
     def _report(self) -> None:
         try:
-            with shielded("reports of kernels that died unwatched"):
+            with shielded("reports of kernels that died without a server"):
                 from ..postmortem.handle import Postmortem
                 from ..record.bundle import BundleStore
 

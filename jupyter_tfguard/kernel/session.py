@@ -136,7 +136,7 @@ class GuardSession:
         self.news = News(self.settings, header["kernel_id"], header["notebook_path"])
         identity = ProcessIdentity.of(os.getpid())
         if identity is None:
-            raise SourceUnavailable("The start time of this process cannot be read.")
+            raise SourceUnavailable("Could not read the start time of this process.")
         self.recording = recording = Recording(
             recordings_folder(), identity, header | {"guard": self._guard_state()}, sampler.metrics
         )

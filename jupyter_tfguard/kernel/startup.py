@@ -74,7 +74,7 @@ def load(shell: Any) -> None:
     """Start the guard if it does not run, and print one line about it in any case."""
     if not is_kernel(shell):
         print(
-            f"tfguard {__version__}: guards Jupyter kernels only; there is nothing to do in a terminal."
+            f"tfguard {__version__}: works in Jupyter kernels only; it does nothing in a terminal."
         )
         return
     session = start(shell)
@@ -104,11 +104,9 @@ def read_settings(shell: Any) -> TfGuard:
 def _why_off() -> str:
     """What switches the guard off, and how to have it back."""
     if disabled_by_environment():
-        return f"{DISABLE_VARIABLE} is set in the environment. Remove it and restart Jupyter to enable it"
+        return f"{DISABLE_VARIABLE} is set in the environment. To enable tfguard, remove it and restart Jupyter"
     place = f"{user_settings_file()} or in IPython's configuration"
-    return (
-        f"TfGuard.enabled is false in {place}. Set it to true and restart the kernel to enable it"
-    )
+    return f"TfGuard.enabled is false in {place}. To enable tfguard, set it to true and restart the kernel"
 
 
 def _register_fork_hook() -> None:

@@ -1,4 +1,4 @@
-"""The guard's state in words: the line of ``%load_ext tfguard`` and the lines of ``%tfguard status``."""
+"""The guard's state as text: the line of ``%load_ext tfguard`` and the lines of ``%tfguard status``."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ def state_line(session: GuardSession) -> str:
     if watcher_alive():
         known.append("watched by the Jupyter server")
     elif os.environ.get("JPY_SESSION_NAME"):  # a Jupyter server started this kernel
-        missing.append("server part not loaded: restart Jupyter, then reload this page.")
+        missing.append(
+            "the server extension is not loaded: restart Jupyter, then reload this page."
+        )
     else:
-        known.append("no Jupyter server watches it")
+        known.append("not watched by a Jupyter server")
     if session.problems:
         missing.append(f"Problem: {session.problems[0].rstrip('.')}.")
     inside = f" ({'; '.join(known)})" if known else ""
@@ -41,10 +43,10 @@ def state_line(session: GuardSession) -> str:
 
 
 def status_text(session: GuardSession) -> str:
-    """Memory against its limit, guard, training, last death."""
+    """Memory against its limit, guard, training, last crash."""
     lines = [state_line(session), f"Memory: {_memory(session)}"]
     lines += [
-        f"{one.device}: {human_bytes(one.in_use_bytes)} in TensorFlow's tensors; highest so far {human_bytes(one.peak_bytes)}"
+        f"{one.device}: {human_bytes(one.in_use_bytes)} in TensorFlow tensors; peak {human_bytes(one.peak_bytes)}"
         for one in session.memory.gpu()
     ]
     lines += [f"Problem: {problem}" for problem in (*session.problems[1:], *_noted(session))]
@@ -56,7 +58,7 @@ def status_text(session: GuardSession) -> str:
 
 
 def _noted(session: GuardSession) -> list[str]:
-    """What was noted after the start; on a full disk nobody else tells of it."""
+    """Problems noted after the start; on a full disk they are recorded nowhere else."""
     known = ("kernel start: ", "kernel: ") if session.problems else ()
     return [text for text in noted_in_this_process() if not text.startswith(known)]
 
@@ -74,11 +76,11 @@ def _memory(session: GuardSession) -> str:
         if used is not None:
             text += f", {100 * used / limit.size_bytes:.0f} %"
     if rss is not None:
-        text += f"; this kernel {human_bytes(rss)} resident"
+        text += f"; resident memory of this kernel {human_bytes(rss)}"
     if peak is not None:
-        text += f", highest so far {human_bytes(peak)}"
+        text += f", peak {human_bytes(peak)}"
     available = values.get("host.available_bytes")
-    return text + (f"; machine has {human_bytes(available)} available" if available else "")
+    return text + (f"; available on the machine {human_bytes(available)}" if available else "")
 
 
 def _training(session: GuardSession) -> str | None:
@@ -102,7 +104,7 @@ def _training(session: GuardSession) -> str | None:
 def _last_death() -> str:
     entries = BundleStore(bundles_folder()).entries()
     if not entries:
-        return "Last death: none on record"
+        return "Last crash: none recorded"
     newest = entries[0]
     when = str(newest.get("died_at", ""))[:16].replace("T", " ")
-    return one_line(f"Last death: {when} UTC, {newest.get('title')} %tfguard why tells more.")
+    return one_line(f"Last crash: {when} UTC, {newest.get('title')} Details: %tfguard why")

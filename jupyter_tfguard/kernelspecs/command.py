@@ -85,7 +85,7 @@ def with_guard(text: str, config_file: Path) -> str:
     argv = json.loads(text).get("argv")
     if has_own_config(argv):
         raise KernelSpecUnusable(
-            "Its command has a --config already, and IPython takes one such file only: "
+            "Its command already has a --config option, and IPython accepts only one: "
             "install jupyter-tfguard into the kernel's environment instead."
         )
     word = f"{_OPTION}{config_file}"
@@ -94,7 +94,7 @@ def with_guard(text: str, config_file: Path) -> str:
         after = f"{text[: place.end()]}, {json.dumps(word)}{text[place.end() :]}"
         if json.loads(after).get("argv") == [*argv, word]:
             return after
-    raise KernelSpecUnusable("Its kernel.json has no command that a word can be added to.")
+    raise KernelSpecUnusable("The command in its kernel.json cannot be extended.")
 
 
 def without_guard(text: str) -> str:

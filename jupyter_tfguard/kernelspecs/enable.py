@@ -16,7 +16,7 @@ from .interpreter import OLDEST_PYTHON, Interpreter, ask
 
 _ASK_SECONDS = 30.0  # `conda run` takes some
 # Source: KernelManager.kernel_spec, which is read once in the life of a manager.
-_RESTART = "One that is running keeps its old command even when it is restarted: shut it down, then start it again."
+_RESTART = "A running kernel keeps its old command, even after a restart. Shut it down, then start it again."
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ def enable(name: str) -> Change:
     versions = python.versions()
     who = f"Kernel {spec.name} ({_titled(versions)})"
     if python.has_guard and config_file_of(spec.argv) is None:
-        text = f"{who} has a tfguard of its own, in {python.prefix}: there is nothing to do."
+        text = f"{who} already has its own tfguard, in {python.prefix}. Nothing to do."
         return Change(spec.name, "has its own", spec.file, versions, text)
     _check(spec, python)
     after = with_guard(without_guard(spec.text), CONFIG_FILE)
     undo = f"Undo: jupyter tfguard enable --kernel {spec.name} --off"
     if after == spec.text:
-        text = f"{who} has the guard already, by {spec.file}.\n{undo}"
+        text = f"{who} already loads the guard, through {spec.file}.\n{undo}"
         return Change(spec.name, "enabled before", spec.file, versions, text)
     _write(spec, after)
-    text = f"{who} has the guard from its next start on, by {spec.file}. Nothing was installed there.\n{_RESTART}\n{undo}"
+    text = f"{who} will load the guard at its next start, through {spec.file}. Nothing was installed.\n{_RESTART}\n{undo}"
     return Change(spec.name, "enabled", spec.file, versions, text)
 
 
@@ -72,10 +72,10 @@ def disable(name: str) -> Change:
     """
     spec = kernel_spec(name)
     if config_file_of(spec.argv) is None:
-        text = f"Kernel {spec.name} was not given the guard: there is nothing to undo."
+        text = f"Kernel {spec.name} was not enabled. Nothing to undo."
         return Change(spec.name, "was not enabled", spec.file, {}, text)
     _write(spec, without_guard(spec.text))
-    text = f"Kernel {spec.name} starts without the guard from its next start on, as before.\n{_RESTART}"
+    text = f"Kernel {spec.name} will start without the guard.\n{_RESTART}"
     return Change(spec.name, "disabled", spec.file, {}, text)
 
 
@@ -90,11 +90,11 @@ def _check(spec: FoundSpec, python: Interpreter) -> None:
         found = ".".join(map(str, python.version))
         raise KernelSpecUnusable(
             f"Kernel {spec.name} runs Python {found}; the guard needs Python {needed} or newer. "
-            "What the server sees from outside is reported all the same."
+            "The server still reports what it sees from outside."
         )
     if not python.sees_us:
         raise KernelSpecUnusable(
-            f"Kernel {spec.name} cannot open {CONFIG_FILE}: it runs in a container or as another user. "
+            f"Kernel {spec.name} cannot open {CONFIG_FILE}: it runs in a container, or as another user. "
             "Install jupyter-tfguard into its environment instead."
         )
 
@@ -116,6 +116,6 @@ def _write(spec: FoundSpec, text: str) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise KernelSpecUnusable(
-            f"{spec.file} cannot be changed: {bad.strerror or bad}. Run this as its owner, or copy the kernel into your own "
-            f"folder first: jupyter kernelspec install --user {spec.folder} --name {spec.name}-tfguard"
+            f"Could not change {spec.file}: {bad.strerror or bad}. Run this command as the owner of the file, or first copy the kernel into your own "
+            f"folder: jupyter kernelspec install --user {spec.folder} --name {spec.name}-tfguard"
         ) from bad

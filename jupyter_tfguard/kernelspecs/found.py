@@ -67,7 +67,7 @@ def kernel_spec(name: str) -> FoundSpec:
     folder = folders.get(name.lower())
     if folder is None:
         known = ", ".join(sorted(folders)) or "none"
-        raise KernelSpecUnusable(f"There is no kernel {name!r} here. Known: {known}.")
+        raise KernelSpecUnusable(f"No kernel is named {name!r} here. Known: {known}.")
     return _read(manager, name.lower(), Path(folder))
 
 
@@ -95,14 +95,14 @@ def _read(manager: Any, name: str, folder: Path) -> FoundSpec:
     except FileNotFoundError:
         text = json.dumps(manager.get_kernel_spec(name).to_dict())  # the one that ipykernel brings
     except (OSError, ValueError) as bad:
-        raise KernelSpecUnusable(f"{file} cannot be read: {bad}.") from bad
+        raise KernelSpecUnusable(f"Could not read {file}: {bad}.") from bad
     try:
         content = json.loads(text)
     except ValueError as bad:
-        raise KernelSpecUnusable(f"{file} is no JSON: {bad}.") from bad
+        raise KernelSpecUnusable(f"{file} is not valid JSON: {bad}.") from bad
     kinds = {"argv": list, "env": dict, "metadata": dict}
     if not isinstance(content, dict) or not all(
         isinstance(content.get(name, kind()), kind) for name, kind in kinds.items()
     ):
-        raise KernelSpecUnusable(f"{file} is no kernel specification.")
+        raise KernelSpecUnusable(f"{file} is not a kernel specification.")
     return FoundSpec(name, folder, text, content)

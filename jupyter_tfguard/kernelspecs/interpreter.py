@@ -95,7 +95,7 @@ def ask(
     if command is None:
         raise KernelSpecUnusable(
             f"Kernel {spec.name} is not started by `python -m ipykernel_launcher` but by "
-            f"`{' '.join(spec.argv)[:200]}`: the guard cannot be given to it from here."
+            f"`{' '.join(spec.argv)[:200]}`, so this command cannot load the guard into it."
         )
     environment = {**environ, **spec.environ}
     try:
@@ -114,7 +114,7 @@ def ask(
         if isinstance(bad, subprocess.TimeoutExpired):
             reason = f"it did not answer within {seconds:.0f} s"
         raise KernelSpecUnusable(
-            f"The interpreter of kernel {spec.name}, {command[0]}, does not work: {reason[:200]}"
+            f"The interpreter of kernel {spec.name}, {command[0]}, failed: {reason[:200]}"
         ) from bad
     more = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
     return Interpreter(tuple(version), Path(prefix), (*more, *folders), bool(sees_us))

@@ -140,7 +140,7 @@ def ended(count: int | None, host: int | None, gpu: int | None = None, **more: A
 @pytest.mark.quick
 class TestTable:
     def test_before_any_cell_one_sentence(self) -> None:
-        assert cells_text([]) == "No cell has ended since tfguard began to watch this kernel."
+        assert cells_text([]) == "No cell has finished since tfguard was loaded into this kernel."
 
     def test_the_largest_rise_comes_first_and_ten_are_shown(self) -> None:
         text = cells_text([ended(n, n * MIB) for n in range(1, 13)])
@@ -148,7 +148,7 @@ class TestTable:
         assert lines[0].split() == ["cell", "source", "time", "host", "peak", "host", "kept"]
         assert [line.split()[0] for line in lines[1:11]] == [f"[{n}]" for n in range(12, 2, -1)]
         assert lines[1].split()[1:] == ["cell_12()", "1.0", "s", "+12", "MiB", "0", "B"]
-        assert lines[-1] == "The 10 of 12 cells that rose most."
+        assert lines[-1] == "Shows the 10 of 12 cells with the largest increase."
 
     def test_gpu_columns_stand_only_where_something_is_known(self) -> None:
         assert "GPU" not in cells_text([ended(1, MIB)])

@@ -234,7 +234,7 @@ class TestInAKernel:
 
             kernel.run("card['current'], card['peak'] = 2 << 30, 3 << 30")
             told = kernel.run("%tfguard status").stdout.splitlines()
-            assert "GPU:0: 2.00 GiB in TensorFlow's tensors; highest so far 3.00 GiB" in told
+            assert "GPU:0: 2.00 GiB in TensorFlow tensors; peak 3.00 GiB" in told
             assert not any(line.startswith("GPU:1") for line in told)
             ends = [e for e in kernel.recording().events if e["kind"] == "cell_end"][-3:-1]
             # The device was made in the first of them: before, there was no allocator.

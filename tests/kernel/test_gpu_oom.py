@@ -54,10 +54,10 @@ class TestInAKernel:
         assert printed.count("tfguard") == 1
         lines = printed[printed.index("tfguard: ") :].splitlines()[:3]
         assert lines == [
-            "tfguard: the GPU ran out of memory: asked for 2.00 GiB, free 1.00 GiB of 14.0 GiB, largest free block 512 MiB.",
-            "Biggest holders: 4 blocks of 3.25 GiB, 13.0 GiB in all.",
-            "What to change: 128 instead of 256 at once, if that is the batch (estimate); what earlier cells left on the GPU "
-            "goes when its variables do, or at a restart.",
+            "tfguard: the GPU ran out of memory: requested 2.00 GiB, free 1.00 GiB of 14.0 GiB, largest free block 512 MiB.",
+            "Largest blocks: 4 blocks of 3.25 GiB, 13.0 GiB in total.",
+            "What to change: 128 instead of 256 at once, if that is the batch (estimate); memory from earlier cells "
+            "is freed when you delete its variables or restart the kernel.",
         ]
 
     def test_they_come_under_the_longest_dump(self, kernel: GuardedKernel) -> None:
@@ -85,8 +85,8 @@ class TestInAKernel:
         kernel.run("os.write(2, FULL.encode());")
         lines = told(kernel, "raise OOM(None, None, ON_GPU)")
         # The error's own text tells what was asked for; nothing else is known.
-        assert lines[0] == "tfguard: the GPU ran out of memory: asked for 2.00 GiB."
-        assert lines[1].startswith("Biggest holders: not told")
+        assert lines[0] == "tfguard: the GPU ran out of memory: requested 2.00 GiB."
+        assert lines[1].startswith("Largest blocks: unknown")
 
     def test_an_error_that_was_caught_is_the_users_own_business(
         self, kernel: GuardedKernel
@@ -143,7 +143,7 @@ def test_without_native_text_the_error_alone_is_told(tmp_path: Path) -> None:
     with guarded_kernel(tmp_path) as kernel:
         kernel.run(SETUP, timeout=240)
         lines = told(kernel, "raise OOM(None, None, ON_GPU)")
-        assert lines[0] == "tfguard: the GPU ran out of memory: asked for 2.00 GiB."
+        assert lines[0] == "tfguard: the GPU ran out of memory: requested 2.00 GiB."
 
 
 def outputs_of(kernel: GuardedKernel, code: str) -> list[tuple[str, str]]:

@@ -15,10 +15,7 @@ DEATH = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
 
 
 def test_nothing_on_record_is_a_plain_answer(kernel: GuardedKernel) -> None:
-    assert (
-        kernel.run("%tfguard why").text
-        == "No kernel of yours has died on record: there is nothing to tell.\n"
-    )
+    assert kernel.run("%tfguard why").text == "No reports: tfguard has recorded no crash yet.\n"
 
 
 def test_status_tells_memory_and_limit(kernel: GuardedKernel) -> None:
@@ -28,13 +25,13 @@ def test_status_tells_memory_and_limit(kernel: GuardedKernel) -> None:
     assert "MiB resident" in lines[1]
     assert "GiB of" in lines[1] or "MiB of" in lines[1]
     assert "(machine memory)" in lines[1] or "(container limit)" in lines[1]
-    assert lines[-1] == "Last death: none on record"
+    assert lines[-1] == "Last crash: none recorded"
     assert "growth" not in "".join(lines)
 
 
 def test_doctor_says_what_the_command_says_and_imports_nothing_heavy(kernel: GuardedKernel) -> None:
     text = kernel.run("%tfguard doctor").stdout
-    assert "record of a killed process" in text
+    assert "recording of a killed process" in text
     assert "TensorFlow" in text
     assert text.splitlines()[-1].endswith(" ok")
     look = "import sys; print([m for m in ('tensorflow', 'keras', 'jupyter_server') if m in sys.modules])"
@@ -65,7 +62,7 @@ def test_the_next_kernel_reports_and_tells_of_an_unwatched_death_once(new_kernel
 
     lines = wait_until(announced, "the two lines")
     assert lines[0].startswith("tfguard: the last kernel died")
-    assert lines[-2].endswith("More: %tfguard why")
+    assert lines[-2].endswith("Details: %tfguard why")
     assert lines[-1] == "mine"
     assert second.run("print('mine')").stdout == "mine\n"
     assert not dead[0].exists()

@@ -154,7 +154,7 @@ def test_an_unusable_folder_leaves_a_living_kernel_with_growth(
     assert kernel.run("import os; print(os.environ['TF_FORCE_GPU_ALLOW_GROWTH'])").text == "true\n"
     line = kernel.run("%load_ext tfguard").text
     assert "nothing is recorded" in line
-    assert "cannot be used" in line
+    assert "is not usable" in line
     assert "of" in kernel.run("%tfguard status").text.splitlines()[1]
 
 
@@ -181,7 +181,7 @@ def test_a_terminal_is_left_alone(new_kernel: Make) -> None:
     assert len(kernel.recording_paths()) == count
     loaded = run_terminal(kernel, "%load_ext tfguard")
     assert loaded.stdout.strip().endswith(
-        "guards Jupyter kernels only; there is nothing to do in a terminal."
+        "works in Jupyter kernels only; it does nothing in a terminal."
     )
     assert loaded.stdout.count("\n") == 1
 
