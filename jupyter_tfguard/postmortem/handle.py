@@ -28,7 +28,9 @@ from .capture import capture, capture_orphan
 from .detect import InHand, each_orphan, nobodys
 from .wrapped import goes_on, recorder_of, unwrapped
 
-FREE_SPACE = "Free some space, or set TFGUARD_DIR to a folder of your own on a disk with space."
+FREE_SPACE = (
+    "Free some disk space, or set TFGUARD_DIR to a folder of your own on a disk with free space."
+)
 EARLIER_SECONDS = 86400.0
 EARLIER_LIMIT = 30
 # Crashes whose reports could not be written, to be tried again.
@@ -128,7 +130,7 @@ class Postmortem:
                 Exception
             ) as bad:  # a full disk, or a damaged recording: continue with the others
                 orphan.give_back()
-                place = f"report of a kernel that died unwatched (pid {orphan.identity.pid})"
+                place = f"report of a kernel that died without a server (pid {orphan.identity.pid})"
                 note_problem(place, bad)
                 continue
             orphan.remove()
@@ -184,6 +186,6 @@ def _earlier_deaths(store: BundleStore, died: float) -> list[Json]:
             with contextlib.suppress(BundleNotFound, RecordUnreadable):
                 entry = store.entry(bundle_id)
                 if not entry.get("kernel_alive"):
-                    named = ("cause", "signal", "kernel_id", "notebook_path")
+                    named = ("cause", "kernel_id", "notebook_path")
                     found.append({n: entry.get(n) for n in named} | {"died": died_of(bundle_id)})
     return sorted(found, key=lambda death: -death["died"])

@@ -69,7 +69,7 @@ def _of_kernel(facts: ServerFacts) -> ServerFacts:
     ended = facts.exit
     assert ended is not None
     if ended.code is None:
-        seen = f"seen was that of the program around the kernel, {ended.signal}"
+        seen = f"not known; only that of the program that had started the kernel was seen, {ended.signal}"
         facts = replace(facts, exit=None, unavailable=facts.unavailable | {"exit": seen})
     else:
         facts = replace(facts, exit=replace(ended, how=AROUND_THE_KERNEL))

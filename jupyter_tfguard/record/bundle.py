@@ -11,7 +11,7 @@
 A folder whose name begins with a dot is being written or removed.
 
 ``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the death), ``kernel`` is what the recording claimed,
-``earlier_deaths`` the reports that were kept before it (``cause``, ``signal``, ``died``, ``kernel_id``, ``notebook_path``),
+``earlier_deaths`` the reports that were kept before it (``cause``, ``died``, ``kernel_id``, ``notebook_path``),
 newest first.
 """
 
@@ -209,7 +209,7 @@ class BundleStore:
                 f"{name} of the report {bundle_id} is missing or damaged."
             ) from bad
         if not isinstance(value, dict):
-            raise RecordUnreadable(f"{name} of the report {bundle_id} is not what it should be.")
+            raise RecordUnreadable(f"{name} of the report {bundle_id} has invalid content.")
         return value
 
 
@@ -222,10 +222,10 @@ def check_format(bundle: dict[str, Any]) -> None:
     """
     major = major_of(bundle)
     if major is None:
-        raise RecordUnreadable("The bundle names no format.")
+        raise RecordUnreadable("The bundle has no format number.")
     if major > FORMAT[0]:
         named = str(bundle.get("id", ""))
-        known = named if _ID.fullmatch(named) else "of no known id"
+        known = named if _ID.fullmatch(named) else "without an id"
         raise RecordTooNew(f"The bundle {known}", major, FORMAT[0])
 
 

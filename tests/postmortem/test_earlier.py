@@ -66,7 +66,7 @@ def test_the_third_death_of_a_kind_is_a_loop(postmortem: Postmortem) -> None:
     assert others_of(postmortem, death(500, kernel_id="k3")) == ["crash_loop"]
     report = postmortem._store.report(postmortem._store.ids()[0])
     assert report["other_findings"][0]["title"].startswith(
-        "The same death for the 3rd time in 16 min"
+        "The same crash for the 3rd time in 16 min"
     )
 
 

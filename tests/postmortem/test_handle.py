@@ -63,7 +63,7 @@ def test_the_page_with_the_list_links_to_each_of_equal_crashes(store: BundleStor
     ids = [postmortem.report(death(died=time.time() - 60 * number))["id"] for number in range(3)]
     page = html.render_list(store.entries(), lambda report_id: f"/report/{report_id}")
     assert page.count("<tr><td>") == 1
-    assert "2 more of the same" in page
+    assert "2 more like this" in page
     assert all(f'href="/report/{report_id}"' in page for report_id in ids)
 
 
