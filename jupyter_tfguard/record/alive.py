@@ -86,13 +86,13 @@ class AliveLock:
         self._identity = identity(self._descriptor)
         try:
             if fcntl is None:
-                raise OSError(errno.ENOSYS, "no record locks on this system")
+                raise OSError(errno.ENOSYS, "this system has no record locks")
             fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as bad:
             self.close()
             if bad.errno in _TAKEN:
                 raise FolderUnusable(
-                    f"The recording {folder.path} belongs to another kernel that is alive."
+                    f"The recording {folder.path} belongs to another running kernel."
                 ) from bad
             # No locks here. A file that nobody holds would read as a death.
             with contextlib.suppress(OSError):

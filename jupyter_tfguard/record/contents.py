@@ -72,7 +72,7 @@ def read_recording(path: Path) -> RecordingContents:
         raise RecordUnreadable(f"The header of the recording {path.name} is missing or damaged.")
     major = major_of(header)
     if major is None:
-        raise RecordUnreadable("The header of the recording names no format.")
+        raise RecordUnreadable("The header of the recording has no format number.")
     if major > FORMAT[0]:
         raise RecordTooNew(f"The recording {path.name}", major, FORMAT[0])
     problems: list[str] = []

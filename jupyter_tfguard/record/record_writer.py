@@ -159,7 +159,7 @@ class RecordWriter:
         # Asked only now: a signal handler of the user's may fork or close in between.
         if self._descriptor >= 0 and not same:
             self._descriptor = -1
-            raise OSError(errno.EBADF, "its descriptor was closed by other code")
+            raise OSError(errno.EBADF, "other code closed its file descriptor")
 
     def _put(self, content: bytes, start: int) -> None:
         if hasattr(os, "pwrite"):

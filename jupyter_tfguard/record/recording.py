@@ -198,7 +198,9 @@ class Recording:
         self._write(SECONDS, series.write_summary, found)
         self._minutes.add(found)
         if self._alive is not None and not self._alive.renew():
-            note_problem("recording", "It was deleted; nothing is kept of this kernel any more.")
+            note_problem(
+                "recording", "The recording was deleted. This kernel is no longer recorded."
+            )
 
     def _minute_ended(self, found: Stretch) -> None:
         self._write(MINUTES, series.write_summary, found)

@@ -124,7 +124,7 @@ def read_header(content: bytes, what: str = "The file of records") -> RecordHead
     try:
         major = major_of(header)
         if major is None:
-            raise ValueError("it names no format")
+            raise ValueError("it has no format number")
         if major > FORMAT[0]:
             raise RecordTooNew(what, major, FORMAT[0])
         if major < FORMAT[0]:
@@ -132,7 +132,7 @@ def read_header(content: bytes, what: str = "The file of records") -> RecordHead
         record_bytes, capacity = _integer(header["record_bytes"]), _integer(header["capacity"])
         check_sizes(record_bytes, capacity)
     except (ValueError, KeyError) as bad:
-        raise RecordUnreadable(f"The header of {what.lower()} makes no sense: {bad}") from bad
+        raise RecordUnreadable(f"The header of {what.lower()} is invalid: {bad}") from bad
     return RecordHeader(header, record_bytes, capacity)
 
 

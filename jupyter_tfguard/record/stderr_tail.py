@@ -91,7 +91,7 @@ class StderrTail:
             OSError: The system refused; fd 2 is as it was.
         """
         if fcntl is None:
-            raise SourceUnavailable("Native text is not kept on Windows.")
+            raise SourceUnavailable("The stderr tail is not recorded on Windows.")
         _check_limit()
         try:
             self._outlet = self._own(os.dup(STDERR))
@@ -320,18 +320,20 @@ class StderrTail:
         self._file = None
         if not self._stopping:
             reason = why.strerror if isinstance(why, OSError) else str(why)
-            self._on_problem(f"Native text is no longer kept: {reason or type(why).__name__}.")
+            self._on_problem(
+                f"The stderr tail is no longer recorded: {reason or type(why).__name__}."
+            )
 
     def _check(self, descriptor: int) -> None:
         if not self._is_ours(descriptor):
-            raise OSError(errno.EBADF, "a descriptor of the guard was closed")
+            raise OSError(errno.EBADF, "other code closed a file descriptor of the guard")
 
 
 def _check_limit() -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY and limit < LEAST_FILE_SIZE_LIMIT_BYTES:
         raise SourceUnavailable(
-            f"Native text is not kept: files may have {limit // 1024} KiB here (ulimit -f), and it needs "
+            f"The stderr tail is not recorded: `ulimit -f` limits files to {limit // 1024} KiB, and the recording needs "
             f"{LEAST_FILE_SIZE_LIMIT_BYTES // 1024} KiB."
         )
 

@@ -61,4 +61,4 @@ def _lines(entry: dict[str, Any]) -> list[str]:
     sure = "" if entry["cause"] == "unknown" else f" ({entry['confidence']})"
     first = f"tfguard: {kernel} died{clock}{where}: {entry['short_title']}{sure}."
     step = f"{entry['next_step']} " if entry.get("next_step") else ""
-    return [one_line(first), one_line(f"         {step}More: %tfguard why")]
+    return [one_line(first), one_line(f"         {step}Details: %tfguard why")]

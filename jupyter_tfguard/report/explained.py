@@ -1,4 +1,4 @@
-"""What a pasted log tells, as JSON and as text: there is no kernel, no time and no memory curve, only texts."""
+"""The findings of a pasted log as JSON and as text."""
 
 from __future__ import annotations
 
@@ -52,8 +52,12 @@ def render(explained: Json) -> str:
     best, *others = explained["findings"]
     sections = [
         ("What to do", advice_lines(best["advice"])),
-        ("How we know", fact_lines(_with_lines(best["because"])) or ["  No line settles it."]),
-        ("What speaks against it", fact_lines(_with_lines(best["against"]))),
+        (
+            "How we know",
+            fact_lines(_with_lines(best["because"]))
+            or ["  No line of the text decides the cause."],
+        ),
+        ("Evidence against it", fact_lines(_with_lines(best["against"]))),
         ("Also possible", [f"  {cause_text(other)}: {other['title']}" for other in others]),
         ("Not checked", [line for t in explained["unchecked"] for line in wrapped(t, "  ")]),
     ]

@@ -53,7 +53,7 @@ def render(report: Json, links: Links | None = None) -> str:
             links=links,
         )
     except (jinja2.TemplateError, *OTHER_SHAPE) as bad:
-        raise RecordUnreadable(f"The report has another shape than it should: {bad}") from bad
+        raise RecordUnreadable(f"The report has an invalid structure: {bad}") from bad
 
 
 def render_list(entries: Iterable[Json], address: Callable[[str], str]) -> str:

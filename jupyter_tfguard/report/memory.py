@@ -173,7 +173,7 @@ def _endings(seen: Evidence) -> list[documents.Moment]:
         if rises:
             found.append(_event(rises[-1], "warning", "90 % of the limit"))
     if seen.hang is not None:
-        found.append(_event(seen.died - seen.hang.seconds, "hang", "stands still"))
+        found.append(_event(seen.died - seen.hang.seconds, "hang", "hang"))
     label = "child ended" if seen.kernel_alive else "ended"
     return [*found, _event(seen.died, "death", label)]
 

@@ -37,16 +37,16 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
         ("What you were doing", [_row(r["label"], r["value"]) for r in report["activity"]]),
         ("Memory", _memory(report)),
         ("How we know", fact_lines(report["evidence"])),
-        ("What speaks against it", fact_lines(report["against"]) or ["  Nothing found."]),
+        ("Evidence against it", fact_lines(report["against"]) or ["  None found."]),
         (
             "Not checked",
             [line for text in report["not_checked"] for line in wrapped(text, "  ")]
             or ["  Everything that applies was checked."],
         ),
         ("Also seen", _others(report["other_findings"])),
-        ("What is left", _left(report)),
+        ("What was saved", _left(report)),
         ("Largest arrays when the last cell ended", _arrays(report)),
-        ("Last native words", [f"  {line}" for line in native]),
+        ("Stderr tail", [f"  {line}" for line in native]),
         ("Python stack", [f"  {line}" for line in stack]),
         ("Versions", wrapped(", ".join(versions), "  ") if versions else []),
     ]
@@ -89,7 +89,7 @@ def _headline(report: dict[str, Any]) -> str:
 
 
 def _row(label: str, value: str) -> str:
-    return f"  {label:<10}{value}"
+    return f"  {label:<12}{value}"
 
 
 def fact_lines(facts: list[dict[str, Any]]) -> list[str]:
@@ -120,7 +120,8 @@ def advice_lines(steps: list[dict[str, Any]]) -> list[str]:
     """The steps of "What to do", numbered."""
     lines = []
     for number, advice in enumerate(steps, 1):
-        lines.append(f"  {number}. {advice['title']}")
+        first, *rest = wrapped(advice["title"], " " * 5)
+        lines += [f"  {number}. {first.strip()}", *rest]
         if advice["text"]:
             lines += wrapped(advice["text"], "     ")
         if advice["code"]:
@@ -149,7 +150,7 @@ def _left(report: dict[str, Any]) -> list[str]:
         if doubt := checkpoint.get("doubt"):
             lines.append(f"  {doubt}")
         if code := checkpoint.get("resume_code"):
-            lines += ["  to go on from it:", *(f"      {line}" for line in code.splitlines())]
+            lines += ["  to resume from it:", *(f"      {line}" for line in code.splitlines())]
     if metrics:
         columns = metrics["columns"]
         lines.append("  " + "".join(f"{name:>16}" for name in columns))

@@ -82,7 +82,7 @@ def test_a_recording_that_another_living_kernel_has_is_never_written_to(
 ) -> None:
     writers.append(writer := Writer(root))
     before = {path.name: path.read_bytes() for path in writer.path.iterdir()}
-    with pytest.raises(FolderUnusable, match="belongs to another kernel"):
+    with pytest.raises(FolderUnusable, match="belongs to another running kernel"):
         Recording(root, writer.identity(), {"kernel_id": "another"}, ())
     assert {path.name: path.read_bytes() for path in writer.path.iterdir()} == before
 

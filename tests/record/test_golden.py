@@ -122,8 +122,8 @@ def test_a_file_of_a_newer_major_is_refused_in_one_sentence_and_the_others_read(
 
     found = found_in(NEWEST, tmp_path, newer)
     assert found["problems"] == [
-        "The file samples.ring has format 3, this tfguard reads up to format 2: "
-        "update jupyter-tfguard to read it."
+        "The file samples.ring has format 3, but this version of tfguard reads formats up to 2: "
+        "upgrade jupyter-tfguard to read it."
     ]
     assert found["samples"] == []
     assert found["events"] == expected(NEWEST)["events"]

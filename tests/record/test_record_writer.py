@@ -106,7 +106,7 @@ def test_a_number_that_became_the_users_file_is_left_alone(tmp_path: Path) -> No
     writer = opened(tmp_path / "ring")
     writer.write(3, b"ours")
     other = number_taken(writer, tmp_path / "users")
-    with pytest.raises(OSError, match="closed by other code"):
+    with pytest.raises(OSError, match="other code closed its file descriptor"):
         writer.write(3, b"abc")
     writer.write(3, b"def")
     writer.close()

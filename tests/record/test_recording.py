@@ -85,7 +85,9 @@ def test_a_closed_recording_takes_everything_and_writes_nothing(recording: Recor
 
 def test_a_newer_major_of_the_recording_is_refused(recording: Recording) -> None:
     recording.write_header({"format": [3, 0]})
-    with pytest.raises(RecordTooNew, match="format 3, this tfguard reads up to format 2"):
+    with pytest.raises(
+        RecordTooNew, match="format 3, but this version of tfguard reads formats up to 2"
+    ):
         contents(recording)
     recording.write_header({"format": [2, 7]})
     assert contents(recording).header["format"] == [2, 7]

@@ -114,7 +114,9 @@ def test_unknown_types_and_unknown_keys_are_no_obstacle(tmp_path: Path) -> None:
 
 def test_a_newer_major_is_refused_in_one_sentence(tmp_path: Path) -> None:
     content = with_header(written(tmp_path / "ring", 1), lambda h: h.update(format=[3, 0]))
-    with pytest.raises(RecordTooNew, match=r"format 3, this tfguard reads up to format 2: update"):
+    with pytest.raises(
+        RecordTooNew, match=r"format 3, but this version of tfguard reads formats up to 2: upgrade"
+    ):
         read_records(content)
 
 

@@ -124,7 +124,7 @@ def test_fd_2_is_left_alone_where_files_may_not_be_long_enough(tmp_path: Path) -
         """,
     )
     assert ran.stdout.decode().splitlines() == [
-        "Native text is not kept: files may have 8 KiB here (ulimit -f), and it needs 1024 KiB.",
+        "The stderr tail is not recorded: `ulimit -f` limits files to 8 KiB, and the recording needs 1024 KiB.",
         "True []",
     ]
 

@@ -90,7 +90,9 @@ with open({str(disk / "mine")!r}, 'wb', buffering=0) as file:
         now = kernel.recording()
         assert len([e for e in now.events if e["kind"] == "cell_start"]) >= 6
         assert now.stderr_tail == ""
-        assert "Problem: Native text is no longer kept: No space left on device." in told(kernel)
+        assert "Problem: The stderr tail is no longer recorded: No space left on device." in told(
+            kernel
+        )
         os.unlink(disk / "mine")
         lives(kernel)
         end(kernel)

@@ -51,7 +51,7 @@ def test_what_to_do_is_before_how_we_know() -> None:
 def test_no_line_is_wider_than_a_terminal_except_code() -> None:
     for example in examples("fires"):
         printed = text.render(to_report(example.bundle, diagnose(example.bundle)))
-        body = printed.split("Last native words")[0]
+        body = printed.split("Stderr tail")[0]
         assert max(len(line) for line in body.splitlines() if "model." not in line) <= 124
 
 
@@ -196,7 +196,7 @@ def test_a_fact_that_rests_on_a_line_of_a_log_shows_that_line() -> None:
     evidence: Any = report["evidence"]
     (fact,) = [fact for fact in evidence if fact["raw"]]
     assert fact["source"] == "system log"
-    assert "was killed for want of memory" in fact["text"]
+    assert "was killed because memory ran out" in fact["text"]
     assert "Killed process" in fact["raw"]
     assert fact["raw"] not in fact["text"]
     assert fact["raw"] in " ".join(text.render(report).split())
@@ -205,8 +205,8 @@ def test_a_fact_that_rests_on_a_line_of_a_log_shows_that_line() -> None:
 def test_a_native_line_is_shown_whole_with_its_time_and_file() -> None:
     evidence: Any = report_of("tf_check_failed/" + NATIVE_EXAMPLE)["evidence"]
     (fact,) = [fact for fact in evidence if fact["raw"]]
-    assert fact["text"].startswith("Last native words: ")
-    assert fact["text"].removeprefix("Last native words: ") in fact["raw"]
+    assert fact["text"].startswith("Stderr tail: ")
+    assert fact["text"].removeprefix("Stderr tail: ") in fact["raw"]
 
 
 def test_earlier_deaths_of_the_same_kind_in_the_same_notebook_are_counted() -> None:
@@ -233,7 +233,7 @@ def test_the_way_to_resume_from_a_checkpoint_is_printed() -> None:
     assert "may be" not in printed
     bundle["checkpoint_file"] = {"modified": died - 0.1}
     report = to_report(bundle, diagnose(bundle))
-    assert "may be incomplete: look whether it loads" in text.render(report)
+    assert "may be incomplete. Check that it loads" in text.render(report)
 
 
 def test_a_stack_keeps_line_and_function_of_long_paths_and_folds_ipython() -> None:
