@@ -38,7 +38,7 @@ class CgroupCollector:
         ),
         Metric(
             "cgroup.used_bytes",
-            "Memory the control group uses, with file cache",
+            "Memory in use by the control group, with file cache",
             Unit.BYTES,
             "memory.current, memory.usage_in_bytes of the group whose limit binds",
         ),
@@ -62,7 +62,7 @@ class CgroupCollector:
         ),
         Metric(
             "cgroup.oom_count",
-            "Times the memory limit called the out-of-memory killer",
+            "Times the memory limit invoked the out-of-memory killer",
             Unit.COUNT,
             "memory.events.local: oom, of the group whose limit binds; cgroup v2 only",
         ),

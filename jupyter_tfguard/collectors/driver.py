@@ -110,7 +110,7 @@ def ask_driver(environ: Mapping[str, str], limit_seconds: float) -> DriverAnswer
             cwd=_PACKAGE_PARENT,
         )
     except OSError as bad:
-        return DriverAnswer(f"the process that asks the driver cannot be started: {bad.strerror}")
+        return DriverAnswer(f"could not start the process that queries the driver: {bad.strerror}")
     answer: list[bytes] = []
     # A process stuck inside the driver does not even take SIGKILL, so this thread may wait for ever; nobody else does.
     reader = background_thread(lambda: answer.append(process.communicate()[0]), "tfguard-driver")
@@ -131,7 +131,7 @@ def _answer(output: bytes, returncode: int) -> DriverAnswer:
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
             return _told(json.loads(line))
     how = f"signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
-    return DriverAnswer(f"the driver's library (NVML) crashed when it was asked ({how})")
+    return DriverAnswer(f"the driver's library (NVML) crashed during a query ({how})")
 
 
 def _told(line: dict[str, Any]) -> DriverAnswer:

@@ -126,8 +126,8 @@ def _why_not(bad: Any) -> tuple[str, str]:
         return "none", NO_GPU
     if bad.value == _MISMATCH:
         return "unavailable", (
-            "The loaded NVIDIA driver and its library are of different versions, as after an update: "
-            "restart the machine."
+            "The loaded NVIDIA driver and its library have different versions, usually after an update. "
+            "Restart the machine."
         )
     return "unavailable", f"The NVIDIA driver does not answer: {bad}"
 

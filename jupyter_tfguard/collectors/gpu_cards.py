@@ -14,7 +14,7 @@ GPU_IS_LOST = 15
 DRIVER_GONE = frozenset({1, 9, 18})
 # What seldom changes is read every so many ticks.
 RARE_TICKS = 10
-DIVIDED = "This card is divided into instances (MIG), and each instance lists its own processes."
+DIVIDED = "This card is divided into MIG instances, and each instance lists its own processes."
 _NOT_LISTED = {
     3: "The driver does not list the processes on this card.",  # NOT_SUPPORTED
     4: "The driver does not let this user see the processes on this card.",  # NO_PERMISSION
@@ -93,7 +93,7 @@ class Cards:
             parts = self._known.get(index, [(None, {"nvml_index": index})])
             if bad.value == GPU_IS_LOST:
                 return [_gone(known) for _, known in parts]
-            why = f"The driver gives no access to this card (NVML error {bad.value})."
+            why = f"The driver denies access to this card (NVML error {bad.value})."
             return [_unknown() | {"nvml_index": index, "lost": False, "processes_reason": why}]
 
     def identity(self, index: int | None) -> dict[str, Any]:

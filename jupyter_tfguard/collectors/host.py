@@ -52,7 +52,7 @@ class HostCollector:
         ),
         Metric(
             "host.pressure_some_fraction",
-            "Time some task waited for memory",
+            "Share of time in which some task waited for memory",
             Unit.FRACTION,
             "/proc/pressure/memory, some avg10",
         ),

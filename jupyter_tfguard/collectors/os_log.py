@@ -57,7 +57,7 @@ class SystemLogReader:
         self._faults: deque[tuple[float, str]] = deque(maxlen=_KEPT_FAULTS)
         self._descriptor: int | None = None
         if path == "/dev/kmsg" and not _in_first_pid_namespace():
-            self._give_up("the kernel log counts processes otherwise than this container does")
+            self._give_up("the kernel log uses other process ids than this container")
             return
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         try:

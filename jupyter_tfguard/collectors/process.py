@@ -56,7 +56,7 @@ class ProcessCollector:
     metrics: tuple[Metric, ...] = (
         Metric("process.rss_bytes", "Resident memory", Unit.BYTES, "/proc/[pid]/statm, resident"),
         Metric(
-            "process.peak_bytes", "Highest resident memory", Unit.BYTES, "/proc/[pid]/status, VmHWM"
+            "process.peak_bytes", "Peak resident memory", Unit.BYTES, "/proc/[pid]/status, VmHWM"
         ),
         Metric("process.swap_bytes", "Swapped out", Unit.BYTES, "/proc/[pid]/status, VmSwap"),
         Metric("process.thread_count", "Threads", Unit.COUNT, "/proc/[pid]/status, Threads"),

@@ -105,7 +105,7 @@ class KeptFile:
         self._limit_bytes = limit_bytes
         self._descriptor: int | None = None
         if not hasattr(os, "pread"):
-            raise SourceUnavailable(f"{path}: this system reads no file at a position")
+            raise SourceUnavailable(f"{path}: this system cannot read a file at a position")
         try:
             self._descriptor = os.open(path, _FLAGS)
         except OSError as bad:

@@ -59,7 +59,7 @@ class ResidentSize:
             raise SourceUnavailable("closed")
         pages = int(self._file.read_bytes().split(None, 2)[1])
         if pages == 0:
-            raise SourceUnavailable("the process has given its memory back")
+            raise SourceUnavailable("the process has released its memory")
         return pages * mmap.PAGESIZE
 
     def close(self) -> None:

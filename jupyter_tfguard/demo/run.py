@@ -52,9 +52,9 @@ def run(*, lab: bool) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     began = time.monotonic()
     _say(
-        "tfguard demo: real kernels in a real Jupyter server die on purpose, and each death is explained."
+        "tfguard demo: starts a Jupyter server, crashes real kernels on purpose, and explains each crash."
     )
-    _say("Takes a minute or two on 2 cores. Starting the server ...")
+    _say("This takes a minute or two on 2 cores. Starting the server ...")
     server = None
     try:
         server = DemoServer(work, lab=lab)
@@ -65,9 +65,9 @@ def run(*, lab: bool) -> int:
             if not _play(server, story):
                 failed += 1
         _say(
-            f"\n{_RULE}\n{len(stories) - failed} of {len(stories)} deaths explained in {human_seconds(time.monotonic() - began)}."
+            f"\n{_RULE}\n{len(stories) - failed} of {len(stories)} crashes explained in {human_seconds(time.monotonic() - began)}."
         )
-        _say("All of them again: jupyter tfguard list      one of them: jupyter tfguard why ID")
+        _say("All reports: jupyter tfguard list      One report: jupyter tfguard why ID")
         if lab:
             _stay_open(server)
         return 2 if failed else 0
@@ -87,14 +87,14 @@ def _stories() -> list[Story]:
     limit = min(LIMIT_BYTES, int(available * 0.7) // (GIB // 4) * (GIB // 4))
     if limit < SMALLEST_LIMIT_BYTES:
         _say(
-            f"Only {human_bytes(available)} of memory are free here: the death by a memory limit is left out."
+            f"Only {human_bytes(available)} of memory are free: skipping the crash at a memory limit."
         )
         return others
     try:
         make_limit(limit).remove()
     except NoLimitPossible as no:
         _say(
-            f"This machine lets us set no memory limit ({no}): other real deaths are shown instead."
+            f"This machine does not allow setting a memory limit ({no}): showing other real crashes instead."
         )
         return others
     return [memory_story(limit), *others]
@@ -111,7 +111,7 @@ def _play(server: DemoServer, story: Story) -> bool:
         _run_cells(server, story, kernel_id, ends)
         report = _wait_for_report(server, kernel_id, ends)
     except NoLimitPossible as no:
-        _say(f"The memory limit could not be set: {no}")
+        _say(f"Could not set the memory limit: {no}")
         return False
     finally:
         server.end_session(session)
@@ -140,7 +140,7 @@ def _set_limit(
             return limit
         time.sleep(0.1)
     raise TfGuardError(
-        "The watcher never saw the kernel's process. `jupyter tfguard doctor` may say why."
+        "The server never saw the kernel's process. `jupyter tfguard doctor` may show why."
     )
 
 
@@ -188,7 +188,7 @@ def _stay_open(server: DemoServer) -> None:
     _say(
         f"\nJupyterLab is open on the walk-through notebook; the shield in the right sidebar is the panel.\n\n    {address}\n"
     )
-    _say("Ctrl-C ends it.")
+    _say("Press Ctrl-C to stop it.")
     webbrowser.open(address)
     with contextlib.suppress(KeyboardInterrupt):
         server.process.wait()
@@ -201,7 +201,7 @@ def _walk_through() -> Path:
         if path.is_file():
             return path
     raise TfGuardError(
-        "The walk-through notebook is missing from this installation; install jupyter-tfguard again."
+        "The walk-through notebook is missing from this installation. Reinstall jupyter-tfguard."
     )
 
 

@@ -94,7 +94,7 @@ class DemoServer:
         ends = time.monotonic() + _START_SECONDS
         while time.monotonic() < ends:
             if self.process.poll() is not None:
-                raise TfGuardError(f"The Jupyter server ended at once:\n{self.log_tail()}")
+                raise TfGuardError(f"The Jupyter server ended immediately:\n{self.log_tail()}")
             for found in self.runtime.glob("jpserver-*.json"):
                 try:
                     self.url = json.loads(found.read_text())["url"]
@@ -104,8 +104,8 @@ class DemoServer:
                 return
             time.sleep(0.2)
         raise TfGuardError(
-            "The Jupyter server does not answer for tfguard. `jupyter tfguard doctor` says which part is missing. "
-            f"Its log ends:\n{self.log_tail()}"
+            "The tfguard extension of the Jupyter server does not answer. `jupyter tfguard doctor` shows what is missing. "
+            f"The end of the server's log:\n{self.log_tail()}"
         )
 
     def log_tail(self) -> str:

@@ -85,6 +85,6 @@ NULL_POINTER = Story(
 )
 KILL_9 = Story(
     name="kill-9",
-    intro="Somebody sends SIGKILL, with plenty of memory left.",
+    intro="The kernel receives SIGKILL while plenty of memory is free.",
     cells=("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",),
 )

@@ -73,8 +73,8 @@ class ApiHandler(APIHandler):
         except RecordUnreadable as bad:
             self.fail(500, str(bad))
         except OTHER_SHAPE as bad:
-            note_problem("a kept report of another shape", bad)
-            self.fail(500, f"What is kept of {bundle_id} has another shape than it should.")
+            note_problem("reading a saved report", bad)
+            self.fail(500, f"The report {bundle_id} has an invalid structure.")
         return None
 
     def fail(self, status: int, sentence: str) -> None:

@@ -38,9 +38,9 @@ class GpuWatch:
 
     def take(self, gpus: Gpus) -> None:
         """Take what the helper told last; in the thread that reads its lines."""
-        with shielded("joining the GPUs with the kernels"):
+        with shielded("assigning GPU memory to kernels"):
             self._map.take(gpus)
-        with shielded("looking after the GPUs' health"):
+        with shielded("checking the health of the GPUs"):
             look = self._map.now
             witnesses = self._map.witnesses
             for card in look.cards:

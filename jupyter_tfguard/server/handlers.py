@@ -87,7 +87,7 @@ class CrashHandler(ApiHandler):
         try:
             done = await self.load(forget, bundle_id)
         except (OSError, FolderUnusable) as bad:
-            self.fail(507, f"The report could not be removed: {bad}.")
+            self.fail(507, f"Could not delete the report: {bad}.")
             return
         if done:
             self.service.on_list_changed()
@@ -124,7 +124,7 @@ class ReadHandler(ApiHandler):
         try:
             done = await self.load(mark, bundle_id)
         except OSError as bad:
-            self.fail(507, f"The report could not be marked as read: {bad.strerror or bad}.")
+            self.fail(507, f"Could not mark the report as read: {bad.strerror or bad}.")
             return
         if done:
             self.service.on_list_changed()
@@ -143,10 +143,11 @@ class StacksHandler(ApiHandler):
     async def post(self, kernel_id: str) -> None:
         lines = await asyncio.to_thread(self.service.stacks, kernel_id)
         if lines is None:
-            self.fail(404, "This kernel is not watched here.")
+            self.fail(404, "This server does not watch the kernel.")
         elif not lines:
             self.fail(
-                409, "This kernel gave no stacks: it is stopped, or the guard is not loaded in it."
+                409,
+                "The kernel did not return stack traces: it is stopped, or the guard is not loaded in it.",
             )
         else:
             self.finish({"lines": [clean(line) for line in lines]})

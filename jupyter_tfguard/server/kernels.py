@@ -123,7 +123,7 @@ class KernelTracker:
         tracked = Tracked(kernel_id, manager)
 
         def died() -> None:
-            with shielded("a kernel that its restarter found dead"):
+            with shielded("handling a kernel that the restarter reported dead"):
                 if tracked.witness is None:
                     self._ended_unwatched(tracked)
                 else:
@@ -194,14 +194,14 @@ class KernelTracker:
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def _on_pidfd(self, tracked: Tracked) -> None:
-        with shielded("the end of a kernel"):
+        with shielded("handling the end of a kernel"):
             self._ended_now(tracked)
 
     def gone(self, witness: Witness) -> None:
         """The sampler found a process ended that has no pidfd. May be called from any thread."""
 
         def check() -> None:
-            with shielded("the end of a kernel"):
+            with shielded("handling the end of a kernel"):
                 for tracked in self._tracked.values():
                     if tracked.witness is witness:
                         self._ended_now(tracked)

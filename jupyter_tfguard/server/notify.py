@@ -36,7 +36,7 @@ def log_crash(log: logging.Logger, entry: Entry) -> None:
 def log_failure(log: logging.Logger, death: Death, bad: Exception) -> None:
     """Write that a kernel died, and that its report could not be written."""
     log.warning(
-        "tfguard: kernel %s died (%s), and its report could not be written: %s %s It is tried again every %.0f min.",
+        "tfguard: kernel %s died (%s), but its report could not be written: %s %s tfguard tries again every %.0f min.",
         plain(death.kernel_id),
         plain(str(death.facts.exit)),
         plain(f"{type(bad).__name__}: {bad}"),

@@ -60,8 +60,8 @@ class ReportPage(Page):
         try:
             page = await asyncio.to_thread(self._page, bundle_id)
         except BundleNotFound:
-            sentence = "It was forgotten, or made room for newer ones."
-            self._message(404, "There is no such report", sentence)
+            sentence = "It was deleted, by a user or to make room for newer reports."
+            self._message(404, "No such report", sentence)
         except RecordUnreadable as bad:
             self._message(500, "This report cannot be shown", str(bad))
         else:

@@ -8,7 +8,7 @@ from ..places import DISABLE_VARIABLE, disabled_by_environment
 from ..shield import note_problem
 from .notify import plain
 
-DISABLED = "tfguard is switched off"
+DISABLED = "tfguard is turned off"
 _LIMIT = 20
 
 
@@ -17,14 +17,14 @@ def problems(noted: list[dict[str, Any]], *, active: bool) -> list[dict[str, Any
 
     Args:
         noted: As :func:`~..shield.read_problems` gives them.
-        active: False where tfguard is switched off.
+        active: False where tfguard is turned off.
     """
     found: list[dict[str, Any]] = []
     told: set[tuple[str, str]] = set()
     if not active:
-        fix = "c.TfGuard.enabled = True in the configuration, or remove the option."
+        fix = "Set c.TfGuard.enabled = True in the configuration, or remove the option."
         if disabled_by_environment():
-            fix = f"Start Jupyter without {DISABLE_VARIABLE}."
+            fix = f"Unset {DISABLE_VARIABLE}, then start Jupyter again."
         found.append({"what": DISABLED, "fix": fix, "noted_at": None})
     for entry in reversed(noted[-_LIMIT:]):
         what = f"{entry.get('place')}: {entry.get('what')}"
@@ -38,6 +38,6 @@ def problems(noted: list[dict[str, Any]], *, active: bool) -> list[dict[str, Any
 
 def note_start_failure(bad: BaseException) -> str:
     """Write down why the extension could not start, and the sentence for the server's log."""
-    fix = "Kernels run as without it; `jupyter tfguard doctor` tells more."
+    fix = "Kernels run, but are not watched. `jupyter tfguard doctor` shows more."
     note_problem("starting the server extension", bad, fix=fix)
     return f"tfguard could not start ({plain(f'{type(bad).__name__}: {bad}')}). {fix}"

@@ -127,7 +127,7 @@ class Service:
 
     def _report_unwatched(self) -> None:
         assert self._postmortem is not None
-        with shielded("reports of kernels that died unwatched"):
+        with shielded("reports of kernels that died without a server"):
             self._postmortem.handle_unwatched()
 
     def _on_asked_end(self, identity: ProcessIdentity, kernel_id: str) -> None:
@@ -147,7 +147,7 @@ class Service:
                 self.store.mark(entry["id"], ANNOUNCED)
 
         def emit() -> None:
-            with shielded("the event of a kernel's death"):
+            with shielded("sending the event of a crash"):
                 self._app.event_logger.emit(schema_id=EVENT_SCHEMA, data=event_data(entry))
             # For pages whose event stream is cut off; those that heard the event find nothing new.
             self._hint_deaths(to_hidden=True)
@@ -162,7 +162,7 @@ class Service:
 
     def _hint_deaths(self, to_hidden: bool) -> None:
         for client in list(self._clients):
-            with shielded("telling a page of a death"):
+            with shielded("notifying a page of a crash"):
                 client.hint_deaths(to_hidden)
 
     def _on_gpus(self, gpus: Gpus) -> None:

@@ -92,7 +92,7 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
         if wanted is None:
             if not self._complained:
                 self._complained = True
-                self.log.warning("tfguard: a page sent a message that is not understood; ignored.")
+                self.log.warning("tfguard: ignored an invalid message from a page.")
             return
         self._cancel()
         self._watch = wanted

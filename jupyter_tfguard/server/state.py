@@ -19,8 +19,8 @@ from .gpu_state import GpuWatch
 
 REMOTE = "remote kernel, not watched here"
 STARTING = "starting"
-_SWITCHED_OFF = f"The guard is switched off in this kernel by {DISABLE_VARIABLE}."
-_NOT_LOADED = "The guard is not loaded in this kernel: not enabled there, switched off, or started by a script without `exec`."
+_SWITCHED_OFF = f"The guard is turned off in this kernel by {DISABLE_VARIABLE}."
+_NOT_LOADED = "The guard is not loaded in this kernel: it is not enabled there, it is turned off, or a script without `exec` starts the kernel."
 _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
 # What a kernel may claim; that growth was seen working is the server's own word.
@@ -86,7 +86,7 @@ class GpuView:
         return self.watch.state(self.gpus, kernel_id)
 
 
-NO_GPUS = GpuView(None, Gpus("unavailable", "nobody looked"))
+NO_GPUS = GpuView(None, Gpus("unavailable", "not read"))
 
 
 def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
@@ -220,13 +220,16 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
             "growth": _growth(claimed.get("growth")),
         }
     if view.language is not None and view.language.lower() != "python":
-        return guard | {"loaded": False, "text": "Not a Python kernel: memory and deaths only."}
+        return guard | {
+            "loaded": False,
+            "text": "Not a Python kernel: only memory and crashes are recorded.",
+        }
     if view.witness.is_switched_off:
         return guard | {"loaded": False, "text": _SWITCHED_OFF}
     if not lacks_guard(view.witness):
         return guard | {"text": STARTING}
     if view.argv is not None and python_command(view.argv) is None:
-        text = f"The guard is not loaded in this kernel: it is started by {os.path.basename(view.argv[0])}, not by ipykernel."
+        text = f"The guard is not loaded in this kernel: {os.path.basename(view.argv[0])} starts it, not ipykernel."
         return guard | {"loaded": False, "text": text}
     return guard | {"loaded": False, "text": _NOT_LOADED, "fix": view.fix}
 

@@ -80,7 +80,7 @@ class TrainingRecorder:
             if (place := _place_of(inspect.getattr_static(keras.Model, name))) is not None
         ]
         if not found:
-            note_problem("following fit", "This Keras has no decorator to attach to.")
+            note_problem("tracking fit", "This version of Keras has no decorator to attach to.")
         for name, (decorated, cell) in found:
             original = cell.cell_contents
             if any(done is cell for done, _ in self._exchanged):

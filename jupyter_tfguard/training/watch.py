@@ -16,7 +16,7 @@ from .progress import FitProgress, ProgressBoard, plain_logs
 
 Emit = Callable[..., None]
 _LOOK_SECONDS = 1.0
-_PLACE = "following a fit"
+_PLACE = "tracking a fit"
 
 
 class FitWatch:
@@ -122,7 +122,7 @@ class FitWatch:
     def look_for_checkpoint(self) -> None:
         """Emit the checkpoints that were written since the last look. Keras has saved in this thread, so they are complete."""
         self._looked = monotonic()
-        with shielded("looking for checkpoints"):
+        with shielded("searching for checkpoints"):
             for found in self._checkpoints.look():
                 self._emit("checkpoint", **found)
 

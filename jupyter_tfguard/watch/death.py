@@ -53,7 +53,7 @@ def of_kernel(
     """
     unavailable = seen.unavailable
     if ended is None:
-        unavailable = unavailable | {"exit": "nobody here could read it"}
+        unavailable = unavailable | {"exit": "this process could not read it"}
     return replace(
         seen,
         exit=ended,

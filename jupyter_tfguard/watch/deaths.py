@@ -143,7 +143,7 @@ class Deaths:
 
     def _submit(self, gather: Callable[[], Death]) -> Future[None] | None:
         def run() -> None:
-            with shielded("handing on a death"):
+            with shielded("reporting a crash"):
                 self._on_death(gather())
 
         try:
@@ -152,7 +152,7 @@ class Deaths:
             return None
 
     def _wait_for_gpus(self, witness: Witness, ended: ExitFacts | None, died: float) -> None:
-        with shielded("waiting for the driver's word about a death"):
+        with shielded("reading the GPU driver after a crash"):
             signal = ended.signal if ended is not None else None
             code = ended.code if ended is not None else None
             wait_for_word(self._gpu_map, witness, signal, code, died)
@@ -164,7 +164,7 @@ class Deaths:
             facts = replace(facts, unavailable=facts.unavailable | {"NVML": reason})
         # What was seen while the driver still answered is known, also where it does not any more.
         found: tuple[dict[str, Any], ...] = ()
-        with shielded("the GPUs of a death"):
+        with shielded("reading the GPUs of a crashed kernel"):
             found = gpu_facts(self._gpu_map, witness, facts.died)
         return replace(facts, gpus=found)
 

@@ -14,9 +14,11 @@ from ..units import human_bytes
 from .gpu_processes import ProcessCheck, Seen
 from .witness import Witness
 
-OTHER_NUMBERS = "Processes cannot be told here: the driver numbers them as the machine outside this container does."
-NOT_READABLE = "Processes cannot be told here: those of the kernels may not be looked at."
-NO_SIZES = "The driver does not tell here how much each process holds."
+OTHER_NUMBERS = "Processes cannot be identified here: the driver uses the process ids of the machine, not those of this container."
+NOT_READABLE = (
+    "Processes cannot be identified here: reading the kernels' processes is not permitted."
+)
+NO_SIZES = "The driver does not report memory per process here."
 # The driver keeps some hundred MiB of a card for itself, also where no process uses it.
 _DRIVER_BYTES = 1 << 30
 
@@ -143,7 +145,7 @@ def _card(
         return Card(device, note=device["processes_reason"])
     if not processes:
         if used is not None and used > _DRIVER_BYTES:
-            note = f"The driver lists no process here, and {human_bytes(used)} are in use: inside a container it may hide them."
+            note = f"The driver lists no process here, but {human_bytes(used)} are in use: inside a container it may hide them."
             return Card(device, note=note)
         return Card(device, (), used)
     if problem is not None:

@@ -25,7 +25,7 @@ RESTART_SECONDS = 60.0
 _EVENTS_SECONDS, _EVENT_LIMIT = 600.0, 100
 _LINE_LIMIT_BYTES = 1 << 20
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
-_STUCK = "The NVIDIA driver library (NVML) does not answer, and the process that asked it cannot be ended"
+_STUCK = "The NVIDIA driver library (NVML) does not answer, and the process that queried it cannot be killed"
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,7 @@ class GpuHelper:
             note_problem("starting the GPU reader", bad)
             with self._lock:
                 self._finished = True
-                self._state = Gpus(
-                    "unavailable", f"The GPU reader cannot be started: {bad.strerror}"
-                )
+                self._state = Gpus("unavailable", f"Could not start the GPU reader: {bad.strerror}")
             return None
         with self._lock:
             run.process = process
@@ -157,7 +155,7 @@ class GpuHelper:
             while line := process.stdout.readline(_LINE_LIMIT_BYTES):
                 found = self._take(run, line)
                 if found is not None and self._on_read is not None:
-                    with shielded("taking in the GPUs"):
+                    with shielded("reading the output of the GPU reader"):
                         self._on_read(found)
         with self._lock:
             if run is self._run:
@@ -200,9 +198,7 @@ class GpuHelper:
         self._state = Gpus("unavailable", reason, events=self._state.events)
         self._restart_at = now + self._restart_seconds
         if noted:
-            note_problem(
-                "reading the GPUs", reason, fix="nvidia-smi shows whether the driver works."
-            )
+            note_problem("reading the GPUs", reason, fix="Run nvidia-smi to check the driver.")
 
     def _give_up(self) -> None:
         run, self._run = self._run, None

@@ -35,7 +35,7 @@ class ProcessHandle:
         self._pidfd: int | None = None
         identity = ProcessIdentity.of(pid)
         if identity is None:
-            raise SourceUnavailable(f"there is no process {pid}")
+            raise SourceUnavailable(f"no process {pid}")
         self.identity = identity
         if hasattr(os, "pidfd_open"):
             # Not permitted in some sandboxes, or no descriptor is left: then the sampler notices the end.

@@ -50,7 +50,7 @@ class Watcher:
         on_death: Callable[[Death], None],
         on_gone: Callable[[Witness], None],
         *,
-        gpus: Callable[[], Gpus] = lambda: Gpus("unavailable", "nobody looked"),
+        gpus: Callable[[], Gpus] = lambda: Gpus("unavailable", "not read"),
         busy_hertz: float = 10.0,
         idle_hertz: float = 1.0,
         hang_seconds: float = 300.0,

@@ -42,7 +42,7 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     notice.wait_for()
     text = notice.inner_text()
     assert "No progress for" in text
-    assert "Its main thread is waiting for a lock, without a time limit." in text
+    assert "Its main thread is waiting for a lock, without a timeout." in text
     picture(page, "panel-hang-light")
     theme(page, dark=True)
     page.wait_for_timeout(1500)
@@ -66,7 +66,7 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     report = page.locator(".jp-TfGuard-Report")
     report.wait_for()
     said = report.inner_text()
-    assert "The kernel stood still" in said
+    assert "The kernel hung" in said
     assert "until you ended it" in said
     assert "in forwards" in said
     picture(page, "report-hang-light")

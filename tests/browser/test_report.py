@@ -197,7 +197,7 @@ def test_the_report_is_a_page_of_the_server_without_any_script(
     assert problems == []
     picture(bare, f"page-{scheme}")
     with bare.expect_download() as waiting:
-        bare.get_by_role("link", name="Export as a redacted bundle").click()
+        bare.get_by_role("link", name="Export redacted bundle").click()
     assert waiting.value.suggested_filename.endswith(".zip")
     context.close()
 

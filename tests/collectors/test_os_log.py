@@ -47,7 +47,6 @@ def test_lines_of_interest_are_kept_without_their_device_fields(text: str) -> No
     [
         "Memory failure: 0x1840200: Sending SIGBUS to python3:4711 due to hardware memory corruption",
         "mce: Uncorrected hardware memory error in user-access at af34214200",
-        "mce: [Hardware Error]: Machine check events logged",
         "{1}[Hardware Error]: event severity: recoverable",
         "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0 (channel:1 slot:0)",
         "blk_update_request: I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x80700",
@@ -124,4 +123,4 @@ def test_a_failing_disk_pushes_no_kill_out(tmp_path: Path) -> None:
 def test_inside_a_container_the_log_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os_log, "_in_first_pid_namespace", lambda: False)
     reader = SystemLogReader()
-    assert reader.reason == "the kernel log counts processes otherwise than this container does"
+    assert reader.reason == "the kernel log uses other process ids than this container"

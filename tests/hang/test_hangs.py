@@ -17,19 +17,19 @@ from tests.rigs.waiting import wait_until
 STANDING_STILL = {
     "lock": (
         "import threading\nlock = threading.Lock()\ndef twice():\n    lock.acquire()\n    lock.acquire()\ntwice()",
-        "waiting for a lock, without a time limit",
+        "waiting for a lock, without a timeout",
         "in twice",
     ),
     "native code that holds the GIL": (
         "import ctypes\nmutex = (ctypes.c_char * 64)()\nnative = ctypes.PyDLL(None)\n"
         "def locked_out():\n    native.pthread_mutex_lock(mutex)\n    native.pthread_mutex_lock(mutex)\nlocked_out()",
-        "waiting for a lock, without a time limit",
+        "waiting for a lock, without a timeout",
         "in locked_out",
     ),
     "thread that never ends": (
         "import threading\nnever = threading.Event()\nthread = threading.Thread(target=never.wait)\n"
         "thread.start()\nthread.join()",
-        "waiting for a lock, without a time limit",
+        "waiting for a lock, without a timeout",
         "in join",
     ),
     "silent connection": (

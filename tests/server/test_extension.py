@@ -73,7 +73,7 @@ class TestSwitchedOffByTheEnvironment:
     async def test_it_says_so_and_does_nothing(self, server: Server) -> None:
         status = await server.get("status")
         [problem] = status["problems"]
-        assert problem["what"] == "tfguard is switched off"
+        assert problem["what"] == "tfguard is turned off"
         assert "TFGUARD_DISABLE" in problem["fix"]
         assert status["gpus"]["state"] == "unavailable"
         assert "TF_FORCE_GPU_ALLOW_GROWTH" not in os.environ

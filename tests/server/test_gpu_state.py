@@ -130,7 +130,7 @@ def test_what_cannot_be_told_is_null_and_never_0(panel: Panel) -> None:
     panel.take(card(0, [process(3_999_999, 70 * GIB)]))
     (device,) = panel.devices("a")
     assert (device["holders"], device["other_bytes"]) == (None, None)
-    assert "cannot be told here" in device["note"]
+    assert "cannot be identified here" in device["note"]
     assert panel.kernel(ours)["gpu"] == {"bytes": None, "tensorflow": []}
 
 
@@ -192,13 +192,15 @@ class TestGrowth:
     def test_it_is_proven_by_what_was_taken(self, panel: Panel) -> None:
         assert self.growth(panel, 2 * GIB, GIB) == {
             "state": "proven",
-            "text": "memory growth on, seen working: 2.00 GiB of 80.0 GiB after the first steps",
+            "text": "memory growth on, confirmed: 2.00 GiB of 80.0 GiB in use after the first steps",
         }
 
     def test_it_is_not_in_force_where_all_was_taken(self, panel: Panel) -> None:
         found = self.growth(panel, 76 * GIB, GIB)
         assert found["state"] == "not_in_force"
-        assert "76.0 GiB of 80.0 GiB were taken at once, 1.00 GiB are in use" in found["text"]
+        assert (
+            "TensorFlow allocated 76.0 GiB of 80.0 GiB at once and uses 1.00 GiB" in found["text"]
+        )
         assert "restart the kernel" in found["text"]
 
     def test_it_stays_on_where_nothing_was_decided(self, panel: Panel) -> None:
@@ -243,7 +245,7 @@ class TestAlarms:
         first, lost, third = panel.devices()
         assert (first["alarms"], third["alarms"]) == ([], [])
         gone, fault = lost["alarms"]
-        assert gone["text"].endswith("cannot reach it any more.")
+        assert gone["text"].endswith("can no longer reach it.")
         assert "Xid 79" in fault["text"]
 
     def test_a_failure_of_ours_leaves_the_panel_working(

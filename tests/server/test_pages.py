@@ -62,7 +62,7 @@ async def test_a_report_is_a_page_that_loads_and_runs_nothing(server: Server) ->
     bundle_id = keep(server)
     found = await page(server, bundle_id)
     assert "<h1>The kernel used all of its container" in found
-    for words in ("How we know", "What speaks against it", "Not checked", "To go on from it"):
+    for words in ("How we know", "Evidence against it", "Not checked", "To resume from it"):
         assert words in found
     assert "<svg" in found
     assert not re.search(r"<(script|link|img|iframe|form|object)\b|\son\w+=|style=", found)
@@ -95,7 +95,7 @@ async def test_the_list_leads_to_each_report(server: Server) -> None:
 async def test_no_such_report_is_a_page_with_a_sentence(server: Server, bundle_id: str) -> None:
     answer = await refused(server.fetch("tfguard", "report", bundle_id))
     assert answer.code == 404
-    assert b"There is no such report" in answer.body
+    assert b"No such report" in answer.body
     assert b"<b>" not in answer.body
 
 

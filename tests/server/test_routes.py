@@ -16,7 +16,7 @@ ENTRY = {
     "pid": 4711,
     "cause": "cgroup_oom",
     "confidence": "certain",
-    "title": "The kernel used all of its container's memory",
+    "title": "The kernel reached the memory limit of its container",
     "died_at": "2026-11-21T02:14:07.123Z",
     "kernel_alive": False,
 }
@@ -85,7 +85,7 @@ async def test_an_unknown_id_is_a_sentence(server: Server) -> None:
     for what, kwargs in asked:
         response = await refused(server.fetch(*path, *what, **kwargs))
         assert response.code == 404
-        assert "There is no report with the id" in json.loads(response.body)["message"]
+        assert "No report has the id" in json.loads(response.body)["message"]
 
 
 async def test_a_report_that_is_forgotten_is_gone(server: Server, data_folder: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_kernel_without_the_guard_is_reported_after_ten_seconds(witness: Witne
     guard = state(witness, fix="a command")["guard"]
     assert guard["loaded"] is False
     assert guard["text"] == (
-        "The guard is not loaded in this kernel: not enabled there, switched off, or started by a script without `exec`."
+        "The guard is not loaded in this kernel: it is not enabled there, it is turned off, or a script without `exec` starts the kernel."
     )
     assert guard["fix"] == "a command"
 
@@ -189,7 +189,7 @@ def test_a_guard_switched_off_by_the_environment_is_told_at_once_and_by_name() -
         witness.close()
         process.communicate(b"\n")
     assert (guard["loaded"], guard["fix"]) == (False, None)
-    assert guard["text"] == "The guard is switched off in this kernel by TFGUARD_DISABLE."
+    assert guard["text"] == "The guard is turned off in this kernel by TFGUARD_DISABLE."
     assert process.returncode == 0
 
 

@@ -73,9 +73,7 @@ async def test_the_signal_behind_the_exit_code_is_told_once_and_never_as_certain
     assert (crash["kernel_id"], crash["pid"]) == (kernel_id, pid)
     report = await server.get("crashes", crash["id"])
     told = " ".join(fact["text"] for fact in report["evidence"])
-    assert (
-        f"exit code {128 + number}, which stands for signal {int(number)} ({number.name})" in told
-    )
+    assert f"exit code {128 + number}, which means signal {int(number)} ({number.name})" in told
     assert "The exit status" not in told
     postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
     await asyncio.to_thread(postmortem.handle_unwatched)  # the kernel's own recording went into it
@@ -100,7 +98,7 @@ async def test_a_kernel_whose_starter_was_killed_is_told_of_once_with_its_own_re
     [crash] = await server.crashes(1)
     assert (crash["pid"], crash["confidence"]) == (pid, "possible")
     report = await server.get("crashes", crash["id"])
-    assert any("the program around the kernel" in text for text in report["not_checked"])
+    assert any("the program that had started the kernel" in text for text in report["not_checked"])
     postmortem = server.app.web_app.settings["tfguard_service"]._postmortem
     await asyncio.to_thread(postmortem.handle_unwatched)
     assert len((await server.get("crashes"))["crashes"]) == 1

@@ -65,7 +65,7 @@ def test_without_the_kernels_log_the_counters_alone_are_certain(told: Told) -> N
     assert "200 MiB" in report["title"]
     # Nobody named the victim: that it was this kernel follows from nobody else having ended.
     assert seen["server"]["ended_neighbours"] == []
-    assert any("No other process of the group ended" in fact for fact in evidence(report))
+    assert any("No other process in the group ended" in fact for fact in evidence(report))
     assert any("cannot be read here" in line for line in report["not_checked"])
 
 
@@ -85,9 +85,9 @@ def test_a_server_killed_with_its_kernel_is_followed_by_one_report(told: Told) -
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "likely"), report
     assert "500 MiB" in report["title"]
     assert seen["server"] == {}
-    words = f"Its Jupyter server (process {death['server_pid']}) was killed with it"
+    words = f"Its Jupyter server (process {death['server_pid']}) was also killed"
     assert f"system log: {words}" in evidence(report)
-    assert any("no watcher saw the death" in line for line in report["not_checked"])
+    assert any("no server saw the crash" in line for line in report["not_checked"])
     assert "Its Jupyter server" in text.render(report | {"memory": None})
 
 
@@ -103,7 +103,7 @@ def test_a_kernel_without_a_server_is_told_of_by_the_command(told: Told) -> None
     assert counted(seen["events"]) == {"oom": 1, "oom_kill": 1}
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "likely"), report
     assert "200 MiB" in report["title"]
-    assert any("no watcher saw the death" in line for line in report["not_checked"])
+    assert any("no server saw the crash" in line for line in report["not_checked"])
 
 
 def test_the_demos_limit_holds_and_leaves_nothing(told: Told) -> None:

@@ -91,7 +91,7 @@ def test_each_line_is_handed_on_in_the_thread_that_reads(data_folder: Path, choo
         wait_until(lambda: len(seen) >= 2)
         assert {name for _, name in seen} == {"tfguard-gpus"}
         assert helper.read().state == "ok"
-        assert [p["place"] for p in read_problems()] == ["taking in the GPUs"]
+        assert [p["place"] for p in read_problems()] == ["reading the output of the GPU reader"]
     finally:
         helper.stop()
 
@@ -261,7 +261,7 @@ def test_while_a_process_cannot_be_ended_no_other_is_started(
                 pytest.skip(f"no process can be traced here: {told}")
             settle(helper, "unavailable")
             assert "does not answer" in str(helper.read().reason)
-            wait_until(lambda: helper.want() or "cannot be ended" in str(helper.read().reason))
+            wait_until(lambda: helper.want() or "cannot be killed" in str(helper.read().reason))
             for _ in range(10):
                 helper.want()
                 time.sleep(0.1)
