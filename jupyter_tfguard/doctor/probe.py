@@ -24,7 +24,7 @@ from ..record.recording import Recording
 from ..record.stderr_tail import StderrTail
 from ..shield import fall_silent
 
-LAST_WORDS = "the last words of a process that jupyter tfguard doctor killed"
+LAST_WORDS = "the stderr tail of a process that jupyter tfguard doctor killed"
 _READY = b"ready\n"
 _SAMPLES = 3
 _LIMIT_SECONDS = 15.0
@@ -72,16 +72,14 @@ def probe(root: Path, python: str) -> Probed:
         )
         if done.stdout != _READY:
             last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise TfGuardError(
-                f"A process that records ended early: {' '.join(last) or 'silently'}"
-            )
+            raise TfGuardError(f"The test process ended early: {' '.join(last) or 'no message'}")
         (folder,) = list(root.iterdir())
         missing = _missing(read_recording(folder))
     except subprocess.TimeoutExpired as late:
-        text = f"A process that records was not ready after {_LIMIT_SECONDS:g} s."
+        text = f"The test process was not ready after {_LIMIT_SECONDS:g} s."
         raise TfGuardError(text) from late
     except (RecordUnreadable, ValueError) as bad:
-        missing = (f"the record ({bad})",)
+        missing = (f"the recording ({bad})",)
     finally:
         remove_folder(root)
     return Probed(missing, time.monotonic() - begun)
@@ -89,11 +87,11 @@ def probe(root: Path, python: str) -> Probed:
 
 def _missing(found: RecordingContents) -> tuple[str, ...]:
     wanted = {
-        "its header": bool(found.header.get("pid")),
+        "the header": bool(found.header.get("pid")),
         "events": any(event["kind"] == "probe" for event in found.events),
         "samples": len(found.samples) >= _SAMPLES,
-        "native text": sys.platform == "win32" or LAST_WORDS in found.stderr_tail,
-        "the sign that nobody ended it": found.end is None,
+        "stderr tail": sys.platform == "win32" or LAST_WORDS in found.stderr_tail,
+        "the missing end mark": found.end is None,
     }
     return (*(name for name, there in wanted.items() if not there), *found.problems)
 
@@ -106,7 +104,7 @@ def record_until_killed(root: Path) -> None:
     fall_silent()
     identity = ProcessIdentity.of(os.getpid())
     if identity is None:
-        raise SourceUnavailable("The start time of this process cannot be read.")
+        raise SourceUnavailable("Could not read the start time of this process.")
     collectors = (ProcessCollector(os.getpid()), HostCollector())
     metrics: Sequence[Metric] = [metric for c in collectors for metric in c.metrics]
     recording = Recording(root, identity, {"kernel_id": "doctor"}, metrics)

@@ -1,4 +1,4 @@
-"""The results of the checks as people read them: what is wrong first, and how many stand how at the end."""
+"""The results of the checks as text: problems first, then what is in order, then the counts."""
 
 from __future__ import annotations
 

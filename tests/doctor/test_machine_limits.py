@@ -134,7 +134,7 @@ def test_limits_that_cannot_be_read_are_unknown(made: MadeMachine) -> None:
         ("docker-v1", Status.OK, ["allowed", "62.8 GiB"]),
         ("container-v2-namespace", Status.OK, ["allowed"]),
         ("kubernetes-node-v2", Status.WARNING, ["7.45 GiB of 8.00 GiB allowed"]),
-        ("desktop-systemd-v2", Status.OK, ["none but the machine's memory, 15.5 GiB"]),
+        ("desktop-systemd-v2", Status.OK, ["only the machine's memory, 15.5 GiB"]),
     ],
 )
 def test_the_limit_that_binds_is_told(

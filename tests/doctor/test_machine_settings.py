@@ -48,8 +48,8 @@ def test_a_value_that_the_guard_set_is_not_taken_for_the_users(made: MadeMachine
     [
         ("true", Status.OK, "yours"),
         ("false", Status.WARNING, "wins"),
-        ("1", Status.WARNING, "true and false only"),
-        ("True", Status.WARNING, "true and false only"),
+        ("1", Status.WARNING, "use true or false"),
+        ("True", Status.WARNING, "use true or false"),
     ],
 )
 def test_growth_by_the_users_own_hand(

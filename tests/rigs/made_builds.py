@@ -91,14 +91,18 @@ CASES = (
         "cpu-build-on-a-gpu-machine",
         cpu_build_on_gpu,
         {"gpu": "warning"},
-        ("stays idle", "uninstall -y tensorflow-cpu", '"tensorflow[and-cuda]==2.21.0"'),
+        (
+            "does not use the NVIDIA GPU",
+            "uninstall -y tensorflow-cpu",
+            '"tensorflow[and-cuda]==2.21.0"',
+        ),
         NO_GPU,
     ),
     Case(
         "nightly",
         nightly,
         {},
-        ("tf-nightly 2.22.0.dev20260301", "is not a published build"),
+        ("tf-nightly 2.22.0.dev20260301", "is not in tfguard's table of published builds"),
     ),
     # cuDNN 9.1 is not judged: which minor version it was built with, nothing tells.
     Case("home-made", home_made, {}, ("was built with 9",)),
@@ -106,14 +110,14 @@ CASES = (
         "no-metadata",
         no_metadata,
         {"build": "warning"},
-        ("no whole package metadata",),
+        ("no complete package metadata",),
         ("packages",),
     ),
     Case(
         "file-in-the-way",
         file_in_the_way,
         {"build": "problem"},
-        ("tensorflow.py is found before tensorflow 2.21.0", "my_tensorflow.py"),
+        ("tensorflow.py comes before tensorflow 2.21.0", "my_tensorflow.py"),
         ("packages",),
     ),
     Case(

@@ -95,7 +95,7 @@ def _per_release(release: str) -> tuple[Case, ...]:
             f"architecture-not-covered-{release}",
             partial(healthy, release=release, cards=(card,)),
             {"gpu_architecture": "problem"},
-            ("holds no code for", card),
+            ("contains no code for", card),
         ),
     )
 

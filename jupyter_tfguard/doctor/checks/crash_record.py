@@ -1,4 +1,4 @@
-"""Does a killed process leave a record that can be read: the one promise that everything rests on."""
+"""Does a killed process leave a readable recording?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..check import CheckResult, Status
 from ..environment import Environment
 from ..probe import probe
 
-NAME = "record of a killed process"
+NAME = "recording of a killed process"
 
 
 def check(machine: Environment) -> CheckResult:
@@ -23,7 +23,7 @@ def check(machine: Environment) -> CheckResult:
     except (TfGuardError, OSError) as bad:
         return CheckResult(NAME, Status.UNKNOWN, str(bad))
     if found.missing:
-        text = f"of a process killed just now the record lacks {', '.join(found.missing)}"
+        text = f"the recording of a process killed as a test lacks {', '.join(found.missing)}"
         return CheckResult(NAME, Status.PROBLEM, text, f"cat {data_folder() / PROBLEMS_FILE}")
-    text = f"a process was killed, and its samples, events and last native words read back, in {human_seconds(found.seconds)}"
+    text = f"killed a test process and read back its samples, events and stderr tail in {human_seconds(found.seconds)}"
     return CheckResult(NAME, Status.OK, text)

@@ -13,7 +13,7 @@ from ...units import human_bytes
 from ..check import CheckResult, Status
 from ..environment import Environment
 
-NAME = "folder of the records"
+NAME = "data folder"
 # A kernel takes a few, all reports together 64 MiB.
 _LEAST_FREE_BYTES = 256 * 1024 * 1024
 # File systems that containers put over their image.
@@ -33,17 +33,17 @@ def check(machine: Environment) -> list[CheckResult]:
         return [CheckResult(NAME, Status.PROBLEM, f"{path}: {bad}", fix)]
     results = []
     if free < _LEAST_FREE_BYTES:
-        text = f"{path} has {human_bytes(free)} left: reports of deaths may not fit"
+        text = f"{path} has {human_bytes(free)} free space: reports may not fit"
         results.append(CheckResult(NAME, Status.WARNING, text, "jupyter tfguard forget --all"))
     if _goes_with_the_container(machine, path):
-        text = f"{path} lies in the container itself: the reports go with it"
+        text = f"{path} is inside the container: the reports are lost when the container is removed"
         fix = f"export {DIRECTORY_VARIABLE}=/a/mounted/volume/tfguard"
         results.append(CheckResult(NAME, Status.WARNING, text, fix))
     if results:
         return results
-    text = f"{path} can be written, {human_bytes(free)} left"
+    text = f"{path} is writable, {human_bytes(free)} free"
     if copies_folder() is not None:
-        text += f"; it lies on another machine, so running kernels record to {recordings_folder()}"
+        text += f"; it is on another machine, so running kernels record to {recordings_folder()}"
     return [CheckResult(NAME, Status.OK, text)]
 
 

@@ -20,16 +20,16 @@ from ..check import CheckResult, Status
 from ..environment import Environment
 
 KERNELS = "guard loaded into kernels"
-SWITCH = "guard switched on"
-SERVER = "server part (watcher)"
+SWITCH = "guard enabled"
+SERVER = "server extension"
 PANEL = "JupyterLab panel"
-FAILURES = "failures of the guard itself"
+FAILURES = "errors of tfguard itself"
 
 
 def check(machine: Environment) -> list[CheckResult]:
     """Server part and panel belong to the environment that tfguard is installed in."""
     if find_package("jupyter-tfguard", machine.import_folders) is None:
-        text = f"{machine.prefix} has no tfguard: its kernels load this one by `jupyter tfguard enable`"
+        text = f"{machine.prefix} has no tfguard of its own: its kernels load this one through `jupyter tfguard enable`"
         return [CheckResult(KERNELS, Status.OK, text), _switch(), _failures()]
     return [_kernels(machine), _switch(), _server(machine), _panel(machine), _failures()]
 
@@ -37,9 +37,7 @@ def check(machine: Environment) -> list[CheckResult]:
 def _kernels(machine: Environment) -> CheckResult:
     path = machine.prefix / STARTUP_FILE
     if path.is_file():
-        return CheckResult(
-            KERNELS, Status.OK, f"kernels of {machine.prefix} load it at their start"
-        )
+        return CheckResult(KERNELS, Status.OK, f"kernels of {machine.prefix} load it at start")
     text = (
         f"{path} is missing, so kernels of {machine.prefix} start without the guard. "
         "`%load_ext tfguard` in a notebook loads it for one kernel."
@@ -50,7 +48,7 @@ def _kernels(machine: Environment) -> CheckResult:
 def _switch() -> CheckResult:
     """The environment variable, then the per-user file; and the options that are not at their defaults."""
     if disabled_by_environment():
-        text = f"{DISABLE_VARIABLE} is set in this environment: no kernel is guarded."
+        text = f"{DISABLE_VARIABLE} is set in this environment: no kernel loads the guard."
         return CheckResult(SWITCH, Status.WARNING, text, f"unset {DISABLE_VARIABLE}")
     file = user_settings_file()
     try:
@@ -61,7 +59,9 @@ def _switch() -> CheckResult:
         text = f"TfGuard.enabled is false in {file}."
         return CheckResult(SWITCH, Status.WARNING, text, f"rm {file}")
     changed = [f"{o.name} = {json.dumps(o.value)}" for o in options(settings) if o.is_changed]
-    text = f"{file} sets {', '.join(changed)}" if changed else "all options have their defaults"
+    text = (
+        f"{file} sets {', '.join(changed)}" if changed else "all options have their default values"
+    )
     return CheckResult(SWITCH, Status.OK, text)
 
 
@@ -95,9 +95,9 @@ def _panel(machine: Environment) -> CheckResult:
             version = json.loads(package.read_text(encoding="utf-8"))["version"]
             if version == __version__:
                 return CheckResult(PANEL, Status.OK, f"installed in {package.parent}")
-            text = f"{package} is version {version}, the server part is {__version__}"
+            text = f"{package} has version {version}, but the server extension has version {__version__}"
             return CheckResult(PANEL, Status.WARNING, text, _reinstall(machine))
-    text = "it is in none of the folders that JupyterLab reads extensions from"
+    text = "not found in any folder from which JupyterLab loads extensions"
     return CheckResult(PANEL, Status.PROBLEM, text, _reinstall(machine))
 
 

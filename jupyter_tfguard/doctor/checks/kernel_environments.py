@@ -64,13 +64,13 @@ def _trouble(spec: FoundSpec, answer: Interpreter | str) -> CheckResult | None:
     given = config_file_of(spec.argv)
     if given is not None:
         if not given.is_file():
-            text = f"{spec.name} was given a guard that is gone ({given}): it starts without one"
+            text = f"{spec.name} loads a guard that no longer exists ({given}), so it starts without one"
             return CheckResult(NAME, Status.WARNING, text, enable_command(spec.name, spec.argv))
         return None
     version = answer.versions()["tensorflow"]
     if answer.has_guard or version is None or answer.is_too_old:
         return None
-    text = f"{spec.name} (TensorFlow {version}) has no guard: of its deaths only what the server sees is told"
+    text = f"{spec.name} (TensorFlow {version}) has no guard: reports of its crashes show only what the server sees"
     enable = enable_command(spec.name, spec.argv) if answer.sees_us else None
     return CheckResult(
         NAME, Status.WARNING, text, enable or f"{python} -m pip install jupyter-tfguard"

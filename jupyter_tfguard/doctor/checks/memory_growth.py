@@ -85,7 +85,7 @@ def _by_guard() -> CheckResult:
 def _growth(setting: _Setting) -> CheckResult:
     where = f", set for kernel {setting.spec.name}," if setting.spec is not None else ""
     if setting.value == "true":
-        return CheckResult(NAME, Status.OK, f"{words.ON}: {setting.text}, is yours")
+        return CheckResult(NAME, Status.OK, f"{words.ON}: {setting.text}, set by you")
     if setting.value == "false":
         text = words.off_by_variable(where)
     else:
@@ -98,9 +98,9 @@ def _other(setting: _Setting, row: dict[str, Any]) -> CheckResult | None:
     if setting.value == words.ASYNC_ALLOCATOR and limit_mib is not None:
         text = f"{words.capped(limit_mib * 1024 * 1024)}; {setting.text}: {words.ASYNC_NO_CAP}"
     elif setting.value in row.get("debug", ()):
-        text = f"{setting.text} is for debugging, and slow"
+        text = f"{setting.text} is slow and meant for debugging"
     elif row["reader"] == "tensorflow" and setting.value not in row.get("values", [setting.value]):
-        text = f"{setting.text} is ignored: TensorFlow knows {', '.join(row['values'])}"
+        text = f"{setting.text} is ignored: TensorFlow accepts {', '.join(row['values'])}"
     else:
         return None
     return CheckResult(_OTHERS, Status.WARNING, text, setting.fix)

@@ -28,23 +28,25 @@ def check(machine: Environment) -> CheckResult | None:
         groups = GroupValues(groups_at(*place, root=root), machine_has)
         values = groups.used()
     except SourceUnavailable as absent:
-        text = f"whether a control group limits the memory cannot be seen: {absent}"
+        text = f"could not read whether a control group limits memory: {absent}"
         return CheckResult(NAME, Status.UNKNOWN, text)
     known = machine_has if is_known(machine_has) else None
     limit = binding_limit(values.get("cgroup.limit_bytes"), known)
     if limit is None:
-        return CheckResult(NAME, Status.UNKNOWN, "neither a limit nor the machine's memory is told")
+        return CheckResult(
+            NAME, Status.UNKNOWN, "could not read the memory limit or the machine's memory"
+        )
     size, name = limit
     if name != CONTAINER_LIMIT:
-        return CheckResult(NAME, Status.OK, f"none but the machine's memory, {human_bytes(size)}")
+        return CheckResult(NAME, Status.OK, f"only the machine's memory, {human_bytes(size)}")
     used = values["cgroup.used_bytes"] - values.get("cgroup.reclaimable_bytes", 0)
-    text = f"{human_bytes(used)} of {human_bytes(size)} allowed are in use"
+    text = f"{human_bytes(used)} of {human_bytes(size)} allowed memory is in use"
     if known is not None:
-        text += f"; the machine's {human_bytes(known)}, which `free` shows, do not count"
+        text += f"; the machine's {human_bytes(known)}, which `free` shows, is not the limit"
     if used > _NEAR_FRACTION * size:
         return CheckResult(NAME, Status.WARNING, text, _fix(machine))
     if size < _LITTLE_BYTES and machine.tensorflow is not None:
-        text += ". TensorFlow alone takes 0.6 GiB"
+        text += ". TensorFlow alone needs 0.6 GiB"
         return CheckResult(NAME, Status.WARNING, text, _fix(machine))
     return CheckResult(NAME, Status.OK, text)
 

@@ -1,4 +1,4 @@
-"""Limits that end a kernel in ways that nobody takes for a limit: threads, file size, address space."""
+"""Process limits whose errors do not name a limit: threads, file size, address space."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...units import GIB, human_bytes
 from ..check import CheckResult, Status
 from ..environment import Environment
 
-NAME = "limits of processes"
+NAME = "process limits"
 # TensorFlow and the math libraries beside it start several threads per core: 9 on 2 cores after a first fit, measured.
 _FEW_TASKS_COUNT = 1024
 _CROWDED_FRACTION = 0.8
@@ -26,7 +26,7 @@ def check(machine: Environment) -> list[CheckResult] | None:
         return [CheckResult(NAME, Status.UNKNOWN, str(absent))]
     found = [_tasks(root, limits), _file_size(limits), _address_space(limits)]
     results = [result for result in found if result is not None]
-    return results or [CheckResult(NAME, Status.OK, "none that a kernel would hit")]
+    return results or [CheckResult(NAME, Status.OK, "no limit that a kernel would reach")]
 
 
 def _tasks(root: str, limits: dict[str, int | None]) -> CheckResult | None:
@@ -34,11 +34,11 @@ def _tasks(root: str, limits: dict[str, int | None]) -> CheckResult | None:
     if group is not None and group.used_count is not None:
         used, limit = group.used_count, group.limit_count
         if used > _CROWDED_FRACTION * limit:
-            text = f"{used} of the {limit} threads that this container may have exist: the next kernel may find none left."
+            text = f"This container runs {used} of at most {limit} threads: the next kernel may be unable to start threads."
             return CheckResult(NAME, Status.WARNING, text, "docker run --pids-limit=-1 ...")
     of_group = None if group is None else group.limit_count
     if of_group is not None and of_group < _FEW_TASKS_COUNT:
-        text = f"The container may have {of_group} threads; TensorFlow starts several per core."
+        text = f"The container allows {of_group} threads; TensorFlow starts several per core."
         return CheckResult(NAME, Status.WARNING, text, "docker run --pids-limit=-1 ...")
     of_user = limits.get("processes")
     if of_user is not None and of_user < _FEW_TASKS_COUNT:
@@ -53,11 +53,11 @@ def _file_size(limits: dict[str, int | None]) -> CheckResult | None:
         return None
     if limit < LEAST_FILE_SIZE_LIMIT_BYTES:
         text = (
-            f"`ulimit -f` allows files of {human_bytes(limit)}: a kernel that writes a longer one is ended by SIGXFSZ, "
-            "and the guard keeps no native text."
+            f"`ulimit -f` allows files of {human_bytes(limit)}: SIGXFSZ kills a kernel that writes a larger file, "
+            "and the guard cannot record the stderr tail."
         )
         return CheckResult(NAME, Status.PROBLEM, text, "ulimit -f unlimited")
-    text = f"`ulimit -f` allows files of {human_bytes(limit)}: a kernel that saves a larger model is ended by SIGXFSZ."
+    text = f"`ulimit -f` allows files of {human_bytes(limit)}: SIGXFSZ kills a kernel that saves a larger model."
     return CheckResult(NAME, Status.WARNING, text, "ulimit -f unlimited")
 
 
@@ -67,6 +67,6 @@ def _address_space(limits: dict[str, int | None]) -> CheckResult | None:
         return None
     text = (
         f"`ulimit -v` allows {human_bytes(limit)} of address space. TensorFlow and CUDA reserve far more than they use, "
-        "and fail with messages about memory although there is plenty."
+        "and fail with out-of-memory errors although memory is free."
     )
     return CheckResult(NAME, Status.WARNING, text, "ulimit -v unlimited")

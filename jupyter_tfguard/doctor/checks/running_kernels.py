@@ -112,7 +112,7 @@ def check(machine: Environment) -> list[CheckResult] | None:
         return [CheckResult(NAME, Status.OK, count)]
     results = [_result(machine, kernel) for kernel in bare[:_TOLD_COUNT]]
     if len(bare) > _TOLD_COUNT:
-        text = f"{len(bare) - _TOLD_COUNT} more have no guard"
+        text = f"{len(bare) - _TOLD_COUNT} more kernels have no guard"
         results.append(CheckResult(NAME, Status.WARNING, text))
     return results
 
@@ -137,20 +137,22 @@ def _why(machine: Environment, kernel: RunningKernel) -> tuple[str, str | None]:
     enable = enable_command(spec.name, spec.argv) if spec is not None else None
     fix = enable or f"{kernel.argv[0]} -m pip install jupyter-tfguard"
     if given is not None and not given.is_file():
-        return f"it was given one that is gone ({given})", fix
+        return f"it loads one that no longer exists ({given})", fix
     prefix = kernel.prefix
     if given is not None or prefix is None:
-        return "`%load_ext tfguard` in it loads it, or says why not", None
+        return "run `%load_ext tfguard` in it, which loads the guard or prints why it cannot", None
     try:
         installed = (prefix / STARTUP_FILE).stat().st_ctime
     except OSError:
         if spec is not None and config_file_of(spec.argv) is not None:
-            text = "it is older than `jupyter tfguard enable`. Shut it down, then start it again"
+            text = (
+                "it was started before `jupyter tfguard enable`. Shut it down, then start it again"
+            )
             return text, None
         return f"its environment {prefix} has none", fix
     if installed > kernel.started + _CLOCK_SECONDS:
         return "it was started before the guard was installed. Restart it", None
-    return "`%load_ext tfguard` in it loads it, or says why not", None
+    return "run `%load_ext tfguard` in it, which loads the guard or prints why it cannot", None
 
 
 def _spec_of(kernel: RunningKernel) -> FoundSpec | None:

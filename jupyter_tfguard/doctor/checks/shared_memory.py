@@ -26,23 +26,21 @@ def check(machine: Environment) -> CheckResult | None:
         return None
     folder = machine.path(_FOLDER)
     if not folder.is_dir():
-        text = f"There is no {_FOLDER}: libraries that share memory between processes fail."
+        text = f"{_FOLDER} does not exist: libraries that share memory between processes fail."
         return CheckResult(NAME, Status.WARNING, text, "mount -t tmpfs shm /dev/shm")
     mount = mount_of(Path(_FOLDER), machine.path("/proc/self/mountinfo"))
     found = _SIZE.search(mount.options) if mount is not None and mount.kind == "tmpfs" else None
     size = int(found[1]) * _UNITS[found[2].lower()] if found else None
     if size is not None and size < _LEAST_BYTES:
         text = (
-            f"{_FOLDER} has {human_bytes(size)}. Worker processes and NCCL pass data through it, and a kernel that "
-            "finds it full is ended by SIGBUS."
+            f"{_FOLDER} has {human_bytes(size)}. Worker processes and NCCL pass data through it, and SIGBUS kills a kernel "
+            "that finds it full."
         )
         return CheckResult(NAME, Status.WARNING, text, _fix(machine))
     space = os.statvfs(folder)
     used = 1 - space.f_bavail / space.f_blocks if space.f_blocks else 0.0
     if used > _FULL_FRACTION and mount is not None and mount.point == _FOLDER:
-        text = (
-            f"{used:.0%} of {_FOLDER} are in use: a kernel that finds it full is ended by SIGBUS."
-        )
+        text = f"{used:.0%} of {_FOLDER} is in use: SIGBUS kills a kernel that finds it full."
         return CheckResult(NAME, Status.WARNING, text, f"ls -lS {_FOLDER}")
     told = "no size of its own" if size is None else human_bytes(size)
     return CheckResult(NAME, Status.OK, f"{_FOLDER} has {told}")

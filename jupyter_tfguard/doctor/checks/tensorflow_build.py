@@ -14,15 +14,15 @@ def check(machine: Environment) -> CheckResult:
     """The packages that provide it, in the order of the import folders."""
     installed, build = machine.tensorflow, machine.build
     if installed is None:
-        text = "it is not installed in this environment; nothing to check"
+        text = "not installed in this environment; nothing to check"
         return CheckResult(NAME, Status.OK, text)
     if installed.hidden:
         path, hidden = installed.folder, installed.hidden[0]
-        text = f"{path} is found before {hidden} in {hidden.folder}: `import tensorflow` loads that"
+        text = f"{path} comes before {hidden} in {hidden.folder} on the import path: `import tensorflow` loads {path}"
         fix = f"mv {path} {path.with_name('my_' + path.name)}"
         return CheckResult(NAME, Status.PROBLEM, text, fix)
     if build is None:
-        text = f"{installed.folder} has no whole package metadata beside it, so its version is not known"
+        text = f"{installed.folder} has no complete package metadata, so its version is unknown"
         return CheckResult(NAME, Status.WARNING, text, machine.pip("install", "tensorflow"))
     return _over_each_other(machine, installed, build) or _one(build)
 
@@ -42,7 +42,7 @@ def _over_each_other(
     names = " and ".join(map(str, (build.package, *beside)))
     text = (
         f"{names} are installed over each other in {build.package.folder}: "
-        "the folder `tensorflow` holds a mixture of them"
+        "the folder `tensorflow` contains a mixture of them"
     )
     uninstall = machine.pip("uninstall", "-y", *(p.name for p in installed.packages))
     fix = f"{uninstall} && {machine.pip('install', f'{build.package.name}=={build.version}')}"
@@ -54,5 +54,5 @@ def _one(build: Build) -> CheckResult:
     if build.uses_cuda:
         text = f"{build}, built for CUDA {build.cuda} and cuDNN {build.cudnn}"
     if not build.in_table:
-        text += "; it is not a published build that the tables know, and is judged by its own metadata alone"
+        text += "; it is not in tfguard's table of published builds, so it is checked by its own metadata only"
     return CheckResult(NAME, Status.OK, text)

@@ -17,9 +17,9 @@ def check(machine: Environment) -> CheckResult | None:
     if build is None or machine.system != "linux":
         return None
     if not hardware.is_there:
-        text = "no NVIDIA GPU on this machine: TensorFlow computes on the processor"
+        text = "no NVIDIA GPU on this machine: TensorFlow runs on the CPU"
         if build.uses_cuda:
-            text += "; what it says about CUDA at its start is harmless here"
+            text += "; its messages about CUDA at start are harmless here"
         return CheckResult(NAME, Status.OK, text)
     if not build.uses_cuda:
         return _without_cuda(machine, build)
@@ -27,12 +27,12 @@ def check(machine: Environment) -> CheckResult | None:
         text = "the machine has an NVIDIA GPU, but this container was started without it"
         return CheckResult(NAME, Status.WARNING, text, _HAND_OVER)
     if not hardware.has_driver:
-        text = "there is an NVIDIA GPU, but NVIDIA's driver is not loaded"
+        text = "this machine has an NVIDIA GPU, but NVIDIA's driver is not loaded"
         if hardware.pci_drivers[0]:
-            text += f": {hardware.pci_drivers[0]} drives it, which CUDA does not work with"
+            text += f": {hardware.pci_drivers[0]} drives it, which does not support CUDA"
         return CheckResult(NAME, Status.PROBLEM, text, INSTALL_DRIVER)
     if not find_libraries(machine, DRIVER_LIBRARY):
-        text = f"NVIDIA's driver is there, but its library {DRIVER_LIBRARY} is not found"
+        text = f"NVIDIA's driver is installed, but its library {DRIVER_LIBRARY} was not found"
         fix = _HAND_OVER if machine.in_container else INSTALL_DRIVER
         if hardware.is_wsl:
             fix = "export LD_LIBRARY_PATH=/usr/lib/wsl/lib:$LD_LIBRARY_PATH"
@@ -46,11 +46,9 @@ def check(machine: Environment) -> CheckResult | None:
 
 def _without_cuda(machine: Environment, build: Build) -> CheckResult:
     if build.uses_cuda is None:
-        text = f"whether {build} uses NVIDIA GPUs is not known: its build information is missing"
+        text = f"unknown whether {build} uses NVIDIA GPUs: its build information is missing"
         return CheckResult(NAME, Status.UNKNOWN, text)
-    text = (
-        f"{build} was built without CUDA: it computes on the processor, the NVIDIA GPU stays idle"
-    )
+    text = f"{build} was built without CUDA: it runs on the CPU and does not use the NVIDIA GPU"
     if machine.processor != "x86_64":
         text += f". The published builds for {machine.processor} have no GPU code"
         return CheckResult(NAME, Status.WARNING, text)

@@ -18,7 +18,7 @@ def check(machine: Environment) -> list[CheckResult] | None:
         return None
     answer = machine.driver
     if answer.absent:
-        text = "the compute capability is known to libnvidia-ml.so.1 only, which is not found"
+        text = "only libnvidia-ml.so.1 can read the compute capability, and it was not found"
         fix = "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ..."
         return [CheckResult(NAME, Status.UNKNOWN, text, fix if machine.in_container else None)]
     if not build.gpu_code or not answer.gpus:
@@ -30,17 +30,17 @@ def check(machine: Environment) -> list[CheckResult] | None:
 def _of_one(machine: Environment, build: Build, name: str, capability: str | None) -> CheckResult:
     held = None if capability is None else code_covers(build.gpu_code, capability)
     if capability is None or held is None:
-        text = f"the driver does not give the compute capability of {name}"
+        text = f"the driver does not report the compute capability of {name}"
         return CheckResult(NAME, Status.UNKNOWN, text)
     family = family_of(capability)
     gpu = f"{name} (compute capability {capability}{f', {family}' if family else ''})"
     if held.coverage is Coverage.NATIVE:
         return CheckResult(NAME, Status.OK, f"machine code {held.code} for {gpu}")
     if held.coverage is Coverage.NONE:
-        text = f"{build} holds no code for {gpu}, only {', '.join(build.gpu_code)}"
+        text = f"{build} contains no code for {gpu}, only {', '.join(build.gpu_code)}"
         return CheckResult(NAME, Status.PROBLEM, text, _other_release(machine, capability))
     text = (
-        f"{build} holds no machine code for {gpu}: the driver compiles {held.code} at the first use, which may take "
+        f"{build} contains no machine code for {gpu}: the driver compiles {held.code} at first use, which can take "
         "half an hour"
     )
     known = arch_covered(build.version, capability) if build.in_table else None

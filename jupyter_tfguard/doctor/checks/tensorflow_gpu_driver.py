@@ -34,13 +34,13 @@ def _of_two_versions(machine: Environment, library: Library) -> CheckResult | No
     if loaded is None or library.version in (None, loaded) or _is_compat(library):
         return None
     text = (
-        f"the OS kernel runs driver {loaded}, but programs load {library.path}, which is of {library.version}: "
+        f"the OS kernel runs driver {loaded}, but programs load {library.path}, which has version {library.version}: "
         "CUDA refuses to start"
     )
     if machine.in_container:
-        text += ". Restart the container; its image must not have a driver library of its own"
+        text += ". Restart the container; its image must not contain its own driver library"
         return CheckResult(NAME, Status.PROBLEM, text)
-    text += ". This is so after an update until the machine is restarted"
+    text += ". After a driver update, this lasts until the machine is restarted"
     return CheckResult(NAME, Status.PROBLEM, text, "sudo reboot")
 
 
@@ -68,10 +68,10 @@ def _no_answer(machine: Environment) -> CheckResult | None:
         return None  # the check of the architecture says so: nothing else needs that library
     if answer.reason is not None:
         return CheckResult(
-            NAME, Status.UNKNOWN, f"{answer.reason}; TensorFlow may meet the same", _LOOK
+            NAME, Status.UNKNOWN, f"{answer.reason}; TensorFlow may get the same error", _LOOK
         )
     if not answer.gpus:
-        text = "the driver answers, but lists no GPU: it fell off the bus, or did not start"
+        text = "the driver answers but lists no GPU: the GPU fell off the bus or did not start"
         return CheckResult(NAME, Status.PROBLEM, text, _LOOK)
     return None
 

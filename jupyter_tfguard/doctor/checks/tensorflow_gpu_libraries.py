@@ -30,8 +30,8 @@ def check(machine: Environment) -> list[CheckResult] | None:
     if missing:
         names = missing[0] if len(missing) == 1 else f"{missing[0]} and {len(missing) - 1} others"
         text = (
-            f"{names} of CUDA {build.cuda} and cuDNN {build.cudnn} not found: {build} computes on the processor, "
-            "and says so in one line at its start only"
+            f"{names} of CUDA {build.cuda} and cuDNN {build.cudnn} not found: {build} runs on the CPU, "
+            "and prints only one line about it at start"
         )
         return [CheckResult(CUDA, Status.PROBLEM, text, install_libraries(machine, build))]
     asked = {one.name: one.specifier for one in requirements(machine, build, EXTRA)}
@@ -48,16 +48,16 @@ def check(machine: Environment) -> list[CheckResult] | None:
 
 def _cuda(machine: Environment, build: Build, first: Library, old: list[Library]) -> CheckResult:
     if not old:
-        return CheckResult(CUDA, Status.OK, f"all are there, {first}")
+        return CheckResult(CUDA, Status.OK, f"all found, {first}")
     names = ", ".join(f"{library.path.name} {library.version}" for library in old)
-    text = f"{names} in {old[0].path.parent} are older than {build} asks for"
+    text = f"{names} in {old[0].path.parent} are older than {build} requires"
     return CheckResult(CUDA, Status.WARNING, text, _instead(machine, build, old))
 
 
 def _cudnn(machine: Environment, build: Build, copies: list[Library]) -> CheckResult:
     first, built = copies[0], build.cudnn or ""
     if first.version is None:
-        text = f"{first.path} does not name its version; {build} was built with {built}"
+        text = f"{first.path} does not show its version; {build} was built with {built}"
         return CheckResult(CUDNN, Status.UNKNOWN, text, install_libraries(machine, build))
     if cudnn_fits(first.version, built) is False:
         text = f"{first} is older than {built}, which {build} was built with: convolutions fail"
@@ -65,7 +65,7 @@ def _cudnn(machine: Environment, build: Build, copies: list[Library]) -> CheckRe
     for name in cudnn_libraries(int(built.split(".")[0])):
         part = next(iter(find_libraries(machine, name)), None)
         if part is not None and part.version and not _same(part.version, first.version):
-            text = f"its files are of two versions: {first.path.name} {first}, {name} {part}; cuDNN may refuse that"
+            text = f"its files have two versions: {first.path.name} {first}, {name} {part}; cuDNN may refuse to start"
             return CheckResult(CUDNN, Status.WARNING, text, _instead(machine, build, [part]))
     return CheckResult(CUDNN, Status.OK, f"{first}; {build} was built with {built}")
 

@@ -12,7 +12,7 @@ from ..build import Build
 from ..check import CheckResult, Status
 from ..environment import Environment
 
-NAME = "packages that TensorFlow needs"
+NAME = "TensorFlow's dependencies"
 # Older releases were built for NumPy 1, also those that set no upper limit.
 # Source: the note `numpy` of the table tensorflow_builds.
 _FIRST_FOR_NUMPY_2 = Version("2.18")
@@ -31,13 +31,17 @@ def check(machine: Environment) -> CheckResult | None:
     found = {one: find_package(one.name, machine.import_folders) for one in wanted}
     misfits = {one: package for one, package in found.items() if not _fits(one, package)}
     if not misfits:
-        return CheckResult(NAME, Status.OK, f"all {len(found)} are there and fit")
+        return CheckResult(NAME, Status.OK, f"all {len(found)} are installed and compatible")
     broken = any(_stops(one, package) for one, package in misfits.items())
-    text = f"{build} asks for " + ", ".join(
+    text = f"{build} requires " + ", ".join(
         f"{_spec(one)} (here: {package.version or 'damaged' if package else 'missing'})"
         for one, package in misfits.items()
     )
-    text += ". It does not run with these" if broken else ". It was not tested with these"
+    text += (
+        ". It does not run with these versions"
+        if broken
+        else ". It was not tested with these versions"
+    )
     fix = machine.pip("install", *map(_spec, misfits))
     return CheckResult(NAME, Status.PROBLEM if broken else Status.WARNING, text, fix)
 

@@ -18,10 +18,10 @@ def check(machine: Environment) -> CheckResult | None:
     model = first.get("model name", "this processor")
     if "avx" in first.get("flags", "").split():
         return CheckResult(NAME, Status.OK, f"{model} has AVX")
-    text = f"{model} has no AVX, which the published builds are compiled for: their import ends in SIGILL"
+    text = f"{model} has no AVX, which the published builds require: importing them ends in SIGILL"
     if "hypervisor" in first.get("flags", ""):
         text += (
-            ". This is a virtual machine: give it its host's processor (QEMU: -cpu host; "
+            ". This is a virtual machine: pass through the host's processor (QEMU: -cpu host; "
             "Proxmox and others: processor type `host`)"
         )
     status = Status.PROBLEM if machine.build.in_table else Status.WARNING

@@ -21,8 +21,8 @@ def check(machine: Environment) -> CheckResult | None:
     made_for = _made_for(build.package.tags)
     allowed = asked is None or SpecifierSet(asked).contains(here, prereleases=True)
     if allowed and (not made_for or ".".join(here.split(".")[:2]) in made_for):
-        return CheckResult(NAME, Status.OK, f"{here}, as {build} asks")
-    wanted = f"is made for Python {', '.join(made_for)}" if allowed else f"asks for Python {asked}"
+        return CheckResult(NAME, Status.OK, f"{here}, supported by {build}")
+    wanted = f"is built for Python {', '.join(made_for)}" if allowed else f"requires Python {asked}"
     text = f"{machine.python} is Python {here}; {build} {wanted} and cannot be imported"
     fix = machine.pip("install", "--force-reinstall", "tensorflow")
     return CheckResult(NAME, Status.PROBLEM, text, fix)
