@@ -118,13 +118,13 @@ class AllocatorDump:
 
     @property
     def numbers(self) -> str:
-        """``asked for 2.00 GiB, free 6.00 GiB of 14.0 GiB, largest free block 1.00 GiB``, as far as known."""
+        """``requested 2.00 GiB, free 6.00 GiB of 14.0 GiB, largest free block 1.00 GiB``, as far as known."""
         parts = []
         if self.asked_bytes is not None:
-            parts.append(f"asked for {human_bytes(self.asked_bytes)}")
+            parts.append(f"requested {human_bytes(self.asked_bytes)}")
         free = human_bytes(self.free_bytes)
         if self.refused_by_card:
-            parts.append(f"used less than its limit ({free} left), but the card had no room")
+            parts.append(f"below its own limit ({free} left), but no memory was free on the card")
         elif self.free_bytes is not None:
             parts.append(f"free {free} of {human_bytes(self.limit_bytes)}")
         if self.largest_free_bytes is not None and not self.refused_by_card:
@@ -133,11 +133,11 @@ class AllocatorDump:
 
     @property
     def holders_text(self) -> str:
-        """``4 blocks of 3.07 GiB, 12.3 GiB in all; 1 block of 1.00 GiB``."""
+        """``4 blocks of 3.07 GiB, 12.3 GiB in total; 1 block of 1.00 GiB``."""
         return "; ".join(
             f"1 block of {human_bytes(size)}"
             if count == 1
-            else f"{count} blocks of {human_bytes(size)}, {human_bytes(count * size)} in all"
+            else f"{count} blocks of {human_bytes(size)}, {human_bytes(count * size)} in total"
             for count, size in self.holders
         )
 

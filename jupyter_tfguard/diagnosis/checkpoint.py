@@ -69,13 +69,13 @@ def doubt(seen: Evidence, checkpoint: Checkpoint) -> str | None:
     if not isinstance(told, dict) or checkpoint.written is None:
         return None
     if told.get("modified") is None:
-        return "It was not found there after the end."
+        return "The file was not found after the kernel ended."
     modified = number_of(told["modified"])
     if modified is None or modified <= checkpoint.written + _SAME_SECONDS:
         return None
     if modified > seen.died + _LATER_SECONDS:
-        return "It was written to again after the end: it may be of another run."
-    return "It was being written again just before the end, and may be incomplete: look whether it loads."
+        return "The file was written again after the kernel ended. It may belong to another run."
+    return "The file was being written again just before the kernel ended, and may be incomplete. Check that it loads."
 
 
 def _weights_only(event: dict[str, Any], path: str) -> bool | None:
@@ -101,7 +101,7 @@ def resume_code(seen: Evidence, checkpoint: Checkpoint) -> str | None:
         fit = _fit(None, checkpoint.epochs, f"callbacks=[{keras}.callbacks.{_BACKUP}({folder!r})]")
         lines = [
             first,
-            "# make and compile the model as before; this callback finds the epoch to go on with",
+            "# create and compile the model as before; this callback finds the epoch to resume from",
             fit,
         ]
     elif checkpoint.weights_only is None:
@@ -110,7 +110,7 @@ def resume_code(seen: Evidence, checkpoint: Checkpoint) -> str | None:
         fit = _fit(checkpoint.epoch, checkpoint.epochs)
         if checkpoint.weights_only:
             lines = [
-                "# make and compile the model as before",
+                "# create and compile the model as before",
                 f"model.load_weights({checkpoint.path!r})",
                 fit,
             ]

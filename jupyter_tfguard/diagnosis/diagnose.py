@@ -83,9 +83,9 @@ def _contradiction(status: ExitStatus, cause: str) -> str | None:
     if cause in _ORDERLY:
         return None
     if status.code == 0:
-        return "exit code 0, with which no program ends that died of this"
+        return "exit code 0, but a program with this cause never exits with 0"
     if status.signal is not None and fitting is not None and status.signal not in fitting:
-        return f"{status.text}; this cause ends a process by {' or '.join(fitting)}"
+        return f"{status.text}, but this cause ends a process by {' or '.join(fitting)}"
     return None
 
 

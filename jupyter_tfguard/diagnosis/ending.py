@@ -18,8 +18,8 @@ def exit_fact(seen: Evidence) -> Fact:
     """How it ended, and who says so."""
     signal, code = seen.exit_signal, seen.exit_code
     if (around := seen.exit_code_around) is not None:
-        meaning = f", which stands for {_named(signal)}" if signal is not None else ""
-        text = f"The program around the kernel, which had started it, ended with exit code {around}{meaning}"
+        meaning = f", which means {_named(signal)}" if signal is not None else ""
+        text = f"The program that had started the kernel ended with exit code {around}{meaning}"
         return Fact(Source.SERVER, text)
     source = Source.SERVER if seen.exit_was_seen else Source.KERNEL
     if signal is not None:
@@ -27,21 +27,23 @@ def exit_fact(seen: Evidence) -> Fact:
         again = (
             ""
             if first in (None, signal)
-            else f", met while it wrote down its stacks at {_named(first)}"
+            else f", which came while it wrote its stack traces at {_named(first)}"
         )
         return Fact(source, f"The kernel process was ended by {_named(signal)}{again}")
     if code is not None:
         return Fact(source, f"The kernel process ended by itself with exit code {code}")
     if seen.only_silent:
-        text = "Its recording has not changed for minutes; whether the kernel still runs could not be seen from here"
+        text = (
+            "Its recording has not changed for minutes; it is unknown whether the kernel still runs"
+        )
         return Fact(source, text)
-    return Fact(source, "The kernel process ended without leaving a mark")
+    return Fact(source, "The kernel process ended and recorded no reason")
 
 
 def oom_fact(kill: OomKill) -> Fact:
     """That the out-of-memory killer ended a process, with the system log's own line."""
     who = f"process {kill.pid}" if kill.pid is not None else "a process"
-    return quoted(f"The system log says that {who} was killed for want of memory", kill.line)
+    return quoted(f"The system log says that {who} was killed because memory ran out", kill.line)
 
 
 def _named(signal: str | None) -> str:
@@ -62,8 +64,8 @@ def starter_facts(seen: Evidence) -> tuple[Fact, ...]:
     own = isinstance(pid, int) and pid == seen.header.get("watcher_pid")
     starter = "Its Jupyter server" if own else "The program that had started it"
     if any(kill.pid == pid for kill in seen.system_log.oom_kills):
-        return (Fact(Source.SYSTEM_LOG, f"{starter} (process {pid}) was killed with it"),)
-    return (Fact(Source.KERNEL, f"{starter} has ended too"),)
+        return (Fact(Source.SYSTEM_LOG, f"{starter} (process {pid}) was also killed"),)
+    return (Fact(Source.KERNEL, f"{starter} has also ended"),)
 
 
 def stack_facts(seen: Evidence) -> tuple[Fact, ...]:
@@ -79,7 +81,7 @@ def stack_facts(seen: Evidence) -> tuple[Fact, ...]:
 def last_words(seen: Evidence) -> tuple[Fact, ...]:
     """The last native line, if there is one."""
     lines = [line for line in seen.stderr_lines if line.strip()]
-    return (Fact(Source.KERNEL, f"Last native line: {lines[-1][:400]}"),) if lines else ()
+    return (Fact(Source.KERNEL, f"Last line on stderr: {lines[-1][:400]}"),) if lines else ()
 
 
 def ending_chips(seen: Evidence) -> tuple[str, ...]:
@@ -124,9 +126,9 @@ def told(seen: Evidence, cause: str) -> Told | None:
     if seen.pasted is not None:
         chips = (seen.pasted.status.text,) if seen.pasted.status is not None else ()
         return Told(verdict.confidence, _pasted_facts(seen, verdict), chips, message, details)
-    facts = [_native("Last native words", verdict.line)]
+    facts = [_native("Message on stderr", verdict.line)]
     if verdict.after is not None and verdict.after is not verdict.line:
-        facts.append(_native("It gave up with", verdict.after))
+        facts.append(_native("Final error", verdict.after))
     facts += [exit_fact(seen), *stack_facts(seen)]
     return Told(verdict.confidence, tuple(facts), ending_chips(seen), message, details)
 
@@ -153,7 +155,7 @@ def _pasted_facts(seen: Evidence, verdict: Verdict) -> tuple[Fact, ...]:
         facts.append(Fact(Source.TEXT, f"As reported: {seen.pasted.status.text}"))
     if verdict.cause == "gpu_oom_other_process" and seen.story.starved_device is not None:
         line = seen.story.starved_device
-        facts.insert(0, _quoted(line, "next to nothing was free when the program came"))
+        facts.insert(0, _quoted(line, "almost no memory was free when the program started"))
     return tuple(facts)
 
 

@@ -32,14 +32,12 @@ class ExitStatus:
 
     @property
     def text(self) -> str:
-        """``exit code 137, which stands for SIGKILL``."""
+        """``exit code 137, which means SIGKILL``."""
         if self.code is None:
             return f"ended by {self.signal}"
         if self.code in _PROGRAMS:
             return f"exit code {self.code}, {_PROGRAMS[self.code]}"
-        return f"exit code {self.code}" + (
-            f", which stands for {self.signal}" if self.signal else ""
-        )
+        return f"exit code {self.code}" + (f", which means {self.signal}" if self.signal else "")
 
     @property
     def by_itself(self) -> bool:
@@ -99,7 +97,5 @@ def _signal_name(given: str) -> str:
     elif not text.startswith("SIG"):
         text = f"SIG{text}"
     if text not in SIGNAL_NUMBERS:
-        raise ValueError(
-            f"{given!r} is no signal that is known here; write SIGKILL, KILL or 9 for instance."
-        )
+        raise ValueError(f"{given!r} is not a known signal. Examples: SIGKILL, KILL, 9.")
     return text

@@ -18,28 +18,31 @@ ERROR, WARNING = "error", "warning"
 _LASTS_SECONDS, _GAP_SECONDS = 10.0, 5.0
 _KEPT_SECONDS = 120.0
 _EVENT_SECONDS = 600.0
-_RESET = "End all programs on it, then: sudo nvidia-smi --gpu-reset -i {index}"
-_COOLING = "Look after the cooling: dust, fans, room between cards."
+_RESET = "Stop all programs on the card, then run: sudo nvidia-smi --gpu-reset -i {index}"
+_COOLING = "Check the cooling: dust, fans, space between cards."
 # Why clocks are held down, the most telling first, and what to do; the driver's other reasons are part of normal work.
 # Source: nvml.h, nvmlClocksEventReason...
 _SLOW = {
     "HwThermalSlowdown": (
-        "it is too hot, and the card itself halves its clocks, or more",
+        "it is too hot and reduces its clocks by half or more",
         _COOLING,
     ),
     "HwPowerBrakeSlowdown": (
-        "a brake from outside, such as the power supply, halves its clocks, or more",
-        "Look after the power supply and its cables.",
+        "an external power brake, for example of the power supply, reduces its clocks by half or more",
+        "Check the power supply and its cables.",
     ),
-    "SwThermalSlowdown": ("the driver keeps its temperature under the limit", _COOLING),
+    "SwThermalSlowdown": (
+        "the driver reduces its clocks to keep the temperature below the limit",
+        _COOLING,
+    ),
     "HwSlowdown": (
-        "the card itself halves its clocks, or more: heat, power, or a brake from outside",
+        "it reduces its clocks by half or more because of heat, power, or an external power brake",
         None,
     ),
 }
 _COUNTS = {
-    "ecc_uncorrected_count": "errors that its memory could not correct",
-    "remapped_rows_uncorrected_count": "failing rows",
+    "ecc_uncorrected_count": "uncorrectable memory errors",
+    "remapped_rows_uncorrected_count": "failing memory rows",
 }
 
 
@@ -133,15 +136,13 @@ class CardHealth:
             return []
         says, fix = _SLOW[slow.reason]
         runs = "runs" if now - slow.last < _LASTS_SECONDS else "ran"
-        return [Alarm(WARNING, f"The card {runs} slower than it could: {says}.", fix, slow.began)]
+        return [Alarm(WARNING, f"The card {runs} below full speed: {says}.", fix, slow.began)]
 
     def _gone(self) -> list[Alarm]:
         if self._lost is None:
             return []
-        text = "The card is gone: the driver cannot reach it any more."
-        fix = (
-            "Restart the machine. If it happens again, look at its power, its cooling and its seat."
-        )
+        text = "The card is lost: the driver can no longer reach it."
+        fix = "Restart the machine. If it happens again, check the card's power supply, cooling and slot."
         return [Alarm(ERROR, text, fix, self._lost)]
 
     def _errors(self, device: Mapping[str, Any], now: float) -> list[Alarm]:
@@ -155,7 +156,7 @@ class CardHealth:
                     self._risen[name] = (self._risen.get(name, (0.0, 0.0))[0] + rise, now)
             risen, when = self._risen.get(name, (0.0, 0.0))
             if risen and now - when < _EVENT_SECONDS:
-                text = f"The card reports {risen:.0f} new {what}: what it computes may be wrong."
+                text = f"The card reports {risen:.0f} new {what}: its results may be wrong."
                 found.append(Alarm(ERROR, text, _RESET, when))
         return found
 
@@ -175,7 +176,7 @@ def _faults(events: Sequence[Mapping[str, Any]], now: float) -> list[Alarm]:
 def _fault(xid: int, when: float) -> Alarm | None:
     row = xid_row(xid)
     if row is None:
-        text = f"The driver reported a fault of the card that is not in our table: Xid {xid}."
+        text = f"The driver reported a fault of the card that tfguard does not know: Xid {xid}."
         return Alarm(WARNING, text, "https://docs.nvidia.com/deploy/xid-errors/", when)
     blame, fix = row["blame"], text_of(row.get("advice"))
     # What NVIDIA says needs no action is no reason to worry anybody; the end of a program has its own report.
@@ -185,7 +186,7 @@ def _fault(xid: int, when: float) -> Alarm | None:
     if blame == HARDWARE:
         return Alarm(ERROR, f"The card reported a fault (Xid {xid}): {meaning}.", fix, when)
     if blame == SOFTWARE:
-        text = f"A program on the card went wrong (Xid {xid}): {meaning}."
+        text = f"A program on the card failed (Xid {xid}): {meaning}."
         return Alarm(WARNING, text, fix, when)
     return Alarm(WARNING, f"The driver reported Xid {xid}: {meaning}.", fix, when)
 
@@ -195,6 +196,6 @@ def _memory(device: Mapping[str, Any]) -> list[Alarm]:
         text = "The card has no spare rows left for failing memory."
         return [Alarm(ERROR, text, "Have the card replaced.", None)]
     if device.get("remapped_rows_pending") is True or device.get("retired_pages_pending") is True:
-        text = "Failing memory of the card is to be set aside; that takes a reset."
+        text = "The card must retire failing memory, which needs a reset."
         return [Alarm(WARNING, text, _RESET, None)]
     return []

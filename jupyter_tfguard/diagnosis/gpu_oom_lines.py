@@ -22,12 +22,10 @@ def gpu_oom_lines(native_text: str, message: str, batch_size: int | None) -> lis
     """
     dump = allocator_dump(native_lines([*native_text.split("\n"), *message.split("\n")]))
     numbers = f": {dump.numbers}" if dump.numbers else ""
-    holders = (
-        dump.holders_text or "not told (TensorFlow logs them with TF_CPP_MIN_LOG_LEVEL=0 only)"
-    )
+    holders = dump.holders_text or "unknown (TensorFlow logs them only with TF_CPP_MIN_LOG_LEVEL=0)"
     lines = (
         f"tfguard: the GPU ran out of memory{numbers}.",
-        f"Biggest holders: {holders}.",
+        f"Largest blocks: {holders}.",
         f"What to change: {_change(dump, batch_size)}.",
     )
     return [line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…" for line in lines]
@@ -36,8 +34,8 @@ def gpu_oom_lines(native_text: str, message: str, batch_size: int | None) -> lis
 def _change(dump: AllocatorDump, batch_size: int | None) -> str:
     if dump.fragmented:
         return (
-            "TF_GPU_ALLOCATOR=cuda_malloc_async in the environment before the kernel starts: enough was free in sum, "
-            "but in pieces that were too small; memory growth does not help against that"
+            "TF_GPU_ALLOCATOR=cuda_malloc_async in the environment before the kernel starts: enough memory was free in total, "
+            "but in blocks that were too small (fragmentation), and memory growth does not help against that"
         )
     first = dump.shape[0] if dump.shape and len(dump.shape) > 1 else 0
     if batch_size is not None and batch_size > 1:
@@ -47,7 +45,5 @@ def _change(dump: AllocatorDump, batch_size: int | None) -> str:
     else:
         smaller = "a smaller batch, or a smaller model"
     if dump.refused_by_card:
-        return f"see in the panel or nvidia-smi who else holds memory on this card; {smaller}"
-    return (
-        f"{smaller}; what earlier cells left on the GPU goes when its variables do, or at a restart"
-    )
+        return f"check in the panel or nvidia-smi which other processes hold memory on this card; {smaller}"
+    return f"{smaller}; memory from earlier cells is freed when you delete its variables or restart the kernel"

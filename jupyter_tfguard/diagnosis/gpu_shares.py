@@ -44,8 +44,8 @@ def _growth(gpu: Gpu) -> str | None:
     if not isinstance(works, bool) or own is None:
         return None
     if works:
-        return f"Memory growth was at work: it began with {_of(own, gpu)}"
-    return f"Memory growth was not at work: {_of(own, gpu)} were taken at once"
+        return f"Memory growth was active: the kernel started with {_of(own, gpu)}"
+    return f"Memory growth was not active: {_of(own, gpu)} was allocated at once"
 
 
 def _of(size: float, gpu: Gpu) -> str:
@@ -61,13 +61,13 @@ def _others(seen: Evidence, gpu: Gpu) -> list[GpuProcess]:
 
 def _told(others: Sequence[GpuProcess]) -> str:
     if not others:
-        return "no other process held any"
+        return "no other process held memory on it"
     named = [
         p.title + (f" {human_bytes(p.used_bytes)}" if p.used_bytes is not None else "")
         for p in others[:_NAMED]
     ]
     more = len(others) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "") + " beside it"
+    return "other processes on it: " + ", ".join(named) + (f" and {more} more" if more else "")
 
 
 def _kernel_id(seen: Evidence) -> object:

@@ -44,13 +44,13 @@ def which_builds_run(seen: Evidence) -> str:
     known = f" ({family})" if family is not None else ""
     newest = found[0][0]
     if native and native[0] == newest:
-        text = f"the published builds from {native[-1]} on hold code for it."
+        text = f"published builds since {native[-1]} contain code for it."
     elif native:
-        text = f"{native[0]} is the newest published build that holds code for it."
+        text = f"{native[0]} is the newest published build that contains code for it."
     elif ptx:
-        text = f"no published build up to {newest} holds code of its own for it; the driver has to compile PTX."
+        text = f"no published build up to {newest} contains machine code for it; the driver must compile PTX."
     else:
-        text = f"no published build from {found[-1][0]} to {newest} holds code for it."
+        text = f"no published build from {found[-1][0]} to {newest} contains code for it."
     told = next((held.reported for held in ptx if held.reported), None) if not native else None
     return f"This GPU has compute capability {capability}{known}: {text}" + (
         f" {told}" if told else ""
@@ -69,12 +69,10 @@ def which_driver_fits(seen: Evidence) -> str:
         )
     family = None if here is None else newest_family(here)
     if family is not None:
-        texts.append(f"Driver {here} runs programs of CUDA {family} and older.")
+        texts.append(f"Driver {here} supports CUDA {family} and older.")
         older = [b.version for b in builds() if b.cuda_build_version.split(".")[0] == str(family)]
         if older and older[0] != builds()[0].version:
-            texts.append(
-                f"{older[0]} is the newest published TensorFlow that is built with CUDA {family}."
-            )
+            texts.append(f"{older[0]} is the newest published TensorFlow built with CUDA {family}.")
     return " ".join(texts)
 
 

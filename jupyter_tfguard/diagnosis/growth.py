@@ -38,10 +38,10 @@ Curve = Sequence[tuple[float, float]]
 class Per(enum.Enum):
     """What a growth is counted by."""
 
-    EPOCH = "an epoch"
-    FIT = "a fit"
-    RUN = "a run"
-    MINUTE = "a minute"
+    EPOCH = "per epoch"
+    FIT = "per fit"
+    RUN = "per run"
+    MINUTE = "per minute"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Growth:
 
     @property
     def rate(self) -> str:
-        """``+312 MiB an epoch (95 %: 290 to 334 MiB)``."""
+        """``+312 MiB per epoch (95 %: 290 to 334 MiB)``."""
         t = self.trend
         low, high = human_bytes(t.low), human_bytes(t.high)
         if low.split()[-1] == high.split()[-1]:
@@ -74,9 +74,7 @@ class Growth:
     @property
     def fact(self) -> Fact:
         """The same as evidence."""
-        text = (
-            f"It grew steadily over {self.over}: {self.rate}, {human_bytes(self.trend.rise)} in all"
-        )
+        text = f"It grew steadily over {self.over}: {self.rate}, {human_bytes(self.trend.rise)} in total"
         return Fact(self.source, text)
 
     def left(self, room_bytes: float) -> str | None:

@@ -71,15 +71,15 @@ def peak_fact(seen: Evidence) -> Fact | None:
     peak, limit = seen.peak(), seen.memory_limit()
     if peak is None:
         return None
-    text = f"The kernel's memory was {human_bytes(peak)} at its highest known point"
+    text = f"The kernel's peak memory was {human_bytes(peak)}"
     if limit is not None:
         text += f"; the limit is {limit_text(limit)}"
         if peak > limit[0]:
-            text += ", which may count files that it maps elsewhere"
+            text += "; the peak may include mapped files that the limit does not count"
     binding = seen.limit()
     if binding is not None and binding.counts_address_space:
         used = max((value for _, value in use_of(seen, binding)), default=None)
-        text += f"; of its {binding.name} of {human_bytes(binding.size_bytes)} {human_bytes(used)} were in use"
+        text += f"; {human_bytes(used)} of its {binding.name} of {human_bytes(binding.size_bytes)} was in use"
     return Fact(memory_source(seen), text)
 
 
@@ -94,7 +94,7 @@ def growth_fact(seen: Evidence) -> Fact | None:
         return None
     return Fact(
         Source.KERNEL,
-        f"It grew by {human_bytes(peak - base)} since {name} began (from {human_bytes(base)})",
+        f"It grew by {human_bytes(peak - base)} after the start of {name} (from {human_bytes(base)})",
     )
 
 

@@ -23,9 +23,9 @@ from .memory import SPARE_BYTES, growth_fact
 from .moments import grown_arrays
 
 _SETTERS = {
-    CONTAINER_LIMIT: "The limit is set by whoever runs this container, batch job or service.",
-    ADDRESS_SPACE_LIMIT: "Set by `ulimit -v` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
-    DATA_LIMIT: "Set by `ulimit -d` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
+    CONTAINER_LIMIT: "The administrator of this container, batch job or service sets the limit.",
+    ADDRESS_SPACE_LIMIT: "It is set by `ulimit -v` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
+    DATA_LIMIT: "It is set by `ulimit -d` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
 }
 # "sequential_11": the names that Keras gives models of one kind, one after the other.
 _NUMBERED = re.compile(r"^(?P<stem>.{1,80}?)(?:_(?P<number>\d{1,6}))?$")
@@ -50,15 +50,15 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
         found.append(
             Advice(
                 "Feed the data in batches instead of one array in memory.",
-                f"Largest arrays when the last cell ended: {held}. Keras copies an array whole before it trains; "
-                "a keras.utils.PyDataset or tf.data pipeline hands over one batch at a time.",
+                f"Largest arrays when the last cell ended: {held}. Keras copies a whole array before it trains; "
+                "a keras.utils.PyDataset or tf.data pipeline delivers one batch at a time.",
             )
         )
     if not found:
         grown = growth_fact(seen)
         found.append(
             Advice(
-                "Load less at once, or free what is no longer needed before this cell.",
+                "Load less data at once, or free data that is no longer needed before this cell.",
                 f"{grown.text}." if grown else "",
             )
         )
@@ -77,7 +77,7 @@ def _batch_advice(seen: Evidence, limit: Limit) -> list[Advice]:
     smaller = next_batch_size(fit.batch_size, base, peak, limit.size_bytes)
     if smaller is None:
         return []
-    used = f"batch size {fit.batch_size} took more than {human_bytes(peak - base)} on top of the {human_bytes(base)} held when {fit.what} began"
+    used = f"batch size {fit.batch_size} needed more than {human_bytes(peak - base)}, in addition to the {human_bytes(base)} in use when {fit.what} started"
     found = [
         Advice(
             f"Use a smaller batch: {smaller} is an estimate to try next.",
@@ -88,8 +88,8 @@ def _batch_advice(seen: Evidence, limit: Limit) -> list[Advice]:
     if fit.what == "fit" and fit.optimizer and fit.batch_size // smaller > 1:
         found.append(
             Advice(
-                "Keep the effective batch, if the result depends on it.",
-                "Keras 3 adds up the gradients of several small batches before each update.",
+                "Keep the effective batch size, if the result depends on it.",
+                "Keras 3 can accumulate the gradients of several small batches before each update.",
                 f"keras.optimizers.{fit.optimizer}(gradient_accumulation_steps={fit.batch_size // smaller})",
             )
         )
@@ -121,8 +121,8 @@ def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
         advice.append(
             Advice(
                 "Call functions made by tf.function with tensors, not with Python numbers.",
-                "Each new Python value makes another graph, and all are kept: TensorFlow said that it traces again and again. "
-                "clear_session() and gc.collect() free none of them. "
+                "Each new Python value creates another graph, and TensorFlow keeps all of them: it warned about repeated retracing. "
+                "clear_session() and gc.collect() do not free them. "
                 "https://www.tensorflow.org/guide/function#controlling_retracing",
             )
         )
@@ -130,7 +130,10 @@ def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
     if arrays:
         held = ", ".join(f"{n} from {human_bytes(a)} to {human_bytes(b)}" for n, a, b in arrays[:3])
         advice.append(
-            Advice("Look at the arrays that grew with it.", f"From cell to cell: {held}.")
+            Advice(
+                "Check the arrays that grew at the same time.",
+                f"They grew from cell to cell: {held}.",
+            )
         )
     if not models_are_built(found):
         advice.append(_what_one_model_keeps(found))
@@ -141,8 +144,8 @@ def gpu_leak_advice(found: Growth) -> tuple[Advice, ...]:
     """The same for the memory of a GPU."""
     kept = Advice(
         "Keep numbers, not tensors, from one step to the next.",
-        "A list of losses, predictions or states holds each tensor on the card. gc.collect() frees nothing that such a list "
-        "still holds, and TensorFlow gives its pool back to the card only when the process ends.",
+        "A list of losses, predictions or states holds each tensor on the card. gc.collect() does not free what such a list "
+        "still holds, and TensorFlow returns its memory to the card only when the process ends.",
         "losses.append(float(loss))",
     )
     return (*_new_models(found), kept) if models_are_built(found) else (kept,)
@@ -162,25 +165,27 @@ def models_are_built(found: Growth) -> bool:
 def _new_models(found: Growth) -> tuple[Advice, ...]:
     return (
         Advice(
-            "Run each fit in a process of its own, or build the model once and set its weights back.",
-            f"A loop builds models: the fits were of {found.names[0]} to {found.names[-1]}. What a process held is free when it ends.",
+            "Run each fit in its own process, or build the model once and reset its weights.",
+            f"A loop builds new models: the fits were of {found.names[0]} to {found.names[-1]}. The memory of a process is freed when it ends.",
             "multiprocessing.get_context('spawn').Pool(1, maxtasksperchild=1).map(fit_one, settings)",
         ),
         Advice(
-            "Do not count on clear_session() alone.",
-            "It frees what Keras itself keeps of models that were built before, and Keras 3 collects garbage with it (with Keras "
-            "2 call gc.collect() after it); what TensorFlow keeps of their graphs stays. Measured with Keras 3.15, the memory grew "
-            "as fast with it. https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session",
+            "Do not rely on clear_session() alone.",
+            "It frees what Keras itself keeps of earlier models, and in Keras 3 it also runs the garbage collector (with Keras "
+            "2, call gc.collect() after it). It does not free what TensorFlow keeps of their graphs. Measured with Keras 3.15, the memory grew "
+            "as fast with it as without. https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session",
             "keras.backend.clear_session()  # first line of the loop, before the model is built",
         ),
     )
 
 
 def _what_one_model_keeps(found: Growth) -> Advice:
-    where = {Per.EPOCH: "epoch", Per.FIT: "fit", Per.RUN: "run of the cell"}.get(found.per, "round")
-    text = (
-        f"Each {where} leaves something behind that is still held: a list that a callback or loop appends to (keep "
-        "float(loss), not the tensor), a History that is kept per fit, a function that is traced again for each Python "
-        "value. clear_session() helps only where new models are built, and gc.collect() frees only what nothing holds."
+    where = {Per.EPOCH: "epoch", Per.FIT: "fit", Per.RUN: "run of the cell"}.get(
+        found.per, "iteration"
     )
-    return Advice("Look for what the loop keeps.", text)
+    text = (
+        f"Each {where} leaves objects that are still referenced: a list that a callback or loop appends to (keep "
+        "float(loss), not the tensor), a History object kept for each fit, or a function that is retraced for each Python "
+        "value. clear_session() helps only where new models are built, and gc.collect() frees only unreferenced objects."
+    )
+    return Advice("Find out what the loop keeps.", text)

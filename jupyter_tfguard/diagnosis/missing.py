@@ -6,7 +6,9 @@ from .evidence import Evidence
 from .gpu_shares import used_cards
 from .pasted import Pasted
 
-_AROUND = "seen was that of the program around the kernel, which had started it and waited for it"
+_AROUND = (
+    "not known; only that of the program that had started the kernel, and waited for it, was seen"
+)
 
 
 def missing(seen: Evidence, need: str) -> str | None:
@@ -20,48 +22,54 @@ def missing(seen: Evidence, need: str) -> str | None:
     if need == "exit.status":
         if seen.exit_was_seen or seen.kernel_alive:
             return None
-        reason = seen.why_unavailable("exit") or "no watcher saw the death, so files alone speak"
+        reason = (
+            seen.why_unavailable("exit") or "no server saw the crash, so only files are available"
+        )
         if seen.only_silent:
-            reason += ". The kernel may still run, where its processes cannot be seen from here"
+            reason += (
+                ". The kernel may still run on a machine whose processes are not visible from here"
+            )
         return f"Exit status of the kernel itself: {_AROUND if seen.exit_code_around is not None else reason}."
     if need == "cgroup.counters":
         if seen.own_group is not None and seen.own_group.rise("oom_kill_count") is not None:
             return None
-        reason = seen.why_unavailable("cgroup") or "not read before and after"
+        reason = seen.why_unavailable("cgroup") or "not read both before and after the end"
         return f"Kill counters of the kernel's memory cgroup: {reason}."
     if need == "system_log":
         if seen.system_log.readable:
             return None
-        return f"System log (kills by the operating system): {seen.system_log.reason or 'nobody looked'}."
+        return (
+            f"System log (kills by the operating system): {seen.system_log.reason or 'not read'}."
+        )
     if need == "kernel.recording":
         if seen.kernel is not None:
             return None
-        early = "it ended while it was starting, before the guard is loaded"
+        early = "the kernel ended during its start, before the guard was loaded"
         reason = early if seen.never_answered else "the guard was not loaded in this kernel"
-        return f"What the kernel itself knew: {reason}."
+        return f"The kernel's own recording: {reason}."
     if need == "gpu":
         if (seen.server or {}).get("gpus"):
             return _hidden_holders(seen)
-        reason = seen.why_unavailable("NVML") or "nobody looked"
+        reason = seen.why_unavailable("NVML") or "not read"
         return f"GPU memory: {reason[0].lower() + reason[1:] if reason[1:2].islower() else reason}."
     if need == "memory.pressure":
         if seen.series("host.pressure_some_fraction"):
             return None
-        return "Memory pressure of the machine: not recorded (Linux 4.20 and later tell it)."
+        return "Memory pressure of the machine: not recorded (needs Linux 4.20 or later)."
     if need == "earlier_deaths":
         if isinstance(seen.bundle.get("earlier_deaths"), list):
             return None
-        return "Earlier deaths on this machine: nobody wrote them down with this one."
-    raise ValueError(f"a rule needs {need!r}, which no evidence is called")
+        return "Earlier crashes on this machine: not recorded in this bundle."
+    raise ValueError(f"a rule needs unknown evidence: {need!r}")
 
 
 def _missing_from_text(seen: Evidence, pasted: Pasted, need: str) -> str | None:
     if need == "exit.status" and pasted.status is None:
-        return "Exit status: --exit-signal or --exit-code would tell how it ended."
+        return "Exit status: not given. Pass it with --exit-signal or --exit-code."
     if need == "system_log" and not pasted.kernel_log and not seen.system_log.oom_kills:
-        return "The operating system's log: --kernel-log FILE would show kills for memory and faults of the GPU."
+        return "The operating system's log: not given. Pass it with --kernel-log FILE; it shows out-of-memory kills and GPU faults."
     if need in ("cgroup.counters", "kernel.recording", "gpu"):
-        return "Counters, samples and the GPU: only a guarded kernel records them."
+        return "Counters, samples and the GPU: recorded only in a kernel with the guard."
     return None
 
 
@@ -73,4 +81,4 @@ def _hidden_holders(seen: Evidence) -> str | None:
         return None
     reasons = (gpu.processes_reason for gpu in whole if gpu.processes is None)
     reason = next((text for text in reasons if text), None)
-    return None if reason is None else f"Who held memory of the GPU. {reason}"
+    return None if reason is None else f"Which processes held GPU memory: not known. {reason}"

@@ -108,7 +108,6 @@ class Xid:
 MEMORY = "memory"
 STORAGE = "storage"
 KILLS = "kills"
-FATAL = "fatal"
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ FATAL_RECORD = MessageRow(
     (),
     None,
     None,
-    "a native library gave up",
+    "a native library aborted",
     "measured",
     "tensorflow 2.15 to 2.21",
 )

@@ -13,8 +13,8 @@ from .typed import dict_of, lines_of, number_of, text_of
 
 # By name of collectors.standstill.Wait, which stands in the bundle.
 _WAITS = {
-    "lock": "waiting for a lock, without a time limit",
-    "lock, with a timeout": "waiting for a lock, again and again",
+    "lock": "waiting for a lock, without a timeout",
+    "lock, with a timeout": "waiting for a lock repeatedly, with a timeout",
     "disk": "waiting for a disk or a network file system",
     "stopped": "stopped by a signal (SIGSTOP), not by its own code",
     "other": "waiting for a file, a connection or a child process",
@@ -67,8 +67,8 @@ class Standstill:
     @property
     def facts(self) -> tuple[Fact, ...]:
         """For how long, in which wait, at which Python line, and with which forked children."""
-        work = "training step, " if self.in_fit else ""
-        seen = f"For {human_seconds(self.seconds)} no {work}processor time, input, output or GPU work was seen, while a cell ran"
+        work = "a training step, " if self.in_fit else ""
+        seen = f"For {human_seconds(self.seconds)}, a cell ran without {work}CPU time, input, output or GPU work"
         facts = [Fact(Source.SERVER, seen)]
         if (wait := wait_text(self.wait)) is not None:
             facts.append(Fact(Source.SERVER, f"Its main thread was {wait}"))

@@ -13,7 +13,7 @@ from .ending import Told, ending_chips, exit_fact, last_words, stack_facts, sure
 from .evidence import Evidence
 from .finding import Confidence, Fact, Source, quoted
 from .gpu_stack import cudnn_package, which_builds_run, which_driver_fits
-from .os_log import FATAL, KILLS, MEMORY, STORAGE, runs_python
+from .os_log import KILLS, MEMORY, STORAGE, runs_python
 from .python_stacks import endless, own_stacks
 from .verdict import native_text_is_old
 
@@ -22,10 +22,10 @@ _NUMPY_VERSIONS = re.compile(
     r"compiled against A[BP]I version (?P<built>0x[0-9a-f]{1,8}) but this version of numpy is (?P<here>0x[0-9a-f]{1,8})"
 )
 _DAMAGE = {
-    "overwritten": "Something wrote past the end of a block of memory.",
-    "freed twice": "One block of memory was freed twice.",
-    "foreign pointer": "Something was freed that never came from this allocator: often one library frees what another one allocated.",
-    "foreign allocator": "Two allocators share one heap.",
+    "overwritten": "Code wrote past the end of a memory block.",
+    "freed twice": "A memory block was freed twice.",
+    "foreign pointer": "Memory from another allocator was freed. Often one library frees what another library allocated.",
+    "foreign allocator": "Two allocators use the same heap.",
 }
 
 _LINES = 40
@@ -48,16 +48,16 @@ _REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
 
 _SENDERS = {
     "SIGTERM": (
-        "asked to end",
-        "Batch systems send it at the end of the time limit or to make room, containers when they are stopped, "
-        "people with `kill`. earlyoom sends it too, when memory is short.",
+        "asked to terminate",
+        "Batch systems send it at the time limit or to free resources, container runtimes when they stop a container, and "
+        "people with `kill`. earlyoom also sends it when memory is low.",
     ),
     "SIGHUP": (
-        "ended when its terminal or login session was closed",
-        "A server started in a terminal goes with it; `nohup`, `tmux` or a service keep it.",
+        "terminated when its terminal or login session was closed",
+        "A server started in a terminal ends with it. Start it with `nohup`, in `tmux` or as a service to keep it running.",
     ),
     "SIGXCPU": (
-        "ended because it used up its CPU time limit",
+        "terminated because it used up its CPU time limit",
         "`ulimit -t` shows the limit of the shell that started Jupyter; batch systems set it too.",
     ),
 }
@@ -100,7 +100,7 @@ def _hang_words(seen: Evidence, _: Told) -> Words:
     words = {"lasted": human_seconds(seen.hang.seconds), f"wait_{wait}": "yes"}
     if seen.hang.in_fit and wait != "stopped":
         words["in_fit"] = "yes"
-    return words | {"end": "you ended it" if seen.asked_to_end else "it ended"}
+    return words | {"end": "you stopped it" if seen.asked_to_end else "it ended"}
 
 
 def _senders(seen: Evidence, _: Told) -> Words:
@@ -115,7 +115,7 @@ def _crash_words(seen: Evidence, _: Told) -> Words:
         return {"pasted": "yes"}
     name, what = "Segmentation fault", "accessed invalid memory"
     if seen.first_signal == "SIGBUS":
-        name, what = "Bus error", "touched memory that is not there"
+        name, what = "Bus error", "accessed memory that does not exist"
     words = {"name": name, "signal_name": name.lower(), "what": what}
     if frame := seen.last_cell_frame or seen.last_python_frame:
         words["frame"] = frame
@@ -167,7 +167,9 @@ def _shared_memory_words(seen: Evidence) -> str | None:
 def _start_failed(seen: Evidence) -> Told | None:
     if not (seen.never_answered and seen.exit_code):
         return None
-    silent = Fact(Source.SERVER, "The server heard nothing from it between its start and its end")
+    silent = Fact(
+        Source.SERVER, "The server received no message from it between its start and its end"
+    )
     return _seen(seen, Confidence.LIKELY, exit_fact(seen), silent)
 
 
@@ -176,7 +178,7 @@ def _endless_recursion(seen: Evidence) -> Told | None:
     crashed = seen.first_signal in ("SIGSEGV", "SIGBUS") and not seen.kernel_alive
     if not crashed or not any(map(endless, own_stacks((seen.fault_lines,)))):
         return None
-    repeats = Fact(Source.KERNEL, "The innermost 100 Python frames are the same few lines")
+    repeats = Fact(Source.KERNEL, "The innermost 100 Python frames repeat the same few lines")
     return _seen(seen, Confidence.LIKELY, exit_fact(seen), repeats, *stack_facts(seen))
 
 
@@ -221,7 +223,7 @@ def _terminated(seen: Evidence) -> Told | None:
 
 def _failed_memory(seen: Evidence) -> Told | None:
     """An error that could not be corrected counts for the process that its line names; without a name, for a bus error."""
-    faults = [f for f in seen.system_log.faults if f.about == MEMORY and f.weight in (KILLS, FATAL)]
+    faults = [f for f in seen.system_log.faults if f.about == MEMORY]
     named = [fault for fault in faults if fault.weight == KILLS]
     ours = (f for f in named if (runs_python(f.name) if seen.pasted else f.pid == seen.pid))
     fault = next(ours, None)

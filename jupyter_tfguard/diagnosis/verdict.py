@@ -61,7 +61,7 @@ class Verdict:
     def says(self) -> str:
         """What that line says, in a few words; empty without one."""
         if self.cause == "no_crash":
-            return "the program went on"
+            return "the program continued"
         return self.sign.row.says if self.sign is not None else ""
 
 

@@ -108,9 +108,9 @@ KINDS = (
         "a child killed at the memory limit",
         has_a_child_killed,
         ("child_oom_killed",),
-        "kernel alive",
+        "kernel still running",
         "certain",
-        "The kernel lives",
+        "The kernel is still running",
     ),
     Scene(
         "std::bad_alloc, thrown by the library",
@@ -300,7 +300,7 @@ KINDS = (
         ("kernel_start_failed",),
         "exit code 1",
         "likely",
-        "heard nothing",
+        "received no message",
         NO_IPYKERNEL,
     ),
     # --- exit codes ----------------------------------------------------------------------------------------------------

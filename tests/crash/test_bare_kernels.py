@@ -57,4 +57,4 @@ def test_an_abort_without_the_guard_is_unknown_with_advice(bare_kernel: Kernel) 
     report = bare_kernel.report()
     assert report["cause"] == "unknown"
     assert "SIGABRT" in report["title"]
-    assert "jupyter tfguard enable --kernel" in report["advice"][0]["code"]
+    assert report["advice"][0]["code"] == "python -m pip install jupyter-tfguard"

@@ -187,9 +187,9 @@ class TestNotBlamed:
         assert device["holders"] is None
         assert device["other_bytes"] is None
         assert device["memory_used_bytes"] == 72 * GIB
-        assert "cannot be told here" in device["note"]
+        assert "cannot be identified here" in device["note"]
         dies(ours, NO_ROOM)
         report, printed = keep(ours)
         assert report["cause"] == "gpu_oom"
         assert "gpu_oom_other_process" not in causes(report)
-        assert "cannot be told here" in printed
+        assert "cannot be identified here" in printed

@@ -46,8 +46,8 @@ def test_a_checkpoint_that_was_being_written_is_doubted_and_a_whole_one_is_not(
     assert "load_model" in checkpoint["resume_code"]
     if torn:
         assert checkpoint["doubt"] == (
-            "It was being written again just before the end, and may be incomplete: "
-            "look whether it loads."
+            "The file was being written again just before the kernel ended, and may be incomplete. "
+            "Check that it loads."
         )
     else:
         assert checkpoint["doubt"] is None

@@ -266,8 +266,8 @@ class TestReport:
     def test_a_card_that_refused_leads_to_who_else_holds_it(self) -> None:
         best = self.best(Pool([[2 * GIB]], GIB, 8 * GIB))
         facts = " ".join(fact.text for fact in best.because)
-        assert "used less than its limit (6.00 GiB left), but the card had no room" in facts
-        assert best.advice[0].title.startswith("See who else")
+        assert "below its own limit (6.00 GiB left), but no memory was free on the card" in facts
+        assert best.advice[0].title.startswith("Check which other")
         assert not any("cuda_malloc_async" in (a.code or "") for a in best.advice)
         assert len({a.title for a in best.advice}) == len(best.advice)
 

@@ -39,7 +39,7 @@ def test_a_whole_model_is_loaded() -> None:
 
 def test_weights_are_loaded_into_a_model_that_is_made_as_before() -> None:
     assert code("/runs/best.weights.h5") == (
-        "# make and compile the model as before\n"
+        "# create and compile the model as before\n"
         "model.load_weights('/runs/best.weights.h5')\n"
         "model.fit(..., initial_epoch=3, epochs=10)"
     )

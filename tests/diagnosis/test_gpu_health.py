@@ -101,7 +101,7 @@ class TestClocksAndHeat:
         (alarm,) = watched.look(1, throttle_reasons=["SwThermalSlowdown", "SwPowerCap"])
         assert (
             alarm.text
-            == "The card runs slower than it could: the driver keeps its temperature under the limit."
+            == "The card runs below full speed: the driver reduces its clocks to keep the temperature below the limit."
         )
         assert (alarm.severity, alarm.since) == ("warning", NOW + 1)
         assert alarm.fix is not None
@@ -124,7 +124,7 @@ class TestFaults:
 
     def test_a_fault_of_a_program_is_not_put_down_to_the_card(self, watched: Watched) -> None:
         text = watched.text(events=[{"time": NOW, "xid": 31}])
-        assert text.startswith("warning: A program on the card went wrong (Xid 31)")
+        assert text.startswith("warning: A program on the card failed (Xid 31)")
 
     def test_it_stays_for_ten_minutes(self, watched: Watched) -> None:
         events = [{"time": NOW, "xid": 79}]
@@ -152,7 +152,7 @@ class TestErrors:
     def test_new_errors_that_could_not_be_corrected_are_told(self, watched: Watched) -> None:
         watched.look(3, ecc_uncorrected_count=7)
         (alarm,) = watched.look(3, ecc_uncorrected_count=9)
-        assert "reports 2 new errors that its memory could not correct" in alarm.text
+        assert "reports 2 new uncorrectable memory errors" in alarm.text
         assert alarm.fix == "End all programs on it, then: sudo nvidia-smi --gpu-reset -i 3"
 
     def test_rows_to_be_remapped_want_a_reset_and_none_left_a_new_card(
@@ -170,5 +170,5 @@ class TestErrors:
         events = [{"time": NOW, "xid": 31}]
         watched.look(2)
         first, _ = watched.look(5, events=events, **lost)
-        assert first.text == "The card is gone: the driver cannot reach it any more."
+        assert first.text == "The card is lost: the driver can no longer reach it."
         assert (first.severity, first.since) == ("error", NOW + 3)

@@ -119,8 +119,10 @@ def test_an_instance_of_a_divided_card_is_a_card() -> None:
 def test_who_has_a_card_to_itself_is_not_sent_to_look_for_others() -> None:
     best = best_of("gpu_oom/fires-with-the-card-to-itself.json")
     texts = [fact.text for fact in best.because]
-    assert "Memory growth was not at work: 76.0 GiB of 80.0 GiB were taken at once" in texts
-    assert any(text.endswith("before the end; no other process held any") for text in texts)
+    assert "Memory growth was not active: 76.0 GiB of 80.0 GiB was allocated at once" in texts
+    assert any(
+        text.endswith("before the end; no other process held memory on it") for text in texts
+    )
     assert not any("nvidia-smi" in (advice.code or "") for advice in best.advice)
 
 
@@ -128,7 +130,7 @@ def test_growth_that_was_at_work_is_told_with_what_it_began_with() -> None:
     bundle = bundle_of("gpu_oom/fires-with-the-card-to-itself.json")
     bundle["server"]["gpus"][0]["growth"] |= {"works": True, "own_bytes": 2 << 30}
     texts = [fact.text for fact in diagnose(bundle).best.because]
-    assert "Memory growth was at work: it began with 2.00 GiB of 80.0 GiB" in texts
+    assert "Memory growth was active: the kernel started with 2.00 GiB of 80.0 GiB" in texts
 
 
 def test_a_fault_is_told_with_how_long_before_the_end_it_was() -> None:
@@ -142,8 +144,8 @@ def test_where_holders_cannot_be_seen_the_report_says_why(reason: str | None) ->
     bundle = bundle_of("gpu_oom_other_process/quiet-processes-cannot-be-seen.json")
     for gpu in bundle["server"]["gpus"]:
         gpu |= {"processes": None, "processes_reason": reason}
-    told = [text for text in diagnose(bundle).not_checked if "Who held" in text]
-    assert told == (["Who held memory of the GPU. Hidden here."] if reason else [])
+    told = [text for text in diagnose(bundle).not_checked if "Which processes held" in text]
+    assert told == (["Which processes held GPU memory: not known. Hidden here."] if reason else [])
 
 
 def test_the_share_that_is_advised_is_a_setting_that_can_be_read(

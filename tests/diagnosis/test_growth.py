@@ -38,7 +38,7 @@ def test_the_limit_stays_the_cause_and_the_growth_explains_it() -> None:
     assert (best.cause, best.confidence) == ("cgroup_oom", Confidence.CERTAIN)
     assert (leak.cause, leak.confidence) == ("host_leak", Confidence.LIKELY)
     assert best.title == (
-        "The kernel's memory grew by 318 MiB an epoch, until the kernel used all of its container's memory (16.0 GiB) "
+        "The kernel's memory grew by 318 MiB per epoch, until the kernel reached the memory limit of its container (16.0 GiB) "
         "and the operating system killed it."
     )
     course = next(fact.text for fact in best.because if "steadily" in fact.text)
@@ -94,7 +94,7 @@ def test_clearing_the_session_is_told_with_what_it_frees_and_only_where_a_loop_b
     own_process, session = looped.advice
     assert "sequential to sequential_11" in own_process.text
     assert "maxtasksperchild=1" in (own_process.code or "")
-    assert session.title == "Do not count on clear_session() alone."
+    assert session.title == "Do not rely on clear_session() alone."
     assert (session.code or "").startswith("keras.backend.clear_session()")
     one_model = finding(
         bundle_of("host_leak/fires-over-41-epochs-then-the-limit.json"), "host_leak"
@@ -129,8 +129,8 @@ def test_what_was_swapped_out_is_still_held() -> None:
 def test_the_growth_of_a_gpu_is_that_of_this_kernel_on_that_card() -> None:
     leak = finding(bundle_of("gpu_leak/fires-over-epochs.json"), "gpu_leak")
     assert "on GPU 0 (NVIDIA A100) grew steadily over 20 epochs: +1.20 GiB an epoch" in leak.title
-    assert "its 80.0 GiB would be full in about 39 epochs" in leak.title
-    assert "gc.collect() frees nothing that such a list still holds" in everything(leak)
+    assert "its 80.0 GiB would be used up in about 39 epochs" in leak.title
+    assert "gc.collect() does not free what such a list still holds" in everything(leak)
 
 
 def test_reports_of_an_older_version_are_shown_too() -> None:

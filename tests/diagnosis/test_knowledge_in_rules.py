@@ -34,11 +34,11 @@ def named(text: str, cause: str) -> str:
 @pytest.mark.parametrize(
     ("capability", "said"),
     [
-        ("5.2", "5.2: 2.16.2 is the newest published build that holds code for it."),
-        ("7.5", "7.5 (Turing): the published builds from 2.10.0 on hold code for it."),
-        ("9.0", "9.0 (Hopper): the published builds from 2.16.1 on hold code for it."),
+        ("5.2", "5.2: 2.16.2 is the newest published build that contains code for it."),
+        ("7.5", "7.5 (Turing): published builds since 2.10.0 contain code for it."),
+        ("9.0", "9.0 (Hopper): published builds since 2.16.1 contain code for it."),
         ("12.0", "12.0 (Blackwell, graphics): no published build up to 2.21.0 holds code of its own for it"),
-        ("3.0", "3.0: no published build from 2.10.0 to 2.21.0 holds code for it."),
+        ("3.0", "3.0: no published build from 2.10.0 to 2.21.0 contains code for it."),
     ],
 )  # fmt: skip
 def test_a_gpu_that_a_line_names_is_held_against_the_builds(capability: str, said: str) -> None:
@@ -51,7 +51,7 @@ def test_a_driver_that_a_line_names_is_held_against_cuda() -> None:
         "E cuda_dnn.cc:397] Possibly insufficient driver version: 470.82.1\nAborted (core dumped)\n",
         "cuda_driver_mismatch",
     )
-    assert "Driver 470.82.1 runs programs of CUDA 11 and older. 2.14.1 is the newest" in said
+    assert "Driver 470.82.1 supports CUDA 11 and older. 2.14.1 is the newest" in said
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_a_sticky_error_needs_another_process() -> None:
     ("line", "said"),
     [
         ("free(): double free detected in tcache 2", "freed twice"),
-        ("malloc(): corrupted top size", "past the end of a block"),
-        ("munmap_chunk(): invalid pointer", "never came from this allocator"),
+        ("malloc(): corrupted top size", "past the end of a memory block"),
+        ("munmap_chunk(): invalid pointer", "from another allocator"),
     ],
 )
 def test_what_a_heap_check_found_is_told(line: str, said: str) -> None:

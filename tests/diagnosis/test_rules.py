@@ -90,7 +90,7 @@ def test_a_plain_kill_never_speaks_of_out_of_memory_as_the_cause() -> None:
     ("signal", "fault", "said"),
     [
         ("SIGFPE", "Floating-point exception", "an integer division by zero in native code"),
-        ("SIGABRT", "Aborted", "abort() in native code, which left no message that explains it"),
+        ("SIGABRT", "Aborted", "abort() in native code, which printed no explanation"),
     ],
 )
 def test_a_signal_of_native_code_is_explained_with_the_python_line(
@@ -129,7 +129,7 @@ def test_what_could_not_be_looked_at_is_said() -> None:
 def test_a_kernel_killed_while_it_started_is_not_told_to_lack_the_guard() -> None:
     path = EXAMPLES / "kernel_start_failed/quiet-near-killed-before-it-answered.json"
     unchecked = " ".join(diagnose(Example("", "", path).bundle).not_checked)
-    assert "it ended while it was starting, before the guard is loaded." in unchecked
+    assert "the kernel ended during its start, before the guard was loaded." in unchecked
     assert "not loaded in this kernel" not in unchecked
 
 

@@ -89,6 +89,6 @@ def _reported(tf_version: str, compute_capability: str) -> str | None:
     for row in table(_TABLE)["reported"]:
         first, last = Version(row["first"]).release, Version(row["last"]).release
         if row["capability"] == compute_capability and first <= release <= last:
-            text: str = row["text"]
+            text: str = row["says"]
             return text
     return None

@@ -44,14 +44,14 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     """
     if (text := told(seen, "cgroup_oom")) is not None:
         return text.finding(
-            title="The program used all of the memory that its job or container may have, and was ended for it.",
+            title="The program reached the memory limit of its job or container and was killed.",
             short_title="Memory limit of the job or container",
             advice=(
                 *memory_advice(seen, seen.memory_limit())[:2],
                 Advice(
                     "Or ask for more memory.",
-                    "The request stands in the job's or the pod's own file; a batch system tells what was used: "
-                    "`sacct -j JOB -o ReqMem,MaxRSS` for Slurm, the summary of the job for LSF.",
+                    "The request is in the job script or the pod manifest. A batch system shows how much memory was used: "
+                    "`sacct -j JOB -o ReqMem,MaxRSS` in Slurm, the job summary in LSF.",
                 ),
             ),
         )
@@ -77,7 +77,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     alone = (seen.server or {}).get("ended_neighbours")
     victim_known = by_log or (alone == [] and _was_large(seen, limit) and _counted_lately(seen))
     if kills and not by_log and alone == []:
-        because.append(Fact(Source.SERVER, "No other process of the group ended at that time"))
+        because.append(Fact(Source.SERVER, "No other process in the group ended at that time"))
     because += starter_facts(seen)
     steady = seen.growth.fact if seen.growth is not None else None
     because += [fact for fact in (peak_fact(seen), growth_fact(seen), steady) if fact]
@@ -88,7 +88,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
         )
         against = (Fact(Source.SERVER, low),)
     elif kills and not by_log and not _was_large(seen, limit, claimed=True):
-        other = "It held less than half of the limit; another process that came and went between two looks may have been killed"
+        other = "The kernel held less than half of the limit; a short-lived process between two samples may have been killed instead"
         against = (Fact(Source.SERVER, other),)
     # A v1 group counts only that it was full; what the kernel itself said of its memory makes nothing certain.
     limit_seen = _limit_that_was_hit(seen, claimed=False) is not None
@@ -97,7 +97,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     size = f" ({human_bytes(limit)})" if limit else ""
     return Finding(
         Confidence.CERTAIN if certain else Confidence.LIKELY,
-        title=f"{seen.who} used all of its container's memory{size} and the operating system killed it.",
+        title=f"{seen.who} reached the memory limit of its container{size} and the operating system killed it.",
         short_title="Container memory limit" + (f", {human_bytes(limit)}" if limit else ""),
         because=tuple(because),
         against=against,
@@ -136,12 +136,12 @@ def _counter_fact(seen: Evidence, kills: int, limited: Group | None) -> Fact:
     hits = limited.rise("failcnt_count") if limited else None
     text = "Its memory cgroup counted 1 OOM kill"
     if kills > 1:  # where a whole group is killed, one victim is counted twice
-        text = f"Its memory cgroup counted OOM kills (up by {kills})"
+        text = f"Its memory cgroup counted OOM kills (increase of {kills})"
     if hits:
         text += f" and {hits:,} limit hit{'s' if hits > 1 else ''}"
     elif limited is not None and limited.was_full:
-        text += f" and was filled to its limit of {human_bytes(limited.limit_bytes)}"
+        text += f" and was full, at its limit of {human_bytes(limited.limit_bytes)}"
     if limited is not None and not limited.own:
-        text += f" (the limit is that of the group {limited.path} around it)"
+        text += f" (the limit belongs to the parent group {limited.path})"
     source = Source.SERVER if seen.server else Source.KERNEL
-    return Fact(source, f"{text} between the last sample and the death")
+    return Fact(source, f"{text} between the last sample and the crash")

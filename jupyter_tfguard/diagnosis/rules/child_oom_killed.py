@@ -37,19 +37,19 @@ def child_oom_killed(seen: Evidence) -> Finding | None:
     because += [oom_fact(kill) for kill in named[:3]]
     pids = ", ".join(str(pid) for pid in ended[:5])
     because.append(
-        Fact(Source.SERVER, f"The kernel's child process {pids} was gone; the kernel itself lives")
+        Fact(Source.SERVER, f"The kernel's child process {pids} ended; the kernel is still running")
     )
     limit = seen.memory_limit()
     worker = next((kill.anonymous_bytes for kill in named if kill.anonymous_bytes), None)
     size = f" ({human_bytes(limit[0])}, {limit[1]})" if limit else ""
-    text = "Each worker process holds memory of its own; fewer of them, or fewer items at a time, need less."
+    text = "Each worker process uses its own memory. Fewer workers, or fewer items at a time, need less."
     if worker:
-        text += f" The one that was killed held {human_bytes(worker)}."
+        text += f" The killed process held {human_bytes(worker)}."
     return Finding(
         Confidence.CERTAIN if named else Confidence.LIKELY,
-        title=f"Memory ran out{size}, and the operating system killed a child process of the kernel. The kernel lives.",
+        title=f"Memory ran out{size}, and the operating system killed a child process of the kernel. The kernel is still running.",
         short_title="Child process out of memory",
         because=tuple(because),
-        advice=(Advice("Use fewer worker processes, or give each less to hold.", text),),
-        chips=("kernel alive",),
+        advice=(Advice("Use fewer worker processes, or give each one less data.", text),),
+        chips=("kernel still running",),
     )

@@ -23,8 +23,8 @@ def cpu_alloc_failure(seen: Evidence) -> Finding | None:
     peak = peak_fact(seen)
     return Finding(
         text.confidence,
-        title="Native code was refused memory and gave up.",
-        short_title="Memory request refused",
+        title="A memory allocation in native code failed, and the code aborted.",
+        short_title="Memory allocation failed",
         because=(*text.facts, *((peak,) if peak else ())),
         advice=memory_advice(seen, seen.limit()),
         chips=(*text.chips, *peak_chips(seen)),

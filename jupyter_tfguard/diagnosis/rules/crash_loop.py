@@ -43,18 +43,18 @@ def crash_loop(seen: Evidence) -> Finding | None:
     whose = seen.identity.get("notebook_path") or "this kernel"
     return Finding(
         Confidence.LIKELY,  # earlier reports lie in files of the user's
-        title=f"The same death for the {_ordinal(count)} time in {span}: restarting will not help, what leads to it must change.",
-        short_title=f"{_ordinal(count).capitalize()} death of this kind in {span}",
+        title=f"The same crash for the {_ordinal(count)} time in {span}. A restart will not help; the cause must be fixed.",
+        short_title=f"{_ordinal(count).capitalize()} crash of this kind in {span}",
         because=(
             Fact(
                 Source.SERVER,
-                f"{count} deaths of {whose} in {span}, all {seen.cause}, and no other between them",
+                f"{count} crashes of {whose} in {span}, all with the cause {seen.cause}",
             ),
         ),
         advice=(
             Advice(
-                "Change what leads to it before the next run.",
-                "The first advice of this report is about that; the notebook as it stands will come to the same end.",
+                "Fix the cause before the next run.",
+                "See the first advice of this report. Without a change, the notebook will crash again.",
             ),
         ),
         chips=(f"{_ordinal(count)} time",),

@@ -31,18 +31,18 @@ def cuda_illegal_access(seen: Evidence) -> Finding | None:
     error = error_in(text.message) if text is not None else None
     restart: tuple[Advice, ...] = ()
     if error is not None and error.sticky:
-        reason = f"{error.name} (error {error.code}) leaves the CUDA context unusable: every later CUDA call of the process fails too."
+        reason = f"{error.name} (error {error.code}) leaves the CUDA context unusable: every later CUDA call of the process also fails."
         restart = (Advice("Restart the kernel before anything else.", reason),)
     return Finding(
         text.confidence if text is not None else Confidence.LIKELY,
-        title="Work on the GPU failed, and its context could not go on.",
+        title="An operation on the GPU failed and made its CUDA context unusable.",
         short_title="GPU fault",
         because=tuple(because),
         advice=(
             *restart,
             Advice(
                 "Find the operation that fails.",
-                "CUDA reports a fault late; with blocking launches the Python stack names the right line.",
+                "CUDA reports a fault late. With blocking launches, the Python stack shows the right line.",
                 "CUDA_LAUNCH_BLOCKING=1  # in the environment, before the kernel starts",
             ),
         ),

@@ -15,7 +15,7 @@ from ..verdict import gave_up
 from ..xid import HARDWARE, card_of, first_xid, xid_fact, xid_row
 
 _HOT_SECONDS = 60.0
-_ORDER = "Reset the card, or restart the machine; if it happens again, have the card looked at."
+_ORDER = "Reset the card, or restart the machine. If it happens again, have the card checked."
 
 
 @rule(
@@ -52,7 +52,7 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
         because += _card_facts(seen, card)
     advice = Advice(
         order,
-        "Power, cooling and the seat of the card are the usual suspects beside the card itself. "
+        "Besides the card itself, the usual causes are its power supply, cooling and slot. "
         "https://docs.nvidia.com/deploy/xid-errors/",
         "nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE,POWER",
     )
@@ -60,7 +60,7 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
     if hot is not None:
         because.append(hot)
         advice = Advice(
-            "Look after the cooling of the card before anything else: dust, fans, room between cards.",
+            "Check the cooling of the card first: dust, fans, space between cards.",
             advice.text,
             advice.code,
         )
@@ -78,7 +78,7 @@ def _card_facts(seen: Evidence, card: Gpu) -> list[Fact]:
     """That it is gone, and that this kernel was at work on it."""
     facts = list(share_facts(seen)[:1]) if used_cards(seen) == [card] else []
     if card.lost and gave_up(seen):
-        text = f"After the end the driver could not reach {card.title} any more: it is gone from the bus"
+        text = f"After the crash, the driver could no longer reach {card.title}: it is lost from the bus"
         facts.insert(0, Fact(Source.SERVER, text))
     return facts
 
@@ -104,7 +104,9 @@ def _heat_fact(seen: Evidence, gpu: Gpu) -> Fact | None:
     limit = gpu.slowdown_celsius
     if not last or limit is None or max(last) < limit:
         return None
-    text = f"{gpu.title} was at {max(last):.0f} °C in its last minute; it slows itself down from {limit:.0f} °C on"
+    text = (
+        f"{gpu.title} was at {max(last):.0f} °C in its last minute; it throttles at {limit:.0f} °C"
+    )
     if gpu.shutdown_celsius is not None:
-        text += f" and switches itself off at {gpu.shutdown_celsius:.0f} °C"
+        text += f" and shuts down at {gpu.shutdown_celsius:.0f} °C"
     return Fact(Source.SERVER, text)

@@ -42,11 +42,11 @@ def _finding(gpu: Gpu, found: Growth) -> Finding:
     room, total = _room(gpu), gpu.memory_total_bytes
     left = None if room is None else found.left(room)
     slope = human_bytes(found.trend.slope)
-    outlook = f"; its {human_bytes(total)} would be full in {left}" if left else ""
+    outlook = f"; its {human_bytes(total)} would be used up in {left}" if left else ""
     return Finding(
         Confidence.LIKELY if found.per in (Per.EPOCH, Per.FIT) else Confidence.POSSIBLE,
-        title=f"The memory that the kernel holds on {gpu.title} grew steadily over {found.over}: {found.rate}{outlook}.",
-        short_title=f"GPU memory grew, {slope} {found.per.value}",
+        title=f"The kernel's memory on {gpu.title} grew steadily over {found.over}: {found.rate}{outlook}.",
+        short_title=f"GPU memory grew by {slope} {found.per.value}",
         because=(found.fact,),
         advice=gpu_leak_advice(found),
         chips=(f"+{slope} {found.per.value}",),

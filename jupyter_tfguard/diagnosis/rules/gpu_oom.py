@@ -25,8 +25,8 @@ def gpu_oom(seen: Evidence) -> Finding | None:
     dump = allocator_dump(seen.story.lines)
     return Finding(
         text.confidence,
-        title="The memory of the GPU ran out.",
-        short_title="GPU memory ran out",
+        title="The GPU ran out of memory.",
+        short_title="GPU out of memory",
         because=(*text.facts, *_dump_facts(seen, dump), *share_facts(seen)),
         advice=_advice(dump, is_alone=alone(seen)),
         chips=text.chips,
@@ -36,7 +36,7 @@ def gpu_oom(seen: Evidence) -> Finding | None:
 def _dump_facts(seen: Evidence, dump: AllocatorDump) -> tuple[Fact, ...]:
     texts = [f"TensorFlow's allocator: {dump.numbers}"] if dump.numbers else []
     if dump.holders:
-        texts.append(f"Most of it was held by {dump.holders_text}")
+        texts.append(f"The largest blocks: {dump.holders_text}")
     source = Source.KERNEL if seen.pasted is None else Source.TEXT
     return tuple(Fact(source, text) for text in texts)
 
@@ -44,17 +44,17 @@ def _dump_facts(seen: Evidence, dump: AllocatorDump) -> tuple[Fact, ...]:
 def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
     found = []
     others = Advice(
-        "See who else holds memory on this card.",
-        "TensorFlow takes nearly the whole card at its start unless memory growth is on; another notebook then finds none. "
+        "Check which other processes hold memory on this card.",
+        "Without memory growth, TensorFlow allocates nearly the whole card at its start and leaves nothing for another notebook. "
         f"{words.LIMIT_OPTION} gives each notebook its share.",
         "nvidia-smi",
     )
     if dump.fragmented:
         found.append(
             Advice(
-                "Let the driver's own allocator serve this program.",
-                "Enough was free in sum, but in pieces that were too small; memory growth does not help against that. "
-                f"But {words.ASYNC_NEEDS}; and {words.ASYNC_NO_CAP}.",
+                "Use the driver's own allocator.",
+                "Enough memory was free in total, but in blocks that were too small (fragmentation). Memory growth does not help against that. "
+                f"Limits: {words.ASYNC_NEEDS}, and {words.ASYNC_NO_CAP}.",
                 "TF_GPU_ALLOCATOR=cuda_malloc_async  # in the environment, before the kernel starts",
             )
         )
@@ -62,17 +62,17 @@ def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
         found.append(others)
     first = dump.shape[0] if dump.shape and len(dump.shape) > 1 else 0
     if 1 < first <= LARGEST_BATCH:
-        text = f"The tensor's first dimension is {first}. If that is the batch, half of it needs about half the room."
+        text = f"The tensor's first dimension is {first}. If that is the batch size, half of it needs about half the memory."
         code = f"model.fit(..., batch_size={max(1, first // 2)})"
         found.append(Advice("Use a smaller batch.", text, code))
     else:
-        text = "Each layer's outputs are kept for the whole batch until the gradients are computed."
+        text = "The outputs of each layer are kept for the whole batch until the gradients are computed."
         found.append(Advice("Use a smaller batch, or a smaller model.", text))
     if others not in found and not is_alone and not dump.fragmented:
         found.append(others)
     text = (
-        "It frees no tensor that is in use, and TensorFlow gives no memory back to the card before its process ends; "
-        "clear_session() helps only where a loop builds a new model each time."
+        "They free no tensor that is in use, and TensorFlow returns memory to the card only when its process ends. "
+        "clear_session() helps only in a loop that builds a new model each time."
     )
-    found.append(Advice("Leave gc.collect() and clear_session() out of the training loop.", text))
+    found.append(Advice("Do not call gc.collect() or clear_session() in the training loop.", text))
     return tuple(found[:3])

@@ -39,13 +39,14 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
         text = told(seen, "gpu_oom")
     if text is None:
         return None
-    title = "The GPU was held by somebody else: nearly nothing of it was left."
+    title = "Another process held the GPU's memory, and almost nothing was left."
     facts = text.facts
     if held is not None:
         total = human_bytes(held.gpu.memory_total_bytes)
         sizes = [f"{human_bytes(p.used_bytes)} of {total}" for p in held.most]
-        parts = [f"{p.title}: {size}" for p, size in zip(held.most, sizes, strict=True)]
-        title = f"{held.gpu.title} was held by {', '.join(parts)}."
+        parts = [f"{p.title}, {size}" for p, size in zip(held.most, sizes, strict=True)]
+        who = "Another process" if len(parts) == 1 else "Other processes"
+        title = f"{who} held the memory of {held.gpu.title}: {'; '.join(parts)}."
         seen_facts = [
             Fact(Source.SERVER, f"{p.title} held {size} on {held.gpu.title} before the end")
             for p, size in zip(held.most, sizes, strict=True)
@@ -64,11 +65,13 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
 
 def _advice(seen: Evidence, held: _Held | None) -> tuple[Advice, ...]:
     notebooks = [p.notebook_path for p in held.most if p.notebook_path] if held else []
-    keeps = "A notebook keeps its GPU memory until its kernel ends, also when no cell runs."
+    keeps = "A notebook keeps its GPU memory until its kernel ends, even when no cell runs."
     if notebooks:
         first = Advice(f"Shut down the kernel of {notebooks[0]}, if it is not needed.", keeps)
     else:
-        first = Advice("See who holds the card, and shut that down.", keeps, "nvidia-smi")
+        first = Advice(
+            "Find the process that holds the card's memory and stop it.", keeps, "nvidia-smi"
+        )
     found = [first]
     whole = [gpu for gpu in seen.gpus if gpu.mig_index is None]
     if len(whole) != 1:
@@ -76,8 +79,10 @@ def _advice(seen: Evidence, held: _Held | None) -> tuple[Advice, ...]:
         index = 1 if free is None or free.index is None else free.index
         found.append(
             Advice(
-                "Or use another card." if free is None else f"Or use {free.title}: nobody did.",
-                "Set it before TensorFlow is imported. nvidia-smi counts the cards by their place in the machine, CUDA may not.",
+                "Or use another card."
+                if free is None
+                else f"Or use {free.title}: no process used it.",
+                "Set this before TensorFlow is imported. nvidia-smi numbers the cards by PCI bus; CUDA may number them differently.",
                 f"CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}  # in the environment, before the kernel starts",
             )
         )
@@ -85,7 +90,7 @@ def _advice(seen: Evidence, held: _Held | None) -> tuple[Advice, ...]:
         found.append(
             Advice(
                 "Or let both notebooks share the card.",
-                "Memory growth alone bounds neither of them; a limit for each does. Write it into jupyter_tfguard_config.json "
+                "Memory growth alone does not limit them; set a limit for each. Write it into jupyter_tfguard_config.json "
                 "in your Jupyter configuration folder, and restart both kernels.",
                 f'{{"TfGuard": {{"gpu_memory_limit_mib": {_half_mib(held)}}}}}',
             )

@@ -34,7 +34,7 @@ def host_leak(seen: Evidence) -> Finding | None:
     return Finding(
         Confidence.LIKELY if counted else Confidence.POSSIBLE,
         title=f"The kernel's memory grew steadily over {found.over}: {found.rate}{_outlook(seen, found)}.",
-        short_title=f"Memory grew, {human_bytes(found.trend.slope)} {found.per.value}",
+        short_title=f"Memory grew by {human_bytes(found.trend.slope)} {found.per.value}",
         because=(found.fact, *((peak,) if peak else ())),
         advice=leak_advice(seen, found),
         chips=(f"+{human_bytes(found.trend.slope)} {found.per.value}",),
@@ -49,6 +49,6 @@ def _outlook(seen: Evidence, found: Growth) -> str:
         return ""
     room = room_bytes(seen, limit)
     if room < _FULL_FRACTION * limit[0] or near_limit(seen):
-        return f", and came to the limit of {limit_text(limit)}"
+        return f", and reached the limit of {limit_text(limit)}"
     left = found.left(room)
-    return f"; the limit of {limit_text(limit)} would come in {left}" if left else ""
+    return f"; the limit of {limit_text(limit)} would be reached in {left}" if left else ""

@@ -55,11 +55,11 @@ def host_oom(seen: Evidence) -> Finding | None:
         because.append(
             Fact(
                 Source.SERVER,
-                "An OOM kill was counted in its memory cgroup, and no limit of that group was hit",
+                "Its memory cgroup counted an OOM kill, but no limit of that group was hit",
             )
         )
     if short:
-        text = f"The machine had {human_bytes(available)} of {human_bytes(total)} available at its lowest seen point"
+        text = f"The lowest available memory of the machine was {human_bytes(available)} of {human_bytes(total)}"
         because.append(Fact(Source.SERVER if seen.server else Source.KERNEL, text))
     steady = seen.growth.fact if seen.growth is not None else None
     because += [fact for fact in (peak_fact(seen), growth_fact(seen), steady) if fact]
@@ -71,11 +71,11 @@ def host_oom(seen: Evidence) -> Finding | None:
         confidence = Confidence.POSSIBLE
     against: tuple[Fact, ...] = ()
     if log is not None and total is not None and available is not None and not short:
-        text = f"At the last sample {human_bytes(available)} of memory were still available"
+        text = f"At the last sample, {human_bytes(available)} of memory was still available"
         against = (Fact(Source.SERVER, text),)
     close = Advice(
-        "Close what else uses memory on this machine.",
-        "Other notebooks, browsers and jobs share it; `jupyter tfguard doctor` and the panel show the kernels.",
+        "Close other programs that use memory on this machine.",
+        "Other notebooks, browsers and jobs share its memory. `jupyter tfguard doctor` and the panel show the kernels.",
     )
     size = f" ({human_bytes(total)})" if total else ""
     return Finding(

@@ -44,19 +44,19 @@ def swap_thrash(seen: Evidence) -> Finding | None:
     return Finding(
         Confidence.POSSIBLE,
         title=f"The machine was swapping: programs waited for memory {share} in the last {span}.",
-        short_title="Swapping instead of working",
+        short_title="Swapping",
         because=(
             Fact(source, f"For {span} before the end, programs waited for memory {share}"),
             Fact(source, swapped),
         ),
         advice=(
             Advice(
-                "Make this run hold less, or close what else holds memory here.",
-                "What was swapped out is read back page by page, thousands of times slower than memory.",
+                "Reduce the memory of this run, or close other programs that use memory.",
+                "Swapped-out memory is read back page by page, thousands of times slower than memory.",
             ),
             Advice(
-                "More swap would not help.",
-                "It puts the end off and makes each step slower; a limit on the kernel's memory ends such a run early instead.",
+                "Do not add swap.",
+                "More swap only delays the crash and makes each step slower. A limit on the kernel's memory ends such a run early instead.",
             ),
         ),
         beside=True,
@@ -80,4 +80,4 @@ def _swap_text(seen: Evidence) -> str | None:
     own = seen.last("process.swap_bytes")
     if own is None or own < _OWN_SWAP_BYTES:
         return None
-    return f"{human_bytes(own)} of the kernel were swapped out at the last sample"
+    return f"{human_bytes(own)} of the kernel's memory was swapped out at the last sample"

@@ -21,12 +21,12 @@ def sys_exit(seen: Evidence) -> Finding | None:
     """
     if (text := told(seen, "sys_exit")) is not None:
         return text.finding(
-            title="The code ended its own process.",
+            title="The program ended its own process.",
             short_title="Ended itself",
             advice=(
                 Advice(
-                    "Leave sys.exit(), quit() and exit() out of notebooks.",
-                    "A cell is stopped by `raise` or `return`.",
+                    "Do not call sys.exit(), quit() or exit() in notebooks.",
+                    "To stop a cell, use `raise` or `return`.",
                 ),
             ),
         )
@@ -38,20 +38,20 @@ def sys_exit(seen: Evidence) -> Finding | None:
     if code is None and not quit_by_code:
         return None
     if quit_by_code:
-        mark = Fact(Source.KERNEL, "The code in the notebook asked for it: quit() or exit()")
+        mark = Fact(Source.KERNEL, "The code in the notebook called quit() or exit()")
         # That is how these two end a kernel; anything else was called besides, or instead.
-        other = Fact(Source.SERVER, f"The exit code was {code}; after quit() it is 0")
+        other = Fact(Source.SERVER, f"The exit code was {code}, but quit() exits with 0")
         return Finding(
             # quit() is the kernel's own word; an exit code of 0 that was seen bears it out.
             Confidence.CERTAIN if code == 0 else Confidence.LIKELY,
-            title="The code in the notebook ended the kernel: quit() or exit() was called.",
+            title="The code in the notebook ended the kernel by calling quit() or exit().",
             short_title="Ended by quit() or exit()",
             because=(mark, *((exit_fact(seen),) if code is not None else ())),
             against=(other,) if code else (),
             advice=(
                 Advice(
-                    "Leave quit() and exit() out of notebooks.",
-                    "A cell is stopped by `raise` or `return`.",
+                    "Do not call quit() or exit() in notebooks.",
+                    "To stop a cell, use `raise` or `return`.",
                 ),
             ),
             chips=(f"exit code {code}",) if code is not None else (),
@@ -60,7 +60,7 @@ def sys_exit(seen: Evidence) -> Finding | None:
     handled = seen.kernel is None and bool(code)
     doubt = Fact(
         Source.SERVER,
-        "Some kernels catch a crash of their own and leave with an exit code; this one kept no record that would show it",
+        "Some kernels catch their own crash and exit with an exit code; this one has no recording that would show it",
     )
     return Finding(
         Confidence.POSSIBLE if seen.verdict is not None or handled else sure(seen),
@@ -70,8 +70,8 @@ def sys_exit(seen: Evidence) -> Finding | None:
         against=(doubt,) if handled else (),
         advice=(
             Advice(
-                "Look for a call that ends the process.",
-                "os._exit() in the code, or a native library that gives up with exit(); its last native line is above, if it left one.",
+                "Find the call that ends the process.",
+                "It is os._exit() in the code, or exit() in a native library. The last line on stderr is above, if there is one.",
             ),
         ),
         chips=(f"exit code {code}",),

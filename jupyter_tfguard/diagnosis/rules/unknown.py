@@ -1,8 +1,6 @@
-"""Nothing settles the cause. This is an answer; it stands whenever no other rule speaks."""
+"""The cause is unknown. This finding is used when no other rule has one."""
 
 from __future__ import annotations
-
-import shlex
 
 from ...units import human_bytes
 from ..ending import exit_fact, last_words, stack_facts, told
@@ -18,11 +16,10 @@ from ..memory import (
 )
 from ..memory_advice import memory_advice
 from ..rule import rule
-from ..typed import text_of
 
 # What the signals with which native code ends itself stand for, as far as that is known.
 _OF_NATIVE_CODE = {
-    "SIGABRT": "abort() in native code, which left no message that explains it",
+    "SIGABRT": "abort() in native code, which printed no explanation",
     "SIGFPE": "an integer division by zero in native code",
 }
 
@@ -47,39 +44,38 @@ def unknown(seen: Evidence) -> Finding | None:
         title = f"The kernel was ended by {signal}, the signal of {_OF_NATIVE_CODE[signal]}{place}."
         advice = _native_advice(seen, frame)
     elif signal is not None:
-        title = f"The kernel was ended by {signal}, and nothing says why."
+        title = f"The kernel was ended by {signal}; the reason is unknown."
     elif seen.only_silent:
-        title = "The kernel has been silent for minutes, on a machine that cannot be asked."
+        title = "The kernel's recording has not changed for minutes, and its machine is not reachable from here."
     elif near is not None:
-        title = "The kernel ended without a trace near its memory limit: lack of memory may have ended it."
+        title = "The kernel ended near its memory limit without recording a reason. It may have run out of memory."
     elif seen.outlived_starter:
         title = "The kernel ended after the program that had started it."
     else:
-        title = "The kernel ended without a trace: SIGKILL or os._exit() leave none."
+        title = "The kernel ended without recording a reason, as after SIGKILL or os._exit()."
     because = [exit_fact(seen), *stack_facts(seen), *last_words(seen)]
     if seen.outlived_starter:
-        text = "The process that had started the kernel ended first; most kernels then end by themselves"
+        text = "The process that had started the kernel ended first; most kernels then exit on their own"
         because.append(Fact(Source.KERNEL, text))
     if near is not None:
-        used = f"{human_bytes(reached_bytes(seen))} in use of {limit_text(near)}"
+        used = f"{human_bytes(reached_bytes(seen))} of {limit_text(near)} was in use"
         because.append(Fact(memory_source(seen), used))
     peak = peak_fact(seen)
     if peak is not None:
         because.append(peak)
     if seen.kernel is None:
-        name = text_of(seen.identity.get("kernel_name"))
+        # `jupyter tfguard enable` does not work for every kernel; the doctor knows for which.
         advice = (
             Advice(
-                "Give this kernel the guard.",
-                "Then the next report has the cell, the last native words and the Python stack.",
-                f"jupyter tfguard enable --kernel {shlex.quote(name)}"
-                if name
-                else "python -m pip install jupyter-tfguard",
+                "Install the guard in the environment of this kernel.",
+                "Then the next report shows the cell, the stderr tail and the Python stack. "
+                "`jupyter tfguard doctor` shows the command for a kernel of another environment.",
+                "python -m pip install jupyter-tfguard",
             ),
         )
     elif not seen.exit_was_seen and not advice:
-        text = "A Jupyter server with jupyter-tfguard sees how its kernels end."
-        advice = (Advice("Start the kernel from a watched Jupyter server.", text),)
+        text = "A Jupyter server with jupyter-tfguard records the exit status of its kernels."
+        advice = (Advice("Start the kernel from a Jupyter server with jupyter-tfguard.", text),)
     if near is not None:
         advice = (*memory_advice(seen, near)[:2], *advice)
     return Finding(
@@ -99,10 +95,10 @@ def _short_title(signal: str | None) -> str:
 
 
 def _native_advice(seen: Evidence, frame: str | None) -> tuple[Advice, ...]:
-    line = Advice("Look at the Python line that called into native code.", f"It was {frame}.")
+    line = Advice("Check the Python line that called native code.", f"It was {frame}.")
     stack = Advice(
         "Read the native stack.",
-        "The core file has it, where the system keeps core files; `gdb` on a running process shows it too.",
+        "It is in the core file, if the system saves core files. `gdb` on a running process also shows it.",
         f"coredumpctl info {seen.pid}",
     )
     return (line, stack) if frame else (stack,)
@@ -112,17 +108,17 @@ def _of_text(seen: Evidence) -> Finding:
     text = told(seen, "unknown")
     return Finding(
         Confidence.POSSIBLE,
-        title="This text does not settle why the program ended.",
+        title="This text does not show why the program ended.",
         short_title="Unknown",
         because=text.facts if text is not None else (),
         advice=(
             Advice(
-                "Bring what was printed last, the exit code and the operating system's log.",
-                "A message like `kernel died` tells that it ended, not why.",
+                "Add the end of the output, the exit code and the operating system's log.",
+                "A message such as `kernel died` shows that it ended, not why.",
                 "jupyter tfguard explain LOG --kernel-log KERNEL_LOG --exit-code N",
             ),
             Advice(
-                "Install the guard: the next death will be told from its record.",
+                "Install the guard, so that the next crash is recorded.",
                 "",
                 "python -m pip install jupyter-tfguard",
             ),
