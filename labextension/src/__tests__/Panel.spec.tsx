@@ -121,7 +121,7 @@ describe('Panel', () => {
     expect(drawn.text).toContain(
       'The cell seems to hang: no CPU, disk or GPU activity. No progress for 12 min.'
     );
-    expect(drawn.text).toContain('Its main thread is waiting for a lock, without a time limit.');
+    expect(drawn.text).toContain('Its main thread is waiting for a lock, without a timeout.');
     await drawn.click('.jp-TfGuard-Hang .jp-TfGuard-link');
     expect(onShowStacks).toHaveBeenCalledWith(hung.kernel_id);
   });

@@ -82,7 +82,7 @@ describe('Report', () => {
     const also = draw().node.querySelector('.jp-TfGuard-OtherFindings');
     expect(also?.textContent).toContain('The machine was swapping');
     expect(also?.textContent).toContain('swapped out at the last sample');
-    expect(also?.textContent).toContain('More swap would not help.');
+    expect(also?.textContent).toContain('Do not add swap.');
   });
 
   it('leaves out what is not there', () => {
