@@ -88,7 +88,7 @@ def test_a_file_that_was_changed_since_the_start_is_told() -> None:
     option = named("hang_seconds", settings)
     assert option.value == 300.0
     assert option.note is not None
-    assert "says 15.0 by now, which counts after a restart" in option.note
+    assert "now says 15.0, which takes effect after a restart" in option.note
 
 
 def test_a_variable_that_wins_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_a_file_that_cannot_be_read_is_said() -> None:
     settings = load_settings()
     user_settings_file().write_text("{")
     found = options(settings)
-    assert all(option.note and "could not be read" in option.note for option in found)
+    assert all(option.note and "Could not read" in option.note for option in found)
 
 
 def test_the_json_has_the_shape_that_the_front_end_is_tested_with() -> None:

@@ -6,13 +6,32 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from jupyter_tfguard import __version__
+from tests.rigs.sentences import Sentence, sentences_of_front_end, sentences_of_python
 
 ROOT = Path(__file__).parents[1]
+# Not plain English, each with what we write instead. A word within a compound (stand-in) is another word.
+WORDS = {
+    r"tells?|telling|told": "report, detect, show, send",
+    r"mend(?:s|ed|ing)?": "fix",
+    r"anew": "again",
+    r"whoever": "the program or person that",
+    r"for ever": "forever, or a time",
+    r"lies": "is in",
+    r"stands? still|stood still|standstill": "hang",
+    r"stands?|stood": "is in, means",
+    r"looks": "poll, check",
+    r"witness(?:es)?|testimon(?:y|ies)": "tracked process, observation",
+    r"(?:native|last) words": "stderr tail",
+    r"lives? on": "is still running",
+    r"own word": "self-reported",
+}
+NOT_PLAIN = re.compile(rf"(?<![-\w])(?:{'|'.join(WORDS)})(?![-\w])", re.IGNORECASE)
 
 
 def run(*command: str) -> None:
@@ -40,7 +59,7 @@ def test_front_end_and_python_have_one_version() -> None:
 
 
 @pytest.mark.quick
-def test_every_option_is_told_with_help() -> None:
+def test_every_option_has_help() -> None:
     from jupyter_tfguard.config import TfGuard
 
     for name, trait in TfGuard.class_own_traits(config=True).items():
@@ -52,3 +71,41 @@ def test_readme_commands_exist() -> None:
     readme = (ROOT / "README.md").read_text()
     for command in set(re.findall(r"jupyter tfguard (\w+)", readme)):
         assert (ROOT / f"jupyter_tfguard/cli/{command}.py").is_file(), command
+
+
+def not_plain(sentences: Iterable[Sentence]) -> list[str]:
+    found = ((one, NOT_PLAIN.search(one.text)) for one in sentences)
+    return [f"{one.place}: {hit[0]!r} in {one.text}" for one, hit in found if hit]
+
+
+@pytest.mark.quick
+def test_texts_of_python_are_plain_english() -> None:
+    assert not_plain(sentences_of_python()) == []
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    "start",
+    [
+        "Record kernels.",  # help of an option
+        "Show the memory of this kernel",  # help of a magic
+        "The kernel could not start.",  # a title of the table of rules
+        "Python could not allocate memory",  # the catalog of messages
+        "Times are UTC. Memory: {}.",  # a template
+        "Crash of a kernel",  # an event
+        "Machine out of memory",  # a finding
+        "Show Options of the Guard",  # a command of the front end
+        "Updates per second",  # a setting of the front end
+    ],
+)
+def test_the_list_of_sentences_has_texts_of_every_kind_with_their_place(start: str) -> None:
+    every = [*sentences_of_python(), *sentences_of_front_end()]
+    found = next(one for one in every if one.text.startswith(start))
+    lines = found.path.read_text(encoding="utf-8").splitlines()
+    assert start.split("{")[0] in "\n".join(lines[found.line - 1 : found.line + 1])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("text", "is_plain"), [("It is told.", False), ("A stand-in.", True)])
+def test_words_that_are_not_plain_are_found(text: str, is_plain: bool) -> None:
+    assert bool(not_plain([Sentence(ROOT / "README.md", 1, text)])) is not is_plain

@@ -5,7 +5,7 @@
 * ``{"state": "ok", "reason": null, "time": Unix seconds, "devices": [...], "events": [...], "cost_seconds": 0.0011}``.
   A device has the keys of :mod:`.gpu_cards`; an event is a fault that the driver reported (Xid), ``time, xid, bus_id,
   nvml_index, gpu_uuid``. The cost is the processor's time for this line.
-* ``{"state": "none" | "unavailable", "reason": "No NVIDIA GPU here", "devices": [], ...}``, and the process ends.
+* ``{"state": "none" | "unavailable", "reason": "No NVIDIA GPU found", "devices": [], ...}``, and the process ends.
 
 With the word ``versions`` for SECONDS it prints one line and ends: ``{"state": "ok", "reason": null, "driver_version":
 "550.54.15", "cuda_driver_version": "12.4", "devices": [{"name": "Tesla T4", "compute_capability": "7.5"}]}``, or
@@ -26,7 +26,7 @@ import time
 from collections import deque
 from typing import Any
 
-NO_GPU = "No NVIDIA GPU here"
+NO_GPU = "No NVIDIA GPU found"
 _NO_PACKAGE = "The Python package nvidia-ml-py is not installed."
 _EVENT_LIMIT = 100
 _XID = 0x8  # nvmlEventTypeXidCriticalError

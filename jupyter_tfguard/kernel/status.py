@@ -28,13 +28,13 @@ def state_line(session: GuardSession) -> str:
     if session.recording is None:
         known.append("nothing is recorded")
     if watcher_alive():
-        known.append("watched by the Jupyter server")
+        known.append("tracked by the Jupyter server")
     elif os.environ.get("JPY_SESSION_NAME"):  # a Jupyter server started this kernel
         missing.append(
             "the server extension is not loaded: restart Jupyter, then reload this page."
         )
     else:
-        known.append("not watched by a Jupyter server")
+        known.append("not tracked by a Jupyter server")
     if session.problems:
         missing.append(f"Problem: {session.problems[0].rstrip('.')}.")
     inside = f" ({'; '.join(known)})" if known else ""

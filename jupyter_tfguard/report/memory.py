@@ -174,7 +174,7 @@ def _endings(seen: Evidence) -> list[documents.Moment]:
             found.append(_event(rises[-1], "warning", "90 % of the limit"))
     if seen.hang is not None:
         found.append(_event(seen.died - seen.hang.seconds, "hang", "hang"))
-    label = "child ended" if seen.kernel_alive else "ended"
+    label = "child process ended" if seen.kernel_alive else "ended"
     return [*found, _event(seen.died, "death", label)]
 
 

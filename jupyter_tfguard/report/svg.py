@@ -131,7 +131,7 @@ def _picture(
     moments = [span[0] + part * number for number in range(_TIME_PARTS + 1)]
     return Picture(
         height=height,
-        description=f"{drawn[0][0]}: highest {human_bytes(top)}" + (f"; {name}" if name else ""),
+        description=f"{drawn[0][0]}: peak {human_bytes(top)}" + (f"; {name}" if name else ""),
         lines=lines,
         area=f"{x(own[0][0])},{floor} {lines[0].points} {x(own[-1][0])},{floor}",
         values=tuple(

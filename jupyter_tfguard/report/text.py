@@ -37,17 +37,17 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
         ("What you were doing", [_row(r["label"], r["value"]) for r in report["activity"]]),
         ("Memory", _memory(report)),
         ("How we know", fact_lines(report["evidence"])),
-        ("Evidence against it", fact_lines(report["against"]) or ["  None found."]),
+        ("Evidence against it", fact_lines(report["against"]) or ["  Nothing found."]),
         (
             "Not checked",
             [line for text in report["not_checked"] for line in wrapped(text, "  ")]
-            or ["  Everything that applies was checked."],
+            or ["  Everything relevant was checked."],
         ),
-        ("Also seen", _others(report["other_findings"])),
-        ("What was saved", _left(report)),
+        ("Other findings", _others(report["other_findings"])),
+        ("Checkpoint and metrics", _left(report)),
         ("Largest arrays when the last cell ended", _arrays(report)),
-        ("Stderr tail", [f"  {line}" for line in native]),
-        ("Python stack", [f"  {line}" for line in stack]),
+        ("Last lines of stderr", [f"  {line}" for line in native]),
+        ("Python stack trace", [f"  {line}" for line in stack]),
         ("Versions", wrapped(", ".join(versions), "  ") if versions else []),
     ]
     parts += [f"{title}\n" + "\n".join(lines) for title, lines in sections if lines]

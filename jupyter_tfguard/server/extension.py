@@ -29,7 +29,7 @@ class TfGuardExtension(ExtensionApp):
     """Watches this server's kernels, and says why one died."""
 
     name = "tfguard"
-    description = "Watches kernels and explains why they die."
+    description = "Tracks kernels and explains why they die."
 
     service: Service | None = None
 

@@ -143,7 +143,7 @@ class StacksHandler(ApiHandler):
     async def post(self, kernel_id: str) -> None:
         lines = await asyncio.to_thread(self.service.stacks, kernel_id)
         if lines is None:
-            self.fail(404, "This server does not watch the kernel.")
+            self.fail(404, "This server does not track the kernel.")
         elif not lines:
             self.fail(
                 409,

@@ -92,7 +92,7 @@ class KernelTracker:
 
     def _look(self) -> None:
         assert self._loop is not None
-        with shielded("watching the server's kernels"):
+        with shielded("tracking the server's kernels"):
             self.reconcile()
         with shielded("reading the server's sessions"):
             self._paths.look()

@@ -38,6 +38,6 @@ def problems(noted: list[dict[str, Any]], *, active: bool) -> list[dict[str, Any
 
 def note_start_failure(bad: BaseException) -> str:
     """Write down why the extension could not start, and the sentence for the server's log."""
-    fix = "Kernels run, but are not watched. `jupyter tfguard doctor` shows more."
+    fix = "Kernels run, but are not tracked. `jupyter tfguard doctor` shows more."
     note_problem("starting the server extension", bad, fix=fix)
     return f"tfguard could not start ({plain(f'{type(bad).__name__}: {bad}')}). {fix}"

@@ -17,7 +17,7 @@ from ..watch.live import Live
 from ..watch.witness import Kernel, Witness
 from .gpu_state import GpuWatch
 
-REMOTE = "remote kernel, not watched here"
+REMOTE = "remote kernel, not tracked here"
 STARTING = "starting"
 _SWITCHED_OFF = f"The guard is turned off in this kernel by {DISABLE_VARIABLE}."
 _NOT_LOADED = "The guard is not loaded in this kernel: it is not enabled there, it is turned off, or a script without `exec` starts the kernel."

@@ -116,7 +116,7 @@ class GrowthSetting:
         # TensorFlow knows better where it has looked: some boards have other device files.
         if not gpus and not gpu_present():
             kept = "memory growth set; " if read.growth == "true" else ""
-            return Growth("no_gpu", f"{kept}no NVIDIA GPU here")
+            return Growth("no_gpu", f"{kept}no NVIDIA GPU found")
         if gpus is not None and not gpus:
             return Growth("no_gpu", "TensorFlow uses no GPU, though this machine has one")
         if gpus_initialised():

@@ -51,7 +51,7 @@ class Loop:
             self._wake.wait(max(0.0, due - time.monotonic()) if self._witnesses() else None)
             self._wake.clear()
             began, pause = time.monotonic(), _SLOW_SECONDS
-            with shielded("watching kernels"):
+            with shielded("tracking kernels"):
                 witnesses = self._witnesses()
                 pause = self._round(witnesses, began)
                 self._known = set(witnesses)

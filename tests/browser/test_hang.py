@@ -67,7 +67,7 @@ def test_the_panel_tells_of_a_standstill_and_a_restart_leaves_a_report(lab: Lab)
     report.wait_for()
     said = report.inner_text()
     assert "The kernel hung" in said
-    assert "until you ended it" in said
+    assert "until you stopped it" in said
     assert "in forwards" in said
     picture(page, "report-hang-light")
     theme(page, dark=True)

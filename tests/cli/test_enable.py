@@ -145,7 +145,7 @@ def test_a_kernel_that_cannot_have_it_is_left_as_it_is(
         (b"[]", "not a kernel specification"),
         (b'{"argv": "python"}', "not a kernel specification"),
         (b'{"argv": [], "metadata": "x"}', "not a kernel specification"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "Could not read"),
     ],
 )
 def test_a_damaged_file_is_one_sentence(kernels: Path, content: bytes, word: str) -> None:

@@ -161,7 +161,7 @@ def test_a_driver_that_goes_away_ends_the_reader_with_a_reason(read: Read, code:
     assert reader.line()["state"] == "ok"
     last = reader.line()
     assert (last["state"], last["devices"]) == ("unavailable", [])
-    assert ("restart the machine" in last["reason"]) is (code == 18)
+    assert ("Restart the machine" in last["reason"]) is (code == 18)
     with pytest.raises(EOFError, match="ended with 0"):
         reader.line()
 

@@ -35,7 +35,7 @@ KINDS = (
         "SIGKILL",
         "certain",
     ),
-    Scene("SIGTERM", send("SIGTERM"), TERMINATED, "SIGTERM", "certain", "asked to end"),
+    Scene("SIGTERM", send("SIGTERM"), TERMINATED, "SIGTERM", "certain", "asked to terminate"),
     Scene("SIGHUP", send("SIGHUP"), TERMINATED, "SIGHUP", "certain", "login session was closed"),
     Scene(
         "SIGXCPU, by a limit of CPU time",

@@ -123,7 +123,7 @@ def test_a_dump_is_read_as_the_release_prints_it(release: str) -> None:
     assert found.asked_bytes == 800 * MIB
     assert found.shape == (400, 512, 1024)
     assert found.holders_text == (
-        "1 block of 3.00 GiB; 2 blocks of 1.00 GiB, 2.00 GiB in all; 1 block of 512 MiB"
+        "1 block of 3.00 GiB; 2 blocks of 1.00 GiB, 2.00 GiB in total; 1 block of 512 MiB"
     )
 
 
@@ -257,7 +257,7 @@ class TestReport:
         assert best.cause == "gpu_oom"
         facts = " ".join(fact.text for fact in best.because)
         assert "free 4.00 GiB of 8.00 GiB, largest free block 256 MiB" in facts
-        assert "16 blocks of 256 MiB, 4.00 GiB in all" in facts
+        assert "16 blocks of 256 MiB, 4.00 GiB in total" in facts
         first = best.advice[0]
         assert (first.code or "").startswith("TF_GPU_ALLOCATOR=cuda_malloc_async")
         assert "compute capability 6.0" in first.text

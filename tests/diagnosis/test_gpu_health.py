@@ -106,7 +106,7 @@ class TestClocksAndHeat:
         assert (alarm.severity, alarm.since) == ("warning", NOW + 1)
         assert alarm.fix is not None
         assert "cooling" in alarm.fix
-        assert "ran slower" in watched.text(30)
+        assert "ran below full speed" in watched.text(30)
         assert watched.look(120) == ()
 
     def test_the_cards_own_slowdown_is_told_by_its_reason(self, watched: Watched) -> None:
@@ -120,7 +120,7 @@ class TestFaults:
         assert alarm.text.startswith("The card reported a fault (Xid 79): ")
         assert (alarm.severity, alarm.since) == ("error", NOW)
         assert alarm.fix is not None
-        assert "restarted" in alarm.fix
+        assert "Restart the machine" in alarm.fix
 
     def test_a_fault_of_a_program_is_not_put_down_to_the_card(self, watched: Watched) -> None:
         text = watched.text(events=[{"time": NOW, "xid": 31}])
@@ -153,7 +153,9 @@ class TestErrors:
         watched.look(3, ecc_uncorrected_count=7)
         (alarm,) = watched.look(3, ecc_uncorrected_count=9)
         assert "reports 2 new uncorrectable memory errors" in alarm.text
-        assert alarm.fix == "End all programs on it, then: sudo nvidia-smi --gpu-reset -i 3"
+        assert (
+            alarm.fix == "Stop all programs on the card, then run: sudo nvidia-smi --gpu-reset -i 3"
+        )
 
     def test_rows_to_be_remapped_want_a_reset_and_none_left_a_new_card(
         self, watched: Watched

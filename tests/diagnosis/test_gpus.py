@@ -59,7 +59,7 @@ def test_whatever_has_the_wrong_type_is_unknown(value: object) -> None:
 
 def test_the_notebook_that_holds_the_card_is_named_and_told_to_be_shut_down() -> None:
     best = best_of("gpu_oom_other_process/fires-another-notebook-holds-the-card.json")
-    assert "course/train_b.ipynb (process 4811): 70.0 GiB of 80.0 GiB" in best.title
+    assert "course/train_b.ipynb (process 4811), 70.0 GiB of 80.0 GiB" in best.title
     assert best.because[0].source is Source.SERVER
     assert (
         best.advice[0].title == "Shut down the kernel of course/train_b.ipynb, if it is not needed."
@@ -95,8 +95,8 @@ def test_a_card_that_its_kernel_never_used_says_nothing_about_it() -> None:
 
 def test_two_notebooks_that_hold_the_card_together_are_both_named() -> None:
     best = best_of("gpu_oom_other_process/fires-two-notebooks-hold-it-together.json")
-    assert "b.ipynb (process 4811): 36.0 GiB of 80.0 GiB" in best.title
-    assert "c.ipynb (process 4812): 30.0 GiB of 80.0 GiB" in best.title
+    assert "b.ipynb (process 4811), 36.0 GiB of 80.0 GiB" in best.title
+    assert "c.ipynb (process 4812), 30.0 GiB of 80.0 GiB" in best.title
     assert best.advice[-1].code == '{"TfGuard": {"gpu_memory_limit_mib": 36864}}'
 
 
@@ -106,14 +106,16 @@ def test_only_a_machine_with_more_cards_has_another_one_to_use() -> None:
     empty = {"nvml_index": 5, "name": "NVIDIA A100", "processes": []}
     bundle["server"]["gpus"] += [{"nvml_index": 4, "processes": [{"pid": 1}]}, empty]
     second = diagnose(bundle).best.advice[1]
-    assert second.title == "Or use GPU 5 (NVIDIA A100): nobody did."
+    assert second.title == "Or use GPU 5 (NVIDIA A100): no process used it."
     assert second.code is not None
     assert "CUDA_VISIBLE_DEVICES=5" in second.code
 
 
 def test_an_instance_of_a_divided_card_is_a_card() -> None:
     best = best_of("gpu_oom_other_process/fires-on-an-instance-of-a-divided-card.json")
-    assert best.title.startswith("GPU 0 MIG 1 (NVIDIA A100 MIG 1g.10gb) was held by course/train_b")
+    assert best.title.startswith(
+        "Another process held the memory of GPU 0 MIG 1 (NVIDIA A100 MIG 1g.10gb): course/train_b"
+    )
 
 
 def test_who_has_a_card_to_itself_is_not_sent_to_look_for_others() -> None:

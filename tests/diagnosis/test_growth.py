@@ -43,7 +43,7 @@ def test_the_limit_stays_the_cause_and_the_growth_explains_it() -> None:
     )
     course = next(fact.text for fact in best.because if "steadily" in fact.text)
     assert course.startswith(
-        "It grew steadily over 41 epochs: +318 MiB an epoch (95 %: 296 to 339 MiB)"
+        "It grew steadily over 41 epochs: +318 MiB per epoch (95 %: 296 to 339 MiB)"
     )
     assert "and came to the limit of 16.0 GiB (container limit)." in leak.title
     assert best.advice[0].title == leak.advice[0].title
@@ -57,7 +57,7 @@ def test_a_leak_on_the_gpu_is_named_with_the_gpu_memory_that_ran_out() -> None:
     best, leak = diagnose(bundle).findings
     assert (best.cause, leak.cause) == ("gpu_oom", "gpu_leak")
     assert best.title.startswith(
-        "The kernel's memory on GPU 0 (NVIDIA A100) grew by 1.20 GiB an epoch, until the"
+        "The kernel's memory on GPU 0 (NVIDIA A100) grew by 1.20 GiB per epoch, until the"
     )
     assert best.advice[0] == leak.advice[0]
     assert len(best.advice) <= 3
@@ -74,7 +74,7 @@ def test_a_report_gives_no_advice_and_no_evidence_twice(example: Example) -> Non
 
 def test_the_epochs_left_are_told_where_something_else_ended_it() -> None:
     leak = finding(bundle_of("host_leak/fires-crashed-of-something-else.json"), "host_leak")
-    assert "would come in about 33 epochs." in leak.title
+    assert "would be reached in about 33 epochs." in leak.title
     assert leak.beside
 
 
@@ -128,7 +128,7 @@ def test_what_was_swapped_out_is_still_held() -> None:
 
 def test_the_growth_of_a_gpu_is_that_of_this_kernel_on_that_card() -> None:
     leak = finding(bundle_of("gpu_leak/fires-over-epochs.json"), "gpu_leak")
-    assert "on GPU 0 (NVIDIA A100) grew steadily over 20 epochs: +1.20 GiB an epoch" in leak.title
+    assert "on GPU 0 (NVIDIA A100) grew steadily over 20 epochs: +1.20 GiB per epoch" in leak.title
     assert "its 80.0 GiB would be used up in about 39 epochs" in leak.title
     assert "gc.collect() does not free what such a list still holds" in everything(leak)
 
@@ -150,8 +150,8 @@ def test_of_a_peak_before_the_cell_only_the_samples_in_it_count() -> None:
         return None if fact is None else fact.text
 
     bundle["server"]["peak_bytes"] = 9 * GIB
-    assert grown() == "It grew by 7.40 GiB since the fit began (from 1.60 GiB)"
+    assert grown() == "It grew by 7.40 GiB after the start of the fit (from 1.60 GiB)"
     bundle["kernel"]["events"][0]["peak_bytes"] = 9 * GIB  # it was there when the cell began
-    assert grown() == "It grew by 2.33 GiB since the fit began (from 1.60 GiB)"
+    assert grown() == "It grew by 2.33 GiB after the start of the fit (from 1.60 GiB)"
     bundle["server"]["rows"] = bundle["server"]["rows"][:1]
     assert grown() is None

@@ -37,7 +37,7 @@ def named(text: str, cause: str) -> str:
         ("5.2", "5.2: 2.16.2 is the newest published build that contains code for it."),
         ("7.5", "7.5 (Turing): published builds since 2.10.0 contain code for it."),
         ("9.0", "9.0 (Hopper): published builds since 2.16.1 contain code for it."),
-        ("12.0", "12.0 (Blackwell, graphics): no published build up to 2.21.0 holds code of its own for it"),
+        ("12.0", "12.0 (Blackwell, graphics): no published build up to 2.21.0 contains machine code for it"),
         ("3.0", "3.0: no published build from 2.10.0 to 2.21.0 contains code for it."),
     ],
 )  # fmt: skip

@@ -50,7 +50,7 @@ def test_a_readable_log_that_names_only_a_neighbour_clears_the_oom_killer(cause:
     assert best.cause == "sigkill_unattributed"
     assert best.confidence is Confidence.LIKELY
     (log,) = [fact.text for fact in best.because if fact.source is Source.SYSTEM_LOG]
-    assert log == "The log shows no OOM kill of this process, but one of process 9999"
+    assert log == "The log shows no kill of this process, but one of process 9999"
 
 
 def test_a_server_that_was_killed_with_its_kernel_is_in_the_evidence() -> None:

@@ -165,7 +165,9 @@ def test_an_end_without_a_trace_near_the_limit_has_memory_advice() -> None:
     best = diagnose(bundle).best
     assert (best.cause, best.confidence) == ("unknown", Confidence.POSSIBLE)
     assert "near its memory limit" in best.title
-    assert "3.93 GiB in use of 4.00 GiB" in " ".join(fact.text for fact in best.because)
+    assert "3.93 GiB of 4.00 GiB (container limit) was in use" in " ".join(
+        fact.text for fact in best.because
+    )
     assert "batch" in best.advice[0].title
 
 

@@ -52,7 +52,7 @@ def test_a_record_that_lacks_something_is_a_problem(
     monkeypatch.setattr(probing, "LAST_WORDS", "words that were never written")
     found = crash_record.check(Environment.here())
     assert found.status is Status.PROBLEM
-    assert "lacks native text" in found.text
+    assert "lacks stderr tail" in found.text
 
 
 def test_a_process_that_cannot_record_is_told_as_not_checked(records: Path, tmp_path: Path) -> None:
@@ -133,5 +133,5 @@ def test_little_space_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1 << 40, 1 << 40, 1 << 20))
     (found,) = data_folder.check(mounted(MadeMachine(tmp_path), "ext4"))
     assert found.status is Status.WARNING
-    assert "1 MiB left" in found.text
+    assert "1 MiB free space" in found.text
     assert os.listdir(tmp_path / "tfguard") == []

@@ -32,11 +32,11 @@ def line(growth: Growth | None) -> str:
         ("capped", words.capped(2**33, grows=True)),
         ("async", words.ASYNC),
         ("off_by_user", words.off_by_variable()),
-        ("no_gpu", "no NVIDIA GPU here"),
+        ("no_gpu", "no NVIDIA GPU found"),
     ],
 )
 def test_a_state_to_know_of_stands_beside_the_others(state: str, text: str) -> None:
-    assert f"guarding this kernel ({text}; watched by the Jupyter server)." in line(
+    assert f"guarding this kernel ({text}; tracked by the Jupyter server)." in line(
         Growth(state, text)
     )
 

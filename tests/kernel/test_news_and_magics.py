@@ -69,8 +69,8 @@ def test_the_next_kernel_reports_and_tells_of_an_unwatched_death_once(new_kernel
     told = second.run("%tfguard why").stdout
     assert "SIGKILL" in told
     assert "memory limit" not in told.splitlines()[0].lower()
-    assert "There is 1 death on record" in second.run("%tfguard why --crash 2").stdout
-    assert second.run("%tfguard").stdout.splitlines()[-1].startswith("Last death: 20")
+    assert "There is 1 report" in second.run("%tfguard why --crash 2").stdout
+    assert second.run("%tfguard").stdout.splitlines()[-1].startswith("Last crash: 20")
 
 
 def test_a_death_that_was_read_is_not_printed(new_kernel: Make) -> None:

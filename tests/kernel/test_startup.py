@@ -160,7 +160,7 @@ def test_an_unusable_folder_leaves_a_living_kernel_with_growth(
 
 def test_a_server_that_watches_is_told_from_one_that_does_not(new_kernel: Make) -> None:
     watched = new_kernel(environment={"TFGUARD_WATCHER_PID": str(os.getpid())})
-    assert "watched by the Jupyter server" in watched.run("%load_ext tfguard").text
+    assert "tracked by the Jupyter server" in watched.run("%load_ext tfguard").text
     watched.close()
     unwatched = new_kernel(environment={"JPY_SESSION_NAME": "a/train.ipynb"})
     assert "restart Jupyter, then reload this page" in unwatched.run(

@@ -27,7 +27,7 @@ def test_the_text_of_a_memory_death_names_what_matters() -> None:
     printed = text.render(report_of("cgroup_oom/fires-v2-own-limit.json"))
     flat = " ".join(printed.split())
     for words in (
-        "container's memory (4.00 GiB)",
+        "memory limit of its container (4.00 GiB)",
         "peak 3.93 GiB",
         "[12] history = model.fit",
         "epoch 1 of 10, step 3 of 5",
@@ -51,7 +51,7 @@ def test_what_to_do_is_before_how_we_know() -> None:
 def test_no_line_is_wider_than_a_terminal_except_code() -> None:
     for example in examples("fires"):
         printed = text.render(to_report(example.bundle, diagnose(example.bundle)))
-        body = printed.split("Stderr tail")[0]
+        body = printed.split("Last lines of stderr")[0]
         assert max(len(line) for line in body.splitlines() if "model." not in line) <= 124
 
 
@@ -205,8 +205,8 @@ def test_a_fact_that_rests_on_a_line_of_a_log_shows_that_line() -> None:
 def test_a_native_line_is_shown_whole_with_its_time_and_file() -> None:
     evidence: Any = report_of("tf_check_failed/" + NATIVE_EXAMPLE)["evidence"]
     (fact,) = [fact for fact in evidence if fact["raw"]]
-    assert fact["text"].startswith("Stderr tail: ")
-    assert fact["text"].removeprefix("Stderr tail: ") in fact["raw"]
+    assert fact["text"].startswith("Message on stderr: ")
+    assert fact["text"].removeprefix("Message on stderr: ") in fact["raw"]
 
 
 def test_earlier_deaths_of_the_same_kind_in_the_same_notebook_are_counted() -> None:

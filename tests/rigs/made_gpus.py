@@ -148,7 +148,7 @@ CASES = (
         "no-driver-library",
         without_library,
         {"gpu": "problem"},
-        ("libcuda.so.1 is not found",),
+        ("libcuda.so.1 was not found",),
         ("gpu_driver",),
     ),
     Case(

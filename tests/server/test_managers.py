@@ -194,7 +194,7 @@ class TestGateway:
 
         state = await wait_until_async(remote, "a verdict")
         assert state["watched"] is False
-        assert state["unwatched_reason"] == "remote kernel, not watched here"
+        assert state["unwatched_reason"] == "remote kernel, not tracked here"
         assert state["pid"] is None
         assert state["host"]["rss_bytes"] is None
         assert state["guard"]["loaded"] is None

@@ -82,7 +82,7 @@ async def test_the_policy_allows_the_one_style_sheet_of_the_page(server: Server)
 
 
 async def test_the_list_leads_to_each_report(server: Server) -> None:
-    assert "No kernel has died here yet." in await page(server)
+    assert "No kernel has crashed yet." in await page(server)
     bundle_id = keep(server)
     found = await page(server)
     assert "Container memory limit" in found

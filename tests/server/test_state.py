@@ -277,9 +277,9 @@ def test_the_chart_draws_the_number_that_is_shown(witness: Witness) -> None:
 
 
 def test_an_unwatched_kernel_has_a_reason_and_no_numbers() -> None:
-    found = state(None, unwatched_reason="remote kernel, not watched here")
+    found = state(None, unwatched_reason="remote kernel, not tracked here")
     assert found["watched"] is False
-    assert found["unwatched_reason"] == "remote kernel, not watched here"
+    assert found["unwatched_reason"] == "remote kernel, not tracked here"
     assert found["pid"] is None
     view = KernelView(Kernel("k"), None, None, "starting")
     assert other_kernel(view)["rss_bytes"] is None

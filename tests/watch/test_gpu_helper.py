@@ -167,7 +167,7 @@ class TestEvents:
 
 def test_a_machine_without_cards_says_so(helper: GpuHelper, choose: Choose) -> None:
     choose(Scenario())
-    assert settle(helper, "none") == Gpus("none", "No NVIDIA GPU here")
+    assert settle(helper, "none") == Gpus("none", "No NVIDIA GPU found")
     helper.want()
     assert helper._run is None
 
@@ -188,7 +188,7 @@ def test_a_missing_library_means_no_gpu(
     broken = tmp_path / "libnvidia-ml.so.1"
     broken.write_text("not a library")  # found first, so that a real one is not loaded
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-    assert settle(helper, "none") == Gpus("none", "No NVIDIA GPU here")
+    assert settle(helper, "none") == Gpus("none", "No NVIDIA GPU found")
 
 
 def test_stopping_ends_the_process(helper: GpuHelper, choose: Choose) -> None:

@@ -48,7 +48,7 @@ class Bench:
 
     def _gpus(self) -> Gpus:
         if self.load is None:
-            return Gpus("none", "No NVIDIA GPU here")
+            return Gpus("none", "No NVIDIA GPU found")
         return Gpus("ok", devices=({"utilization_fraction": self.load},))
 
     def watch(self, pid: int) -> Witness:

@@ -27,13 +27,15 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
     own = seen.own_group
     kills = own.rise("oom_kill_count") if own else None
     if kills == 0:
-        counted = "The kernel's memory cgroup counted no OOM kill"
+        counted = "The kernel's memory cgroup counted no kill"
         because.append(Fact(Source.SERVER, counted))
     elif seen.host_oom_kill_rise == 0:
-        because.append(Fact(Source.SERVER, "The operating system counted no OOM kill"))
+        because.append(
+            Fact(Source.SERVER, "The operating system counted no kill because of memory")
+        )
     other = seen.system_log.kill_of_others
     if other is not None or (seen.system_log.readable and seen.system_log.kill_of_kernel is None):
-        names = "The log shows no OOM kill of this process"
+        names = "The log shows no kill of this process"
         names += f", but one of process {other.pid}" if other is not None else ""
         because.append(Fact(Source.SYSTEM_LOG, names))
     peak = peak_fact(seen)
@@ -42,11 +44,11 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
     ruled_out = seen.exit_was_seen and (kills == 0 or seen.host_oom_kill_rise == 0)
     senders = (
         "A person or script (kill -9), a batch system, a container platform, or a user-space "
-        "out-of-memory daemon such as systemd-oomd or earlyoom can send it."
+        "memory daemon such as systemd-oomd or earlyoom can send it."
     )
     near, limit = near_limit(seen), seen.memory_limit()
     if near is not None and limit is not None:
-        high = "High memory use fits an out-of-memory daemon" if near else "Memory use was low"
+        high = "High memory use fits a memory daemon" if near else "Memory use was low"
         senders += f" {high}: {human_bytes(reached_bytes(seen))} of {limit_text(limit)}."
     return Finding(
         text.confidence if text else Confidence.CERTAIN if ruled_out else Confidence.LIKELY,

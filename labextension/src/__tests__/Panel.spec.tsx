@@ -178,7 +178,7 @@ describe('Panel', () => {
 
   it('says why a kernel is not tracked, and shows no number for it', () => {
     const { node, text } = draw({ kernel: kernel(2) });
-    expect(text).toContain('remote kernel, not watched here');
+    expect(text).toContain('remote kernel, not tracked here');
     expect(node.querySelector('.jp-TfGuard-HostMemory')).toBeNull();
   });
 
