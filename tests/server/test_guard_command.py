@@ -39,6 +39,9 @@ class Watcher:
     def ended(self, witness: Witness, *_: Any, **__: Any) -> None:
         pass
 
+    def drop(self, witness: Witness) -> None:
+        pass
+
 
 @pytest.fixture
 def watcher() -> Iterator[Watcher]:
