@@ -25,9 +25,9 @@ describe('Series', () => {
     series.push(10, 100);
     series.push(11, 110);
     series.prepend([
-      [8, 80, null],
-      [9, null, null],
-      [10, 100, null]
+      [8, 80],
+      [9, null],
+      [10, 100]
     ]);
     expect(series.times).toEqual([8, 9, 10, 11]);
     expect(series.values).toEqual([80, null, 100, 110]);
