@@ -126,7 +126,7 @@ def test_after_forget_all_no_byte_of_a_report_or_a_dead_kernel_is_left(
 
     out, _ = forget(capsys, "--all", "--yes")
     assert files_with_the_marker(data_folder) == []
-    assert out == "Removed 9 reports and 3 recordings of dead kernels.\n"
+    assert out == "Deleted 9 reports and 3 recordings of dead kernels.\n"
     assert ids(store) == []
     assert [path for path in data_folder.rglob("*") if path.is_file() and path.read_bytes()] == []
 
@@ -146,8 +146,8 @@ def test_a_running_kernel_s_recording_stays_and_is_told_of(
 ) -> None:
     before = {path: path.read_bytes() for path in living.folder.path.iterdir()}
     out, _ = forget(capsys, "--all", "--yes")
-    assert "Removed 0 reports and 0 recordings of dead kernels." in out
-    assert "Left 1 recording of running kernels." in out
+    assert "Deleted 0 reports and 0 recordings of dead kernels." in out
+    assert "Kept 1 recording of running kernels." in out
     assert {path: path.read_bytes() for path in living.folder.path.iterdir()} == before
 
 
@@ -157,7 +157,7 @@ def test_ids_by_their_first_characters(
     die(store, 7)
     first, second, *rest = ids(store)
     out, _ = forget(capsys, first, second[:-1])
-    assert out == "Removed 2 reports.\n"
+    assert out == "Deleted 2 reports.\n"
     assert ids(store) == rest
 
 
@@ -198,7 +198,7 @@ def test_a_person_is_asked(
     die(store)
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     _, err = forget(capsys, "--all", code=2 if left else 0)
-    assert "Remove 1 report, all recordings of dead kernels" in err
+    assert "Delete 1 report, all recordings of dead kernels" in err
     assert len(ids(store)) == left
     if left:
         assert "Nothing was deleted." in err
@@ -259,4 +259,4 @@ def test_what_cannot_be_removed_is_said(
     out, err = forget(capsys, "--all", "--yes", code=2)
     assert "Operation not permitted" in err
     assert "delete the items yourself" in err
-    assert out.startswith("Removed 0 reports")
+    assert out.startswith("Deleted 0 reports")

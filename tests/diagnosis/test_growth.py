@@ -45,7 +45,7 @@ def test_the_limit_stays_the_cause_and_the_growth_explains_it() -> None:
     assert course.startswith(
         "It grew steadily over 41 epochs: +318 MiB per epoch (95 %: 296 to 339 MiB)"
     )
-    assert "and came to the limit of 16.0 GiB (container limit)." in leak.title
+    assert "and reached the limit of 16.0 GiB (container limit)." in leak.title
     assert best.advice[0].title == leak.advice[0].title
     assert not any("batch" in advice.title for advice in best.advice)
 

@@ -40,14 +40,14 @@ def test_a_value_that_the_guard_set_is_not_taken_for_the_users(made: MadeMachine
     made.environ |= {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "TFGUARD_SET_GROWTH": "1"}
     ((status, text, _),) = of_growth(made)
     assert status is Status.OK
-    assert "yours" not in text
+    assert "set by you" not in text
 
 
 @pytest.mark.parametrize(
     ("value", "status", "word"),
     [
-        ("true", Status.OK, "yours"),
-        ("false", Status.WARNING, "wins"),
+        ("true", Status.OK, "set by you"),
+        ("false", Status.WARNING, "takes precedence"),
         ("1", Status.WARNING, "use true or false"),
         ("True", Status.WARNING, "use true or false"),
     ],

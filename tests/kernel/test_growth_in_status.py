@@ -64,5 +64,5 @@ def test_memory_is_the_number_of_the_panel_with_resident_memory_after_it() -> No
     pulse = SimpleNamespace(latest=SimpleNamespace(values=group))
     session: Any = SimpleNamespace(pulse=pulse, memory=memory)
     assert status._memory(session) == (
-        "2.00 GiB of 4.00 GiB (container limit), 50 %; this kernel 2.50 GiB resident"
+        "2.00 GiB of 4.00 GiB (container limit), 50 %; resident memory of this kernel 2.50 GiB"
     )

@@ -108,7 +108,7 @@ def test_a_file_that_cannot_grow_is_left_and_text_is_forwarded_all_the_same(tmp_
         """,
     )
     assert ran.stderr == b"".join(b"line %03d\n" % n for n in range(3000))
-    assert ran.stdout == b"['Native text is no longer kept: File too large.'] False\n"
+    assert ran.stdout == b"['The stderr tail is no longer recorded: File too large.'] False\n"
 
 
 def test_fd_2_is_left_alone_where_files_may_not_be_long_enough(tmp_path: Path) -> None:

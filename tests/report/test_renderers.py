@@ -33,7 +33,7 @@ def test_the_text_of_a_memory_death_names_what_matters() -> None:
         "epoch 1 of 10, step 3 of 5",
         "2048 × 100 × 100 × 3, float32",
         "batch_size=512",
-        "grew by 2.33 GiB since the fit began",
+        "grew by 2.33 GiB after the start of the fit",
         "1 OOM kill and 94 limit hits",
     ):
         assert words in flat

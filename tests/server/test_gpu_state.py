@@ -227,7 +227,7 @@ class TestAlarms:
         ours = panel.machine.kernel("a")
         ours.live = Live(training={"active": True})
         (alarm,), nothing = self.slow(panel, ours, 12)
-        assert alarm["text"].startswith("The card runs slower than it could")
+        assert alarm["text"].startswith("The card runs below full speed")
         assert nothing == []
 
     def test_without_a_fit_they_are_not(self, panel: Panel) -> None:

@@ -174,7 +174,7 @@ def test_a_kernel_that_is_no_ipykernel_gets_a_sentence_and_no_command(witness: W
     argv = ("/opt/conda/bin/xpython", "-f", "{connection_file}")
     guard = state(witness, kernel=Kernel("k", kernel_name="xpython"), argv=argv)["guard"]
     assert (guard["loaded"], guard["fix"]) == (False, None)
-    assert "started by xpython" in guard["text"]
+    assert "xpython starts it" in guard["text"]
 
 
 def test_a_guard_switched_off_by_the_environment_is_told_at_once_and_by_name() -> None:
