@@ -68,7 +68,7 @@ class TestInAKernel:
         assert (
             printed.rstrip()
             .splitlines()[-3]
-            .startswith("tfguard: the GPU ran out of memory: asked")
+            .startswith("tfguard: the GPU ran out of memory: requested")
         )
 
     def test_the_event_has_the_lines(self, kernel: GuardedKernel) -> None:

@@ -22,7 +22,7 @@ def test_status_tells_memory_and_limit(kernel: GuardedKernel) -> None:
     lines = kernel.run("%tfguard").stdout.splitlines()
     assert lines == kernel.run("%tfguard status").stdout.splitlines()[:1] + lines[1:]
     assert lines[0].startswith("tfguard 0.")
-    assert "MiB resident" in lines[1]
+    assert "resident memory of this kernel" in lines[1]
     assert "GiB of" in lines[1] or "MiB of" in lines[1]
     assert "(machine memory)" in lines[1] or "(container limit)" in lines[1]
     assert lines[-1] == "Last crash: none recorded"

@@ -127,7 +127,7 @@ def test_a_broken_settings_file_is_noted_and_the_guard_runs(
     (tmp_path / "config" / "jupyter_tfguard_config.json").write_text("{")
     kernel = new_kernel()
     assert len(kernel.recording_paths()) == 1
-    assert "jupyter_tfguard_config.json could not be read" in kernel.problems()
+    assert "Could not read " in kernel.problems()
 
 
 def test_a_broken_guard_writes_it_down_and_the_kernel_lives(new_kernel: Make) -> None:

@@ -32,7 +32,7 @@ async def test_a_report_that_cannot_be_written_is_made_when_it_can(
 
     [line] = await wait_until_async(lines, "a line in the log")
     assert "could not be written" in line
-    assert line.endswith("It is tried again every 5 min.")
+    assert line.endswith("tfguard tries again every 5 min.")
     await asyncio.to_thread(postmortem.handle_unwatched)
     assert len(lines()) == 1
     in_the_way.unlink()

@@ -257,6 +257,6 @@ def test_too_late_is_said_by_name(tmp_path: Path) -> None:
     finally:
         kernel.close()
     assert [lines[0], lines[2]] == ["True", "False"]
-    assert "Memory growth came too late" in lines[1]
+    assert "Memory growth was set too late" in lines[1]
     assert "restart the kernel and load tfguard before TensorFlow" in lines[1]
     assert recorded.header["guard"]["growth"]["state"] == "too_late"

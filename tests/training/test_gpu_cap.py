@@ -61,14 +61,14 @@ class TestTheUsersOwn:
         would, told = tensorflow.ask(code + "out = [options(), told(guard)]")
         assert would["limits"] == [[1024, 1024], [8192]]
         assert told[0] == "capped"
-        assert "(GPU:0 at 2.00 GiB, GPU:1 at 8.00 GiB)" in told[1]
+        assert "(GPU:0 to 2.00 GiB, GPU:1 to 8.00 GiB)" in told[1]
 
     def test_what_they_configure_later_counts(self, tensorflow: PretendedGpus) -> None:
         would, told = tensorflow.ask(
             CAP + "for gpu in gpus(): split(gpu, 2048)\nout = [options(), told(guard)]"
         )
         assert would["limits"] == [[2048], [2048]]
-        assert "by your logical devices (GPU:0 at 2.00 GiB" in told[1]
+        assert "by your logical devices (GPU:0 to 2.00 GiB" in told[1]
 
     def test_a_notebook_that_calls_set_memory_growth_runs_on(
         self, tensorflow: PretendedGpus

@@ -53,7 +53,7 @@ def test_in_every_combination_the_state_is_what_tensorflow_would_do(
         grows = {"true": True, "false": False}.get(variable or "", would["growth"])
         if any(would["limits"]):
             assert found == "capped", case
-            assert ("memory growth on up to there" in text) == grows, case
+            assert ("memory growth on up to that limit" in text) == grows, case
         else:
             assert found == ("on" if grows else "off_by_user"), case
         if found == "on" and variable == "true":
