@@ -25,8 +25,8 @@ WORDS = {
     r"for ever": "forever, or a time",
     r"lies": "is in",
     r"stands? still|stood still|standstill": "hang",
-    r"stands?|stood": "is in, means",
-    r"looks": "poll, check",
+    r"(?:stands?|stood)(?! for)": "is in",
+    r"looks(?! (?:for|like))": "poll, check",
     r"witness(?:es)?|testimon(?:y|ies)": "tracked process, observation",
     r"(?:native|last) words": "stderr tail",
     r"lives? on": "is still running",
@@ -114,3 +114,32 @@ def test_the_list_of_sentences_has_texts_of_every_kind_with_their_place(start: s
 @pytest.mark.parametrize(("text", "is_plain"), [("It is told.", False), ("A stand-in.", True)])
 def test_words_that_are_not_plain_are_found(text: str, is_plain: bool) -> None:
     assert bool(not_plain([Sentence(ROOT / "README.md", 1, text)])) is not is_plain
+
+
+@pytest.mark.quick
+def test_texts_of_the_front_end_are_plain_english() -> None:
+    assert not_plain(one for one in every() if "labextension" in one.path.parts) == []
+
+
+def sentences_of_docs() -> Iterable[Sentence]:
+    """Lines of the README, the pages and the Markdown cells of the notebooks, without code."""
+    folder = ROOT / "notebooks"
+    found = [ROOT / "README.md", *folder.rglob("*.md"), *folder.rglob("*.ipynb")]
+    for path in found:
+        if "_build" in path.parts or path.parent.name == ".ipynb_checkpoints":
+            continue
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".ipynb":
+            cells = [c for c in json.loads(text)["cells"] if c["cell_type"] == "markdown"]
+            text = "\n".join("".join(cell["source"]) for cell in cells)
+        text = re.sub(r"^```.*?^```|`[^`\n]*`", blank, text, flags=re.DOTALL | re.MULTILINE)
+        yield from (Sentence(path, n, line) for n, line in enumerate(text.splitlines(), start=1))
+
+
+def blank(code: re.Match[str]) -> str:
+    return "\n" * code[0].count("\n")
+
+
+@pytest.mark.quick
+def test_readme_and_guides_are_plain_english() -> None:
+    assert not_plain(sentences_of_docs()) == []
