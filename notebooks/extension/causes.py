@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import fmean
 
 from jupyter_tfguard.diagnosis.catalog import table as facts
 from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
@@ -128,14 +130,19 @@ def _outranked(rule: Rule) -> str:
 
 
 def _fixes(seen: list[_Seen]) -> str:
+    """The steps of all examples, in the order that reports have them on average."""
     advice: dict[str, Advice] = {}
+    places: dict[str, list[int]] = defaultdict(list)
     for one in seen:
-        for step in one.finding.advice:
-            advice.setdefault(re.sub(r"\d[\d.,]*", "N", step.title), step)
+        for place, step in enumerate(one.finding.advice):
+            key = re.sub(r"\d[\d.,]*", "N", step.title)
+            advice.setdefault(key, step)
+            places[key].append(place)
     if not advice:
         return ""
     items = []
-    for step in advice.values():
+    for key in sorted(advice, key=lambda key: (fmean(places[key]), -len(places[key]))):
+        step = advice[key]
         item = f"1. **{prose(step.title)}** {prose(step.text)}".rstrip() + "\n"
         if step.code:
             indented = block(step.code.strip()).replace("\n", "\n   ").rstrip()

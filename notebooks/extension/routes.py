@@ -13,8 +13,6 @@ from jupyter_tfguard.server.notify import EVENT_SCHEMA, EVENT_SCHEMA_FILE
 from .markdown import code, prose, table
 
 _METHODS = ("get", "post", "put", "patch", "delete")
-# What the server's authorizer is asked for, see `authorized` of jupyter_server.
-_PERMISSIONS = {"GET": "read"}
 
 
 def routes() -> str:
@@ -22,13 +20,11 @@ def routes() -> str:
     rows = []
     for pattern, handler in HANDLERS:
         path = re.sub(r"\([^)]*\)", "{id}", pattern).removesuffix("/?").removeprefix("/")
-        methods = methods_of(handler)
-        allowed = dict.fromkeys(_PERMISSIONS.get(method, "write") for method in methods)
         # ``GET crashes``: the list, newest first.      Method and path have columns of their own.
         what = re.sub(r"^``[^`]+``: ", "", handler.__doc__ or "")
         text = prose(f"{what[:1].upper()}{what[1:]}")
-        rows.append((code(path), ", ".join(methods), ", ".join(allowed), text))
-    return table(("path", "methods", "permission", "what it is"), rows)
+        rows.append((code(path), ", ".join(methods_of(handler)), text))
+    return table(("path", "methods", "what it is"), rows)
 
 
 def methods_of(handler: type) -> list[str]:
