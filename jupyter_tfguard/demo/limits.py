@@ -18,6 +18,7 @@ from ..collectors.memory_group import memory_groups
 from ..errors import SourceUnavailable, TfGuardError
 
 _numbers = itertools.count(1)
+NAME_PREFIX = "tfguard-demo-"  # then the process that made it
 
 
 class NoLimitPossible(TfGuardError):
@@ -35,7 +36,7 @@ class LimitedGroup:
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        name, reasons = f"tfguard-demo-{os.getpid()}-{next(_numbers)}", []
+        name, reasons = f"{NAME_PREFIX}{os.getpid()}-{next(_numbers)}", []
         try:
             groups = memory_groups(os.getpid())
         except SourceUnavailable as no:
@@ -44,7 +45,7 @@ class LimitedGroup:
             self.folder = Path(group.directory, name)
             try:
                 self.folder.mkdir()
-                _set_limit(self.folder, group.version, limit_bytes)
+                set_limit(self.folder, group.version, limit_bytes)
             except OSError as bad:
                 reasons.append(f"{group.directory}: {bad.strerror}")
                 with contextlib.suppress(OSError):
@@ -100,7 +101,7 @@ class SystemdScope:
             "org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager"
         )
         properties = f"3 PIDs au 1 {pid} MemoryMax t {self._limit_bytes} MemorySwapMax t 0"
-        unit = f"tfguard-demo-{os.getpid()}-{pid}.scope"
+        unit = f"{NAME_PREFIX}{os.getpid()}-{pid}.scope"
         call = (
             f"--user call {manager} StartTransientUnit ssa(sv)a(sa(sv)) {unit} fail {properties} 0"
         )
@@ -125,15 +126,15 @@ def make_limit(limit_bytes: int) -> LimitedGroup | SystemdScope:
             raise NoLimitPossible(f"{no_group}; {no_scope}") from no_scope
 
 
-def _set_limit(folder: Path, version: int, limit_bytes: int) -> None:
+def set_limit(folder: Path, version: int, limit_bytes: int) -> None:
+    """Set the limit of a control group, swap included. Raises OSError."""
     if version == 2:
         limit, swap, swap_bytes = "memory.max", "memory.swap.max", 0
-    else:  # there the second limit counts memory and swap together
-        limit, swap, swap_bytes = (
-            "memory.limit_in_bytes",
-            "memory.memsw.limit_in_bytes",
-            limit_bytes,
-        )
+    else:  # there the second limit counts memory and swap together, and may never be below the first
+        limit, swap = "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"
+        swap_bytes = limit_bytes
+        with contextlib.suppress(OSError):
+            (folder / swap).write_text("-1")
     (folder / limit).write_text(str(limit_bytes))
     with contextlib.suppress(OSError):  # a system without swap accounting has no such file
         (folder / swap).write_text(str(swap_bytes))
