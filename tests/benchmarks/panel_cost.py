@@ -24,7 +24,7 @@ NONE, OURS, HIDDEN = "neither", "ours", "ours, page hidden"
 PEER_SIDE, PEER_MAIN = "nvdashboard, sidebar", "nvdashboard, main area"
 CASES = (NONE, OURS, HIDDEN, PEER_SIDE, PEER_MAIN)
 
-_OPEN_PEER = """async ([id, area]) => {
+OPEN_PEER = """async ([id, area]) => {
     const { commands, shell } = window.jupyterapp;
     const open = commands.listCommands().find(c => commands.label(c) === 'Open GPU Dashboard Widget');
     await commands.execute(open, { id, title: 'Machine Resources' });
@@ -59,7 +59,7 @@ def show(measured: Measured, case: str) -> None:
         return
     page.evaluate("() => window.jupyterapp.shell.collapseRight()")
     if case in (PEER_SIDE, PEER_MAIN):
-        page.evaluate(_OPEN_PEER, [PEER, "right" if case == PEER_SIDE else "main"])
+        page.evaluate(OPEN_PEER, [PEER, "right" if case == PEER_SIDE else "main"])
         wait(page, "() => document.querySelectorAll('.recharts-surface').length > 3")
 
 
