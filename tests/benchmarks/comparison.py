@@ -44,9 +44,9 @@ def tools(ours: str, peers: str) -> tuple[Tool, ...]:
     )
 
 
-def play(tool: Tool, death: Death, browser: Browser) -> list[Said]:
-    """One death in one tool. A page or server that does not come up is tried once more."""
-    for left in reversed(range(_TRIES)):
+def play(tool: Tool, death: Death, browser: Browser) -> list[Said] | None:
+    """One death in one tool; None when page or server did not come up, twice."""
+    for _ in range(_TRIES):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 if isinstance(tool, Program):
@@ -54,9 +54,7 @@ def play(tool: Tool, death: Death, browser: Browser) -> list[Said]:
                 return tool.play(death, Path(folder), browser)
             except (AssertionError, Error, RuntimeError) as bad:
                 print(f"{tool.name}, {death.name}: {str(bad)[:300]}", file=sys.stderr, flush=True)
-                if not left:
-                    raise
-    raise AssertionError
+    return None
 
 
 def play_all(
@@ -68,11 +66,13 @@ def play_all(
         for death in deaths:
             for tool in chosen:
                 began = time.monotonic()
-                said = [dataclasses.asdict(one) for one in play(tool, death, browser)]
+                said = play(tool, death, browser)
+                if said is None:
+                    continue
                 print(
                     f"{death.name:14} {tool.name:24} {time.monotonic() - began:5.0f} s", flush=True
                 )
-                yield tool.name, death.name, said
+                yield tool.name, death.name, [dataclasses.asdict(one) for one in said]
         browser.close()
 
 
@@ -91,10 +91,11 @@ def main() -> None:
     if "deaths" in parts:
         chosen = _only(tools(sys.executable, peers), options.only)
         deaths = _only(DEATHS, options.only)
-        results = folder / "deaths.json"
-        found = json.loads(results.read_text())["found"] if results.exists() else {}
         for tool, death, said in play_all(chosen, deaths):
-            found.setdefault(death, {})[tool] = said
+            results = folder / "deaths" / f"{tool}.json"
+            results.parent.mkdir(exist_ok=True)
+            found = json.loads(results.read_text())["found"] if results.exists() else {}
+            found[death] = said
             results.write_text(json.dumps(known | {"found": found}, indent=1))
     if "costs" in parts:
         for turns in costs.measure(sys.executable, peers, options.turns):

@@ -70,9 +70,10 @@ def test_the_page_has_each_death_that_was_played(tmp_path: Path) -> None:
     results = {
         "machine": known | {"date": "2026-11-25", "command": "x"},
         "versions": {"memray": "1"},
-        "found": {"segfault": {"plain Jupyter": said}, "child": {"plain Jupyter": said}},
+        "found": {"segfault": said, "child": said},
     }
-    (tmp_path / "deaths.json").write_text(json.dumps(results))
+    (tmp_path / "deaths").mkdir()
+    (tmp_path / "deaths" / "plain Jupyter.json").write_text(json.dumps(results))
     written = page.write(tmp_path)
     assert re.search(r"4\. Segmentation fault in native code \|.* died, 2\.0 s \|", written)
     assert "### 10. A child process" in written

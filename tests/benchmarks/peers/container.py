@@ -10,6 +10,7 @@ import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +53,15 @@ def container(folder: Path, python: str, limit_bytes: int) -> Iterator[str]:
             raise NoContainer(tried.stderr.strip()[-300:])
         yield str(program)
     finally:
+        _end_all(group.folder)
         group.remove()
+
+
+def _end_all(group: Path) -> None:
+    """Kill what a tool left behind in its container."""
+    for pid in (group / "cgroup.procs").read_text().split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def _script(python: str, group: Path) -> str:

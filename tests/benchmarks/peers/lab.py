@@ -16,7 +16,7 @@ from jupyter_tfguard.report import text as report_text
 from tests.benchmarks.panel_cost import OPEN_PEER, PEER
 from tests.benchmarks.peers.container import container
 from tests.benchmarks.peers.deaths import Death
-from tests.benchmarks.peers.watching import DEADLINE_SECONDS, HANG_SECONDS, Gate, Said
+from tests.benchmarks.peers.watching import DEADLINE_SECONDS, HANG_SECONDS, Gate, Read, Said
 from tests.browser.conftest import Lab, command, run
 from tests.conftest import private_jupyter
 
@@ -38,9 +38,6 @@ _PLACES = {
 _READ = """places => Object.entries(places).flatMap(([place, selector]) =>
     [...document.querySelectorAll(selector)].map(node => [place, node.innerText.trim()]))"""
 _NATIVE_NOISE = re.compile(r"^\[|^\s*$|cuda|oneDNN|cpu_feature_guard|rebuild TensorFlow|^WARNING")
-
-
-Reader = Callable[[], Iterable[tuple[str, str]]]
 
 
 class LabServer(DemoServer):
@@ -156,14 +153,14 @@ class LabTool:
 
     def begin(
         self, death: Death, gate: Gate, server: LabServer, browser: Browser
-    ) -> tuple[Page, Reader]:
+    ) -> tuple[Page, Read]:
         """A page on which the death begins, and what reads the texts that are shown."""
         notebook = server.write_notebook(death.name, [gate.code, death.code])
         page = Lab(server, browser).open(notebook)
         self.show(page)
         run(page)
         read = _reader(page, server, len(server.log()), dict(self.places))
-        gate.open(death)
+        gate.open(death, read)
         return page, read
 
     def _looked_up(self, page: Page, server: LabServer) -> list[Said]:
@@ -178,7 +175,7 @@ class LabTool:
         return found
 
 
-def _reader(page: Page, server: LabServer, begun: int, places: dict[str, str]) -> Reader:
+def _reader(page: Page, server: LabServer, begun: int, places: dict[str, str]) -> Read:
     def read() -> Iterable[tuple[str, str]]:
         yield from ((where, text) for where, text in page.evaluate(_READ, _PLACES | places) if text)
         for line in server.log()[begun:].splitlines():

@@ -9,14 +9,16 @@ import socket
 import subprocess
 import textwrap
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from playwright.sync_api import Error
+
 from tests.benchmarks.peers.container import container
 from tests.benchmarks.peers.deaths import Death
-from tests.benchmarks.peers.watching import DEADLINE_SECONDS, Gate, Said
+from tests.benchmarks.peers.watching import DEADLINE_SECONDS, Gate, Read, Said
 from tests.browser.conftest import patient
 from tests.conftest import private_jupyter
 from tests.rigs.waiting import wait_until
@@ -49,7 +51,7 @@ if __name__ == "__main__":
 # Lines of the page that change by themselves: clocks, and shares of the machine.
 _MOVING = re.compile(r"^[\d.,:\s]*(m?s|%|[KMG]i?B)?$|^\d+[hms]")
 _OUTPUTS = """() => [
-    ['banner', [...document.querySelectorAll('[role=alert], [data-testid*=banner], .toaster, [role=status]')]],
+    ['banner', [...document.querySelectorAll('[class*=text-error], [role=alert], [role=status]')]],
     ['cell output', [...document.querySelectorAll('.output-area, .console-output-area')]],
     ['page', [document.body]],
 ].flatMap(([place, nodes]) => nodes.map(node => [place, node.innerText]))"""
@@ -81,9 +83,10 @@ class Marimo:
             page = patient(browser.new_page(viewport={"width": 1440, "height": 900}))
             try:
                 page.goto(url)
-                gate.open(death)
+                read = _reader(page, folder / "terminal.txt")
+                gate.open(death, read)
                 restart = (lambda: _restart(page)) if death.restarted else None
-                return gate.observe(_reader(page, folder / "terminal.txt"), restart)
+                return gate.observe(read, restart)
             finally:
                 page.context.close()
 
@@ -124,9 +127,12 @@ def _server(folder: Path, python: str) -> Iterator[str]:
             process.wait()
 
 
-def _reader(page: Page, terminal: Path) -> Callable[[], Iterable[tuple[str, str]]]:
+def _reader(page: Page, terminal: Path) -> Read:
     def read() -> Iterable[tuple[str, str]]:
-        for place, text in page.evaluate(_OUTPUTS):
+        texts = []
+        with contextlib.suppress(Error):  # a restart loads the page again
+            texts = page.evaluate(_OUTPUTS)
+        for place, text in texts:
             for line in map(str.strip, text.splitlines()):
                 if not _MOVING.match(line) and (place != "page" or _PAGE.search(line)):
                     yield place, line

@@ -37,17 +37,18 @@ def write(folder: Path) -> str:
     """The page.
 
     Args:
-        folder: Has ``deaths.json``, and ``costs.json`` unless the costs were not measured.
+        folder: Has ``deaths/TOOL.json``, and ``costs.json`` unless the costs were not measured.
     """
-    deaths = json.loads((folder / "deaths.json").read_text())
-    found = {
-        death: {tool: [Said(**one) for one in said] for tool, said in by_tool.items()}
-        for death, by_tool in deaths["found"].items()
-    }
+    found: Found = {}
+    known: dict[str, Any] = {}
+    for file in sorted(folder.glob("deaths/*.json")):
+        known = json.loads(file.read_text())
+        for death, said in known["found"].items():
+            found.setdefault(death, {})[file.stem] = [Said(**one) for one in said]
     costs = folder / "costs.json"
     parts = [
         (_TEXTS / "introduction.md").read_text(),
-        _facts(deaths),
+        _facts(known),
         _overview(found),
         *(_one(death, found[death.name]) for death in DEATHS if death.name in found),
         _costs(json.loads(costs.read_text())) if costs.exists() else "",

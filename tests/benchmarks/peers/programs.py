@@ -22,7 +22,7 @@ _PROFILE = "profile.bin"
 _WRITTEN = "written.ipynb"
 # Ctrl-C must reach the program and leave the shell, which then prints the exit code.
 _SHELL = "trap : INT\n{command}\necho exit code $?"
-_KEEP = ("Total memory allocated:", "Peak memory usage:", "- ")
+_STATS = re.compile(r"Peak memory usage:\s+(\S+).*?\(by size\):\s+- ([^\n]+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Program:
             container(folder, self.python, death.limit_bytes) as python,
             self._terminal(python, gate, death) as terminal,
         ):
-            gate.open(death)
+            gate.open(death, terminal.read)
             said = gate.observe(terminal.read, terminal.interrupt if death.restarted else None)
         return said + (self._profile(folder) if self.name == "memray" else _notebook(folder))
 
@@ -83,9 +83,9 @@ class Program:
             text=True,
             check=False,
         )
-        lines = (done.stdout + done.stderr).splitlines()
-        kept = [line.strip() for line in lines if line.strip().startswith(_KEEP)]
-        return [Said("profile", "\n".join(kept) or " ".join(lines))]
+        found = _STATS.search(done.stdout)
+        text = done.stderr if found is None else f"peak {found[1]}; largest: {found[2]}"
+        return [Said("profile", text)]
 
 
 class Terminal:
@@ -112,7 +112,8 @@ class Terminal:
         """Lines that are shown so far; progress bars are left out."""
         text = self._shown.read_text(errors="replace").replace("\r", "\n")
         for line in text.splitlines():
-            if line.strip() and "%|" not in line and "it/s" not in line:
+            # Four spaces begin a line of code in a traceback.
+            if line.strip() and not line.startswith("    ") and "%|" not in line:
                 yield "terminal", re.sub(r"^bash: line \d+: +\d+ ", "", line).strip()
 
     def interrupt(self) -> None:

@@ -14,11 +14,11 @@ from tests.benchmarks.peers.deaths import Death
 from tests.rigs.waiting import wait_until
 
 # A text that comes later than this after the one before it is not waited for.
-QUIET_SECONDS = 8.0
-NOTHING_SECONDS = 20.0
+QUIET_SECONDS = 5.0
+NOTHING_SECONDS = 15.0
 # tfguard reports a hang after five minutes by default; the comparison sets this, and its user waits a little longer.
-HANG_SECONDS = 30.0
-PATIENCE_SECONDS = 40.0
+HANG_SECONDS = 20.0
+PATIENCE_SECONDS = 30.0
 # A machine that is busy with other work may need minutes for a start.
 DEADLINE_SECONDS = 400.0
 _POLL_SECONDS = 0.05
@@ -39,6 +39,9 @@ class gate:
             time.sleep(0.02)
 gate.wait()
 """
+
+
+Read = Callable[[], Iterable[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -69,17 +72,24 @@ class Gate:
     folder: Path
     ended_at: float | None = field(default=None, init=False)
     restarted_at: float | None = field(default=None, init=False)
+    _begun: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     @property
     def code(self) -> str:
         """Of the first cell."""
         return _GATE.format(**{name: str(self.folder / name) for name in ("pid", "go", "moment")})
 
-    def open(self, death: Death) -> int:
-        """Let the last cell run, with a stopwatch on its process; the process id."""
+    def open(self, death: Death, read: Read) -> None:
+        """Let the last cell run, with a stopwatch on its process.
+
+        Args:
+            death: What happens then.
+            read: Places and texts that are shown now; what is shown before says nothing about the death.
+        """
         wait_until((self.folder / "pid").exists, "the first cell", seconds=DEADLINE_SECONDS)
         pid = int((self.folder / "pid").read_text())
         handle = os.pidfd_open(pid)
+        self._begun = set(read())
         if death.kernel_ends:
             threading.Thread(target=self._watch, args=(handle,), daemon=True).start()
         else:
@@ -88,7 +98,6 @@ class Gate:
         if death.act is not None:
             time.sleep(1.0)  # the last cell runs by then
             death.act(pid)
-        return pid
 
     def _watch(self, handle: int) -> None:
         select.select([handle], [], [])
@@ -103,7 +112,7 @@ class Gate:
 
     def observe(
         self,
-        read: Callable[[], Iterable[tuple[str, str]]],
+        read: Read,
         restart: Callable[[], object] | None = None,
     ) -> list[Said]:
         """Everything that `read` shows from the death on, until nothing new comes.
@@ -112,8 +121,7 @@ class Gate:
             read: Places and texts that are shown now.
             restart: What the user does after some patience.
         """
-        begun = dict.fromkeys(read(), 0.0)
-        shown: dict[tuple[str, str], float] = dict(begun)
+        shown = dict.fromkeys(self._begun, 0.0)
         gives_up = time.time() + DEADLINE_SECONDS
         ends, waits = gives_up, restart is not None
         while (now := time.time()) < ends:
@@ -137,7 +145,7 @@ class Gate:
         return [
             Said(*pair, round(max(0.0, at - died), 3), at > (self.restarted_at or at))
             for pair, at in shown.items()
-            if pair not in begun
+            if pair not in self._begun
         ]
 
 
