@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -84,6 +85,8 @@ def main() -> None:
     parser.add_argument("--only", action="append", metavar="NAME", help="a tool or a death")
     parser.add_argument("--turns", type=int, default=4, help="of the costs")
     options = parser.parse_args()
+    # A shell ignores Ctrl-C for what it starts in the background, and so would the tools here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parts, folder = options.parts or PARTS, options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     peers = peers_python(folder)

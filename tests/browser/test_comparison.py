@@ -55,7 +55,7 @@ def test_the_first_of_the_best_texts_counts() -> None:
         Said("cell", "Segmentation fault.", 0.9),
     ]
     found = best(DEATH["segfault"], said)
-    assert found == Answer(Level.CAUSE, "segmentation fault.", said[1])
+    assert found == Answer(Level.CAUSE, said[1].text, said[1])
 
 
 @pytest.mark.quick

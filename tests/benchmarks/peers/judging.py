@@ -9,14 +9,14 @@ from enum import IntEnum
 from tests.benchmarks.peers.deaths import Death
 from tests.benchmarks.peers.watching import Said
 
-_DIED = re.compile(r"died|dead|stopped|restarting|disconnected", re.IGNORECASE)
+_DIED = re.compile(r"died|dead|stopped|disconnected", re.IGNORECASE)
 # The operator's place, not the user's.
 SERVER = "server's terminal"
 # Looked up afterwards, and quoted beside the answer.
-_STORED = ("panel figures", "report", "profile", "written notebook")
+_STORED = ("panel figures", "profile", "written notebook")
 _MOST_CHARACTERS = 170
-_PATH = re.compile(r"(?:~|(?<=[\s'\"(\[])|^)/?(?:[\w.~-]+/){2,}")
-_SENTENCE = re.compile(r"(?<=[.:!?])\s+|\n")
+_PATH = re.compile(r"(?<![\w./])[~/](?:[\w.+~-]*/)+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 class Level(IntEnum):
@@ -64,10 +64,14 @@ def _judged(death: Death, said: Said) -> Answer:
 
 
 def _around(text: str, at: int) -> str:
-    """The sentence or line at a position."""
+    """The whole text where it is short, else the sentence or line at a position, else what is around it."""
+    if len(text) <= _MOST_CHARACTERS:
+        return shortened(text)
     cuts = [0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]
     begins = max(cut for cut in cuts if cut <= at)
     ends = min(cut for cut in cuts if cut > at)
+    if at - begins > _MOST_CHARACTERS // 2:
+        return "…" + shortened(text[at - _MOST_CHARACTERS // 2 : ends])
     return shortened(text[begins:ends])
 
 
@@ -82,10 +86,12 @@ def stored(said: list[Said]) -> list[tuple[str, str]]:
     found = []
     for one in said:
         if one.where == "report":
-            found.append((one.where, shortened(one.text.splitlines()[2])))
+            found.append((one.where, " · ".join(one.text.split("\n\n")[1].split(" · ")[:2])))
         elif one.where == "panel figures":
             lines = [line for line in one.text.splitlines() if re.match(r"(CPU|Memory):", line)]
             found.append((one.where, shortened("; ".join(lines)) or "charts, no text"))
+        elif one.where == "terminal" and one.text.startswith("exit code"):
+            found.append((one.where, one.text))
         elif one.where in _STORED:
             found.append((one.where, shortened(one.text)))
     return found

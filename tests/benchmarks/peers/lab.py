@@ -146,8 +146,7 @@ class LabTool:
             page, read = self.begin(death, gate, server, browser)
             try:
                 restart = (lambda: _restart(page)) if death.restarted else None
-                said = gate.observe(read, restart)
-                return said + self._looked_up(page, server)
+                return gate.observe(read, restart) + self._looked_up(page)
             finally:
                 page.context.close()
 
@@ -155,24 +154,45 @@ class LabTool:
         self, death: Death, gate: Gate, server: LabServer, browser: Browser
     ) -> tuple[Page, Read]:
         """A page on which the death begins, and what reads the texts that are shown."""
-        notebook = server.write_notebook(death.name, [gate.code, death.code])
+        notebook = server.write_notebook("train", [gate.code, death.code])
         page = Lab(server, browser).open(notebook)
         self.show(page)
         run(page)
-        read = _reader(page, server, len(server.log()), dict(self.places))
+        on_page = _reader(page, server, len(server.log()), dict(self.places))
+        reports = _Reports(server)
+
+        def read() -> Iterable[tuple[str, str]]:
+            yield from on_page()
+            if self.is_tfguard:
+                yield from reports.read()
+
         gate.open(death, read)
         return page, read
 
-    def _looked_up(self, page: Page, server: LabServer) -> list[Said]:
-        found = []
-        if self.panel:
-            panel = page.locator(self.panel).first
-            found.append(Said("panel figures", panel.inner_text() if panel.is_visible() else ""))
-        if self.is_tfguard:
-            for entry in server.get("tfguard/api/crashes")["crashes"]:
-                report = server.get(f"tfguard/api/crashes/{entry['id']}")
-                found.append(Said("report", report_text.render(report)))
-        return found
+    def _looked_up(self, page: Page) -> list[Said]:
+        if not self.panel:
+            return []
+        panel = page.locator(self.panel).first
+        return [Said("panel figures", panel.inner_text() if panel.is_visible() else "")]
+
+
+class _Reports:
+    """What "Show why" opens, as printed text; asked for four times a second."""
+
+    def __init__(self, server: LabServer) -> None:
+        self._server = server
+        self._found: dict[str, str] = {}
+        self._asked_at = 0.0
+
+    def read(self) -> Iterable[tuple[str, str]]:
+        """All reports so far."""
+        if time.monotonic() > self._asked_at + 0.25:
+            self._asked_at = time.monotonic()
+            for entry in self._server.get("tfguard/api/crashes")["crashes"]:
+                if entry["id"] not in self._found:
+                    report = self._server.get(f"tfguard/api/crashes/{entry['id']}")
+                    self._found[entry["id"]] = report_text.render(report)
+        return [("report", text) for text in self._found.values()]
 
 
 def _reader(page: Page, server: LabServer, begun: int, places: dict[str, str]) -> Read:

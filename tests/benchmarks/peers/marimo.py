@@ -133,7 +133,8 @@ def _reader(page: Page, terminal: Path) -> Read:
         with contextlib.suppress(Error):  # a restart loads the page again
             texts = page.evaluate(_OUTPUTS)
         for place, text in texts:
-            for line in map(str.strip, text.splitlines()):
+            lines = [text] if place == "banner" else text.splitlines()
+            for line in map(str.strip, lines):
                 if not _MOVING.match(line) and (place != "page" or _PAGE.search(line)):
                     yield place, line
         for line in terminal.read_text(errors="replace").splitlines():

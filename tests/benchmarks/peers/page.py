@@ -108,7 +108,8 @@ def _cell(death: Death, said: list[Said] | None) -> str:
 def _after(answer: Answer) -> str:
     if answer.said is None or answer.said.seconds is None:
         return ""
-    when = f"{answer.said.seconds:.1f} s"
+    seconds = answer.said.seconds
+    when = f"{seconds:.1f} s" if seconds >= 0.1 else "< 0.1 s"
     return f"{when}, after the restart" if answer.said.after_restart else when
 
 
