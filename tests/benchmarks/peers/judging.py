@@ -13,7 +13,7 @@ _DIED = re.compile(r"died|dead|stopped|disconnected", re.IGNORECASE)
 # The operator's place, not the user's.
 SERVER = "server's terminal"
 # Looked up afterwards, and quoted beside the answer.
-_STORED = ("panel figures", "profile", "written notebook")
+_STORED = ("panel figures", "profile")
 _MOST_CHARACTERS = 170
 _PATH = re.compile(r"(?<![\w./])[~/](?:[\w.+~-]*/)+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
@@ -92,6 +92,6 @@ def stored(said: list[Said]) -> list[tuple[str, str]]:
             found.append((one.where, shortened("; ".join(lines)) or "charts, no text"))
         elif one.where == "terminal" and one.text.startswith("exit code"):
             found.append((one.where, one.text))
-        elif one.where in _STORED:
+        elif one.where in (*_STORED, "written notebook"):
             found.append((one.where, shortened(one.text)))
     return found

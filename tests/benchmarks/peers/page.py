@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,12 +24,19 @@ TOOLS = (
     "memray",
 )
 _LABS = TOOLS[:4]
+_TERMINALS = TOOLS[5:]
 _WORDS = {
     Level.CAUSE: "cause",
     Level.ENDING: "signal or code",
     Level.DIED: "died",
     Level.NOTHING: "nothing",
 }
+_NO_COSTS = """\
+## Costs
+
+Not measured in this run: they need a machine that does nothing else. `python -m tests.benchmarks.comparison FOLDER costs page`
+measures them and adds them here. The figures of tfguard alone are in `tests/benchmarks/RESULTS.md`.
+"""
 _TEXTS = Path(__file__).parent
 Found = dict[str, dict[str, list[Said]]]
 
@@ -51,10 +59,10 @@ def write(folder: Path) -> str:
         _facts(known),
         _overview(found),
         *(_one(death, found[death.name]) for death in DEATHS if death.name in found),
-        _costs(json.loads(costs.read_text())) if costs.exists() else "",
+        _costs(json.loads(costs.read_text())) if costs.exists() else _NO_COSTS,
         (_TEXTS / "others.md").read_text(),
     ]
-    return "\n".join(part.strip("\n") + "\n" for part in parts if part)
+    return "\n".join(part.strip("\n") + "\n" for part in parts)
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -81,7 +89,7 @@ def _overview(found: Found) -> str:
     rows = []
     for number, death in enumerate(DEATHS, 1):
         if death.name in found:
-            answers = [_cell(death, found[death.name].get(tool)) for tool in TOOLS]
+            answers = [_cell(tool, death, found[death.name].get(tool)) for tool in TOOLS]
             rows.append([f"{number}. {death.title}", *answers])
     counts = [
         sum(
@@ -95,22 +103,26 @@ def _overview(found: Found) -> str:
     return "## Twelve deaths: an overview\n\n" + _table(["death", *TOOLS], rows)
 
 
-def _cell(death: Death, said: list[Said] | None) -> str:
+def _cell(tool: str, death: Death, said: list[Said] | None) -> str:
     if said is None:
         return "not run"
     answer = best(death, said)
-    text = ", ".join(filter(None, (_WORDS[answer.level], _after(answer))))
+    text = ", ".join(filter(None, (_WORDS[answer.level], _after(answer, tool))))
     if best(death, said, server=True).level > answer.level:
         text += f" ({_WORDS[best(death, said, server=True).level]} in the server's terminal)"
     return text
 
 
-def _after(answer: Answer) -> str:
-    if answer.said is None or answer.said.seconds is None:
+def _after(answer: Answer, tool: str) -> str:
+    if answer.said is None:
         return ""
+    if answer.said.seconds is None:
+        return "looked up later"
     seconds = answer.said.seconds
     when = f"{seconds:.1f} s" if seconds >= 0.1 else "< 0.1 s"
-    return f"{when}, after the restart" if answer.said.after_restart else when
+    if not answer.said.after_restart:
+        return when
+    return f"{when}, after {'Ctrl-C' if tool in _TERMINALS else 'the restart'}"
 
 
 def _one(death: Death, by_tool: dict[str, list[Said]]) -> str:
@@ -120,15 +132,22 @@ def _one(death: Death, by_tool: dict[str, list[Said]]) -> str:
             continue
         said = by_tool[tool]
         answer = best(death, said)
-        quotes = [f'{answer.said.where}: "{answer.quote}"'] if answer.said else []
+        quotes = [f'{answer.said.where}: "{_escaped(answer.quote)}"'] if answer.said else []
         terminal = best(death, said, server=True)
         if terminal.level > answer.level:
-            quotes.append(f'{SERVER}: "{terminal.quote}"')
-        quotes += [f"{where}: {text}" for where, text in stored(said)]
-        rows.append([tool, _WORDS[answer.level], _after(answer), "<br>".join(quotes)])
+            quotes.append(f'{SERVER}: "{_escaped(terminal.quote)}"')
+        quotes += [
+            f"{where}: {_escaped(text)}" for where, text in stored(said) if text != answer.quote
+        ]
+        rows.append([tool, _WORDS[answer.level], _after(answer, tool), "<br>".join(quotes)])
     number = DEATHS.index(death) + 1
     head = ["tool", "level", "known after", "what it showed or kept"]
     return f"### {number}. {death.title}\n\n{_note(death)}{_table(head, rows)}"
+
+
+def _escaped(text: str) -> str:
+    """A quote as Markdown shows it: nothing in it is markup."""
+    return re.sub(r"([\\`*_\[\]<>~])", r"\\\1", text)
 
 
 def _note(death: Death) -> str:

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.benchmarks.peers.container import container
 from tests.benchmarks.peers.deaths import Death
@@ -152,7 +153,18 @@ def _notebook(folder: Path) -> list[Said]:
     cells = json.loads(path.read_text())["cells"]
     states = [
         f"cell {number}: {cell['metadata'].get('papermill', {}).get('status', 'unknown')}, "
-        f"{len(cell['outputs'])} outputs"
+        f"{_outputs(cell)}"
         for number, cell in enumerate((c for c in cells if c["cell_type"] == "code"), 1)
     ]
     return [Said("written notebook", "; ".join(states))]
+
+
+def _outputs(cell: dict[str, Any]) -> str:
+    """Number of outputs, and the error among them with the user's own lines of its traceback."""
+    found = f"{len(cell['outputs'])} outputs"
+    for output in cell["outputs"]:
+        if output["output_type"] == "error":
+            plain = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(output["traceback"]))
+            frames = re.findall(r"Cell In\[\d+\], line \d+, in (\w+)", plain)
+            found += ", " + " in ".join([output["ename"], *frames[-1:]])
+    return found
