@@ -1,6 +1,6 @@
 """jupyter-tfguard beside its peers: ``python -m tests.benchmarks.comparison FOLDER [deaths] [costs] [page]``.
 
-``deaths`` lets a kernel die in twelve ways in seven tools, ``costs`` measures by turns, ``page`` writes
+``deaths`` lets a kernel die in thirteen ways in seven tools, ``costs`` measures by turns, ``page`` writes
 ``notebooks/comparison.md`` from what both left in FOLDER. Without a part, all three run. FOLDER keeps the environment of the
 peers, which is installed there once. Deaths need Linux, root and Chromium; costs need an idle machine.
 """

@@ -1,4 +1,4 @@
-"""The twelve deaths: what the last cell does, what happens to it from outside, and by which words its cause is named."""
+"""The thirteen deaths: what the last cell does, what happens to it from outside, and by which words its cause is named."""
 
 from __future__ import annotations
 
@@ -56,11 +56,12 @@ class Layer:
         return getattr(self, name + "x")
 Layer().units
 """
-_CHILD = f"""\
+_EAT_AT_ONCE = "held = []\nwhile True:\n    held.append(bytearray(b'x' * (16 << 20)))"
+_CHILD = """\
 import subprocess
 import sys
 try:
-    subprocess.run([sys.executable, "-c", {EAT!r}], check=True)
+    subprocess.run([sys.executable, "-c", {eat!r}], check=True)
 finally:
     gate.note()
 """
@@ -180,8 +181,17 @@ DEATHS = (
     ),
     Death(
         "child",
-        "A child process killed for memory; the kernel survives",
-        _CHILD,
+        "A child process fills the memory in seconds and is killed; the kernel survives",
+        _CHILD.format(eat=EAT),
+        _NO_MEMORY,
+        _KILLED,
+        kernel_ends=False,
+        limit_bytes=GIB,
+    ),
+    Death(
+        "quick-child",
+        "The same, but the child fills the memory at once",
+        _CHILD.format(eat=_EAT_AT_ONCE),
         _NO_MEMORY,
         _KILLED,
         kernel_ends=False,

@@ -80,7 +80,7 @@ def _facts(known: dict[str, Any]) -> str:
         f"* Machine: {machine['cores']} cores, {machine['memory']} of memory, {machine['system']}, "
         f"cgroup {machine['cgroup']}, no GPU.\n"
         f"* Date: {machine['date']}.\n"
-        f"* Command: `{machine['command'].strip()}`.\n"
+        "* Command: `python -m tests.benchmarks.comparison FOLDER deaths page`; `--only` runs one tool or death again.\n"
         f"* Versions: {versions}.\n"
     )
 
@@ -100,7 +100,7 @@ def _overview(found: Found) -> str:
         for tool in TOOLS
     ]
     rows.append([f"**Cause named, of {len(rows)}**", *(f"**{count}**" for count in counts)])
-    return "## Twelve deaths: an overview\n\n" + _table(["death", *TOOLS], rows)
+    return "## The deaths: an overview\n\n" + _table(["death", *TOOLS], rows)
 
 
 def _cell(tool: str, death: Death, said: list[Said] | None) -> str:
