@@ -61,7 +61,7 @@ def test_any_bytes_by_pipe(name: str) -> None:
 
 def test_the_json_has_what_the_readme_promises() -> None:
     found = piped(LOG.read_bytes(), "--exit-code", "134")
-    assert set(found) == {"findings", "unchecked"}
+    assert set(found) == {"schema_version", "findings", "unchecked"}
     (best, *_) = found["findings"]  # type: ignore[misc]
     assert {"cause", "confidence", "title", "because", "advice"} <= set(best)
     assert best["because"][0]["line"] == 1
