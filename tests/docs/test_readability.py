@@ -1,4 +1,4 @@
-"""Pages and guides can be read at a school grade of 10 or lower."""
+"""README, pages and guides can be read at a school grade of 10 or lower; the README has no long sentence."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.rigs.readability import ROOT, pages, paragraphs, read, syllables, words
+from tests.rigs.readability import README, ROOT, pages, paragraphs, read, syllables, words
 
 pytestmark = pytest.mark.quick
 
 HIGHEST_GRADE = 10.0
+LONGEST_SENTENCE_WORDS = 30
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
@@ -48,3 +49,12 @@ def test_code_tables_headings_and_directives_are_no_prose() -> None:
     text = "# Head\n\nOne\nline.\n\n```bash\nrun it\n```\n\n| a | b |\n\n- first item\n- second `x`\n\n:::{note}\nKept.\n:::\n"
     assert list(paragraphs(text)) == ["One line.", "first item", "second `x`", "Kept."]
     assert words("It is 4.2 GiB.") == ["It", "is", "4.2", "GiB"]
+
+
+def test_the_readme_is_at_grade_10_or_lower() -> None:
+    text = read(README)
+    assert text.grade <= HIGHEST_GRADE, f"{text.grade:.1f}; the longest: {text.longest}"
+
+
+def test_no_sentence_of_the_readme_has_over_30_words() -> None:
+    assert [s for s in read(README).sentences if len(words(s)) > LONGEST_SENTENCE_WORDS] == []
