@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line, which the documentation describes too."""
     parser = argparse.ArgumentParser(
-        prog=_PROGRAM, description="Explains why a Jupyter kernel died, and records the running ones."
+        prog=_PROGRAM,
+        description="Explains why a Jupyter kernel died, and records the running ones.",
     )
     parser.add_argument("--version", action="version", version=f"jupyter-tfguard {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -17,7 +17,9 @@ from .why import NOTHING
 def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser("list", help="list all reports")
-    parser.add_argument("--json", action="store_true", help="print all of them as JSON, newest first")
+    parser.add_argument(
+        "--json", action="store_true", help="print all of them as JSON, newest first"
+    )
     parser.set_defaults(run=run)
 
 

@@ -45,7 +45,7 @@ class Watch:
 
 
 class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
-    """``stream``: the client says what it looks at (``watch``); the server sends ``history`` once, ``tick`` and ``number``,
+    """``stream``: the client says what it shows (``watch``); the server sends ``history`` once, ``tick`` and ``number``,
     ``limits`` while memory of some kernel grows toward its limit, and ``deaths`` after each death, and once a report was
     read or forgotten.
     """
