@@ -31,7 +31,9 @@ describe('Options', () => {
       '120from /home/ann/.jupyter/jupyter_tfguard_config.json; the default is 300'
     );
     expect(row(drawn, 'set_memory_growth')).toContain('from TF_FORCE_GPU_ALLOW_GROWTH');
-    expect(row(drawn, 'busy_hertz')).toContain('from the configuration or command line of the Jupyter server');
+    expect(row(drawn, 'busy_hertz')).toContain(
+      'from the configuration or command line of the Jupyter server'
+    );
   });
 
   it('shows notes: a variable that overrides, a file that changed', () => {
