@@ -19,7 +19,8 @@ _STOP = "Do not run the next cell: without a limit it could use up the memory of
 def limit_memory(gib: float = 2.0) -> None:
     """Limit the memory of this kernel and of the processes it starts later, until the kernel ends.
 
-    A second call changes the limit. The kernel that Jupyter starts next has no limit.
+    A second call changes the limit. The kernel that Jupyter starts next has no limit. tfguard sees the limit after about a
+    second.
 
     Args:
         gib: The limit. Swap is switched off with it.
