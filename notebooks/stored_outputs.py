@@ -30,7 +30,7 @@ _CHANGES = (
 
 def normalise(notebook: Any, work: Path) -> None:
     """Change the outputs of a notebook that was run in the folder `work`."""
-    notebook.metadata["language_info"] = {"name": "python"}
+    notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
     notebook.metadata.pop("widgets", None)
     changed = _Changed(work)
     for cell in notebook.cells:
