@@ -14,7 +14,7 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
 from jupyter_tfguard.report import explained
 from jupyter_tfguard.report.documents import crashes_json
 from jupyter_tfguard.report.wire import to_entry_and_report
-from tests.conftest import examples, text_examples
+from tests.rigs.examples import examples, text_examples
 from tests.rigs.schemas import matches
 
 pytestmark = pytest.mark.quick
