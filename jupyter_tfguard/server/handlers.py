@@ -28,7 +28,7 @@ from .socket import StreamSocket
 
 
 class StatusHandler(ApiHandler):
-    """``GET status``: the guard, all kernels, the GPUs, and what did not work."""
+    """``GET status``: the state of the guard, of all kernels and GPUs, and the parts that failed."""
 
     @web.authenticated
     @authorized
@@ -46,7 +46,7 @@ class StatusHandler(ApiHandler):
 
 
 class OptionsHandler(ApiHandler):
-    """``GET options``: every option of the guard, its value in this server, where that comes from, how to change it."""
+    """``GET options``: every option of the guard, with its value in this server, the source of the value, and how to change it."""
 
     @web.authenticated
     @authorized
@@ -56,7 +56,7 @@ class OptionsHandler(ApiHandler):
 
 
 class CrashesHandler(ApiHandler):
-    """``GET crashes``: the list, newest first; with ``unread=1`` only what nobody has seen."""
+    """``GET crashes``: all reports, newest first; with ``unread=1`` only those that no user has read."""
 
     @web.authenticated
     @authorized
@@ -68,7 +68,7 @@ class CrashesHandler(ApiHandler):
 
 
 class CrashHandler(ApiHandler):
-    """``GET crashes/{id}``: one report. ``DELETE``: forget it, for good."""
+    """``GET crashes/{id}``: one report. ``DELETE`` deletes it; this cannot be undone."""
 
     @web.authenticated
     @authorized
@@ -96,7 +96,7 @@ class CrashHandler(ApiHandler):
 
 
 class MarkdownHandler(ApiHandler):
-    """``GET crashes/{id}/markdown``: the report as text in a code block, for an issue; names are taken out as in an export."""
+    """``GET crashes/{id}/markdown``: the report as text in a code block, for an issue. Names are removed as in an export."""
 
     @web.authenticated
     @authorized
@@ -112,7 +112,7 @@ class MarkdownHandler(ApiHandler):
 
 
 class ReadHandler(ApiHandler):
-    """``POST crashes/{id}/read``: a person has seen it."""
+    """``POST crashes/{id}/read``: mark the report as read."""
 
     @web.authenticated
     @authorized
@@ -133,9 +133,9 @@ class ReadHandler(ApiHandler):
 
 
 class StacksHandler(ApiHandler):
-    """``POST kernels/{id}/stacks``: what every thread of a running kernel is doing, as ``{"lines": [...]}``.
+    """``POST kernels/{id}/stacks``: the stack traces of all threads of a running kernel, as ``{"lines": [...]}``.
 
-    The kernel is not stopped. One that gives no stacks is answered with 409 and a sentence.
+    The kernel keeps running. The answer is 409 with the reason if the kernel returns no stack traces.
     """
 
     @web.authenticated
@@ -154,7 +154,7 @@ class StacksHandler(ApiHandler):
 
 
 class PreviewHandler(ApiHandler):
-    """``GET crashes/{id}/bundle/preview``: each file with its size and text, and how much was taken out."""
+    """``GET crashes/{id}/bundle/preview``: the files of the exported bundle, with size and text, and the number of texts that were removed."""
 
     @web.authenticated
     @authorized
@@ -166,7 +166,7 @@ class PreviewHandler(ApiHandler):
 
 
 class BundleHandler(ApiHandler):
-    """``GET crashes/{id}/bundle``: the same as a zip to save."""
+    """``GET crashes/{id}/bundle``: the exported bundle as a zip file."""
 
     @web.authenticated
     @authorized
