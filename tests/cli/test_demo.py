@@ -34,7 +34,7 @@ def test_the_demo_explains_each_death_and_ends_by_itself(environment: dict[str, 
     if len(stories) == 4:
         flat = " ".join(stories[0].split())
         assert "cgroup_oom (certain)" in flat
-        limit = re.search(r"container's memory \((\d+\.\d+ GiB)\)", flat)
+        limit = re.search(r"memory limit of its container \((\d+\.\d+ GiB)\)", flat)
         assert limit
         assert f"the limit is {limit[1]}" in flat
         assert re.search(r"peak \d+\.\d+ GiB", flat)

@@ -58,7 +58,7 @@ def test_the_memory_limit_is_told_with_its_numbers(theatre: Theatre) -> None:
     memory = played.report["memory"]
     assert memory["limit_bytes"] == 400 * MIB
     assert memory["peak_bytes"] > 0.8 * 400 * MIB
-    assert "since cell [2] began" in played.printed
+    assert "after the start of cell [2]" in played.printed
 
 
 def test_the_death_of_a_child_is_told_while_the_kernel_lives(theatre: Theatre) -> None:

@@ -137,7 +137,7 @@ def test_the_notebook_that_held_the_card_is_named(machine: Machine, keep: Keep) 
     report, printed = keep(ours)
     assert report["cause"] == "gpu_oom_other_process"
     assert "train_b" in report["title"]
-    assert "70.0 GiB of 80.0 GiB" in printed
+    assert "70.0 GiB of 80.0 GiB" in " ".join(printed.split())
     assert "Shut down the kernel of" in printed
 
 

@@ -33,7 +33,7 @@ def test_the_command_imports_neither_tensorflow_nor_the_drivers_library(tmp_path
         timeout=120,
         check=False,
     )
-    names = {check["name"] for check in json.loads(done.stdout)}
+    names = {check["name"] for check in json.loads(done.stdout)["checks"]}
     assert {"TensorFlow", "guard enabled"} <= names
     assert imported(done.stderr) & {"packaging", "jupyter_tfguard"}
     assert not imported(done.stderr) & FORBIDDEN

@@ -27,7 +27,7 @@ def test_cures_free_nothing_a_forked_worker_hangs_and_a_wild_pointer_is_named() 
 
     here, *_ = re.findall(r"here: (\S+)", run.text("fork"))
     assert "TimeoutError" in run.text("fork")
-    assert f"spawned child: {here}" in run.text("fix-fork")
+    assert f"spawned child: [{here}]" in run.text("fix-fork")
 
     assert "IndexError" in run.text("index-error")
     assert len(re.findall(r": [\d.]+ ms", run.text("checks"))) == 3

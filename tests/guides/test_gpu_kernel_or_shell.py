@@ -19,14 +19,14 @@ def test_copies_and_leaks_end_the_kernel_and_the_fixes_stay_below_the_limit() ->
     assert "273 MiB" in run.text("write-file")
     assert "72/72" in run.text("fix-data")
     rows = run.text("fix-data-memory").splitlines()
-    assert 0 < printed_mib(next(line for line in rows if "ImagesFromFile()" in line)) < 273
+    assert 0 < printed_mib(next(line for line in rows if "model = small_model()" in line)) < 273
 
     leak = run.deaths["leak"]
     assert leak["cause"] == "cgroup_oom"
     assert leak["memory"]["limit_bytes"] == limit_bytes
     grown = [float(size) for size in re.findall(r"epoch \d+: (\d+) MiB", run.text("leak"))]
     assert 5 <= len(grown) < 20
-    assert grown == sorted(grown)
+    assert grown[-1] - grown[0] > 40  # MiB; a single epoch may give some back
     others = [finding["cause"] for finding in leak["other_findings"]]
     assert "host_leak" in others, others
     found = re.search(r"epoch 5: (\d+) MiB, epoch 20: (\d+) MiB", run.text("fix-leak"))

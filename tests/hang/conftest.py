@@ -44,7 +44,11 @@ class WatchedKernel(Kernel):
 
     def wait_until_busy(self) -> None:
         """A cell was only sent so far: return when the server has seen that it runs."""
-        wait_until(lambda: self.state()["execution_state"] == "busy", "a running cell")
+        wait_until(lambda: self.execution_state() == "busy", "a running cell")
+
+    def execution_state(self) -> str:
+        """As Jupyter's own route has it."""
+        return str(self.server.get(f"api/kernels/{self.id}")["execution_state"])
 
     def restart(self) -> None:
         """As the restart button does it."""

@@ -104,7 +104,7 @@ def test_a_kernel_that_stands_still_is_told_of_and_reported_when_it_is_restarted
         report = kernel.report()
         assert (report["cause"], report["confidence"]) == ("hang", "certain"), name
         # Native code that holds the GIL, and SIGSTOP, let the kernel note no request.
-        assert "without progress, until you " in report["title"], name
+        assert ", until you " in report["title"], name
         facts = [fact["text"] for fact in report["evidence"]]
         assert any(STANDING_STILL[name][1] in fact for fact in facts), name
         shown = STANDING_STILL[name][2]
@@ -186,7 +186,7 @@ def test_a_kernel_that_works_or_waits_on_purpose_is_not_told_of(make_kernel: Mak
     while time.monotonic() < ends:
         for name, kernel in kernels.items():
             state = kernel.state()
-            assert state["execution_state"] == "busy", name
+            assert kernel.execution_state() == "busy", name
             if state["hang"] is not None:
                 told[name] = state["hang"]
         time.sleep(0.3)
@@ -217,7 +217,7 @@ def test_the_stacks_of_a_kernel_at_work_do_not_stop_it(make_kernel: Make) -> Non
     for _ in range(3):
         assert any("in count" in line for line in stacks(kernel))
     kernel.server.ask("POST", f"api/kernels/{kernel.id}/interrupt", {})
-    wait_until(lambda: kernel.state()["execution_state"] == "idle", "the end of the cell")
+    wait_until(lambda: kernel.execution_state() == "idle", "the end of the cell")
     # What was sent while a cell failed is not run; how long "while" lasts is the kernel's to say.
     wait_until(lambda: kernel.run("assert counted > 100")["status"] == "ok", "a cell that runs")
     assert kernel.entries() == []

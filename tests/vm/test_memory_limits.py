@@ -41,7 +41,7 @@ def test_the_limit_of_the_kernels_own_group_is_certain_and_named(told: Told) -> 
     )
     assert after["oom_kill_count"] - before["oom_kill_count"] == 1
     assert after["oom_count"] > before["oom_count"]
-    assert "cell [2] began" in " ".join(evidence(report))
+    assert "start of cell [2]" in " ".join(evidence(report))
 
 
 def test_a_limit_around_the_kernels_own_group_is_told_as_that_of_the_ancestor(told: Told) -> None:
@@ -49,7 +49,7 @@ def test_a_limit_around_the_kernels_own_group_is_told_as_that_of_the_ancestor(to
     report = seen["report"]
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "certain"), report
     assert "250 MiB" in report["title"]
-    assert any("the limit is that of the group /outer around it" in t for t in evidence(report))
+    assert any("the limit belongs to the parent group /outer" in t for t in evidence(report))
     # The kernel's own group counts the kill and no limit; the ancestor counts its limit, and no kill of its own.
     assert counted(seen["inner"]) == {"oom": 0, "oom_kill": 1}
     assert counted(seen["outer"], "memory.events.local") == {"oom": 1, "oom_kill": 0}
