@@ -77,11 +77,9 @@ def test_python_numbers_build_a_graph_at_each_step(run: GuideRun) -> None:
 def test_clear_session_frees_nothing_that_a_list_holds_and_resets_the_policy(
     run: GuideRun,
 ) -> None:
-    _, without = measured_mib(run, "cells-clear", "clear-without")
-    _, with_it = measured_mib(run, "cells-clear", "clear-with")
-    # 16 batches are held; some of them use memory that TensorFlow still had from the loop before.
-    assert with_it > 4 * _BATCH_MIB
-    assert without + with_it > 10 * _BATCH_MIB
+    held = f"{8 * _BATCH_MIB} MiB of images held"
+    assert held in run.text("clear-without")
+    assert held in run.text("clear-with")
     text = run.text("clear-policy")
     assert "before: bfloat16" in text
     assert "after:  float32" in text
