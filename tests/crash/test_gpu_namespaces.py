@@ -18,7 +18,7 @@ from jupyter_tfguard.watch.gpu_cards import OTHER_NUMBERS
 from tests.conftest import without_pytest
 from tests.rigs.nvml.library import environ
 from tests.rigs.nvml.scenario import GIB, Scenario, holding, one_gpu
-from tests.rigs.waiting import wait_until
+from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 _UNSHARE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 
@@ -97,7 +97,7 @@ def inside(standin: Path, cuda_library: Path, tmp_path: Path) -> Iterator[Inside
     finally:
         process.stdin.close()
         try:
-            process.wait(20)
+            process.wait(DEADLINE_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

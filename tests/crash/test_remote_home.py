@@ -17,7 +17,7 @@ from jupyter_tfguard import mounts
 from jupyter_tfguard.record.contents import read_recording
 from tests.conftest import private_jupyter
 from tests.crash.conftest import Kernel, RecordingServer
-from tests.rigs.waiting import wait_until
+from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("bindfs") is None,
@@ -34,7 +34,7 @@ class Remote:
         (around / "behind").mkdir()
         command = ["bindfs", "-f", "--no-allow-other", str(around / "behind"), str(self.path)]
         self.program = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        ends = time.monotonic() + 10
+        ends = time.monotonic() + DEADLINE_SECONDS
         while not os.path.ismount(self.path):
             if self.program.poll() is not None or time.monotonic() > ends:
                 self.program.kill()
@@ -48,7 +48,7 @@ class Remote:
     def close(self) -> None:
         self.hangs(False)
         subprocess.run(["umount", "--lazy", str(self.path)], check=True)
-        self.program.wait(20)
+        self.program.wait(DEADLINE_SECONDS)
 
 
 @pytest.fixture

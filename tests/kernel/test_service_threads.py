@@ -11,6 +11,7 @@ from ipykernel.parentpoller import ParentPollerUnix
 from IPython.lib import backgroundjobs
 
 from jupyter_tfguard.kernel.stacks import service_threads
+from tests.rigs.waiting import DEADLINE_SECONDS
 
 pytestmark = pytest.mark.quick
 
@@ -39,4 +40,4 @@ def test_threads_of_the_machinery_are_services_and_the_users_are_not(
     assert {poller.native_id, ours.native_id} <= found
     assert not {users.native_id, job.native_id} & found
     done.set()
-    job.join(10)
+    job.join(DEADLINE_SECONDS)

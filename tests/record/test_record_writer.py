@@ -19,6 +19,7 @@ from jupyter_tfguard.record.records import (
     read_records,
 )
 from tests.record.records_rig import numbers, opened, written
+from tests.rigs.waiting import DEADLINE_SECONDS
 
 pytestmark = pytest.mark.quick
 
@@ -217,11 +218,11 @@ def test_a_forked_process_writes_nothing_though_a_thread_held_the_lock(tmp_path:
     def hold() -> None:
         with writer._lock:
             held.set()
-            done.wait(30)
+            done.wait(DEADLINE_SECONDS)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(30)
+    held.wait(DEADLINE_SECONDS)
 
     def child() -> None:
         writer.write(3, b"child")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.kernel.rig import GuardedKernel, guarded_kernel
-from tests.rigs.waiting import wait_until
+from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")
 
@@ -56,7 +56,7 @@ def lives(kernel: GuardedKernel) -> None:
 def end(kernel: GuardedKernel) -> None:
     process = kernel.manager.provisioner.process
     kernel.shutdown()
-    assert process.wait(20) == 0  # and no signal
+    assert process.wait(DEADLINE_SECONDS) == 0  # and no signal
 
 
 def told(kernel: GuardedKernel) -> str:

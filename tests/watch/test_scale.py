@@ -121,7 +121,7 @@ def test_deaths_of_one_moment_are_all_handed_on(tmp_path: Path, stubs: Stubs) ->
     seen: list[Death] = []
 
     def receive(death: Death) -> None:
-        free.wait(20)
+        free.wait(DEADLINE_SECONDS)
         seen.append(death)
 
     watcher = Watcher(tmp_path, receive, lambda witness: None)
