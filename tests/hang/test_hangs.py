@@ -135,9 +135,13 @@ def test_threads_of_the_machinery_that_begin_late_do_not_hide_a_standstill(
     assert len(own) > 6
     assert users
     recording = next((kernel.server.data / "recordings").glob(f"{kernel.pid}-*"))
-    found = json.loads((recording / "header.json").read_text())["stacks"]["service_threads"]
-    assert own <= set(found)
-    assert not users & set(found)
+
+    def found() -> set[int]:
+        header = json.loads((recording / "header.json").read_text())
+        return set(header["stacks"]["service_threads"])
+
+    wait_until(lambda: own <= found(), "the threads of the machinery in the header")
+    assert not users & found()
 
 
 # name: a cell that is busy for longer than it takes to be told of
