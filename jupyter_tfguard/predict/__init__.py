@@ -1,0 +1,1 @@
+"""Memory that a model, a batch and an optimizer will need."""

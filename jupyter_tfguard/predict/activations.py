@@ -1,0 +1,152 @@
+"""Memory for activations in one training step: what the backward pass needs is kept until it comes there.
+
+Only what is in memory at one moment is added up. Where a layer is not known, its part is nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .graph import Call, Size, calls, graph_of
+from .layer_memory import between_bytes, is_renaming, kind, needs_input, needs_output, unwrapped
+
+_NAMES_LIMIT = 5
+
+
+@dataclass(slots=True)
+class _Buffer:
+    """Memory that one or more tensors are in.
+
+    Attributes:
+        scale: How often it is there: once for each frame of TimeDistributed.
+        carries: A gradient has to go back through it.
+        is_between: Kept inside of a layer; no gradient of its own.
+    """
+
+    size: Size
+    scale: int
+    carries: bool
+    is_input: bool = False
+    is_kept: bool = False
+    is_between: bool = False
+
+    def bytes(self, batch_size: int) -> int:
+        return self.scale * (self.size.fixed_bytes + batch_size * self.size.sample_bytes)
+
+
+@dataclass(slots=True)
+class Activations:
+    """What one training step keeps.
+
+    Attributes:
+        unknown: Names of layers whose sizes are not known; their part counts as nothing.
+        call_count: Calls of layers.
+    """
+
+    unknown: list[str] = field(default_factory=list)
+    call_count: int = 0
+    _buffers: list[_Buffer] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, model: Any) -> Activations | None:
+        """Read off the graph of a model; None when it has none.
+
+        Raises:
+            AttributeError, TypeError, LookupError, ValueError: This version of Keras keeps its graph in another way.
+        """
+        if graph_of(model) is None:
+            return None
+        found = cls()
+        found._walk(model, [], 1)
+        return found
+
+    def kept_bytes(self, batch_size: int) -> int:
+        """The batch itself, and what is kept of it until the end of the forward pass."""
+        return sum(b.bytes(batch_size) for b in self._buffers if b.is_kept or b.is_input)
+
+    def peak_bytes(self, batch_size: int) -> int:
+        """The most at one moment: what is kept up to a layer, and the output that it makes, or the gradient of that."""
+        highest = kept = sum(b.bytes(batch_size) for b in self._buffers if b.is_input)
+        for buffer in self._buffers:
+            if buffer.is_input:
+                continue
+            size = buffer.bytes(batch_size)
+            kept += size if buffer.is_kept else 0
+            is_more = not buffer.is_between and (buffer.carries or not buffer.is_kept)
+            # Of many frames one is worked on.
+            highest = max(highest, kept + (size // buffer.scale if is_more else 0))
+        return highest
+
+    def _walk(self, model: Any, given: list[_Buffer], scale: int) -> list[_Buffer]:
+        """Go through the calls of a model. `given`: its inputs when it is a layer of another model."""
+        graph = graph_of(model)
+        at: dict[int, _Buffer] = {}
+        for tensor, buffer in zip(graph.inputs, given, strict=False):
+            at[id(tensor)] = buffer
+        for call in calls(model) or ():
+            if kind(call.layer) == "InputLayer" or not call.inputs:
+                for name, size in call.outputs:
+                    if name not in at:
+                        at[name] = self._new(size, scale, carries=False, is_input=True)
+            else:
+                self._one(call, at, scale)
+        return [at[id(tensor)] for tensor in graph.outputs if id(tensor) in at]
+
+    def _one(self, call: Call, at: dict[int, _Buffer], scale: int) -> None:
+        layer, side_by_side = unwrapped(call.layer)
+        given = [at[name] for name, _ in call.inputs if name in at]
+        outputs = self._within(call, layer, given, scale)
+        if outputs is not None:
+            at.update(zip((name for name, _ in call.outputs), outputs, strict=False))
+            return
+        self.call_count += 1
+        is_trained = bool(getattr(call.layer, "trainable_weights", ()))
+        reaches = any(buffer.carries for buffer in given)
+        if not all(size.is_known for _, size in call.outputs):
+            self._not_known(call.layer)
+        if is_renaming(layer) and given:
+            at.update((name, given[0]) for name, _ in call.outputs)
+            return
+        if needs_input(layer, is_trained=is_trained, reaches_weights=reaches):
+            for buffer in given:
+                buffer.is_kept = True
+        for name, size in call.outputs:
+            at[name] = self._new(size, scale, carries=is_trained or reaches)
+            at[name].is_kept = at[name].carries and needs_output(layer)
+        if is_trained or reaches:
+            between = side_by_side * between_bytes(call, layer)
+            buffer = self._new(Size(0, between, True, ()), scale, carries=False)
+            buffer.is_kept = buffer.is_between = True
+
+    def _within(
+        self, call: Call, layer: Any, given: list[_Buffer], scale: int
+    ) -> list[_Buffer] | None:
+        """The outputs of a layer that is a model itself; None for other layers."""
+        graph = graph_of(layer)
+        if graph is None:
+            return None
+        if any(None in tuple(t.shape)[1:] for t in graph.outputs):
+            self._not_known(layer)  # built for images of any size
+            return None
+        steps = 1
+        if layer is not call.layer:  # TimeDistributed
+            steps = call.inputs[0][1].shape[1] or 1
+            # The frames are parts of the input: no memory of their own.
+            given = [_Buffer(Size.of(t), 1, False, is_input=True) for t in graph.inputs]
+        return self._outputs(call, self._walk(layer, given, scale * steps), steps, scale)
+
+    def _outputs(self, call: Call, found: list[_Buffer], steps: int, scale: int) -> list[_Buffer]:
+        if steps == 1:
+            return found
+        carries = any(buffer.carries for buffer in found)
+        return [self._new(size, scale, carries=carries) for _, size in call.outputs]
+
+    def _new(self, size: Size, scale: int, *, carries: bool, is_input: bool = False) -> _Buffer:
+        buffer = _Buffer(size, scale, carries, is_input)
+        self._buffers.append(buffer)
+        return buffer
+
+    def _not_known(self, layer: Any) -> None:
+        if len(self.unknown) < _NAMES_LIMIT and layer.name not in self.unknown:
+            self.unknown.append(str(layer.name))

@@ -1,0 +1,104 @@
+"""The size of the first batch, where it is certain, and the copies that Keras makes of whole arrays before it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from .sizes import item_bytes, leaves
+
+_DEFAULT_BATCH_SIZE = 32
+_CHAIN_LIMIT = 20
+_INFINITE = -1
+# Steps of a tf.data pipeline that hand on batches as they are, but for `map`, which seldom makes them smaller.
+_HANDS_ON = {"Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Cache", "Repeat", "Take"}
+_HANDS_ON |= {"AssertCardinality"}
+_ALIGNMENT = 64
+_ARRAYS_LIMIT = 256  # lists of numbers can be much longer
+
+
+def batch_size(arguments: Mapping[str, Any]) -> int | None:
+    """Samples of the first batch of ``fit``, never too many; None where they are not certain.
+
+    Args:
+        arguments: Of ``fit``, by name.
+    """
+    arrays = list(itertools.islice(leaves(arguments.get("x")), _ARRAYS_LIMIT))
+    if not arrays:
+        return None
+    if len(arrays) == 1 and hasattr(arrays[0], "element_spec"):
+        return _of_dataset(arrays[0])
+    lengths = {_length(one) for one in arrays}
+    length = lengths.pop()
+    if lengths or length is None:
+        return None
+    length = math.floor(length * (1 - float(arguments.get("validation_split") or 0)))
+    size, steps = arguments.get("batch_size"), arguments.get("steps_per_epoch")
+    if not size:
+        size = math.ceil(length / steps) if steps else _DEFAULT_BATCH_SIZE
+    return min(int(size), length)
+
+
+def _length(array: Any) -> int | None:
+    shape = getattr(array, "shape", None)
+    is_array = hasattr(array, "dtype") or hasattr(array, "dtypes")
+    return int(shape[0]) if is_array and shape is not None and len(shape) else None
+
+
+def _of_dataset(dataset: Any) -> int | None:
+    """The size given to ``.batch()``, if the dataset has so many elements."""
+    step = dataset
+    for _ in range(_CHAIN_LIMIT):
+        name = type(step).__name__.strip("_").removesuffix("Dataset")
+        if "Batch" in name and hasattr(step, "_batch_size"):
+            size = int(step._batch_size)
+            batches = int(step.cardinality())
+            if batches == _INFINITE or batches > 1:
+                return size
+            elements = int(step._input_dataset.cardinality())
+            return min(size, elements) if elements > 0 else None
+        step = getattr(step, "_input_dataset", None)
+        if step is None or name not in _HANDS_ON:
+            return None
+    return None
+
+
+def copied_bytes(arguments: Mapping[str, Any]) -> tuple[int, int]:
+    """Bytes of the tensors that Keras copies arrays into, and of all that exists at once while it does so.
+
+    Keras takes NumPy arrays as a whole: floating-point numbers of another type are converted first, then TensorFlow copies
+    them. A file that is mapped into memory, and an array that begins where TensorFlow wants it, may not be copied.
+
+    Args:
+        arguments: Of ``fit``, by name.
+    """
+    kept = highest = 0
+    data = [arguments.get(name) for name in ("x", "y", "sample_weight", "validation_data")]
+    for array in itertools.islice(leaves(data), _ARRAYS_LIMIT):
+        numpy = sys.modules.get("numpy")
+        if numpy is None or not isinstance(array, numpy.ndarray) or array.dtype == object:
+            continue
+        size = int(array.nbytes)
+        is_converted = array.dtype.kind == "f" and array.dtype.name != _float_name()
+        if is_converted:
+            size = int(array.size) * item_bytes(_float_name())
+        elif _may_be_shared(array):
+            continue
+        highest = max(highest, kept + (2 * size if is_converted else size))
+        kept += size
+    return kept, highest
+
+
+def _may_be_shared(array: Any) -> bool:
+    return bool(array.flags.c_contiguous) and array.ctypes.data % _ALIGNMENT == 0
+
+
+def _float_name() -> str:
+    for name in ("keras", "tf_keras"):
+        with contextlib.suppress(AttributeError):
+            return str(sys.modules[name].backend.floatx()) if name in sys.modules else "float32"
+    return "float32"

@@ -1,0 +1,175 @@
+"""A bound of the memory that ``fit`` takes, worked out before its first step: only sums and products of known sizes.
+
+For host memory and a fit on the CPU. Counts what is certain to be needed, and leaves out what it cannot see: the workspace of
+operations, TensorFlow's graph, the input pipeline, memory lost to the pool's rounding. Calls nothing of TensorFlow but the number of
+elements of a dataset, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .activations import Activations
+from .batches import batch_size, copied_bytes
+from .graph import is_of_keras
+from .sizes import variable_bytes
+
+# Variables that an optimizer adds for each weight, in its simplest form.
+_SLOTS = {"adam": 2, "adamw": 2, "nadam": 2, "adamax": 2, "lamb": 2, "adadelta": 2, "ftrl": 2}
+_SLOTS |= {"rmsprop": 1, "adagrad": 1, "lion": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a fit needs besides what is in memory already.
+
+    Attributes:
+        batch_size: None where it is not certain; then nothing that depends on it is counted.
+        copies_bytes: Tensors that NumPy arrays are copied into as a whole.
+        conversion_bytes: Highest while they are copied and converted; before the first step.
+        gradients_bytes: Gradients of the weights that are there at the same time: the largest one, or all of them.
+        slots_bytes: Variables that the optimizer has not created yet.
+        activations_bytes: Kept for the backward pass, and the batch itself.
+        largest_bytes: What a layer works on besides: its output, or the gradient of that.
+        unknown: What is not counted because its size is not known.
+        call_count: Calls of layers in a step. Each makes TensorFlow's graph larger, which is not counted either.
+    """
+
+    batch_size: int | None
+    copies_bytes: int
+    conversion_bytes: int
+    gradients_bytes: int
+    slots_bytes: int
+    activations_bytes: int
+    largest_bytes: int
+    unknown: tuple[str, ...]
+    call_count: int = 0
+
+    @property
+    def fixed_bytes(self) -> int:
+        """What does not depend on the batch."""
+        return self.copies_bytes + self.gradients_bytes + self.slots_bytes
+
+    @property
+    def batch_bytes(self) -> int:
+        """What the batch needs."""
+        return self.activations_bytes + self.largest_bytes
+
+    @property
+    def total_bytes(self) -> int:
+        """The most that is in use at one moment."""
+        return max(self.conversion_bytes, self.fixed_bytes + self.batch_bytes)
+
+    def parts(self) -> dict[str, int]:
+        """Bytes by part, for people."""
+        return {
+            "copies of arrays": self.copies_bytes,
+            "gradients": self.gradients_bytes,
+            "optimizer": self.slots_bytes,
+            "activations": self.activations_bytes,
+            "output of a layer": self.largest_bytes,
+        }
+
+    def largest_batch(self, available_bytes: float, *, share: float = 1.0) -> int | None:
+        """The largest batch whose bound is at most this share of what is available; None: no batch, or not known."""
+        if self.unknown or not self.batch_size or not self.batch_bytes:
+            return None
+        room = available_bytes * share - self.fixed_bytes
+        found = int(room * self.batch_size / self.batch_bytes)
+        return found if found > 0 and self.conversion_bytes <= available_bytes else None
+
+
+def bound(model: Any, arguments: Mapping[str, Any]) -> Bound:
+    """Work out the bound for one call of ``fit``.
+
+    Args:
+        model: A compiled model of Keras 3 or Keras 2.
+        arguments: Of ``fit``, by name.
+
+    Raises:
+        Exception: A model or data of another shape than any Keras makes; the caller goes on without a bound.
+    """
+    copies, conversion = copied_bytes(arguments)
+    gradients, slots = _of_weights(model)
+    size = batch_size(arguments)
+    unknown: list[str] = [] if size else ["the batch size"]
+    if not getattr(model, "built", False):
+        unknown.append("the weights")
+    activations = largest = count = 0
+    reason = _other_steps(model)
+    found = Activations.of(model) if size and reason is None else None
+    if reason is not None:
+        unknown.append(reason)
+    elif size and found is None:
+        unknown.append("the layers of a model that is a class of its own")
+    if size and found is not None:
+        unknown += found.unknown
+        activations = found.kept_bytes(size)
+        largest, count = found.peak_bytes(size) - activations, found.call_count
+    return Bound(
+        size, copies, conversion, gradients, slots, activations, largest, tuple(unknown), count
+    )
+
+
+def _of_weights(model: Any) -> tuple[int, int]:
+    """Bytes of gradients and of slots that are to be created."""
+    if not getattr(model, "built", False):
+        return 0, 0
+    tables = _tables(model)
+    sizes = [variable_bytes(w) for w in model.trainable_weights if id(w) not in tables]
+    inner = getattr(model.optimizer, "inner_optimizer", None)
+    optimizer = inner or model.optimizer
+    # Without a reason to wait for the others, a gradient is applied as soon as it is there.
+    waits = inner is not None or getattr(optimizer, "global_clipnorm", None) is not None
+    is_built = bool(getattr(optimizer, "built", False) or getattr(optimizer, "_built", False))
+    each = 0 if is_built else slots_per_weight(optimizer)
+    return sum(sizes) if waits else max(sizes, default=0), each * sum(sizes)
+
+
+def _tables(model: Any) -> set[int]:
+    """Ids of the weights of embeddings: a batch uses some of their rows, and so do gradients and slots."""
+    found = set()
+    for layer in flat_layers(model):
+        if "Embedding" in type(layer).__name__:
+            found |= {id(weight) for weight in layer.trainable_weights}
+    return found
+
+
+def flat_layers(model: Any) -> list[Any]:
+    """The layers of a model and of the models within."""
+    found = []
+    for layer in getattr(model, "layers", ()):
+        found.append(layer)
+        found += flat_layers(layer)
+    return found
+
+
+def slots_per_weight(optimizer: Any) -> int:
+    """Variables of the size of a weight that the optimizer creates for each; 0 for one that is not known."""
+    name = type(optimizer).__name__.lower()
+    found = _SLOTS.get(name, 0)
+    if name == "sgd":
+        found = int(bool(getattr(optimizer, "momentum", 0)))
+    if name == "rmsprop":
+        found += bool(getattr(optimizer, "momentum", 0)) + bool(getattr(optimizer, "centered", 0))
+    found += bool(getattr(optimizer, "amsgrad", False)) + bool(getattr(optimizer, "use_ema", False))
+    return found + bool(getattr(optimizer, "gradient_accumulation_steps", None))
+
+
+def _other_steps(model: Any) -> str | None:
+    """Why a step may not do what the graph of the model says; None when it does."""
+    kind = type(model)
+    if not all(is_of_keras(getattr(kind, name, None)) for name in ("train_step", "fit")):
+        return "a training step of the model's own"
+    if getattr(model, "jit_compile", False) or getattr(model, "_jit_compile", False):
+        return "what XLA keeps"
+    if any(getattr(layer, "_remat_mode", None) for layer in flat_layers(model)):
+        return "what rematerialization saves"
+    losses, outputs = getattr(model, "loss", None), getattr(model, "outputs", None) or ()
+    if len(outputs) > 1 and isinstance(losses, (dict, list, tuple)):
+        given = list(losses.values()) if isinstance(losses, dict) else list(losses)
+        if len(given) < len(outputs) or None in given:
+            return "outputs without a loss"
+    return None

@@ -1,0 +1,36 @@
+"""Bytes of variables, symbolic tensors and arrays, from shape and type alone."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_BITS = re.compile(r"\d+$")
+_DEFAULT_BYTES = 4
+
+
+def item_bytes(dtype: Any) -> int:
+    """Bytes of one number of this type, of NumPy, TensorFlow or a name; 4 where the name does not say."""
+    name = str(getattr(dtype, "name", dtype))
+    bits = _BITS.search(name)
+    if bits is not None:
+        return max(1, int(bits[0]) // 8)
+    return 1 if name == "bool" else _DEFAULT_BYTES
+
+
+def variable_bytes(variable: Any) -> int:
+    """Bytes of a variable of any Keras."""
+    return math.prod(int(size) for size in variable.shape) * item_bytes(variable.dtype)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Arrays of nested tuples, lists and dictionaries; None is left out."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from leaves(item)
+    elif value is not None:
+        yield value
