@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -29,7 +31,13 @@ ROOT = Path(__file__).parents[1]
 PANEL, WIDGET = "jupyter_tfguard/labextension", "jupyter_tfguard/static"
 LAB = "share/jupyter/labextensions/jupyter-tfguard"
 # The wheel has these in other places; the modules of the two folders are not imported from the package.
-ELSEWHERE = ("jupyter_tfguard/alias/", "jupyter_tfguard/etc/", f"{PANEL}/")
+ELSEWHERE = (
+    "jupyter_tfguard/alias/",
+    "jupyter_tfguard/etc/",
+    f"{PANEL}/",
+    "jupyter_tfguard/guard/gate.c",
+)
+GATE = "jupyter_tfguard/guard/_gate.so"
 SHARED = {
     "etc/ipython/startup/00-tfguard.py",
     "etc/jupyter/jupyter_server_config.d/jupyter_tfguard.json",
@@ -39,18 +47,21 @@ IGNORED = (
     ".venv/pyvenv.cfg",
     "dist/jupyter_tfguard-0.0.1.tar.gz",
     "jupyter_tfguard/__pycache__/errors.cpython-310.pyc",
+    GATE,
     "labextension/lib/index.js",
     "labextension/node_modules/react/index.js",
     "tests/browser/screenshots/panel.png",
 )
 
 
-def backend(call: str, folder: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+def backend(
+    call: str, folder: Path, path: Path | str | None = None, gate: str = "none"
+) -> subprocess.CompletedProcess[str]:
     """Call hatchling as pip does, in a process whose PATH is one folder, by default an empty one."""
     return subprocess.run(
         [sys.executable, "-c", f"from hatchling import build\nprint(build.{call})"],
         cwd=folder,
-        env=os.environ | {"PATH": str(path or folder / "no-such-folder")},
+        env=os.environ | {"PATH": str(path or folder / "no-such-folder"), "TFGUARD_GATE": gate},
         capture_output=True,
         text=True,
         timeout=300,
@@ -126,6 +137,29 @@ def test_a_wheel_from_an_sdist_needs_no_node_and_holds_all(
     wanted |= {info + n for n in ("METADATA", "RECORD", "WHEEL", "entry_points.txt")}
     wanted |= {f"{info}licenses/LICENSE"}
     assert set(wheel.namelist()) == wanted
+
+
+def test_a_wheel_holds_the_native_library_where_a_compiler_is(
+    unpacked: Path, wheel: zipfile.ZipFile, tmp_path: Path
+) -> None:
+    if not sys.platform.startswith("linux") or shutil.which("cc") is None:
+        skip_or_fail("there is no C compiler here")
+    done = backend(f"build_wheel({str(tmp_path)!r})", unpacked, os.environ["PATH"], gate="")
+    assert "The guard's native library was built." in done.stderr, done.stdout
+    (made,) = tmp_path.glob("*.whl")
+    assert made.name.endswith(f"-py3-none-linux_{platform.machine()}.whl")
+    with zipfile.ZipFile(made) as native:
+        assert set(native.namelist()) == {*wheel.namelist(), GATE}
+
+
+def test_a_wheel_without_a_compiler_is_for_any_system(unpacked: Path, tmp_path: Path) -> None:
+    if importlib.util.find_spec("ziglang") is not None:
+        skip_or_fail("zig is a compiler, too")
+    done = backend(f"build_wheel({str(tmp_path)!r})", unpacked, gate="")
+    lines = [line for line in done.stderr.splitlines() if "native library" in line]
+    assert lines == ["The guard's native library was not built: no C compiler was found."]
+    (made,) = tmp_path.glob("*.whl")
+    assert made.name.endswith("-py3-none-any.whl")
 
 
 def test_code_of_others_in_the_front_end_has_its_licence_in_the_wheel(

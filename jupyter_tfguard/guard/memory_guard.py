@@ -1,0 +1,402 @@
+"""Stops a cell that is about to fill the memory: watching, tripped, delivered, released.
+
+The sampler sees that too little is left and sends a signal to the main thread, again and again until its handler has raised
+the exception. Meanwhile a helper thread does what Python code in the main thread cannot: it cancels TensorFlow's running
+functions, raises in the threads that the cell started, and offers child processes to the system's killer first.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from types import FrameType
+from typing import Any
+
+from ..collectors.cgroup import Placement
+from ..collectors.memory_group import MemoryGroup, groups_at, machine_bytes
+from ..errors import SourceUnavailable
+from ..shield import shielded
+from ..units import MIB
+from .cancel import Cancellation, cancel, is_cancelled_error
+from .error import (
+    RENDER,
+    HostMemoryLimitInterrupt,
+    HostMemoryLimitReached,
+    is_bare,
+    is_refusal,
+    plain_traceback,
+)
+from .levels import Levels
+from .native import NativeGuard
+from .release import give_back, release
+from .safe_place import in_cell, is_safe
+from .sampler import PythonSampler
+from .snapshot import MemorySampler, Snapshot
+from .words import SWITCH_OFF, CellFacts, refusal_lines, stop_lines
+from .workers import CellWorkers, end_children, offer_children_first
+
+_CANCEL_AFTER_SECONDS = 0.25
+# An import is waited for so long: half a TensorFlow cannot be imported again. After that a dead kernel is worse.
+_IMPORT_SECONDS = 0.3
+_POLL_SECONDS = 0.02
+_SHORT_TIMES = 8  # of the level: with less at its start, a cell gets what can be given back
+# IPython's own traceback reads and parses each file on the stack: with TensorFlow's on it, tens of MiB.
+_RICH_BYTES = 256 * MIB
+_CAUGHT_COUNT = (
+    2  # user code that caught the exception so often gets one that `except Exception` lets through
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One stopped cell.
+
+    Attributes:
+        time: Unix seconds.
+        seconds: From the threshold to the exception.
+        available_bytes: What was left at the threshold.
+        total_bytes: The limit.
+        lines: What the exception says.
+    """
+
+    time: float
+    seconds: float
+    available_bytes: int
+    total_bytes: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """The running cell. `available_bytes`: when it began."""
+
+    total_bytes: int
+    available_bytes: int
+
+
+class MemoryGuard:
+    """The guard of one kernel.
+
+    Args:
+        namespace: The globals of the user's cells.
+        facts: What is known of the running cell.
+        refuses: Whether single allocations that cannot fit are refused too.
+
+    Attributes:
+        paused: True while the user has switched the stop off.
+        last: The newest stop; None when there was none.
+        parts: What refuses allocations, by library: None where it works, else a sentence why not, "" while the library is not
+            imported.
+        unavailable: Why there is no native library; None where there is one.
+    """
+
+    def __init__(
+        self, namespace: Mapping[str, Any], facts: Callable[[], CellFacts], *, refuses: bool = False
+    ) -> None:
+        self._namespace = namespace
+        self._facts = facts
+        self.paused = False
+        self.last: Stop | None = None
+        self._new: Stop | None = None
+        self._refuses = refuses
+        self.parts: dict[str, str | None] = {}
+        self.unavailable: str | None = None
+        self._native: NativeGuard | None = None
+        self._sampler: MemorySampler = PythonSampler()
+        self._started = False
+        self._placement = Placement(os.getpid())
+        self._cell: _Cell | None = None  # None while no cell is watched
+        self._cancellation = Cancellation()
+        self._workers = CellWorkers()
+        self._signal = 0
+        self._earlier_handler: Any = None
+        self._pipe: tuple[int, int] | None = None
+        self._thread: threading.Thread | None = None
+        self._modules = 0  # number of imported modules when the gate was last armed
+
+    def start(self, signal_number: int | None) -> None:
+        """Begin to watch. Call from the main thread.
+
+        Args:
+            signal_number: A real-time signal that nobody uses.
+
+        Raises:
+            SourceUnavailable: This system cannot do it; the text says why.
+        """
+        if signal_number is None or not hasattr(signal, "pthread_kill"):
+            raise SourceUnavailable("The memory guard needs a free real-time signal.")
+        self._pipe = os.pipe()
+        os.set_blocking(self._pipe[1], False)
+        self._signal = signal_number
+        self._earlier_handler = signal.signal(signal_number, self._on_signal)
+        self._thread = threading.Thread(target=self._help, name="tfguard-stop", daemon=True)
+        self._thread.start()
+        try:
+            self._sampler = self._native = NativeGuard.load()
+        except SourceUnavailable as absent:
+            self.unavailable = str(absent)
+        self._sampler.start(self._moved_to() or (), self._pipe[1], signal_number)
+        self.imported()
+        self._started = True
+
+    @property
+    def stop_bytes(self) -> int | None:
+        """A cell is stopped when less is available; None while no cell is."""
+        if not self._started or self.paused:
+            return None
+        return Levels.of(self._sampler.total_bytes()).stop_bytes
+
+    @property
+    def is_group_limit(self) -> bool:
+        """True when a memory group's limit binds, and not the machine's memory."""
+        return self._started and self._sampler.total_bytes() < machine_bytes()
+
+    def cell_begins(self) -> None:
+        """Watch from here on."""
+        if not self._started or self.paused:
+            return
+        if (groups := self._moved_to()) is not None:
+            self._sampler.use_groups(groups)
+        self._new = None
+        self.imported()
+        self._workers.begin()
+        self._cancellation.begin()
+        available, total = self._sampler.available_bytes(), self._sampler.total_bytes()
+        levels = Levels.of(total)
+        if available < _SHORT_TIMES * levels.stop_cap_bytes:
+            # What an earlier cell freed may still be held by malloc and by TensorFlow's pool.
+            give_back(self._release_pool)
+            available = self._sampler.available_bytes()
+        self._cell = _Cell(total, available)
+        self._sampler.arm(levels.for_cell(available))
+
+    def imported(self) -> None:
+        """Libraries were imported: refuse their allocations too, and cancel TensorFlow's functions from here on."""
+        if self._cell is not None and self._cancellation.manager is None:
+            self._cancellation.begin()
+        if self._native is not None and self._refuses and len(sys.modules) != self._modules:
+            self._modules = len(sys.modules)
+            self.parts = self._native.gate()
+
+    def cell_ends(self, error: BaseException | None) -> Stop | None:
+        """Stop watching, and free what the cell held if it was stopped.
+
+        Args:
+            error: What ended the cell.
+
+        Returns:
+            The stop, if there was one.
+        """
+        cell, self._cell = self._cell, None
+        if cell is None:
+            return None
+        if sys.getprofile() == self._on_call:
+            sys.setprofile(None)
+        seen = self._sampler.snapshot()
+        self._sampler.disarm()
+        self._cancellation.end()
+        if seen.trip_count and self._new is None and error is not None:
+            self._remember(seen, cell)  # it surfaced as another error, of a cancelled function
+        elif seen.last_refused_bytes and self._new is None and is_refusal(error):
+            self._remember_refusal(seen, cell)
+        if self._new is not None or seen.trip_count:
+            with shielded("freeing memory after a stop"):
+                release(error)
+                give_back(self._release_pool)
+        return self._new
+
+    def instead_of(self, error: BaseException) -> BaseException:
+        """The exception to raise for one that left a ``fit``: the guard's own where the guard caused it."""
+        cell = self._cell
+        if cell is not None and self._new is None and (is_cancelled_error(error) or is_bare(error)):
+            seen = self._sampler.snapshot()
+            if seen.trip_count:
+                return self._deliver(seen, cell)
+        return error
+
+    @property
+    def is_started(self) -> bool:
+        """True from :meth:`start` to :meth:`stop`."""
+        return self._started
+
+    @property
+    def is_watching(self) -> bool:
+        """True while a cell runs that may be stopped."""
+        return self._cell is not None
+
+    def available_bytes(self) -> int:
+        """Read now."""
+        return self._sampler.available_bytes()
+
+    def total_bytes(self) -> int:
+        """The limit that binds."""
+        return self._sampler.total_bytes()
+
+    def refuse(self, text: str) -> BaseException:
+        """The exception for what the cell must not begin."""
+        left = self._sampler.available_bytes()
+        self.last = self._new = Stop(
+            time.time(), 0.0, left, self._sampler.total_bytes(), tuple(text.splitlines())
+        )
+        refused: BaseException = HostMemoryLimitReached(text)
+        return refused
+
+    def add_line(self, raised: BaseException, text: str) -> None:
+        """Say more in the exception of the newest stop."""
+        if self.last is not None:
+            lines = (*self.last.lines, text)
+            if SWITCH_OFF in lines:
+                lines = (*(line for line in lines if line != SWITCH_OFF), SWITCH_OFF)
+            raised.args = ("\n".join(lines),)
+            self.last = self._new = replace(self.last, lines=lines)
+
+    def shows(self, error: BaseException) -> None:
+        """The error that ended the cell is about to be printed: refuse nothing meanwhile, and print it plainly where memory is short."""
+        cell = self._cell
+        if cell is None:
+            return
+        seen = self._sampler.snapshot()
+        if not seen.trip_count and not seen.last_refused_bytes:
+            return
+        self._sampler.disarm()
+        if self._sampler.available_bytes() < _RICH_BYTES and not hasattr(error, RENDER):
+            setattr(error, RENDER, partial(plain_traceback, error))
+
+    def pause(self) -> None:
+        """Stop no cell until :meth:`resume`, the running one included."""
+        self.paused = True
+        self._sampler.disarm()
+        self._cancellation.end()
+        self._cell = None
+
+    def resume(self) -> None:
+        """Watch again, from the next cell on."""
+        self.paused = False
+
+    def stop(self) -> None:
+        """End everything, and leave the signal as it was."""
+        if not self._started:
+            return
+        self._started, self._cell = False, None
+        self._cancellation.end()
+        self._sampler.stop()
+        if signal.getsignal(self._signal) == self._on_signal:
+            signal.signal(self._signal, self._earlier_handler or signal.SIG_DFL)
+        if self._pipe is not None:
+            os.write(self._pipe[1], b"q")
+            if self._thread is not None:
+                self._thread.join(1.0)
+            for descriptor in self._pipe:
+                os.close(descriptor)
+            self._pipe = None
+
+    def leave_child(self) -> None:
+        """In a forked child: it has no sampler, and cells of its own."""
+        self._started, self._cell = False, None
+
+    def _moved_to(self) -> tuple[MemoryGroup, ...] | None:
+        """The memory groups of this process if they are others than before."""
+        try:
+            place = self._placement.look()
+            return None if place is None else groups_at(*place)
+        except SourceUnavailable:
+            return None  # no memory groups here: the machine's memory is the limit
+
+    def _release_pool(self) -> None:
+        if self._native is not None:
+            self._native.release_pool()
+
+    # --- the stop
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        cell = self._cell
+        if cell is None or not in_cell(frame, self._namespace):
+            return
+        seen = self._sampler.snapshot()
+        if not seen.tripped or seen.delivered or _is_handled():
+            return
+        if is_safe(frame, in_imports=seen.trip_seconds_ago > _IMPORT_SECONDS):
+            raise self._deliver(seen, cell)
+        if sys.getprofile() is None:
+            sys.setprofile(self._on_call)
+
+    def _on_call(self, frame: FrameType, event: str, argument: object) -> None:
+        """Called with each call and return until one is in a safe place: the next signal may come only after the error has left the cell."""
+        cell, seen = self._cell, self._sampler.snapshot()
+        if cell is None or not seen.tripped or seen.delivered:
+            sys.setprofile(None)
+        elif is_safe(frame) and in_cell(frame, self._namespace) and not _is_handled():
+            sys.setprofile(None)
+            raise self._deliver(seen, cell)
+
+    def _deliver(self, seen: Snapshot, cell: _Cell) -> BaseException:
+        """The exception; from here on it counts as raised."""
+        self._sampler.delivered()
+        # A `with Pool()` around the code would wait in its exit for a worker that was killed.
+        end_children()
+        # What the cell runs after it caught the exception must not be cancelled.
+        self._cancellation.renew()
+        stop = self._remember(seen, cell)
+        kind = (
+            HostMemoryLimitReached if seen.trip_count <= _CAUGHT_COUNT else HostMemoryLimitInterrupt
+        )
+        return kind("\n".join(stop.lines))
+
+    def _remember(self, seen: Snapshot, cell: _Cell) -> Stop:
+        facts = CellFacts()
+        with shielded("describing a stopped cell"):
+            facts = self._facts()
+        left, added = seen.trip_available_bytes, cell.available_bytes - seen.trip_available_bytes
+        lines = stop_lines(
+            facts,
+            cell.total_bytes,
+            left,
+            added,
+            wanted_bytes=seen.last_refused_bytes if seen.last_refused_bytes > left else None,
+            is_first=self.last is None,
+        )
+        seconds = round(seen.trip_seconds_ago, 4)
+        self.last = self._new = Stop(time.time(), seconds, left, cell.total_bytes, lines)
+        return self._new
+
+    def _remember_refusal(self, seen: Snapshot, cell: _Cell) -> None:
+        left, wanted = seen.last_refused_available_bytes, seen.last_refused_bytes
+        lines = refusal_lines(
+            self._facts(), cell.total_bytes, left, wanted, is_first=self.last is None
+        )
+        self.last = self._new = Stop(time.time(), 0.0, left, cell.total_bytes, lines)
+
+    # --- the helper thread
+
+    def _help(self) -> None:
+        assert self._pipe is not None
+        while os.read(self._pipe[0], 1) == b"s":
+            with shielded("stopping a cell"):
+                self._help_once()
+
+    def _help_once(self) -> None:
+        cell, manager = self._cell, self._cancellation.manager
+        if self._facts().fit is not None:
+            cancel(manager)
+        self._workers.raise_in_threads(HostMemoryLimitReached)
+        offer_children_first()
+        last_cancel = 0.0
+        while cell is not None and self._cell is cell:
+            seen = self._sampler.snapshot()
+            if not seen.tripped or seen.delivered:
+                return
+            if seen.trip_seconds_ago - last_cancel > _CANCEL_AFTER_SECONDS:
+                last_cancel = seen.trip_seconds_ago
+                cancel(manager)
+            time.sleep(_POLL_SECONDS)
+
+
+def _is_handled() -> bool:
+    """True while user code handles the exception of an earlier stop: a second one would break its clean-up."""
+    return isinstance(sys.exc_info()[1], (HostMemoryLimitReached, HostMemoryLimitInterrupt))

@@ -1,0 +1,299 @@
+"""The native part of the guard: a sampler that needs no interpreter lock, and the gate in front of large allocations.
+
+The library is built from gate.c, next to this file, when the package is built and a C compiler is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from ..collectors.memory_group import MemoryGroup
+from ..errors import SourceUnavailable
+from ..mounts import is_remote
+from ..units import GIB
+from .levels import Levels
+from .snapshot import Snapshot
+
+LIBRARY = Path(__file__).with_name("_gate.so")
+_INTERFACE_VERSION = 1
+# Left free on the disk that takes blocks: a full disk breaks what has nothing to do with this kernel.
+_KEEP_FREE_BYTES = 2 * GIB
+_NO_QUOTA_BYTES = 1 << 62
+# Entry of NumPy's table of C functions; the same in NumPy 1.22 and later.
+_DEFAULT_HANDLER_INDEX = 306
+# Others may have the same symbols and ask for memory in another way.
+_TESTED_TENSORFLOW = {("2", "15"), ("2", "21")}
+_NOT_IMPORTED = ""
+
+
+class _Levels(ctypes.Structure):
+    """``struct levels``."""
+
+    _fields_ = (
+        ("stop_bytes", ctypes.c_int64),
+        ("stop_cap_bytes", ctypes.c_int64),
+        ("reserve_bytes", ctypes.c_int64),
+        ("total_bytes", ctypes.c_int64),
+        ("rate_seconds", ctypes.c_double),
+    )
+
+
+class _Snapshot(ctypes.Structure):
+    """``struct snapshot``."""
+
+    _fields_ = (
+        ("tripped", ctypes.c_int64),
+        ("delivered", ctypes.c_int64),
+        ("trip_count", ctypes.c_int64),
+        ("trip_available", ctypes.c_int64),
+        ("trip_age_us", ctypes.c_int64),
+        ("lowest_available", ctypes.c_int64),
+        ("refused_numpy", ctypes.c_int64),
+        ("refused_python", ctypes.c_int64),
+        ("refused_pandas", ctypes.c_int64),
+        ("refused_tensorflow", ctypes.c_int64),
+        ("interrupted", ctypes.c_int64),
+        ("last_refused", ctypes.c_int64),
+        ("last_refused_available", ctypes.c_int64),
+        ("spilled_bytes", ctypes.c_int64),
+        ("spilled_count", ctypes.c_int64),
+        ("fill_rate", ctypes.c_double),
+    )
+
+
+class NativeGuard:
+    """The native library. See :class:`~.snapshot.MemorySampler`; use :meth:`load`.
+
+    The short calls keep the interpreter lock: giving it up and taking it back would take longer.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._short = ctypes.PyDLL(str(path))
+        self._long = ctypes.CDLL(str(path))
+        for library in (self._short, self._long):
+            library.tfguard_interface_version.restype = ctypes.c_int
+        if self._short.tfguard_interface_version() != _INTERFACE_VERSION:
+            raise SourceUnavailable(f"{path.name} belongs to another version of jupyter-tfguard.")
+        self._declare()
+
+    @classmethod
+    def load(cls) -> NativeGuard:
+        """The library of this installation.
+
+        Raises:
+            SourceUnavailable: There is none; the text says why.
+        """
+        if not sys.platform.startswith("linux"):
+            raise SourceUnavailable("The native guard exists for Linux only.")
+        if not LIBRARY.is_file():
+            raise SourceUnavailable(
+                "The native guard was not built: no C compiler was found when jupyter-tfguard was installed."
+            )
+        try:
+            return cls(LIBRARY)
+        except (OSError, AttributeError) as bad:
+            raise SourceUnavailable(f"The native guard cannot be loaded: {bad}") from bad
+
+    def _declare(self) -> None:
+        short, long = self._short, self._long
+        short.tfguard_available.restype = short.tfguard_total.restype = ctypes.c_int64
+        short.tfguard_available.argtypes = short.tfguard_total.argtypes = ()
+        short.tfguard_use_groups.argtypes = (
+            ctypes.c_int,
+            ctypes.POINTER(ctypes.c_int),
+            ctypes.POINTER(ctypes.c_char_p),
+        )
+        short.tfguard_use_groups.restype = None
+        short.tfguard_start.argtypes = (ctypes.c_int, ctypes.c_int)
+        short.tfguard_start.restype = ctypes.c_int
+        short.tfguard_arm.argtypes = (ctypes.POINTER(_Levels),)
+        short.tfguard_snapshot.argtypes = (ctypes.POINTER(_Snapshot),)
+        for function in (
+            short.tfguard_arm,
+            short.tfguard_snapshot,
+            short.tfguard_disarm,
+            short.tfguard_delivered,
+            short.tfguard_restore,
+            long.tfguard_stop,
+        ):
+            function.restype = None
+        short.tfguard_arm_numpy.argtypes = (ctypes.c_void_p,)
+        long.tfguard_arm_disk.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
+        for function in (
+            short.tfguard_arm_numpy,
+            short.tfguard_arm_python,
+            short.tfguard_arm_tensorflow,
+            short.tfguard_arm_pandas,
+            long.tfguard_arm_disk,
+        ):
+            function.restype = ctypes.c_char_p
+        long.tfguard_release_pool.restype = ctypes.c_int64
+
+    def start(self, groups: Sequence[MemoryGroup], wake_fd: int, signal_number: int) -> None:
+        """Start the thread, disarmed. Call from the main thread.
+
+        Raises:
+            SourceUnavailable: This system shows no memory figures, or starts no thread.
+        """
+        self.use_groups(groups)
+        if self._short.tfguard_available() == ctypes.c_int64(-1).value & (2**63 - 1):
+            raise SourceUnavailable("The available memory of this machine is unknown.")
+        if failed := self._short.tfguard_start(wake_fd, signal_number):
+            raise SourceUnavailable(f"The guard's native thread did not start: error {failed}.")
+
+    def use_groups(self, groups: Sequence[MemoryGroup]) -> None:
+        """Read these memory groups from now on; while disarmed."""
+        versions = (ctypes.c_int * len(groups))(*(group.version for group in groups))
+        folders = (ctypes.c_char_p * len(groups))(*(group.directory.encode() for group in groups))
+        self._short.tfguard_use_groups(len(groups), versions, folders)
+
+    def total_bytes(self) -> int:
+        """The limit that binds: the smallest of the groups' and of the machine's memory."""
+        return int(self._short.tfguard_total())
+
+    def arm(self, levels: Levels) -> None:
+        """A cell begins. Forgets an earlier trip."""
+        self._short.tfguard_arm(
+            _Levels(
+                stop_bytes=levels.stop_bytes,
+                stop_cap_bytes=levels.stop_cap_bytes,
+                reserve_bytes=levels.reserve_bytes,
+                total_bytes=levels.total_bytes,
+                rate_seconds=levels.rate_seconds,
+            )
+        )
+
+    def disarm(self) -> None:
+        """No trip and no refusal from here on."""
+        self._short.tfguard_disarm()
+
+    def delivered(self) -> None:
+        """The exception was raised. Trips again if memory falls on."""
+        self._short.tfguard_delivered()
+
+    def available_bytes(self) -> int:
+        """Read now."""
+        return int(self._short.tfguard_available())
+
+    def snapshot(self) -> Snapshot:
+        """The state now. Called in the main thread it also shows the library that this thread can raise by itself."""
+        seen = _Snapshot()
+        self._short.tfguard_snapshot(seen)
+        return Snapshot(
+            tripped=bool(seen.tripped),
+            delivered=bool(seen.delivered),
+            trip_count=seen.trip_count,
+            trip_available_bytes=seen.trip_available,
+            trip_seconds_ago=seen.trip_age_us / 1e6,
+            lowest_available_bytes=seen.lowest_available,
+            fill_bytes_per_second=seen.fill_rate,
+            refused_count={
+                "numpy": seen.refused_numpy,
+                "python": seen.refused_python + seen.interrupted,
+                "pandas": seen.refused_pandas,
+                "tensorflow": seen.refused_tensorflow,
+            },
+            last_refused_bytes=seen.last_refused,
+            last_refused_available_bytes=seen.last_refused_available,
+            spilled_bytes=seen.spilled_bytes,
+        )
+
+    def stop(self) -> None:
+        """End the thread, and restore everything that was patched."""
+        self._long.tfguard_stop()
+        self._short.tfguard_restore()
+
+    # --- the gate
+
+    def gate(self, disk_folder: str | None = None) -> dict[str, str | None]:
+        """Arm each part that can be armed now; call again after imports.
+
+        Args:
+            disk_folder: For blocks on disk; None for the folder of temporary files.
+
+        Returns:
+            By part: None when it is armed, a sentence when it cannot be, "" while its library is not imported.
+        """
+        return {
+            "python": self._arm_python(),
+            "disk": self._arm_disk(disk_folder or tempfile.gettempdir()),
+            "numpy": self._arm_numpy(),
+            "tensorflow": self._arm_tensorflow(),
+            "pandas": self._arm_pandas(),
+        }
+
+    def release_pool(self) -> int:
+        """Give the free memory of TensorFlow's pool, and malloc's, back to the system. Returns the bytes of the pool."""
+        return int(self._long.tfguard_release_pool())
+
+    def _arm_python(self) -> str | None:
+        if sysconfig.get_config_var("Py_GIL_DISABLED"):
+            return "A Python without interpreter lock has not been tested."
+        return _text(self._short.tfguard_arm_python())
+
+    def _arm_disk(self, folder: str) -> str | None:
+        if is_remote(Path(folder)):
+            return "The folder for it is on a network file system."
+        return _text(
+            self._long.tfguard_arm_disk(folder.encode(), _KEEP_FREE_BYTES, _NO_QUOTA_BYTES)
+        )
+
+    def _arm_numpy(self) -> str | None:
+        module = _numpy_core()
+        if module is None:
+            return _NOT_IMPORTED
+        try:
+            handler = _default_handler(module)
+        except (AttributeError, ValueError, TypeError):
+            return "This NumPy has no memory handler."
+        return _text(self._short.tfguard_arm_numpy(handler))
+
+    def _arm_tensorflow(self) -> str | None:
+        version = getattr(sys.modules.get("tensorflow"), "__version__", None)
+        if version is None:  # also while its import runs
+            return _NOT_IMPORTED
+        if tuple(version.split(".")[:2]) not in _TESTED_TENSORFLOW:
+            return f"The gate has not been tested with TensorFlow {version}."
+        return _text(self._short.tfguard_arm_tensorflow())
+
+    def _arm_pandas(self) -> str | None:
+        # Its parser is loaded late, by the first import of pandas.io.
+        if "pandas._libs.parsers" not in sys.modules:
+            return _NOT_IMPORTED
+        return _text(self._short.tfguard_arm_pandas())
+
+
+def _text(reason: bytes | None) -> str | None:
+    return None if reason is None else reason.decode()
+
+
+def _numpy_core() -> ModuleType | None:
+    """NumPy's C module once it is imported: named so in NumPy 2, and in NumPy 1."""
+    names = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
+    return next((sys.modules[name] for name in names if name in sys.modules), None)
+
+
+def _default_handler(module: ModuleType) -> int:
+    """Address of NumPy's default ``PyDataMem_Handler``.
+
+    Raises:
+        ValueError: The table has none at its place.
+    """
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    table = ctypes.cast(
+        pointer_of(module._ARRAY_API, None), ctypes.POINTER(ctypes.POINTER(ctypes.py_object))
+    )
+    handler: int | None = None
+    with contextlib.suppress(ValueError):
+        handler = pointer_of(table[_DEFAULT_HANDLER_INDEX][0], b"mem_handler")
+    if not handler:
+        raise ValueError("no mem_handler")
+    return handler

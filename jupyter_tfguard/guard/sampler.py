@@ -1,0 +1,192 @@
+"""The sampler in Python, for kernels without the native library.
+
+It needs the interpreter lock, so it sees nothing while one call into C runs for long and holds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+
+from ..collectors.memory_group import MemoryGroup
+from ..shield import note_problem
+from .available import AvailableMemory
+from .levels import Levels
+from .snapshot import Snapshot
+
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.004, 0.05
+# So many samples between now and the threshold at the present fill rate.
+_SAMPLES_AHEAD = 6
+_AGAIN_SECONDS = 0.01  # between two signals to the main thread
+# User code caught the exception and goes on: stop it again once so much of what was left is gone.
+_FALLEN_FRACTION = 0.9
+_FALLEN_AFTER_SECONDS = 0.01
+_RECOVERED_TIMES = 4
+
+
+class PythonSampler:
+    """A thread that reads the available memory while a cell runs. See :class:`~.snapshot.MemorySampler`."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._available: AvailableMemory | None = None
+        self._levels: Levels | None = None  # None: disarmed
+        self._ended = False
+        self._wake_fd = self._signal = -1
+        self._main = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._tripped = self._was_delivered = False
+        self._trips = 0
+        self._trip_bytes = 0
+        self._trip_time = self._signal_time = self._delivered_time = 0.0
+        self._lowest: int | None = None
+        self._last: tuple[float, int] | None = None
+        self._rate = 0.0
+
+    def start(self, groups: Sequence[MemoryGroup], wake_fd: int, signal_number: int) -> None:
+        """Start the thread, disarmed.
+
+        Raises:
+            SourceUnavailable: This system shows no memory figures.
+        """
+        self.use_groups(groups)
+        self._wake_fd, self._signal = wake_fd, signal_number
+        self._main = threading.main_thread().ident or 0
+        self._thread = threading.Thread(target=self._run, name="tfguard-memory", daemon=True)
+        self._thread.start()
+
+    def use_groups(self, groups: Sequence[MemoryGroup]) -> None:
+        """Read these memory groups from now on; while disarmed."""
+        available = AvailableMemory(groups)
+        with self._changed:
+            old, self._available = self._available, available
+        if old is not None:
+            old.close()
+
+    def total_bytes(self) -> int:
+        """The limit that binds."""
+        assert self._available is not None
+        return self._available.total_bytes()
+
+    def arm(self, levels: Levels) -> None:
+        """A cell begins. Forgets an earlier trip."""
+        with self._changed:
+            self._reset()
+            self._levels = levels
+            self._changed.notify()
+
+    def disarm(self) -> None:
+        """No trip from here on; the thread sleeps."""
+        with self._changed:
+            self._levels = None
+
+    def delivered(self) -> None:
+        """The exception was raised. Trips again if memory falls on."""
+        # Called from a signal handler, which may interrupt a holder of the lock in this very thread.
+        self._delivered_time = time.monotonic()
+        self._was_delivered = True
+
+    def available_bytes(self) -> int:
+        """Read now; 0 when the system does not say."""
+        return (self._available.read() if self._available is not None else None) or 0
+
+    def snapshot(self) -> Snapshot:
+        """The state now."""
+        return Snapshot(
+            tripped=self._tripped,
+            delivered=self._was_delivered,
+            trip_count=self._trips,
+            trip_available_bytes=self._trip_bytes,
+            trip_seconds_ago=time.monotonic() - self._trip_time if self._tripped else 0.0,
+            lowest_available_bytes=self._lowest or 0,
+            fill_bytes_per_second=self._rate,
+        )
+
+    def stop(self) -> None:
+        """End the thread."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(1.0)
+        if self._available is not None:
+            self._available.close()
+
+    # --- the thread
+
+    def _run(self) -> None:
+        pause = _LONGEST_SECONDS
+        while True:
+            with self._changed:
+                while self._levels is None and not self._ended:
+                    self._changed.wait()
+                if self._ended:
+                    return
+                levels = self._levels
+            assert levels is not None
+            try:
+                pause = self._sample(levels)
+            except Exception as error:
+                note_problem("reading the available memory", error)
+                self.disarm()
+            time.sleep(pause)
+
+    def _sample(self, levels: Levels) -> float:
+        """One sample; returns the seconds until the next."""
+        assert self._available is not None
+        available, now = self._available.read(), time.monotonic()
+        if available is None:
+            return _LONGEST_SECONDS
+        self._lowest = available if self._lowest is None else min(self._lowest, available)
+        if self._last is not None:
+            before, had = self._last
+            rate = (had - available) / max(1e-6, now - before)
+            # Two samples that are far apart are a mean by themselves.
+            weight = 1.0 if now - before > 0.02 else 0.5
+            self._rate = self._rate * (1 - weight) + rate * weight
+        self._last = now, available
+        threshold = levels.threshold_bytes(self._rate)
+        if self._was_delivered and available > _RECOVERED_TIMES * threshold:
+            self._tripped = self._was_delivered = False  # user code caught it and goes on with less
+            self._trips = 0
+        with self._changed:
+            if self._levels is levels:
+                self._judge(available, threshold, now)
+        if self._tripped and not self._was_delivered:
+            return _SHORTEST_SECONDS
+        ahead = available - threshold
+        if self._rate <= 0:
+            return _LONGEST_SECONDS
+        return min(_LONGEST_SECONDS, max(_SHORTEST_SECONDS, ahead / self._rate / _SAMPLES_AHEAD))
+
+    def _judge(self, available: int, threshold: float, now: float) -> None:
+        if not self._tripped:
+            if available < threshold:
+                self._trip(available, now)
+        elif not self._was_delivered:
+            if now - self._signal_time >= _AGAIN_SECONDS:
+                self._send_signal(now)
+        elif (
+            now - self._delivered_time > _FALLEN_AFTER_SECONDS
+            and available < self._trip_bytes * _FALLEN_FRACTION
+        ):
+            self._trip(available, now)
+
+    def _trip(self, available: int, now: float) -> None:
+        self._tripped, self._was_delivered = True, False
+        self._trips += 1
+        self._trip_bytes, self._trip_time = available, now
+        with contextlib.suppress(OSError):
+            os.write(self._wake_fd, b"s")
+        self._send_signal(now)
+
+    def _send_signal(self, now: float) -> None:
+        self._signal_time = now
+        signal.pthread_kill(self._main, self._signal)
