@@ -5,11 +5,33 @@ The doors that IPython and Jupyter knock on. Nothing heavy is imported before so
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 
-__all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension"]
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["__version__", "load_ipython_extension", "resume_fit", "unload_ipython_extension"]
+
+
+def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
+    """Restore a model from the checkpoint that the guard saved when it stopped a fit.
+
+    Args:
+        model: Built and compiled like the one that was saved.
+        path: Of the file ``tfguard-stop-….npz``.
+
+    Returns:
+        The epoch to go on with: ``model.fit(..., initial_epoch=resume_fit(model, path))``.
+
+    Raises:
+        CheckpointUnusable: The file does not belong to this model, or is damaged.
+        ModelNotSupported: The model is not built, or has several optimizers.
+    """
+    from .guard.resume import resume_fit as resume
+
+    return resume(model, path)
 
 
 def load_ipython_extension(shell: Any) -> None:

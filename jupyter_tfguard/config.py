@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from traitlets import Bool, Float, Integer
+from traitlets import Bool, Enum, Float, Integer
 from traitlets.config import Config, Configurable
 
 from .errors import SettingsUnreadable
@@ -37,6 +37,13 @@ class TfGuard(Configurable):
         help="Limit of GPU memory for TensorFlow in one kernel, in MiB per GPU, so that notebooks can share a card. "
         "None means no limit. The guard sets the limit right after tensorflow is imported, and TensorFlow then searches for GPUs: set "
         "CUDA_VISIBLE_DEVICES before the import. Logical devices that you configure yourself override this option.",
+    ).tag(config=True, read_by="kernel")
+    stop = Enum(
+        ["off", "soft", "full"],
+        "off",
+        help="Stop a cell that is about to fill the host memory, with the exception HostMemoryLimitReached, before the system "
+        "ends the kernel. Variables and models survive. 'soft' stops running code; 'full' also refuses single "
+        "allocations that cannot fit; 'off' stops nothing.",
     ).tag(config=True, read_by="kernel")
     record_cell_text = Bool(
         True,

@@ -51,8 +51,8 @@ class Option:
     """
 
     name: str
-    value: bool | int | float | None
-    default: bool | int | float | None
+    value: bool | int | float | str | None
+    default: bool | int | float | str | None
     help: str
     origin: Origin
     where: str | None
@@ -175,6 +175,8 @@ def _code(
         value = not value
     elif value is None:
         value = _EXAMPLE_GPU_LIMIT_MIB
+    elif isinstance(value, str):
+        value = "soft" if value == "off" else "off"
     if origin is Origin.SERVER:
         return f"c.{_SECTION}.{name} = {value!r}"
     merged = in_file | {_SECTION: in_file.get(_SECTION, {}) | {name: value}}

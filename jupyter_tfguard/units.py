@@ -9,6 +9,7 @@ import math
 
 UNKNOWN_TEXT = "–"
 KIB = 1024
+MIB = 1024**2
 GIB = 1024**3
 
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

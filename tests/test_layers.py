@@ -37,6 +37,8 @@ _INNER = {
     "sampler",
     "watch",
     "training",
+    "predict",
+    "guard",
     "postmortem",
     "diagnosis",
     "doctor",
@@ -49,6 +51,8 @@ MAY_IMPORT = {
     "watch": {"collectors", "record", "sampler"},
     "postmortem": {"collectors", "record", "watch", "diagnosis", "report"},
     "training": {"record"},
+    "predict": {"training"},
+    "guard": {"collectors", "record", "training", "predict"},
     "diagnosis": {"record"},
     "kernelspecs": set(),
     "doctor": {"collectors", "record", "diagnosis", "kernelspecs"},
@@ -60,7 +64,7 @@ MAY_IMPORT = {
     "etc": {"kernel"},
     "alias": {"kernel"},
     "__main__": {"cli"},
-    "__init__": {"kernel", "server"},
+    "__init__": {"guard", "kernel", "server"},
 }
 ONLY_IN = {
     "IPython": {"kernel"},

@@ -5,5 +5,6 @@ from jupyter_tfguard import (
     load_ipython_extension,
     unload_ipython_extension,
 )
+from jupyter_tfguard import resume_fit as resume
 
-__all__ = ["__version__", "load_ipython_extension", "unload_ipython_extension"]
+__all__ = ["__version__", "load_ipython_extension", "resume", "unload_ipython_extension"]

@@ -57,7 +57,8 @@ class CellRecorder:
         meter: Measures memory from the start of a cell to its end.
         gpu_oom: Asked at the end of a cell that failed.
         keep_text: Whether the head of the source is kept.
-        on_start, on_end: Called when a cell begins and when the last running one has ended.
+        on_start: Called when a cell begins.
+        on_end: Called when the last running one has ended, with its number and its error.
 
     Attributes:
         ended: The cells that have ended, oldest first, the newest 200.
@@ -72,7 +73,7 @@ class CellRecorder:
         *,
         keep_text: bool,
         on_start: Callable[[], None],
-        on_end: Callable[[], None],
+        on_end: Callable[[int | None, BaseException | None], None],
     ) -> None:
         self._shell = shell
         self._emit = emit
@@ -161,7 +162,7 @@ class CellRecorder:
                 self._emit("cell_end", **fields)
             finally:
                 if not self._open:
-                    self._on_end()
+                    self._on_end(running.count, error)
 
     def _measured(self, running: _Open, seconds: float) -> dict[str, Any]:
         memory = self._meter.end(running.memory)

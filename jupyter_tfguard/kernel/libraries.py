@@ -15,6 +15,7 @@ from .import_hook import ImportHook
 
 if TYPE_CHECKING:
     from ..training.attach import TrainingRecorder
+    from ..training.fit_hooks import FitHooks
     from ..training.progress import FitProgress
 
 
@@ -29,6 +30,8 @@ class UserLibraries:
         on_progress: Given the record of a fit that has come further.
         on_growth: Called when memory growth is another than before.
         on_problem: Told what could not be done.
+        on_import: Called when TensorFlow, Keras or NumPy has been imported.
+        hooks: Gives what is done around each fit.
 
     Attributes:
         growth: Memory growth as it was last looked at; None until TensorFlow is imported.
@@ -44,6 +47,8 @@ class UserLibraries:
         on_progress: Callable[[dict[str, Any]], None],
         on_growth: Callable[[], None],
         on_problem: Callable[[str], None],
+        on_import: Callable[[], None],
+        hooks: Callable[[], FitHooks],
     ) -> None:
         self._emit = emit
         self._header = header
@@ -51,6 +56,8 @@ class UserLibraries:
         self._on_progress = on_progress
         self._on_growth = on_growth
         self._on_problem = on_problem
+        self._on_import = on_import
+        self._hooks = hooks
         self.growth: Growth | None = None
         self._growth_setting = GrowthSetting(
             os.environ,
@@ -60,6 +67,7 @@ class UserLibraries:
         self._training: TrainingRecorder | None = None  # None until Keras is imported
         self._hook = ImportHook(
             {
+                "numpy": self._numpy_imported,
                 "tensorflow": self._tensorflow_imported,
                 "keras": self._keras_imported,
                 "tf_keras": self._keras_imported,
@@ -114,12 +122,16 @@ class UserLibraries:
             self._training.silence()
         self._hook.uninstall()
 
+    def _numpy_imported(self, module: ModuleType) -> None:
+        self._on_import()
+
     def _tensorflow_imported(self, module: ModuleType) -> None:
         self._imported("tensorflow")
         try:
             self._growth_setting.cap(module)
         except Exception as error:
             self._on_problem(f"limit of GPU memory: {error}")
+        self._on_import()
         self.refresh_growth()
 
     def _keras_imported(self, module: ModuleType) -> None:
@@ -129,7 +141,7 @@ class UserLibraries:
             from ..training.progress import ProgressBoard
 
             board = ProgressBoard(self._on_progress)
-            self._training = TrainingRecorder(self._emit, board, self._rss_bytes)
+            self._training = TrainingRecorder(self._emit, board, self._rss_bytes, self._hooks())
         self._training.attach(module)
 
     def _imported(self, name: str) -> None:

@@ -27,6 +27,7 @@ def tfguard(line: str) -> None:
     ``%tfguard panel``: the same as a live panel.
     ``%tfguard cells``: memory by cell.
     ``%tfguard why [--crash N]``: the report of the last crash, or of the N-th latest.
+    ``%tfguard pause``, ``%tfguard resume``: switch the stop of cells that fill the memory off and on.
     ``%tfguard doctor``: checks of the installation, TensorFlow and the GPU.
     """
     if (asked := _CRASH.fullmatch(line.strip())) is not None:
@@ -44,7 +45,15 @@ def tfguard(line: str) -> None:
 
 def actions() -> dict[str, Callable[[], None]]:
     """What can follow ``%tfguard``. The docstring of each says what it shows; the documentation lists them."""
-    return {"status": _status, "panel": _panel, "cells": _cells, "why": _why, "doctor": _doctor}
+    return {
+        "status": _status,
+        "panel": _panel,
+        "cells": _cells,
+        "pause": _pause,
+        "resume": _resume,
+        "why": _why,
+        "doctor": _doctor,
+    }
 
 
 @shield("%tfguard status")
@@ -73,6 +82,20 @@ def _cells() -> None:
     """Show what each cell did to memory: its peak, and what stayed behind."""
     session = current()
     print(_OFF if session is None else cells_text(tuple(session.cells.ended)))
+
+
+@shield("%tfguard pause")
+def _pause() -> None:
+    """Stop no cell of this notebook for lack of memory, until `%tfguard resume`. The system may then end the kernel."""
+    session = current()
+    print(_OFF if session is None else session.pause_stop())
+
+
+@shield("%tfguard resume")
+def _resume() -> None:
+    """Stop cells that are about to fill the memory again."""
+    session = current()
+    print(_OFF if session is None else session.resume_stop())
 
 
 @shield("%tfguard why")

@@ -21,6 +21,7 @@ from ..watch.live import Live, LiveReader
 from .cells import CellRecorder
 from .libraries import UserLibraries
 from .memory import KernelMemory
+from .memory_stop import MemoryStop
 from .pulse import Pulse
 
 HISTORY_SECONDS = 300.0
@@ -39,6 +40,7 @@ class Guarded(Protocol):
     libraries: UserLibraries
     cells: CellRecorder
     problems: list[str]
+    stop: MemoryStop
 
 
 class PanelState:
@@ -159,6 +161,7 @@ class PanelState:
             "fix": None,
             "problems": [text[:_TEXT_LIMIT] for text in self._session.problems[:_PROBLEM_LIMIT]],
             "growth": None if growth is None else asdict(growth),
+            "stop": self._session.stop.state(),
         }
 
 

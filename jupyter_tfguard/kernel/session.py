@@ -29,6 +29,7 @@ from .header import (
 )
 from .libraries import UserLibraries
 from .memory import KernelMemory
+from .memory_stop import MemoryStop
 from .native import NativeParts
 from .news import News
 from .pulse import Pulse
@@ -51,7 +52,7 @@ class GuardSession:
         recording: None where nothing can be recorded, and at the end.
         pulse: The kernel's own samples; None where there are none.
         panel: Of ``%tfguard panel``; None before it was asked for.
-        memory, libraries, cells: Other parts that are shown.
+        memory, libraries, cells, stop: Other parts that are shown.
     """
 
     def __init__(self, shell: Any, settings: TfGuard) -> None:
@@ -71,7 +72,10 @@ class GuardSession:
             on_progress=self._write_progress,
             on_growth=self._write_guard_state,
             on_problem=self._problem,
+            on_import=lambda: self.stop.imported(),
+            hooks=lambda: self.stop.fit_hooks(),
         )
+        self.stop = MemoryStop(settings.stop, shell, self.emit, lambda: self.libraries.progress)
         self._native = NativeParts(self.problems, self._problem)
         self._meter = CellMeter(self.memory.process, self._gpu_devices)
         self._gpu_pulse = GpuPulse(
@@ -118,6 +122,7 @@ class GuardSession:
             self.pulse = pulse
         others = {
             "cells": self.cells.start,
+            "memory guard": self.stop.start,
             "imports": self.libraries.start,
             "end of the kernel": self._endings.start,
             "reports of earlier kernels": self.news.start,
@@ -161,8 +166,12 @@ class GuardSession:
         if self.panel is not None:
             self.panel.set_busy(True)
         self.news.at_cell()
+        self.stop.cell_begins()
+        self._write_stop_state()
 
-    def _cells_end(self) -> None:
+    def _cells_end(self, count: int | None, error: BaseException | None) -> None:
+        self.stop.cell_ends(count, error)
+        self._write_stop_state()
         if self.pulse is not None:
             self.pulse.set_busy(False)
         if self.panel is not None:
@@ -201,11 +210,34 @@ class GuardSession:
         return {
             "growth": None if growth is None else {"state": growth.state, "text": growth.text},
             **self._native.state(),
+            "stop": self.stop.state(),
             "problems": list(self.problems),
         }
 
     def _write_guard_state(self) -> None:
         self._header.write({"guard": self._guard_state()})
+
+    # --- the stop of cells that fill the memory
+
+    def _write_stop_state(self) -> None:
+        """Write the stop's state if it is another one: it depends on the memory group and on the imported libraries."""
+        if (
+            self.recording is not None
+            and self.recording.header["guard"]["stop"] != self.stop.state()
+        ):
+            self._write_guard_state()
+
+    def pause_stop(self) -> str:
+        """Stop no cell until :meth:`resume_stop`; a sentence for the user."""
+        self.stop.pause()
+        self._write_guard_state()
+        return self.stop.text()
+
+    def resume_stop(self) -> str:
+        """Stop cells again; a sentence for the user."""
+        self.stop.resume()
+        self._write_guard_state()
+        return self.stop.text()
 
     # --- end
 
@@ -236,7 +268,12 @@ class GuardSession:
     def _stop(self) -> None:
         """End every part; one that fails does not keep the others."""
         stops: list[Callable[[], None]] = [] if self.panel is None else [self.panel.stop]
-        stops += [self._endings.stop, self.libraries.stop_listening, self.cells.stop]
+        stops += [
+            self._endings.stop,
+            self.libraries.stop_listening,
+            self.cells.stop,
+            self.stop.stop,
+        ]
         if self.pulse is not None:
             stops.append(self.pulse.stop)
         stops += [self._native.stop, self.libraries.detach, self.memory.close]
@@ -251,6 +288,7 @@ class GuardSession:
         self.pulse = self.panel = None
         # Before anything of ours imports: an import of another thread was cut off, and would be waited for without end.
         leaves = [self.libraries.leave_child, self.cells.stop, self._native.leave_child]
+        leaves.append(self.stop.leave_child)
         if recording is not None:
             leaves.append(recording.close)  # with its lock, which says that the kernel runs
         for leave in leaves:

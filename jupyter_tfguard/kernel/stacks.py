@@ -65,7 +65,7 @@ class StacksOnRequest:
             OSError: The system refused it.
         """
         self._file = self._folder.create(STACKS, append=True)
-        if hasattr(faulthandler, "register") and (number := _free_signal()) is not None:
+        if hasattr(faulthandler, "register") and (number := free_signal()) is not None:
             faulthandler.register(number, file=self._file, all_threads=True)
             self._signal = number
         self._thread, self._carriers = thread, message_carriers()
@@ -111,7 +111,7 @@ class StacksOnRequest:
             self._file = None
 
 
-def _free_signal() -> int | None:
+def free_signal() -> int | None:
     """A real-time signal without a handler, Python's or native; None where there is none."""
     if not hasattr(signal, "SIGRTMAX"):
         return None

@@ -50,6 +50,7 @@ def status_text(session: GuardSession) -> str:
         for one in session.memory.gpu()
     ]
     lines += [f"Problem: {problem}" for problem in (*session.problems[1:], *_noted(session))]
+    lines.append(session.stop.text())
     training = _training(session)
     if training:
         lines.append(training)

@@ -25,6 +25,7 @@ from typing import Any
 from ..shield import is_users, note_problem, shielded
 from .checkpoints import CheckpointWatch
 from .describe import describe_batch, describe_model
+from .fit_hooks import FitHooks
 from .progress import FitProgress, ProgressBoard
 from .watch import FitWatch, make_callback_class
 
@@ -46,6 +47,7 @@ class _Run:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     watch: FitWatch | None = None
+    refused: BaseException | None = None
 
 
 class TrainingRecorder:
@@ -55,14 +57,20 @@ class TrainingRecorder:
         emit: Called with the kind of an event and its fields.
         board: Where progress is shown; closed with the recorder.
         rss_bytes: The process's resident memory now, None when unknown.
+        hooks: Of others, around each run.
     """
 
     def __init__(
-        self, emit: Emit, board: ProgressBoard, rss_bytes: Callable[[], int | None]
+        self,
+        emit: Emit,
+        board: ProgressBoard,
+        rss_bytes: Callable[[], int | None],
+        hooks: FitHooks | None = None,
     ) -> None:
         self._emit = emit
         self.board = board
         self._rss_bytes = rss_bytes
+        self._hooks = hooks or FitHooks()
         self._ids = itertools.count(1)
         self._running = threading.local()
         self._exchanged: list[tuple[CellType, Any]] = []  # with the original method
@@ -127,12 +135,17 @@ class TrainingRecorder:
             is_ours = self._active and not getattr(self._running, "inside", False)
             if not is_ours or not self._begin(run, what, signature, callback_class, model):
                 return original(model, *args, **kwargs)
+            if run.refused is not None:
+                self._end(run, model, run.refused)
+                raise run.refused
             try:
                 result = original(model, *run.args, **run.kwargs)
             except BaseException as error:
-                self._end(run, error)
-                raise
-            self._end(run, None)
+                raised = self._end(run, model, error)
+                if raised is None or raised is error:
+                    raise
+                raise raised from None
+            self._end(run, model, None)
             return result
 
         return run_and_record
@@ -149,12 +162,14 @@ class TrainingRecorder:
             return False  # wrong arguments: Keras says so better
         try:
             bound.apply_defaults()
+            run.refused = self._hooks.refusal(what, dict(bound.arguments), model)
             watch = self._start_watch(run, what, bound.arguments, model)
+            self._hooks.begins(model, watch.progress)
             if "callbacks" in bound.arguments:
                 position = list(signature.parameters).index("callbacks") - 1
                 _add_callback(run, bound.arguments["callbacks"], position, callback_class(watch))
         except BaseException as error:
-            self._end(run, error)
+            self._end(run, model, error)
             if not isinstance(error, Exception) or is_users(error):
                 raise
             note_problem(f"start of {what}", error)
@@ -194,11 +209,16 @@ class TrainingRecorder:
         self._allowed -= 1.0
         return True
 
-    def _end(self, run: _Run, error: BaseException | None) -> None:
+    def _end(self, run: _Run, model: Any, error: BaseException | None) -> BaseException | None:
+        """The exception to raise."""
         self._running.inside = False
-        with shielded("end of a fit"):
-            if run.watch is not None:
-                run.watch.ends(error)
+        raised = error
+        if run.watch is not None:
+            with shielded("end of a fit"):
+                raised = self._hooks.ends(error, model, run.watch.progress)
+            with shielded("end of a fit"):
+                run.watch.ends(raised)
+        return raised
 
 
 def _add_callback(run: _Run, given: Any, position: int, callback: Any) -> None:

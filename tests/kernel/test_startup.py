@@ -63,6 +63,7 @@ def test_the_header_tells_who_this_is(kernel: GuardedKernel) -> None:
         "faulthandler": "ours",
         "stderr": True,
         "stderr_pipe": None,
+        "stop": {"state": "off", "level": "off", "stop_bytes": None, "notes": []},
         "problems": [],
     }
 

@@ -1,0 +1,76 @@
+"""The memory guard around a fit: refused when it cannot fit, saved when it was stopped or when a batch system ends the job."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ..guard.batch_signal import BatchSignal, batch_system
+from ..guard.checkpoint import CheckpointNotSaved, Position, save
+from ..guard.error import HostMemoryLimitReached, release_frames
+from ..guard.memory_guard import MemoryGuard
+from ..predict.refusal import check_fit
+from ..shield import shielded
+from ..training.fit_hooks import FitHooks
+from ..training.progress import FitProgress
+
+
+class FitGuard(FitHooks):
+    """What the guard does around each run.
+
+    Args:
+        guard: Of this kernel.
+    """
+
+    def __init__(self, guard: MemoryGuard) -> None:
+        self._guard = guard
+        self._in_batch_job = batch_system(os.environ) is not None
+        self._signal: BatchSignal | None = None
+
+    def refusal(self, what: str, arguments: dict[str, Any], model: Any) -> BaseException | None:
+        """The exception for a fit that is certain not to fit."""
+        if what != "fit" or not self._guard.is_watching:
+            return None
+        found = check_fit(arguments, model, self._guard.available_bytes, self._guard.total_bytes())
+        return None if found is None else self._guard.refuse(found.text())
+
+    def begins(self, model: Any, progress: FitProgress) -> None:
+        """Save the model if the batch system ends the job."""
+        if progress.what != "fit" or not self._in_batch_job or not self._guard.is_started:
+            return
+
+        def save_now(seconds: float) -> None:
+            save(model, Position.of(progress), Path.cwd(), limit_seconds=seconds)
+
+        with shielded("SIGTERM of a batch system"):
+            self._signal = BatchSignal(save_now)
+            self._signal.arm()
+
+    def ends(
+        self, error: BaseException | None, model: Any, progress: FitProgress
+    ) -> BaseException | None:
+        """The exception to raise; the guard's own says where the model was saved."""
+        watching, self._signal = self._signal, None
+        if watching is not None:
+            with shielded("SIGTERM of a batch system"):
+                watching.disarm()
+        if error is None:
+            return None
+        raised = self._guard.instead_of(error)
+        if isinstance(raised, HostMemoryLimitReached) and progress.what == "fit":
+            with shielded("checkpoint of a stopped fit"):
+                self._save(raised, model, progress)
+        return raised
+
+    def _save(self, raised: BaseException, model: Any, progress: FitProgress) -> None:
+        if progress.finished_step is None and not progress.earlier_steps:
+            return  # no step has ended: the user's code makes the same again
+        release_frames(raised)  # batches of the fit
+        try:
+            free = self._guard.available_bytes
+            saved = save(model, Position.of(progress), Path.cwd(), available_bytes=free)
+        except CheckpointNotSaved as no:
+            self._guard.add_line(raised, f"The model was not saved: {no}")
+        else:
+            self._guard.add_line(raised, saved.text())

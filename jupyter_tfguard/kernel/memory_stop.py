@@ -1,0 +1,196 @@
+"""The memory guard in this kernel: what it is told of cells and fits, and what it says to the user."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
+from ..shield import shielded
+from ..training.fit_hooks import FitHooks
+from ..units import human_bytes
+from .arrays import largest_arrays
+from .stacks import free_signal
+
+if TYPE_CHECKING:
+    from ..guard.memory_guard import MemoryGuard
+    from ..guard.words import CellFacts
+    from ..training.progress import FitProgress
+
+EVENT = "memory_stop"
+_PART_NAMES = {
+    "disk": "blocks on disk",
+    "numpy": "NumPy",
+    "pandas": "pandas",
+    "python": "Python",
+    "tensorflow": "TensorFlow",
+}
+
+
+class MemoryStop:
+    """Stops cells that are about to fill the memory, if the user's options want that.
+
+    Args:
+        level: The option ``TfGuard.stop``.
+        shell: The IPython shell.
+        emit: Called with the kind of an event and its fields.
+        fit: The newest fit; None when there was none.
+
+    Attributes:
+        guard: What does the work; None while nothing is stopped.
+    """
+
+    def __init__(
+        self,
+        level: str,
+        shell: Any,
+        emit: Callable[..., None],
+        fit: Callable[[], FitProgress | None],
+    ) -> None:
+        self._level = level
+        self._shell = shell
+        self._emit = emit
+        self._fit = fit
+        self.guard: MemoryGuard | None = None
+
+    def start(self) -> None:
+        """Begin to watch.
+
+        Raises:
+            SourceUnavailable: This system cannot do it.
+        """
+        if self._level == "off":
+            return
+        from ..guard.memory_guard import MemoryGuard  # not at the start of a kernel without it
+
+        guard = MemoryGuard(self._shell.user_ns, self._facts, refuses=self._level == "full")
+        guard.start(free_signal())
+        self.guard = guard
+        self._follow_tracebacks(guard)
+
+    def _follow_tracebacks(self, guard: MemoryGuard) -> None:
+        # IPython has no event between the end of the user's code and the traceback.
+        shown = self._shell.showtraceback
+
+        def showtraceback(*args: Any, **kwargs: Any) -> Any:
+            with shielded("traceback of a stopped cell"):
+                if (error := sys.exc_info()[1]) is not None:
+                    guard.shows(error)
+            return shown(*args, **kwargs)
+
+        self._shell.showtraceback = showtraceback
+
+    def fit_hooks(self) -> FitHooks:
+        """What it does around each fit."""
+        if self.guard is None:
+            return FitHooks()
+        from .fit_guard import FitGuard
+
+        return FitGuard(self.guard)
+
+    def state(self) -> dict[str, Any]:
+        """For the header of the recording: ``{"state", "level", "stop_bytes", "notes"}``.
+
+        State is on, paused, off or unavailable. Notes: what does not work here and why, a sentence each.
+        """
+        if self._level == "off":
+            state = "off"
+        elif self.guard is None:
+            state = "unavailable"
+        else:
+            state = "paused" if self.guard.paused else "on"
+        return {
+            "state": state,
+            "level": self._level,
+            "stop_bytes": None if self.guard is None else self.guard.stop_bytes,
+            "notes": [] if self.guard is None else _notes(self.guard),
+        }
+
+    def text(self) -> str:
+        """The state as a sentence."""
+        state = self.state()
+        if state["state"] == "on":
+            left = human_bytes(state["stop_bytes"])
+            return f"Stop: a cell is stopped when less than {left} of memory is left"
+        if state["state"] == "paused":
+            return "Stop: paused. %tfguard resume switches it on"
+        if state["state"] == "off":
+            return "Stop: off, by the option TfGuard.stop"
+        return "Stop: not possible on this system"
+
+    def cell_begins(self) -> None:
+        """A cell begins."""
+        if self.guard is not None:
+            self.guard.cell_begins()
+
+    def cell_ends(self, count: int | None, error: BaseException | None) -> None:
+        """A cell has ended.
+
+        Args:
+            count: Its number.
+            error: What ended it.
+        """
+        stop = None if self.guard is None else self.guard.cell_ends(error)
+        if stop is None:
+            return
+        if error is not None and stop.lines[0] not in str(error):
+            # It surfaced as an error that says nothing of the limit.
+            print("\n".join(stop.lines), file=sys.stderr)
+        self._emit(
+            EVENT,
+            execution_count=count,
+            lines=list(stop.lines),
+            seconds=stop.seconds,
+            available_bytes=stop.available_bytes,
+            limit_bytes=stop.total_bytes,
+        )
+
+    def imported(self) -> None:
+        """A library was imported."""
+        if self.guard is not None:
+            self.guard.imported()
+
+    def pause(self) -> None:
+        """Stop no cell until :meth:`resume`."""
+        if self.guard is not None:
+            self.guard.pause()
+
+    def resume(self) -> None:
+        """Stop cells again."""
+        if self.guard is not None:
+            self.guard.resume()
+
+    def stop(self) -> None:
+        """End it."""
+        guard, self.guard = self.guard, None
+        if guard is not None:
+            vars(self._shell).pop("showtraceback", None)
+            guard.stop()
+
+    def leave_child(self) -> None:
+        """In a forked child."""
+        if self.guard is not None:
+            self.guard.leave_child()
+
+    def _facts(self) -> CellFacts:
+        from ..guard.words import CellFacts
+
+        fit = self._fit()
+        running = fit if fit is not None and fit.active else None
+        is_group = self.guard is not None and self.guard.is_group_limit
+        return CellFacts(
+            limit_name=CONTAINER_LIMIT if is_group else MACHINE_MEMORY,
+            arrays=largest_arrays(self._shell.user_ns),
+            fit=None if running is None else running.what,
+            batch_size=None if running is None else running.batch_size,
+        )
+
+
+def _notes(guard: MemoryGuard) -> list[str]:
+    absent = [] if guard.unavailable is None else [guard.unavailable]
+    return absent + [
+        f"Not active for {_PART_NAMES.get(name, name)}: {reason}"
+        for name, reason in guard.parts.items()
+        if reason
+    ]

@@ -1,0 +1,268 @@
+"""Programs for tests of the gate. Each runs in a process with a memory limit of its own: ``gate_programs.py NAME``.
+
+A program is a function that returns what the test looks at, as JSON. It begins when a line comes on stdin: by then the process is
+in its memory group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import itertools
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from jupyter_tfguard.collectors.memory_group import memory_groups
+from jupyter_tfguard.guard.levels import Levels
+from jupyter_tfguard.guard.native import NativeGuard, _default_handler, _numpy_core
+from jupyter_tfguard.units import GIB, MIB
+
+SIGNAL = signal.SIGRTMIN + 9
+
+
+class Stopped(MemoryError):
+    """The sampler stopped the cell."""
+
+
+class Gate:
+    """A started and armed native guard."""
+
+    def __init__(self, disk_folder: str | None = None) -> None:
+        self.native = NativeGuard.load()
+        signal.signal(SIGNAL, self._on_signal)
+        self._read, write = os.pipe()
+        os.set_blocking(write, False)
+        self.native.start(memory_groups(os.getpid()), write, SIGNAL)
+        self.parts = self.native.gate(disk_folder)
+        self.seen: dict[str, Any] = {}
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        seen = self.native.snapshot()
+        if seen.tripped and not seen.delivered:
+            self.native.delivered()
+            raise Stopped
+
+    @contextlib.contextmanager
+    def cell(self) -> Iterator[dict[str, Any]]:
+        """The guard is armed; what it saw and the error are in the dictionary afterwards."""
+        seen: dict[str, Any] = {"error": None}
+        total, left = self.native.total_bytes(), self.native.available_bytes()
+        self.native.arm(Levels.of(total).for_cell(left))
+        try:
+            yield seen
+        except Exception as error:
+            seen["error"], seen["text"] = type(error).__name__, str(error)[:200]
+        finally:
+            found = self.native.snapshot()
+            self.native.disarm()
+            seen |= {
+                name: getattr(found, name) for name in found.__dataclass_fields__ if name != "error"
+            }
+
+
+def numpy_is_refused() -> object:
+    gate, kept = Gate(), np.arange(MIB)
+    with gate.cell() as ones:
+        np.ones(2 * GIB, "u1")
+    with gate.cell() as grown:
+        bigger = np.ones(4 * MIB, "u1")
+        bigger.resize(2 * GIB, refcheck=False)
+    with gate.cell() as small:
+        total = int(np.ones(4 * MIB, "u1").sum())
+    whole = bool((kept == np.arange(MIB)).all())
+    return {"parts": gate.parts, "ones": ones, "grown": grown, "small": small, "sum": total, "whole": whole}  # fmt: skip
+
+
+def huge_sparse_array() -> object:
+    gate = Gate()
+    with gate.cell() as seen:
+        sparse = np.zeros(3 * GIB, "u1")
+        sparse[:: 16 * MIB] = 1
+        seen["sum"] = int(sparse[:: 4 * MIB].sum())
+    return seen
+
+
+def disk_block_grows() -> object:
+    gate = Gate()
+    with gate.cell() as seen:
+        array = np.zeros(600 * MIB, "u1")
+        array[-MIB:] = 7
+        array.resize(700 * MIB, refcheck=False)
+        array[-MIB:] = 9
+        seen["sums"] = [int(array[at : at + MIB].sum()) // MIB for at in (599 * MIB, 699 * MIB)]
+        array.resize(2 * MIB, refcheck=False)
+        seen["first"] = int(array[0])
+    del array
+    return seen
+
+
+def long_call_is_interrupted() -> object:
+    gate = Gate()
+    with gate.cell() as at_once:
+        list(range(10**9))
+    with gate.cell() as bit_by_bit:
+        list(itertools.count(10**9))
+    gc.collect()
+    with gate.cell() as after:
+        after["length"] = len(list(map(str, range(1000))))
+    return {"at_once": at_once, "bit_by_bit": bit_by_bit, "after": after}
+
+
+def stop_restores() -> object:
+    class Allocator(ctypes.Structure):
+        _fields_ = tuple((name, ctypes.c_void_p) for name in ["context", "malloc", "calloc", "realloc", "free"])  # fmt: skip
+
+    class Arenas(ctypes.Structure):
+        _fields_ = tuple((name, ctypes.c_void_p) for name in ["context", "allocate", "free"])
+
+    def pointers() -> list[object]:
+        module = _numpy_core()
+        assert module is not None
+        numpy = Allocator.from_address(_default_handler(module) + 128)
+        raw, arenas = Allocator(), Arenas()
+        ctypes.pythonapi.PyMem_GetAllocator(0, ctypes.byref(raw))
+        ctypes.pythonapi.PyObject_GetArenaAllocator(ctypes.byref(arenas))
+        return [getattr(s, n) for s in (numpy, raw, arenas) for n, _ in s._fields_]
+
+    before = pointers()
+    gate = Gate()
+    during = pointers()
+    with gate.cell() as seen:
+        alive = np.zeros(2 * GIB, "u1")
+        alive[::MIB] = 3
+    gate.native.stop()
+    after = pointers()
+    total = int(alive[::MIB].sum())
+    del alive
+    again = Gate()
+    with again.cell() as second:
+        np.ones(2 * GIB, "u1")
+    return {"changed": before != during, "same": before == after, "sum": total, "seen": seen, "second": second}  # fmt: skip
+
+
+def forked_child() -> object:
+    gate = Gate()
+    with gate.cell() as seen:
+        shared = np.zeros(2 * GIB, "u1")
+        shared[5] = 1
+        child = os.fork()
+        if child == 0:
+            array = np.empty(GIB, "u1")  # refused in the parent
+            shared[5] += 1
+            os._exit(0 if array.size == GIB and shared[5] == 2 else 1)
+        seen["status"] = os.waitpid(child, 0)[1]
+        seen["kept"] = int(shared[5])
+        np.empty(GIB, "u1")
+    return seen
+
+
+def without_disk() -> object:
+    found = {}
+    for name, folder in (("memory", "/dev/shm"), ("absent", "/no/such/folder")):
+        gate = Gate(folder)
+        with gate.cell() as seen:
+            seen["sum"] = int(np.zeros(GIB, "u1")[:: 16 * MIB].sum())
+        found[name] = {"part": gate.parts["disk"], **seen}
+        gate.native.stop()
+    return found
+
+
+def file_size_limit() -> object:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * MIB, resource.RLIM_INFINITY))
+    gate = Gate()
+    with gate.cell() as seen:
+        seen["sum"] = int(np.zeros(GIB, "u1")[:: 16 * MIB].sum())
+    return seen
+
+
+def full_disk() -> object:
+    """The folder of temporary files is on a small disk. What fits goes there, what does not is as without the gate."""
+    from jupyter_tfguard.guard import native
+
+    native._KEEP_FREE_BYTES = 8 * MIB
+    gate = Gate(os.environ["SMALL_DISK"])
+    kept = []
+    with gate.cell() as seen:
+        for _ in range(3):
+            kept.append(np.zeros(600 * MIB, "u1"))
+        seen["filled"] = int(kept[0].size)
+        kept[0][: 200 * MIB] = 1
+        kept[0].resize(2 * GIB, refcheck=False)
+    return seen | {"part": gate.parts["disk"]}
+
+
+def another_allocator() -> object:
+    gate = Gate()
+    with gate.cell():
+        np.empty(GIB, "u1")
+    return gate.parts
+
+
+def traced_python() -> object:
+    import tracemalloc
+
+    tracemalloc.start()
+    gate = Gate()
+    return gate.parts
+
+
+def tensorflow() -> object:
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+
+    gate = Gate()
+    found: dict[str, Any] = {"parts": gate.parts}
+    with gate.cell() as found["op"]:
+        tf.random.normal((30000, 30000))
+    with gate.cell() as found["matrix"]:
+        tf.matmul(tf.ones((20000, 100)), tf.ones((100, 20000)))
+    with gate.cell() as found["fits"]:
+        found["fits"]["sum"] = float(tf.reduce_sum(tf.ones((5000, 5000))))
+    found["released"] = gate.native.release_pool()
+    source = np.ones((25, MIB), "f4")
+    tensors = []
+    signal.signal(SIGNAL, signal.SIG_IGN)  # a tensor on disk stops the run; here it is to be used
+    with gate.cell() as found["constant"]:
+        while not found["constant"].get("on_disk"):
+            tensors.append(tf.constant(source))
+            found["constant"]["on_disk"] = gate.native.snapshot().spilled_bytes
+    found["sums"] = [float(tf.reduce_sum(one)) for one in tensors]
+    gate.native.stop()  # while a tensor is on disk
+    tensors.clear()
+    gc.collect()
+    found["after"] = float(tf.reduce_sum(tf.ones((1000, 1000))))
+    again = Gate()
+    with again.cell() as found["again"]:
+        tf.random.normal((30000, 30000))
+    found["armed_again"] = again.parts["tensorflow"]
+    again.native.stop()
+    return found
+
+
+def pandas_parser() -> object:
+    import pandas as pd
+
+    gate = Gate()
+    path = os.path.join(tempfile.mkdtemp(), "rows.csv")
+    with open(path, "w") as file:
+        file.writelines("1,2,3,4,5,6,7,8\n" * 200_000 for _ in range(40))
+    with gate.cell() as seen, open(path) as file:  # a path would be read by several threads
+        pd.read_csv(file, header=None, dtype=str, low_memory=False)
+    with gate.cell() as small:
+        small["rows"] = len(pd.read_csv(path, header=None, nrows=100))
+    os.remove(path)
+    return {"part": gate.parts["pandas"], "seen": seen, "small": small}
+
+
+if __name__ == "__main__":
+    sys.stdin.readline()
+    print(json.dumps(globals()[sys.argv[1]]()))

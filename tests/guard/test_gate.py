@@ -1,0 +1,196 @@
+"""The gate on real allocations, in processes with a real memory limit: what is refused, what is placed on disk, what is restored."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.demo.limits import NoLimitPossible, make_limit
+from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.guard.native import NativeGuard
+from jupyter_tfguard.units import GIB, MIB
+from tests.rigs.waiting import DEADLINE_SECONDS
+
+ROOT = Path(__file__).parents[2]
+try:
+    NativeGuard.load()
+except SourceUnavailable as absent:
+    pytest.skip(str(absent), allow_module_level=True)
+
+
+def run(name: str, limit_mib: int = 512, **environment: str) -> Any:
+    """What a program of gate_programs.py found."""
+    try:
+        limit = make_limit(limit_mib * MIB)
+    except NoLimitPossible as no:
+        pytest.skip(f"no memory limit can be set here: {no}")
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.guard.gate_programs", name],
+            cwd=ROOT,
+            env=os.environ | environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as child:
+            limit.add(child.pid)
+            out, errors = child.communicate("\n", timeout=2 * DEADLINE_SECONDS)
+            assert child.returncode == 0, errors[-2000:]
+    finally:
+        limit.remove()
+    return json.loads(out)
+
+
+def test_numpy_gets_a_memory_error_and_the_process_goes_on() -> None:
+    found = run("numpy_is_refused")
+    assert found["parts"]["numpy"] is None
+    assert found["ones"]["error"] == "MemoryError"
+    assert "Unable to allocate 2.00 GiB" in found["ones"]["text"]
+    assert found["ones"]["refused_count"]["numpy"] == 1
+    assert found["ones"]["last_refused_bytes"] == 2 * GIB
+    assert 0 < found["ones"]["last_refused_available_bytes"] <= 512 * MIB
+    assert found["grown"]["error"] == "MemoryError"
+    assert found["small"]["error"] is None
+    assert found["sum"] == 4 * MIB
+    assert found["whole"]
+
+
+def test_a_huge_sparse_array_lives_on_disk() -> None:
+    found = run("huge_sparse_array")
+    assert found["error"] is None
+    assert found["sum"] == 3 * 64
+    assert found["spilled_bytes"] == 3 * GIB
+    assert not found["trip_count"]
+
+
+def test_a_block_on_disk_grows_and_shrinks_with_realloc() -> None:
+    found = run("disk_block_grows")
+    assert found["error"] is None
+    assert found["sums"] == [7, 9]
+    assert found["first"] == 0
+
+
+def test_a_long_call_into_c_gets_a_memory_error() -> None:
+    found = run("long_call_is_interrupted")
+    assert found["at_once"]["error"] == "MemoryError"
+    assert found["bit_by_bit"]["error"] == "MemoryError"
+    assert found["bit_by_bit"]["refused_count"]["python"] == 1
+    assert found["after"]["error"] is None
+    assert found["after"]["length"] == 1000
+
+
+def test_stop_restores_every_pointer_while_a_block_is_on_disk() -> None:
+    found = run("stop_restores")
+    assert found["changed"]
+    assert found["same"]
+    assert found["seen"]["spilled_bytes"] == 2 * GIB
+    assert found["sum"] == 3 * 2048
+    assert found["second"]["error"] == "MemoryError"
+
+
+def test_a_forked_child_is_not_refused_and_does_not_write_to_its_parent() -> None:
+    found = run("forked_child")
+    assert found["status"] == 0
+    assert found["kept"] == 1
+    assert found["error"] == "MemoryError"
+
+
+def test_without_a_disk_a_sparse_array_is_as_without_the_gate() -> None:
+    found = run("without_disk")
+    assert "in memory" in found["memory"]["part"]
+    assert "cannot be read" in found["absent"]["part"]
+    for seen in found.values():
+        assert seen["error"] is None
+        assert seen["sum"] == seen["spilled_bytes"] == 0
+
+
+def test_a_limit_of_the_file_size_is_not_hit() -> None:
+    found = run("file_size_limit")
+    assert found["error"] is None
+    assert found["spilled_bytes"] == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Any:
+    """A file system of 1 GiB in a sparse file."""
+    image, folder = tmp_path / "image", tmp_path / "disk"
+    folder.mkdir()
+    with image.open("wb") as file:
+        file.truncate(GIB)
+    tools = shutil.which("mkfs.ext4"), shutil.which("mount")
+    made = all(tools) and not subprocess.run(["mkfs.ext4", "-q", image], check=False).returncode
+    mount = ["mount", "-o", "loop", image, folder]
+    if not made or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_is_a_refusal_and_never_a_bus_error(small_disk: Path) -> None:
+    found = run("full_disk", SMALL_DISK=str(small_disk))
+    assert found["part"] is None
+    assert found["filled"] == 600 * MIB
+    assert found["spilled_bytes"] == 600 * MIB
+    assert found["error"] == "MemoryError"
+
+
+ALLOCATOR = """
+#include <stddef.h>
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void __libc_free(void *);
+void *malloc(size_t size) { return __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return __libc_calloc(count, size); }
+void *realloc(void *block, size_t size) { return __libc_realloc(block, size); }
+void free(void *block) { __libc_free(block); }
+"""
+
+
+def test_another_allocator_is_left_alone(tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler here")
+    source, library = tmp_path / "allocator.c", tmp_path / "allocator.so"
+    source.write_text(ALLOCATOR)
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", library, source], check=True)
+    found = run("another_allocator", LD_PRELOAD=str(library))
+    assert "Another memory allocator" in found["disk"]
+    assert found["numpy"] is not None
+    assert found["python"] is not None
+
+
+def test_traced_memory_is_left_alone() -> None:
+    assert "traced" in run("traced_python")["python"]
+
+
+def test_pandas_parser_reports_that_memory_is_short() -> None:
+    pytest.importorskip("pandas")
+    found = run("pandas_parser", limit_mib=384)
+    assert found["part"] is None
+    assert found["seen"]["error"] == "ParserError"
+    assert "out of memory" in found["seen"]["text"]
+    assert found["seen"]["refused_count"]["pandas"] == 1
+    assert found["small"]["rows"] == 100
+
+
+def test_tensorflow_is_armed_refused_and_restored() -> None:
+    found = run("tensorflow", limit_mib=1536)
+    assert found["parts"]["tensorflow"] is None, "a new TensorFlow is built in another way"
+    for name in ("op", "matrix", "again"):
+        assert found[name]["error"] == "ResourceExhaustedError", name
+        assert found[name]["refused_count"]["tensorflow"] == 1
+    assert found["fits"]["error"] is None
+    assert found["released"] >= 90 * MIB
+    assert found["constant"]["error"] is None
+    assert found["constant"]["on_disk"] == 100 * MIB
+    assert found["constant"]["trip_count"] == 1
+    assert found["constant"]["last_refused_bytes"] == 100 * MIB
+    assert set(found["sums"]) == {25.0 * MIB}
+    assert found["after"] == 1e6
+    assert found["armed_again"] is None

@@ -1,0 +1,106 @@
+"""Training in a real kernel with a real memory limit: stopped, saved, resumed; refused when it cannot fit."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.kernel.rig import GuardedKernel
+
+if TYPE_CHECKING:
+    from tests.guard.conftest import Make
+
+LIMIT_MIB = 1400
+STOPPED = "HostMemoryLimitReached"
+SETUP = """\
+import time
+import numpy as np, keras, tensorflow as tf
+def new_model():
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.layers.Input((100,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(4)])
+    model.compile("adam", "mse")
+    return model
+model = new_model()
+x, y = np.ones((3200, 100), "f4"), np.ones((3200, 4), "f4")
+class Leak(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.kept = []
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(0.005)  # what fills a gigabyte a second is for the benchmark
+        self.kept.append(np.ones(250_000))
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(limited_kernel: Make) -> GuardedKernel:
+    shared = limited_kernel(LIMIT_MIB)
+    ran = shared.run(SETUP)
+    assert ran.error is None, ran
+    return shared
+
+
+def test_a_leak_in_a_callback_is_stopped_and_the_model_is_saved(kernel: GuardedKernel) -> None:
+    ran = kernel.run("leak = Leak()\nmodel.fit(x, y, verbose=0, epochs=9, callbacks=[leak])")
+    assert ran.error == STOPPED, ran
+    assert "model.fit(..., epochs=9, initial_epoch=epoch)" in ran.traceback
+    (path,) = re.findall(r'tfguard\.resume\(model, "(.+?\.npz)"\)', ran.traceback)
+    (epoch,) = re.findall(r"at epoch (\d) of 9", ran.traceback)
+    ran = kernel.run(
+        "leak.kept.clear()\nimport jupyter_tfguard\nagain = new_model()\n"
+        f"epoch = jupyter_tfguard.resume_fit(again, {path!r})\n"
+        "same = all(np.array_equal(a, b) for a, b in zip(again.get_weights(), model.get_weights()))\n"
+        "history = again.fit(x, y, verbose=0, epochs=9, initial_epoch=epoch)\n"
+        "same, epoch, history.epoch[-1]"
+    )
+    assert ran.error is None, ran
+    found = re.fullmatch(r"\(True, (\d), 8\)", ran.result or "")
+    assert found, ran
+    assert int(found[1]) in (int(epoch) - 1, int(epoch))
+
+
+def test_a_shuffle_buffer_is_stopped_while_it_fills(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "rows = tf.data.Dataset.from_tensors((np.ones(100, 'f4'), np.ones(4, 'f4'))).repeat()\n"
+        "def slow(a):\n    time.sleep(0.001)\n    return np.tile(a, 2000)\n"
+        "wide = rows.map(lambda a, b: (tf.ensure_shape(tf.numpy_function(slow, [a], 'float32'), [200_000]), b))\n"
+        "shuffled = wide.shuffle(10**6).map(lambda a, b: (a[:100], b)).batch(8)\n"
+        "model.fit(shuffled, steps_per_epoch=4, verbose=0)"
+    )
+    assert ran.error == STOPPED, ran
+    assert "fit()" in ran.traceback
+    assert kernel.run("model.fit(x, y, verbose=0).epoch").result == "[0]"
+
+
+def test_an_eager_loop_is_stopped(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "weights, kept = tf.Variable(tf.ones((500, 500))), []\n"
+        "while True:\n"
+        "    time.sleep(0.003)\n"
+        "    with tf.GradientTape() as tape:\n        loss = tf.reduce_sum(weights * weights)\n"
+        "    kept.append(tape.gradient(loss, weights))"
+    )
+    assert ran.error == STOPPED, ran
+    ran = kernel.run(
+        "kept.clear()\nwith tf.GradientTape() as tape:\n    loss = tf.reduce_sum(weights * weights)\n"
+        "float(tape.gradient(loss, weights)[0, 0])"
+    )
+    assert ran.result == "2.0", ran
+
+
+def test_a_fit_that_cannot_fit_is_refused_before_its_first_step(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "wide = keras.Sequential([keras.layers.Input((100,)), keras.layers.Dense(200_000), keras.layers.Dense(1)])\n"
+        "wide.compile('sgd', 'mse')\n"
+        "wide.fit(x, y[:, :1], batch_size=3200, verbose=0)"
+    )
+    assert ran.error == STOPPED, ran
+    assert "fit() with batch_size=3200 needs at least" in ran.traceback
+    assert "%tfguard pause" in ran.traceback
+    assert "Model and optimizer are saved" not in ran.traceback
+
+
+def test_without_a_fault_of_ours(kernel: GuardedKernel) -> None:
+    assert kernel.problems() == ""

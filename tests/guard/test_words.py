@@ -1,0 +1,38 @@
+"""What a stopped cell says."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, stop_lines
+from jupyter_tfguard.limits import CONTAINER_LIMIT
+from jupyter_tfguard.units import GIB, MIB
+
+pytestmark = pytest.mark.quick
+
+
+def test_it_says_what_was_left_what_took_it_and_what_to_change() -> None:
+    arrays = [{"name": "images", "bytes": GIB}, {"name": "small", "bytes": MIB}]
+    facts = CellFacts(CONTAINER_LIMIT, arrays, fit="fit", batch_size=2048)
+    found = stop_lines(facts, 2 * GIB, 45 * MIB, int(1.5 * GIB), is_first=True)
+    assert "45 MiB of 2.00 GiB (container limit) were left" in found[0]
+    assert found[1] == "This cell added 1.50 GiB. Largest variables: images 1.00 GiB."
+    assert "batch_size=1024" in found[2]
+    assert found[3] == SWITCH_OFF
+
+
+def test_how_to_switch_it_off_is_said_once() -> None:
+    found = stop_lines(CellFacts(), 2 * GIB, MIB, GIB, is_first=False)
+    assert SWITCH_OFF not in found
+
+
+@pytest.mark.parametrize(
+    ("facts", "advice"),
+    [
+        (CellFacts(fit="fit", batch_size=1), "Run fit() with smaller batches"),
+        (CellFacts(fit="predict"), "Run predict() with smaller batches"),
+        (CellFacts(), "Load less at once"),
+    ],
+)
+def test_advice_fits_what_ran(facts: CellFacts, advice: str) -> None:
+    assert advice in stop_lines(facts, 2 * GIB, MIB, GIB, is_first=False)[2]
