@@ -1,4 +1,4 @@
-"""Where cells and fits began, and where the GPU's memory ran out, for the axis of a memory curve: live while a kernel runs, and at once for a report."""
+"""Where cells and fits began, where the GPU's memory ran out, and where the guard stopped a cell, for the axis of a memory curve: live while a kernel runs, and at once for a report."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ class MarkReader:
             self._marks.append(Mark(when, label))
         elif kind == "gpu_oom":
             self._marks.append(Mark(when, "GPU OOM"))
+        elif kind == "memory_stop":
+            self._marks.append(Mark(when, "stopped"))
 
 
 def _number(value: object) -> float | None:

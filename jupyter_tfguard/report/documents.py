@@ -98,7 +98,9 @@ class Moment(TypedDict):
     """Something that happened while memory was recorded."""
 
     time: float
-    kind: Annotated[str, "cell, fit, epoch, checkpoint, gpu_oom, warning, hang or death."]
+    kind: Annotated[
+        str, "cell, fit, epoch, checkpoint, gpu_oom, memory_stop, warning, hang or death."
+    ]
     label: str
 
 

@@ -22,7 +22,14 @@ MEMORY_POINTS_LIMIT = 600
 CURVE_POINTS_LIMIT = 300
 _CURVES_LIMIT = 16  # two of each card of a machine with eight
 # Events of each kind; an axis has no room for more.
-_EVENTS_LIMITS = {"cell": 30, "fit": 20, "epoch": 30, "checkpoint": 20, "gpu_oom": 10}
+_EVENTS_LIMITS = {
+    "cell": 30,
+    "fit": 20,
+    "epoch": 30,
+    "checkpoint": 20,
+    "gpu_oom": 10,
+    "memory_stop": 10,
+}
 _LABEL_LIMIT = 40
 _WARNING_FRACTION = 0.9
 # A cell that begins with a fit has one mark.
@@ -154,6 +161,8 @@ def _of_journal(seen: Evidence) -> list[documents.Moment]:
             found.append(_event(when, "checkpoint", "checkpoint"))
         elif kind == "gpu_oom":
             found.append(_event(when, "gpu_oom", "GPU OOM"))
+        elif kind == "memory_stop":
+            found.append(_event(when, "memory_stop", "stopped"))
     return found
 
 

@@ -11,6 +11,7 @@ from ..diagnosis.standstill import wait_text
 from ..kernelspecs.command import python_command
 from ..limits import memory_in_use
 from ..places import DISABLE_VARIABLE
+from ..record.newest import size
 from ..watch.gpu_cards import notebook_path as path_of
 from ..watch.gpu_helper import Gpus
 from ..watch.live import Live
@@ -35,6 +36,7 @@ _GROWTH_STATES = frozenset(
         "unknown",
     ]
 )
+_STOP_STATES = frozenset(["on", "paused", "off", "unavailable"])
 _TEXT_LIMIT = 300
 _PROBLEM_LIMIT = 10
 # When a limit is worth a warning: expected so soon, or so full while the kernel rose by this part of it.
@@ -111,6 +113,7 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         "gpu": gpus.watch.of_kernel(witness, gpus.gpus) if gpus.watch is not None else None,
         "cells": list(live.cells),
         "gpu_oom": live.gpu_oom,
+        "memory_stop": live.memory_stop,
     }
 
 
@@ -203,21 +206,19 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
         "fix": None,
         "problems": [],
         "growth": None,
+        "stop": None,
     }
     if view.witness is None:
         return guard
     if live.header is not None:
         claimed = live.header.get("guard")
         claimed = claimed if isinstance(claimed, dict) else {}
-        problems = claimed.get("problems")
         return guard | {
             "loaded": True,
             "text": "guarding",
-            "problems": [
-                str(problem)[:_TEXT_LIMIT]
-                for problem in (problems if isinstance(problems, list) else [])[:_PROBLEM_LIMIT]
-            ],
+            "problems": _sentences(claimed.get("problems")),
             "growth": _growth(claimed.get("growth")),
+            "stop": _stop(claimed.get("stop")),
         }
     if view.language is not None and view.language.lower() != "python":
         return guard | {
@@ -239,8 +240,24 @@ def lacks_guard(witness: Witness) -> bool:
     return witness.live.header is None and time.monotonic() - witness.since >= _GUARD_WAIT_SECONDS
 
 
+def _sentences(claimed: object) -> list[str]:
+    found = claimed if isinstance(claimed, list) else []
+    return [str(one)[:_TEXT_LIMIT] for one in found[:_PROBLEM_LIMIT]]
+
+
+def _stop(claimed: object) -> dict[str, Any] | None:
+    """``Stop`` of the wire; None where the header says nothing that can be read."""
+    if not isinstance(claimed, dict) or str(claimed.get("state")) not in _STOP_STATES:
+        return None
+    return {
+        "state": claimed["state"],
+        "stop_bytes": size(claimed.get("stop_bytes")),
+        "notes": _sentences(claimed.get("notes")),
+    }
+
+
 def _growth(claimed: object) -> dict[str, str] | None:
-    if not isinstance(claimed, dict) or claimed.get("state") not in _GROWTH_STATES:
+    if not isinstance(claimed, dict) or str(claimed.get("state")) not in _GROWTH_STATES:
         return None
     return {"state": claimed["state"], "text": str(claimed.get("text", ""))[:_TEXT_LIMIT]}
 

@@ -20,7 +20,7 @@ from ..record.marks import MarkReader
 from ..record.newest import newest_gpu_memory, newest_progress
 from ..record.recording import EVENTS, GPU_MEMORY, HEADER, PROGRESS
 from ..record.tail import RecordTail
-from .live_cells import CellReader, GpuReader, Resident
+from .live_cells import CellReader, GpuReader, OutOfMemoryReader, Resident
 
 MARK_LIMIT = 20
 MARK_SECONDS = 600.0
@@ -40,6 +40,7 @@ class Live:
         marks: ``{"time", "label"}`` of the last 10 minutes, oldest first, at most 20.
         cells: Memory of cells, the largest rise first, at most 5, the running one among them; as the panel reads it.
         gpu_oom: ``{"time", "execution_count", "lines"}`` of the latest GPU OOM that left the kernel alive.
+        memory_stop: The same of the latest cell that the guard stopped because memory was nearly full.
         gpu_memory: What TensorFlow says of its GPU devices: ``{"device", "in_use_bytes", "peak_bytes", "limit_bytes",
             "bus_id"}``; empty before it made one.
     """
@@ -49,6 +50,7 @@ class Live:
     marks: tuple[dict[str, Any], ...] = ()
     cells: tuple[dict[str, Any], ...] = ()
     gpu_oom: dict[str, Any] | None = None
+    memory_stop: dict[str, Any] | None = None
     gpu_memory: tuple[dict[str, Any], ...] = ()
 
     @property
@@ -80,6 +82,8 @@ class LiveReader:
     )
     _cells: CellReader = field(default_factory=CellReader)
     _gpu: GpuReader = field(default_factory=GpuReader)
+    _gpu_oom: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader("gpu_oom"))
+    _stop: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader("memory_stop"))
     _events: EventReader = field(default_factory=EventReader)
     _marks: MarkReader = field(default_factory=lambda: MarkReader(MARK_LIMIT))
     _training: dict[str, Any] | None = None
@@ -105,7 +109,8 @@ class LiveReader:
         for record in self._event_records.read(self._folder):
             event = self._events.take(record)
             if event is not None:
-                for follower in (self._marks, self._cells, self._gpu):
+                followers = (self._marks, self._cells, self._gpu, self._gpu_oom, self._stop)
+                for follower in followers:
                     follower.take(event)
         self._gpu.take_memory(newest_gpu_memory(self._gpu_records.read(self._folder)))
         progress = newest_progress(self._progress_records.read(self._folder))
@@ -122,7 +127,8 @@ class LiveReader:
             self._training,
             marks,
             self._cells.cells(resident),
-            self._gpu.oom,
+            self._gpu_oom.latest,
+            self._stop.latest,
             self._gpu.memory,
         )
         return self._last

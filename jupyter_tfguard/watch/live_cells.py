@@ -1,4 +1,4 @@
-"""Memory of a kernel's cells, and what it said of its GPU, from the events that it writes. Nothing of them is trusted."""
+"""Memory of a kernel's cells, cells that ran out of it, and GPU devices, from the events of a kernel. Nothing of them is trusted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from ..record.newest import is_device, size
 
 KEPT = 5
-LINES = 3
+LINES = 8
 _HEAD_LIMIT = 80
-_LINE_LIMIT = 500
+_LINE_LIMIT = 2000  # one may hold the path of a saved model twice
 _BUS_LIMIT = 20
 _DEVICES = 8
 _COUNT_LIMIT = 1_000_000_000
@@ -102,13 +102,38 @@ class CellReader:
         return tuple(sorted([*largest, now], key=_rise, reverse=True))
 
 
+class OutOfMemoryReader:
+    """Keeps the latest event of one kind that says that memory ran out and the kernel is still running.
+
+    Args:
+        kind: ``gpu_oom`` or ``memory_stop``.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self.latest: dict[str, Any] | None = None
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        if event.get("kind") != self._kind:
+            return
+        found, when = event.get("lines"), _seconds(event.get("t"))
+        kept = found[:LINES] if isinstance(found, list) else []
+        lines = [line for line in (_text(one, _LINE_LIMIT) for one in kept) if line]
+        if when is not None and lines:
+            self.latest = {
+                "time": when,
+                "execution_count": _count(event.get("execution_count")),
+                "lines": lines,
+            }
+
+
 class GpuReader:
-    """Follows what one kernel says of its GPU devices and of GPU memory that ran out."""
+    """Follows what one kernel says of its GPU devices."""
 
     def __init__(self) -> None:
         self._made: dict[str, Event] = {}
         self._memory: list[dict[str, Any]] = []
-        self.oom: dict[str, Any] | None = None
 
     def take(self, event: Event) -> None:
         """Look at the next event."""
@@ -117,16 +142,6 @@ class GpuReader:
                 "limit_bytes": size(event.get("limit_bytes")),
                 "bus_id": _text(event.get("bus_id"), _BUS_LIMIT),
             }
-        elif event.get("kind") == "gpu_oom":
-            found = event.get("lines")
-            lines = [_text(one, _LINE_LIMIT) for one in (found if isinstance(found, list) else [])]
-            when = _seconds(event.get("t"))
-            if when is not None and any(lines[:LINES]):
-                self.oom = {
-                    "time": when,
-                    "execution_count": _count(event.get("execution_count")),
-                    "lines": [line for line in lines[:LINES] if line],
-                }
 
     def take_memory(self, devices: list[dict[str, Any]] | None) -> None:
         """The newest numbers of the allocators; None when there are no new ones."""

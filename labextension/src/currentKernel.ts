@@ -1,12 +1,18 @@
 /** State, latest values and curves of the kernel of the current notebook or console. */
+import { isNearStop } from './live/memory';
 import { KEPT_SECONDS, Series } from './series';
-import type { Brief, Fresh, GpuOom, Gpus, History, KernelState, Mark, Tick } from './wire';
+import type { Brief, Fresh, Gpus, History, KernelState, Mark, OutOfMemory, Tick } from './wire';
 
 /** The current notebook or console. `kernelId` is null while it has no kernel. */
 export interface ITarget {
   readonly path: string;
   readonly kernelId: string | null;
 }
+
+const OUT_OF_MEMORY = ['memory_stop', 'gpu_oom'] as const;
+
+/** Memory that ran out, with the name of its kind. */
+export type ShownOutOfMemory = OutOfMemory & { readonly kind: (typeof OUT_OF_MEMORY)[number] };
 
 export class CurrentKernel {
   /** Memory in use. */
@@ -39,10 +45,17 @@ export class CurrentKernel {
     return this._hasAnswer;
   }
 
-  /** The latest GPU out-of-memory error that this kernel survived; null once dismissed. */
-  get gpuOom(): GpuOom | null {
-    const key = this._gpuOomKey;
-    return key === null || this._dismissed.has(key) ? null : (this._state?.gpu_oom ?? null);
+  /** The latest times that memory ran out and this kernel survived, until they are dismissed. */
+  get outOfMemory(): readonly ShownOutOfMemory[] {
+    return OUT_OF_MEMORY.flatMap(kind => {
+      const event = this._state?.[kind] ?? null;
+      return event === null ? [] : [{ ...event, kind }];
+    }).filter(event => !this._dismissed.has(this._keyOf(event)));
+  }
+
+  /** Whether memory is near the threshold at which the guard stops the cell. */
+  get isNearStop(): boolean {
+    return this._isNearStop;
   }
 
   /** Switch to another notebook. Returns false if it is the same one. */
@@ -58,6 +71,7 @@ export class CurrentKernel {
       this._marks = [];
       this._hasAnswer = this._isAsked = false;
       this._state = this._brief = null;
+      this._isNearStop = false;
       this._takeKnown();
     }
     return true;
@@ -78,6 +92,7 @@ export class CurrentKernel {
     this._takeBrief(brief, host?.time ?? null);
     if (brief?.watched && this._state !== null) {
       this._state = { ...this._state, ...brief };
+      this._judgeStop();
     }
   }
 
@@ -109,22 +124,26 @@ export class CurrentKernel {
     this._marks = marks;
   }
 
-  /** Dismiss the current `gpuOom`; a later one is shown again. */
-  dismissGpuOom(): void {
-    if (this._gpuOomKey !== null) {
-      this._dismissed.add(this._gpuOomKey);
-    }
+  /** Dismiss one `outOfMemory`; a later one is shown again. */
+  dismiss(event: ShownOutOfMemory): void {
+    this._dismissed.add(this._keyOf(event));
   }
 
-  private get _gpuOomKey(): string | null {
-    const kernel = this._state;
-    return kernel?.gpu_oom ? `${kernel.kernel_id} ${kernel.pid} ${kernel.gpu_oom.time}` : null;
+  private _keyOf({ kind, time }: ShownOutOfMemory): string {
+    return `${this._state?.kernel_id} ${this._state?.pid} ${kind} ${time}`;
+  }
+
+  private _judgeStop(): void {
+    const { guard, host } = this._state ?? {};
+    this._isNearStop =
+      host !== undefined && isNearStop(host, guard?.stop ?? null, this._isNearStop);
   }
 
   private _takeKnown(): void {
     const id = this._target?.kernelId;
     this._state ??= this._known.find(kernel => kernel.kernel_id === id) ?? null;
     this._brief ??= this._state;
+    this._judgeStop();
   }
 
   /**
@@ -142,6 +161,7 @@ export class CurrentKernel {
           host: { ...last.host, forecast: null }
         }
       : kernel;
+    this._judgeStop();
   }
 
   /** Take the latest values and add a point to the curve. Another process with the same kernel ID means a restart. */
@@ -193,6 +213,7 @@ export class CurrentKernel {
   private _hasAnswer = false;
   /** The history of this kernel was received. The server sends it before the first tick of the kernel. */
   private _isAsked = false;
+  private _isNearStop = false;
   private _known: readonly KernelState[] = [];
   private _marks: readonly Mark[] = [];
   private _state: KernelState | null = null;

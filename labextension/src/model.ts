@@ -8,7 +8,7 @@ import type { ISignal } from '@lumino/signaling';
 
 import type { GuardApi } from './api';
 import { CurrentKernel } from './currentKernel';
-import type { ITarget } from './currentKernel';
+import type { ITarget, ShownOutOfMemory } from './currentKernel';
 import { Deaths } from './deaths';
 import type { Series } from './series';
 import { ServerLink } from './serverLink';
@@ -17,7 +17,6 @@ import type { GuardStream } from './stream';
 import type {
   Brief,
   CrashEntry,
-  GpuOom,
   Gpus,
   KernelState,
   LimitAhead,
@@ -130,9 +129,14 @@ export class GuardModel implements IDisposable {
     return this._gpus;
   }
 
-  /** The latest GPU out-of-memory error that this kernel survived; null once dismissed. */
-  get gpuOom(): GpuOom | null {
-    return this._current.gpuOom;
+  /** The latest times that memory ran out and this kernel survived, until they are dismissed. */
+  get outOfMemory(): readonly ShownOutOfMemory[] {
+    return this._current.outOfMemory;
+  }
+
+  /** Whether memory is near the threshold at which the guard stops the cell. */
+  get isNearStop(): boolean {
+    return this._current.isNearStop;
   }
 
   get problems(): readonly Problem[] {
@@ -193,9 +197,9 @@ export class GuardModel implements IDisposable {
     }
   }
 
-  /** Dismiss the current `gpuOom`; a later one is shown again. */
-  dismissGpuOom(): void {
-    this._current.dismissGpuOom();
+  /** Dismiss one `outOfMemory`; a later one is shown again. */
+  dismiss(event: ShownOutOfMemory): void {
+    this._current.dismiss(event);
     this._changed.emit();
   }
 

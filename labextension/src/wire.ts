@@ -110,6 +110,16 @@ export type Growth = Readonly<{
   text: string;
 }>;
 
+/**
+ * The stop of cells that fill the host memory. `stop_bytes` is the free memory below which a cell is stopped. `notes`
+ * are sentences about what does not work here.
+ */
+export type Stop = Readonly<{
+  state: 'on' | 'paused' | 'off' | 'unavailable';
+  stop_bytes: number | null;
+  notes: string[];
+}>;
+
 /** `growth` is null in a kernel without TensorFlow. */
 export type Guard = Readonly<{
   loaded: boolean | null;
@@ -117,6 +127,7 @@ export type Guard = Readonly<{
   fix: string | null;
   problems: string[];
   growth: Growth | null;
+  stop: Stop | null;
 }>;
 
 /** The memory limit that will be reached first. */
@@ -179,8 +190,12 @@ export type Cell = Readonly<{
   gpu_kept_bytes: number | null;
 }>;
 
-/** The latest GPU out-of-memory error that the kernel survived. */
-export type GpuOom = Readonly<{ time: number; execution_count: number | null; lines: string[] }>;
+/** The latest time that memory ran out in a cell and the kernel survived. */
+export type OutOfMemory = Readonly<{
+  time: number;
+  execution_count: number | null;
+  lines: string[];
+}>;
 
 /** The values that change fastest. */
 export type Brief = Readonly<{
@@ -203,7 +218,9 @@ export type KernelState = Brief &
     marks: Mark[];
     gpu: { readonly tensorflow: TensorFlowMemory[] } | null;
     cells: Cell[];
-    gpu_oom: GpuOom | null;
+    gpu_oom: OutOfMemory | null;
+    /** A cell that the guard stopped because the host memory was nearly full. */
+    memory_stop: OutOfMemory | null;
   }>;
 
 export type OtherKernel = Readonly<{

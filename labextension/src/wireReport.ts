@@ -94,8 +94,8 @@ export type Report = CrashEntry &
 /** An option of the guard; `where` is the file or variable that sets it, `code` the text to add there. */
 export type Option = Readonly<{
   name: string;
-  value: boolean | number | null;
-  default: boolean | number | null;
+  value: boolean | number | string | null;
+  default: boolean | number | string | null;
   help: string;
   origin: 'default' | 'user_file' | 'server' | 'environment';
   where: string | null;

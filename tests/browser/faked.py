@@ -56,6 +56,7 @@ def fake(page: Page, notebook_path: str, cell_id: str) -> None:
             kernel_id = json.loads(message).get("kernel_id")
             if kernel_id is not None:
                 history, tick = near_limit(kernel_id)
+                tick["kernel"]["memory_stop"] = sample("status")["kernels"][0]["memory_stop"]
                 for told in ({"type": "history"} | history, {"type": "tick"} | tick):
                     socket.send(json.dumps(told))
 

@@ -72,8 +72,8 @@ def test_a_card_that_two_notebooks_share_tells_who_holds_what(start: Start) -> N
     assert "GPU 5.0 GiB" in text  # beside other.ipynb among the other kernels
     assert "[1] import ctypes" in text
     pictures(page, "one")
-    panel.locator(".jp-TfGuard-GpuOom button").click()
-    panel.locator(".jp-TfGuard-GpuOom").wait_for(state="detached")
+    panel.locator(".jp-TfGuard-OutOfMemory button").click()
+    panel.locator(".jp-TfGuard-OutOfMemory").wait_for(state="detached")
     panel.get_by_role("button", name="held by other.ipynb").click()
     page.locator(".lm-TabBar-tab.lm-mod-current", has_text="other.ipynb").wait_for()
     # The same card from the other notebook's side.

@@ -13,7 +13,17 @@ from tests.rigs.examples import EXAMPLES, Example
 
 pytestmark = pytest.mark.quick
 
-KINDS = ["cell", "fit", "epoch", "checkpoint", "warning", "gpu_oom", "hang", "death"]
+KINDS = [
+    "cell",
+    "fit",
+    "epoch",
+    "checkpoint",
+    "warning",
+    "gpu_oom",
+    "memory_stop",
+    "hang",
+    "death",
+]
 
 
 def fit_that_dies() -> dict[str, Any]:
@@ -50,6 +60,7 @@ def test_a_fit_that_dies_is_told_from_its_cell_to_its_end() -> None:
             {"kind": "epoch_end", "t": -3.5, "epoch": 1},
             {"kind": "checkpoint", "t": -3.4, "path": "/m.keras"},
             {"kind": "gpu_oom", "t": -2.0},
+            {"kind": "memory_stop", "t": -1.9},
         )
     )
     assert found == [
@@ -58,6 +69,7 @@ def test_a_fit_that_dies_is_told_from_its_cell_to_its_end() -> None:
         ("epoch", "epoch 1"),
         ("checkpoint", "checkpoint"),
         ("gpu_oom", "GPU OOM"),
+        ("memory_stop", "stopped"),
         ("warning", "90 % of the limit"),
         ("death", "ended"),
     ]
@@ -73,7 +85,8 @@ def test_of_many_epochs_some_are_told_and_the_last_always() -> None:
 
 @pytest.mark.parametrize("strange", [-1, 1e308, "x" * 9000, {}, float("nan")])
 def test_a_forged_journal_does_no_harm(strange: object) -> None:
-    kinds = ("cell_start", "cell_end", "fit_start", "fit_end", "epoch_end", "checkpoint", "gpu_oom")
+    kinds = ["cell_start", "cell_end", "fit_start", "fit_end", "epoch_end", "checkpoint"]
+    kinds += ["gpu_oom", "memory_stop"]
     bundle = with_events(*({"kind": kind, "t": -2.0} for kind in kinds))
     for event in bundle["kernel"]["events"]:
         for key in ("execution_count", "what", "epoch", "written", "path", "ok", "by"):

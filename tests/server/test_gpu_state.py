@@ -174,9 +174,11 @@ def test_the_view_from_inside_names_its_card(panel: Panel) -> None:
 def test_cells_and_an_oom_that_did_not_kill_are_passed_on(panel: Panel) -> None:
     ours = panel.machine.kernel("a")
     oom = {"time": 1.0, "execution_count": 3, "lines": ["a", "b", "c"]}
-    ours.live = Live(cells=({"execution_count": 3},), gpu_oom=oom)
+    stop = oom | {"execution_count": 4}
+    ours.live = Live(cells=({"execution_count": 3},), gpu_oom=oom, memory_stop=stop)
     found = panel.kernel(ours)
-    assert (found["cells"], found["gpu_oom"]) == ([{"execution_count": 3}], oom)
+    assert found["cells"] == [{"execution_count": 3}]
+    assert (found["gpu_oom"], found["memory_stop"]) == (oom, stop)
 
 
 class TestGrowth:

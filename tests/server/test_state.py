@@ -222,18 +222,39 @@ def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: Witness) 
         "fix": None,
         "problems": ["no ring"],
         "growth": None,
+        "stop": None,
     }
     witness.live = Live(header={"guard": {"growth": {"state": "on", "text": "memory growth on"}}})
     assert state(witness)["guard"]["growth"] == {"state": "on", "text": "memory growth on"}
 
 
+def test_the_stop_is_shown_with_its_threshold_and_what_does_not_work(witness: Witness) -> None:
+    stop = {"state": "on", "level": "soft", "stop_bytes": 32 << 20, "notes": ["Not built."]}
+    witness.live = Live(header={"guard": {"stop": stop}})
+    del stop["level"]
+    assert state(witness)["guard"]["stop"] == stop
+    forged = {"state": "off", "stop_bytes": -1, "notes": ["x" * 999, *range(99)]}
+    witness.live = Live(header={"guard": {"stop": forged}})
+    found = state(witness)["guard"]["stop"]
+    assert (found["state"], found["stop_bytes"]) == ("off", None)
+    assert found["notes"] == ["x" * 300, *"012345678"]
+
+
 @pytest.mark.parametrize(
-    "guard", ["no", None, {"growth": {"state": "<b>"}}, {"problems": "x" * 9999}]
+    "guard",
+    [
+        "no",
+        None,
+        {"growth": {"state": "<b>"}, "stop": {"state": "<b>"}},
+        {"growth": {"state": []}, "stop": {"state": {}}},
+        {"growth": [], "stop": "on"},
+        {"problems": "x" * 9999},
+    ],
 )
 def test_a_forged_header_gives_plain_values(witness: Witness, guard: object) -> None:
     witness.live = Live(header={"guard": guard, "notebook_path": ["a"]})
     found = state(witness)
-    assert found["guard"]["growth"] is None
+    assert found["guard"]["growth"] is found["guard"]["stop"] is None
     assert found["notebook_path"] is None
     assert len(json.dumps(found)) < 2000
 

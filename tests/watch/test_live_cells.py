@@ -1,4 +1,4 @@
-"""Memory of cells, GPU OOM and TensorFlow's GPU devices, as a watcher reads them while the kernel writes; never trusted."""
+"""Memory of cells, cells that ran out of it, and TensorFlow's GPU devices, as a watcher reads them while the kernel writes; never trusted."""
 
 from __future__ import annotations
 
@@ -146,6 +146,33 @@ class TestGpuOom:
         recording.event("gpu_oom", execution_count=5, lines=["d", "e", "f"])
         assert (reader.read().gpu_oom or {})["lines"] == ["d", "e", "f"]
 
+    def test_a_stopped_cell_is_another_kind(self, recording: Recording, reader: LiveReader) -> None:
+        start(recording, 4)
+        lines = ["Stopped", "Saved in a file. Then:\n    import tfguard"]
+        recording.event("memory_stop", execution_count=4, lines=lines, limit_bytes=7)
+        found = reader.read()
+        assert found.gpu_oom is None
+        assert found.memory_stop is not None
+        assert found.memory_stop["execution_count"] == 4
+        assert found.memory_stop["lines"] == lines
+        assert [mark["label"] for mark in found.marks] == ["[4]", "stopped"]
+
+    @pytest.mark.parametrize("lines", [None, "abc", {"a": "b"}, [], [3, None, ""]])
+    def test_an_event_without_lines_is_left_out(
+        self, recording: Recording, reader: LiveReader, lines: object
+    ) -> None:
+        recording.event("memory_stop", execution_count=4, lines=lines)
+        assert reader.read().memory_stop is None
+
+    def test_of_too_much_the_beginning_is_kept(
+        self, recording: Recording, reader: LiveReader
+    ) -> None:
+        recording.event("memory_stop", execution_count=-4, lines=["x" * 3000, *"abcdefghij"])
+        found = reader.read().memory_stop
+        assert found is not None
+        assert found["execution_count"] is None
+        assert found["lines"] == ["x" * 2000, *"abcdefg"]
+
 
 class TestGpuMemory:
     def test_allocators_and_what_was_logged_of_them_are_put_together(
@@ -208,7 +235,7 @@ def test_whatever_a_kernel_writes_the_panel_gets_json_of_bounded_size(
     names = ["execution_count", "head", "seconds", "rss_bytes", "rss_start_bytes", "peak_bytes"]
     names += ["gpu_start_bytes", "gpu_peak_bytes", "gpu_bytes", "device", "limit_bytes", "bus_id"]
     for turn in range(1500):
-        kind = chance.choice(("cell_start", "cell_end", "gpu_device", "gpu_oom"))
+        kind = chance.choice(("cell_start", "cell_end", "gpu_device", "gpu_oom", "memory_stop"))
         lines = [chance.choice(atoms) for _ in range(chance.randrange(5))]
         recording.event(kind, lines=lines, **{name: chance.choice(atoms) for name in names})
         recording.set_gpu_memory(
@@ -216,7 +243,8 @@ def test_whatever_a_kernel_writes_the_panel_gets_json_of_bounded_size(
         )
         if turn % 20 == 0:
             seen = reader.read((chance.choice([None, GIB]), chance.choice([None, 2 * GIB])))
-            sent = json.dumps([seen.cells, seen.gpu_oom, seen.gpu_memory], allow_nan=False)
+            parts = [seen.cells, seen.gpu_oom, seen.memory_stop, seen.gpu_memory]
+            sent = json.dumps(parts, allow_nan=False)
             assert len(sent.encode()) < 20_000
             assert len(seen.cells) <= 5
             assert all(one["device"].isascii() for one in seen.gpu_memory)

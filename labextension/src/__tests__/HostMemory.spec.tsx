@@ -34,7 +34,7 @@ describe('the memory of the kernel', () => {
       }
     });
     const series = { times: [], values: [] };
-    const model = { kernel: at(500), marks: [], others: [], series, moved };
+    const model = { isNearStop: false, kernel: at(500), marks: [], others: [], series, moved };
     const drawn = render(<HostMemory model={model as never} trans={trans} />);
     for (const mebibytes of [500, 700]) {
       model.kernel = at(mebibytes);

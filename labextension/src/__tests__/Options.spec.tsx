@@ -27,6 +27,7 @@ describe('Options', () => {
     const drawn = draw();
     expect(row(drawn, 'enabled')).toContain('enabled truedefault');
     expect(row(drawn, 'gpu_memory_limit_mib')).toContain('none');
+    expect(row(drawn, 'stop')).toContain('stop softdefault');
     expect(row(drawn, 'hang_seconds')).toContain(
       '120from /home/ann/.jupyter/jupyter_tfguard_config.json; the default is 300'
     );

@@ -28,19 +28,20 @@ function draw(
   onOpenReport = vi.fn(),
   onShowStacks = vi.fn(),
   now = NOW,
-  onDismissGpuOom = vi.fn()
+  onDismiss = vi.fn()
 ): IRendered {
   const current = state.kernel === undefined ? kernel(0) : state.kernel;
   const series = new Series();
   series.push(1, 1_000);
   const model: Panel.IState = {
     crashes: [],
-    gpuOom: null,
     gpuSeries: new Map(),
     gpus: { state: 'none', reason: 'No NVIDIA GPU found', devices: [] },
     hasAnswer: true,
+    isNearStop: false,
     marks: [],
     others: [],
+    outOfMemory: [],
     problems: [],
     series,
     server: 'ok',
@@ -55,7 +56,7 @@ function draw(
       model={model}
       copy={copy}
       now={now}
-      onDismissGpuOom={onDismissGpuOom}
+      onDismiss={onDismiss}
       onOpenNotebook={vi.fn()}
       onOpenReport={onOpenReport}
       onShowOptions={vi.fn()}
@@ -257,9 +258,10 @@ describe('Panel', () => {
 
   it('shows a GPU out-of-memory error that the kernel survived, until it is dismissed', async () => {
     const onDismiss = vi.fn();
-    const gpuOom = kernel(0).gpu_oom;
-    const drawn = draw({ gpuOom }, vi.fn(), vi.fn(), (gpuOom?.time ?? 0) + 60, onDismiss);
-    const notice = drawn.node.querySelector('.jp-TfGuard-GpuOom');
+    const event = { ...kernel(0).gpu_oom, kind: 'gpu_oom' };
+    const state = { outOfMemory: [event] };
+    const drawn = draw(state, vi.fn(), vi.fn(), event.time + 60, onDismiss);
+    const notice = drawn.node.querySelector('.jp-TfGuard-OutOfMemory');
     expect(notice?.textContent).toMatch(
       /The GPU ran out of memory in cell \[11\] \(today \d\d:\d\d\)/
     );
@@ -267,10 +269,29 @@ describe('Panel', () => {
     const lines = [...(notice?.querySelectorAll('li') ?? [])].map(line => line.textContent ?? '');
     expect(lines).toHaveLength(3);
     expect(lines[0]).toMatch(/^Asked for 8\.0 GiB, free 5\.1 GiB of 37\.0 GiB/);
-    expect(lines.slice(1)).toEqual(gpuOom?.lines.slice(1));
-    await drawn.click('.jp-TfGuard-GpuOom button');
-    expect(onDismiss).toHaveBeenCalledTimes(1);
-    expect(draw().node.querySelector('.jp-TfGuard-GpuOom')).toBeNull();
+    expect(lines.slice(1)).toEqual(event.lines.slice(1));
+    await drawn.click('.jp-TfGuard-OutOfMemory button');
+    expect(onDismiss).toHaveBeenCalledWith(event);
+    expect(draw().node.querySelector('.jp-TfGuard-OutOfMemory')).toBeNull();
+  });
+
+  it('shows a stopped cell, with the code that continues the fit to be copied', async () => {
+    const event = { ...kernel(0).memory_stop, kind: 'memory_stop' };
+    const drawn = draw({ outOfMemory: [event] }, vi.fn(), vi.fn(), event.time + 60);
+    const notice = drawn.node.querySelector('.jp-TfGuard-OutOfMemory');
+    expect(notice?.textContent).toMatch(
+      /Memory was nearly full in cell \[10\] \(today \d\d:\d\d\)\. The kernel is still running\./
+    );
+    const lines = [...(notice?.querySelectorAll('li') ?? [])];
+    expect(lines).toHaveLength(event.lines.length);
+    expect(lines[0]?.textContent).toMatch(/^Stopped this cell before .*180 MiB of 8\.0 GiB/);
+    const [saved, code] = [...lines[3].childNodes].map(node => node.textContent ?? '');
+    expect(saved).toMatch(/^Model and optimizer are saved in .* as before\. Then:$/);
+    expect(code).toMatch(/^import tfguard\nepoch = tfguard\.resume\(model, "\/home/);
+    await drawn.click('.jp-TfGuard-CodeBlock button');
+    expect(copy.write).toHaveBeenCalledWith(
+      drawn.node.querySelector('.jp-TfGuard-CodeBlock code')?.textContent
+    );
   });
 
   it('shows what other kernels hold, of the GPU too where that is known', () => {

@@ -242,24 +242,48 @@ describe('GuardModel', () => {
     expect(api.read).toEqual([id]);
   });
 
-  it('hides a GPU out-of-memory error once dismissed, and shows the next', () => {
+  it('hides memory that ran out once dismissed, each kind for itself, and shows the next', () => {
     const tick = sample('tick');
     stream.say(tick);
-    expect(model.gpuOom).toBeNull();
+    expect(model.outOfMemory).toEqual([]);
     const oom = { time: 1795227201, execution_count: 11, lines: ['a', 'b', 'c'] };
-    tick.kernel.gpu_oom = oom;
+    tick.kernel.gpu_oom = tick.kernel.memory_stop = oom;
     stream.say(tick);
-    expect(model.gpuOom).toEqual(oom);
-    model.dismissGpuOom();
+    const [stop, gpu] = model.outOfMemory;
+    expect(stop).toEqual({ ...oom, kind: 'memory_stop' });
+    expect(gpu).toEqual({ ...oom, kind: 'gpu_oom' });
+    model.dismiss(gpu);
     stream.say(tick);
-    expect(model.gpuOom).toBeNull();
+    expect(model.outOfMemory).toEqual([stop]);
     tick.kernel.gpu_oom = { ...oom, time: oom.time + 5 };
     stream.say(tick);
-    expect(model.gpuOom?.time).toBe(oom.time + 5);
+    expect(model.outOfMemory.map(({ time }) => time)).toEqual([oom.time, oom.time + 5]);
     tick.kernel.pid = 4800;
-    tick.kernel.gpu_oom = null;
+    tick.kernel.gpu_oom = tick.kernel.memory_stop = null;
     stream.say(tick);
-    expect(model.gpuOom).toBeNull();
+    expect(model.outOfMemory).toEqual([]);
+  });
+
+  it('warns near the stop, not before, and until memory is well below', () => {
+    const [number, tick] = [sample('number'), sample('tick')];
+    const near = (free: number | null): boolean => {
+      const { limit } = number.host;
+      number.host.used_bytes = free === null ? null : limit.bytes - free * stop_bytes;
+      stream.say(number);
+      return model.isNearStop;
+    };
+    const { stop_bytes } = tick.kernel.guard.stop;
+    stream.say(tick);
+    expect([5, 4.1, 3.9, 5.9, null, 4.5, 6.1, 4.1].map(near)).toEqual(
+      [false, false, true, true, true, true, false, false] // prettier-ignore
+    );
+    expect(near(2)).toBe(true);
+    tick.kernel.guard.stop.state = 'paused';
+    stream.say(tick);
+    expect(near(2)).toBe(false);
+    tick.kernel.guard.stop = null;
+    stream.say(tick);
+    expect(near(2)).toBe(false);
   });
 
   it('keeps the last state of a kernel between its death and the restart', () => {

@@ -45,7 +45,16 @@ describe('nearest', () => {
 
 describe('eventKind', () => {
   it('distinguishes kinds by sign or height; an unknown kind is a plain tick', () => {
-    const kinds = ['cell', 'fit', 'epoch', 'checkpoint', 'warning', 'gpu_oom', 'hang'];
+    const kinds = [
+      'cell',
+      'fit',
+      'epoch',
+      'checkpoint',
+      'warning',
+      'gpu_oom',
+      'memory_stop',
+      'hang'
+    ];
     expect(new Set(kinds.map(kind => eventKind(kind).sign)).size).toBe(kinds.length);
     expect(eventKind('tomorrow')).toBe(eventKind(undefined));
     expect(eventKind('constructor').sign).toBe('');

@@ -76,6 +76,21 @@ describe('the panel in a notebook', () => {
     expect(notice.hidden).toBe(true);
   });
 
+  it('shows the threshold of the stop, and warns near it', () => {
+    const model = draw();
+    const row = el.querySelector('.jp-TfGuard-Stop')!;
+    expect(row.textContent).toContain('✓ Stops a cell when less than 184 MiB is left');
+    expect(row.textContent).toContain('Not active for NumPy');
+    const host = { ...widgetSample.state.host, used_bytes: 8 * 2 ** 30 - 2 ** 29 };
+    model.receive({ type: 'state', state: { ...widgetSample.state, host } });
+    expect(row.textContent).toContain('▲ Memory is nearly full.');
+    expect(el.textContent).not.toContain('90 %');
+    // A saved notebook may have been written by an older version.
+    const guard = { ...widgetSample.state.guard, stop: undefined };
+    model.receive({ type: 'state', state: { ...widgetSample.state, guard } });
+    expect(row.textContent).toBe('');
+  });
+
   it('draws hostile texts as texts', () => {
     const evil = '<img src=x onerror=alert(1)>';
     const model = draw();

@@ -13,15 +13,16 @@ import { limitText, memoryDetails, memoryText, sharesText } from './hostText';
 import { memoryShares } from './memory';
 import type { IShares } from './memory';
 import { MemoryChart } from './MemoryChart';
+import { StopRow } from './StopRow';
 
 /** Memory in use against the limit of the current kernel, and who holds it. */
 export function HostMemory(props: HostMemory.IProps): React.JSX.Element | null {
   const { model, trans } = props;
-  const { kernel } = model;
+  const { isNearStop, kernel } = model;
   if (kernel === null) {
     return null;
   }
-  const { host } = kernel;
+  const { guard, host } = kernel;
   return (
     <Section name="HostMemory" title={trans.__('Host memory')}>
       <div className="jp-TfGuard-row jp-mod-wrap">
@@ -32,7 +33,8 @@ export function HostMemory(props: HostMemory.IProps): React.JSX.Element | null {
       <Boundary>
         <Holders model={model} trans={trans} />
       </Boundary>
-      <LimitNotice host={host} trans={trans} />
+      {guard.stop !== null && <StopRow isNear={isNearStop} stop={guard.stop} trans={trans} />}
+      {!isNearStop && <LimitNotice host={host} trans={trans} />}
     </Section>
   );
 }
@@ -130,7 +132,7 @@ namespace Moving {
 
 export namespace HostMemory {
   export interface IProps {
-    readonly model: Pick<GuardModel, 'kernel' | 'marks' | 'others' | 'series'> &
+    readonly model: Pick<GuardModel, 'isNearStop' | 'kernel' | 'marks' | 'others' | 'series'> &
       Partial<Pick<GuardModel, 'moved'>>;
     readonly trans: Trans;
   }

@@ -1,5 +1,6 @@
 import * as React from 'react';
 
+import type { ShownOutOfMemory } from '../currentKernel';
 import type { GuardModel } from '../model';
 import { Boundary } from '../parts/Boundary';
 import type { CodeBlock } from '../parts/CodeBlock';
@@ -9,12 +10,12 @@ import type { Gpus, Growth } from '../wire';
 import type { Trans } from '../words';
 
 import { CellsByMemory } from './CellsByMemory';
-import { GpuOomNotice } from './gpu/GpuOomNotice';
 import { GpuSection } from './gpu/GpuSection';
 import { GuardNotices, GuardState, ServerNotice } from './GuardState';
 import { HangNotice } from './HangNotice';
 import { HostMemory } from './HostMemory';
 import { OtherKernels } from './OtherKernels';
+import { OutOfMemoryNotice } from './OutOfMemoryNotice';
 import { PastDeaths } from './PastDeaths';
 import { ProblemNotices } from './ProblemNotices';
 import { TrainingCard } from './TrainingCard';
@@ -89,13 +90,14 @@ export namespace Panel {
   export type IState = Pick<
     GuardModel,
     | 'crashes'
-    | 'gpuOom'
     | 'gpuSeries'
     | 'gpus'
     | 'hasAnswer'
+    | 'isNearStop'
     | 'kernel'
     | 'marks'
     | 'others'
+    | 'outOfMemory'
     | 'problems'
     | 'series'
     | 'server'
@@ -110,7 +112,7 @@ export namespace Panel {
     readonly copy: CodeBlock.ICopy;
     /** Unix seconds. */
     readonly now: number;
-    readonly onDismissGpuOom: () => void;
+    readonly onDismiss: (event: ShownOutOfMemory) => void;
     readonly onOpenNotebook: (path: string) => void;
     readonly onOpenReport: (id: string) => void;
     readonly onShowOptions: () => void;
@@ -121,8 +123,8 @@ export namespace Panel {
 
 /** The sections of the current kernel, or one line that says why there are none. */
 function Kernel(props: Panel.IProps): React.JSX.Element {
-  const { copy, model, now, onDismissGpuOom, onShowStacks, trans } = props;
-  const { gpuOom, gpus, kernel, target } = model;
+  const { copy, model, now, onDismiss, onShowStacks, trans } = props;
+  const { gpus, kernel, outOfMemory, target } = model;
   if (target === null) {
     return (
       <Hint text={trans.__('Open a notebook or a console to see the memory of its kernel.')} />
@@ -160,9 +162,16 @@ function Kernel(props: Panel.IProps): React.JSX.Element {
         )}
       </Boundary>
       <Boundary>
-        {gpuOom !== null && (
-          <GpuOomNotice oom={gpuOom} now={now} onDismiss={onDismissGpuOom} trans={trans} />
-        )}
+        {outOfMemory.map(event => (
+          <OutOfMemoryNotice
+            key={`${event.kind} ${event.time}`}
+            copy={copy}
+            event={event}
+            now={now}
+            onDismiss={() => onDismiss(event)}
+            trans={trans}
+          />
+        ))}
       </Boundary>
       <Boundary>
         <HostMemory model={model} trans={trans} />

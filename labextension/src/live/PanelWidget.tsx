@@ -49,7 +49,7 @@ export class PanelWidget extends ReactWidget {
                   model={model}
                   copy={copy}
                   now={Date.now() / 1000}
-                  onDismissGpuOom={() => model.dismissGpuOom()}
+                  onDismiss={event => model.dismiss(event)}
                   onOpenNotebook={openNotebook}
                   onOpenReport={openReport}
                   onShowOptions={showOptions}

@@ -1,4 +1,4 @@
-import type { Host, OtherKernel } from '../wire';
+import type { Host, OtherKernel, Stop } from '../wire';
 
 /** Above this fraction of its limit, a kernel is near the limit. */
 const NEAR_FRACTION = 0.9;
@@ -8,6 +8,10 @@ const CONCERNED_FRACTION = 0.1;
 
 /** A forecast below this time is shown as a warning. */
 const NEAR_SECONDS = 300;
+
+/** The free memory, in thresholds of the stop, at which the warning begins, and at which it ends: so it does not flap. */
+const WARN_BELOW = 4;
+const CALM_ABOVE = 6;
 
 /** Fraction of the limit in use; null if unknown. Counts only the kernel itself if it holds little of a shared limit. */
 export function limitFraction(host: Host): number | null {
@@ -51,6 +55,16 @@ function isShared({ kind }: NonNullable<Host['limit']>): boolean {
 
 export function isNearLimit(host: Host): boolean {
   return (limitFraction(host) ?? 0) > NEAR_FRACTION;
+}
+
+/** Whether memory is near the threshold at which the guard stops the cell. `wasNear`: at the last values. */
+export function isNearStop(host: Host, stop: Stop | null, wasNear: boolean): boolean {
+  const { limit, used_bytes } = host;
+  if (stop?.state !== 'on' || stop.stop_bytes === null || limit === null || !isShared(limit)) {
+    return false;
+  }
+  const free = used_bytes === null ? null : limit.bytes - used_bytes;
+  return free === null ? wasNear : free < (wasNear ? CALM_ABOVE : WARN_BELOW) * stop.stop_bytes;
 }
 
 /** Whether memory will reach the limit within minutes. */

@@ -1,4 +1,5 @@
 /** State of a panel in a notebook: the counterpart of `kernel/panel_state.py`. A sample is `tests/wire/widget.json`. */
+import { isNearStop } from '../live/memory';
 import { Series } from '../series';
 import type { Guard, Host, Mark, Row, TensorFlowMemory, Training } from '../wire';
 
@@ -38,6 +39,11 @@ export class PanelModel {
     return this._series;
   }
 
+  /** Whether memory is near the threshold at which the guard stops the cell. */
+  get isNearStop(): boolean {
+    return this._isNearStop;
+  }
+
   /** The guard was unloaded: no more messages will arrive. */
   get isEnded(): boolean {
     return this._isEnded;
@@ -66,7 +72,9 @@ export class PanelModel {
 
   private _take(state: PanelState): void {
     this._state = state;
-    const { host, time } = state;
+    const { guard, host, time } = state;
+    // A saved notebook may have a state of an older version.
+    this._isNearStop = isNearStop(host, guard.stop ?? null, this._isNearStop);
     if (host.used_bytes !== null) {
       this._series.push(host.time ?? time, host.used_bytes);
     }
@@ -76,4 +84,5 @@ export class PanelModel {
   private _state!: PanelState;
   private _heard: number;
   private _isEnded = false;
+  private _isNearStop = false;
 }

@@ -1,8 +1,9 @@
 /** The sections of the panel below the chart. Sections without content are hidden. */
 import { bytesOfLimit, humanBytes, humanCount } from '../units';
 import { GROWTH_SIGNS } from '../live/gpu/growthSigns';
+import { stopSign, stopText } from '../live/stopText';
 import { detailsText, doneFraction, paceText, positionText } from '../live/trainingText';
-import type { Guard, Training } from '../wire';
+import type { Guard, Stop, Training } from '../wire';
 
 import { element, write } from '../parts/dom';
 import type { Allocator } from './model';
@@ -124,6 +125,27 @@ export function guardSection(): ISection<Guard> {
           : [line(GROWTH_SIGNS[growth.state], growth.text, GROWTH_SIGNS[growth.state] === '▲')])
       );
     }
+  };
+}
+
+/** Whether the guard stops cells that fill the memory, at what threshold, and what does not work here. */
+export function stopRow(): ISection<{ isNear: boolean; stop: Stop | null | undefined }> {
+  const node = element('div', 'jp-TfGuard-Stop');
+  return {
+    node,
+    draw: ({ isNear, stop }) =>
+      node.replaceChildren(
+        ...(stop
+          ? [
+              element(
+                'div',
+                isNear ? 'jp-TfGuard-Notice jp-mod-warning' : 'jp-TfGuard-quiet jp-TfGuard-small',
+                `${stopSign(stop, isNear)} ${stopText(stop, isNear, trans)}`
+              ),
+              ...stop.notes.map(note => line('', note, false))
+            ]
+          : [])
+      )
   };
 }
 

@@ -9,7 +9,7 @@ import { clock, humanSpan } from '../when';
 
 import { element, write } from '../parts/dom';
 import type { PanelModel } from './model';
-import { gpuSection, guardSection, trainingSection } from './sections';
+import { gpuSection, guardSection, stopRow, trainingSection } from './sections';
 import { followHost } from './theme';
 import { trans } from './words';
 
@@ -33,6 +33,7 @@ export class PanelView {
       element('div', 'jp-TfGuard-row jp-mod-wrap', this._held, this._limit),
       chart,
       element('details', 'jp-TfGuard-Folded', this._shares, this._details),
+      this._stop.node,
       this._near
     );
     root.append(
@@ -54,7 +55,7 @@ export class PanelView {
 
   /** Show the model as it is now. */
   draw(): void {
-    const { state } = this._model;
+    const { isNearStop, state } = this._model;
     const { guard, host } = state;
     const isWell = guard.problems.length === 0;
     write(this._title, state.notebook === null ? 'TF Guard' : `TF Guard · ${state.notebook}`);
@@ -66,9 +67,10 @@ export class PanelView {
     write(this._limit, limitText(host, trans));
     write(this._shares, sharesText(memoryShares(host, []), trans) || trans.__('this kernel'));
     write(this._details, memoryDetails(host, trans));
-    const notice = limitNotice(host, trans);
+    const notice = isNearStop ? null : limitNotice(host, trans);
     this._near.hidden = notice === null;
     write(this._near, notice === null ? '' : `▲ ${notice.head} ${notice.rest}`);
+    this._stop.draw({ isNear: isNearStop, stop: guard.stop });
     this._training.draw(state.training);
     this._gpu.draw(state.gpu);
     this._guard.draw(guard);
@@ -140,6 +142,7 @@ export class PanelView {
   private readonly _details = element('div', 'jp-TfGuard-quiet jp-TfGuard-small');
   private readonly _near = element('div', 'jp-TfGuard-Notice jp-mod-warning');
   private readonly _note = element('div', 'jp-TfGuard-Widget-note');
+  private readonly _stop = stopRow();
   private readonly _training = trainingSection();
   private readonly _gpu = gpuSection();
   private readonly _guard = guardSection();

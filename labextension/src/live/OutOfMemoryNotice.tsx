@@ -1,0 +1,66 @@
+import * as React from 'react';
+
+import type { ShownOutOfMemory } from '../currentKernel';
+import { CodeBlock } from '../parts/CodeBlock';
+import { Notice } from '../parts/Notice';
+import { dayAndTime } from '../when';
+import type { Trans } from '../words';
+
+/** Lines of code in a sentence begin with this. */
+const INDENT = '    ';
+
+/** Memory ran out in a cell, and the kernel is still running: what happened, and what to change. */
+export function OutOfMemoryNotice(props: {
+  readonly copy: CodeBlock.ICopy;
+  readonly event: ShownOutOfMemory;
+  /** Unix seconds. */
+  readonly now: number;
+  readonly onDismiss: () => void;
+  readonly trans: Trans;
+}): React.JSX.Element {
+  const { copy, event, now, onDismiss, trans } = props;
+  return (
+    <section
+      className="jp-TfGuard-Section jp-TfGuard-OutOfMemory"
+      aria-label={trans.__('Out of memory')}
+    >
+      <Notice kind="warning" text={titleOf(event, now, trans)}>
+        <ul className="jp-TfGuard-list">
+          {event.lines.map((line, index) => (
+            <Line key={index} line={line} copy={copy} />
+          ))}
+        </ul>
+        <button className="jp-TfGuard-link" type="button" onClick={onDismiss}>
+          {trans.__('Dismiss')}
+        </button>
+      </Notice>
+    </section>
+  );
+}
+
+function titleOf(event: ShownOutOfMemory, now: number, trans: Trans): string {
+  const { execution_count: count, kind, time } = event;
+  const when = dayAndTime(time, now, trans);
+  const cell = count === null ? trans.__('a cell') : trans.__('cell [%1]', count);
+  return kind === 'gpu_oom'
+    ? trans.__('The GPU ran out of memory in %1 (%2). The kernel is still running.', cell, when)
+    : trans.__('Memory was nearly full in %1 (%2). The kernel is still running.', cell, when);
+}
+
+/** A sentence, and the code that belongs to it. */
+function Line({ copy, line }: { copy: CodeBlock.ICopy; line: string }): React.JSX.Element {
+  const rows = inPanel(line).split('\n');
+  const code = rows.filter(row => row.startsWith(INDENT)).map(row => row.slice(INDENT.length));
+  return (
+    <li>
+      {rows.filter(row => !row.startsWith(INDENT)).join(' ')}
+      {code.length > 0 && <CodeBlock code={code.join('\n')} copy={copy} />}
+    </li>
+  );
+}
+
+/** Removes the prefix of the lines in the cell output: the notice has it in its title. */
+function inPanel(line: string): string {
+  const rest = line.replace(/^tfguard:? (the GPU ran out of memory: )?/, '');
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}

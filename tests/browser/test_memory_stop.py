@@ -1,0 +1,106 @@
+"""A cell that fills a real memory limit is stopped: panel and widget show threshold, warning and notice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
+from tests.browser.conftest import command, picture, run, theme
+from tests.browser.gpus import pid_behind
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.browser.conftest import Lab
+
+LIMIT_BYTES = 600 << 20
+# Near the threshold of 32 MiB, but above it.
+FILL = """\
+import os, time
+import numpy as np
+from jupyter_tfguard.collectors.memory_group import memory_groups
+group, kept = memory_groups(os.getpid())[0], []
+while group.used_bytes() - group.reclaimable_bytes() < 510 << 20:
+    kept.append(np.ones(250_000))
+"""
+LOOP = """\
+while True:
+    kept.append(np.ones(250_000)); time.sleep(0.002)
+"""
+
+
+@pytest.fixture
+def limit() -> Iterator[LimitedGroup | SystemdScope]:
+    try:
+        found = make_limit(LIMIT_BYTES)
+    except NoLimitPossible as no:
+        if os.environ.get("CI"):
+            pytest.fail(str(no))
+        pytest.skip(f"no memory limit can be set here: {no}")
+    yield found
+    found.remove()
+
+
+@pytest.fixture
+def option(lab: Lab) -> Iterator[None]:
+    """``TfGuard.stop`` for the kernels that start meanwhile."""
+    file = Path(os.environ["JUPYTER_CONFIG_DIR"], "jupyter_tfguard_config.json")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('{"TfGuard": {"stop": "soft"}}')
+    yield
+    file.unlink()
+
+
+def _run_cell(page: Page, number: int) -> None:
+    page.locator(".jp-Notebook .jp-Cell").nth(number).click()
+    run(page, "notebook:run-cell")
+
+
+def _pictures(page: Page, name: str) -> None:
+    """In both themes, once the values have moved on."""
+    for dark in (False, True):
+        theme(page, dark=dark)
+        page.wait_for_timeout(1500)
+        picture(page, f"{name}-{'dark' if dark else 'light'}")
+    theme(page, dark=False)
+
+
+def test_a_stopped_cell_is_shown_until_it_is_dismissed(
+    lab: Lab, option: None, limit: LimitedGroup | SystemdScope
+) -> None:
+    page = lab.open(
+        lab.notebook("full", "%tfguard panel", FILL, LOOP, "kept.clear()", "%tfguard pause")
+    )
+    limit.add(pid_behind(lab.server, "full"))
+    command(page, "tfguard:open-panel")
+    panel = page.locator("#jp-tfguard-panel")
+    widget = page.locator(".jp-TfGuard-Widget")
+    _run_cell(page, 0)
+    for place in (panel, widget):
+        place.get_by_text("Stops a cell when less than 32 MiB is left").wait_for()
+    _run_cell(page, 1)
+    for place in (panel, widget):
+        place.get_by_text("Memory is nearly full. tfguard stops the cell").wait_for()
+    _pictures(page, "near-stop")
+    _run_cell(page, 2)
+    notice = panel.locator(".jp-TfGuard-OutOfMemory")
+    notice.wait_for()
+    text = notice.inner_text()
+    assert "Memory was nearly full in cell [3] (today " in text
+    assert "Stopped this cell before the system would have ended the kernel: " in text
+    assert "%tfguard pause" in text
+    page.locator(".jp-OutputArea", has_text="HostMemoryLimitReached").wait_for()
+    _pictures(page, "stopped")
+    notice.get_by_role("button", name="Dismiss").click()
+    notice.wait_for(state="detached")
+    _run_cell(page, 3)
+    for place in (panel, widget):
+        place.get_by_text("Stops a cell when less than 32 MiB is left").wait_for()
+    _run_cell(page, 4)
+    for place in (panel, widget):
+        place.get_by_text("Stop paused (%tfguard resume)").wait_for()
