@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from tests.rigs.waiting import wait_until_async
 
 from .conftest import Server
 
 
-async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(server: Server) -> None:
+async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(
+    server: Server, tmp_path: Path
+) -> None:
     kernel_id = await server.start_kernel()
     manager = server.app.kernel_manager.get_kernel(kernel_id)
     tracker = server.app.web_app.settings["tfguard_service"]._tracker
     witness = tracker.view(kernel_id).witness
-    await server.execute(kernel_id, "import time; time.sleep(9)", wait=False)
+    may_end = tmp_path / "may-end"
+    waits = f"import os, time\nwhile not os.path.exists({str(may_end)!r}): time.sleep(0.05)"
+    await server.execute(kernel_id, waits, wait=False)
     await wait_until_async(lambda: witness.live.runs_cell, "the cell in the recording")
     # What the server does at a status message: ipykernel sends this one after each message that a subshell handled.
     manager.execution_state = "idle"
@@ -27,4 +32,5 @@ async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(server: 
     assert began is not None
     assert tracker.view(kernel_id).run_since == began
     manager.execution_state = "idle"
+    may_end.touch()
     await wait_until_async(lambda: not witness.is_busy, "the end of the cell")
