@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import TfGuardError
+from ..predict.sizes import variable_bytes
 from ..shield import is_users
 from ..training.progress import FitProgress
 from ..units import human_bytes, human_seconds
@@ -135,7 +136,7 @@ def save(
     folder = folder.absolute()
     try:
         state = ModelState.of(model)
-        sizes = _sizes(state)
+        sizes = [variable_bytes(variable) for _, variable in state.named()]
         _check_memory(sizes, available_bytes)
         _check_disk(sum(sizes), folder)
         name = f"tfguard-stop-{_plain_name(model)}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
@@ -157,17 +158,6 @@ def save(
         if is_users(bad):
             raise
         raise CheckpointNotSaved(f"{type(bad).__name__}: {str(bad)[:_ERROR_LIMIT]}") from bad
-
-
-def _sizes(state: ModelState) -> list[int]:
-    found = []
-    for _, variable in state.named():
-        size = 1
-        for length in variable.shape:
-            size *= int(length)
-        bits = re.search(r"\d+$", dtype_name(variable))
-        found.append(size * max(1, int(bits[0]) // 8 if bits else 1))
-    return found
 
 
 def _check_memory(sizes: list[int], available_bytes: Callable[[], int] | None) -> None:

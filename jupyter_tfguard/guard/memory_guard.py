@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -38,7 +37,8 @@ from .release import give_back, release
 from .safe_place import in_cell, is_safe
 from .sampler import PythonSampler
 from .snapshot import MemorySampler, Snapshot
-from .words import SWITCH_OFF, CellFacts, refusal_lines, stop_lines
+from .stops import Cell, Stop, Stops
+from .words import CellFacts
 from .workers import CellWorkers, end_children, offer_children_first
 
 _CANCEL_AFTER_SECONDS = 0.25
@@ -48,36 +48,8 @@ _POLL_SECONDS = 0.02
 _SHORT_TIMES = 8  # of the level: with less at its start, a cell gets what can be given back
 # IPython's own traceback reads and parses each file on the stack: with TensorFlow's on it, tens of MiB.
 _RICH_BYTES = 256 * MIB
-_CAUGHT_COUNT = (
-    2  # user code that caught the exception so often gets one that `except Exception` lets through
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """One stopped cell.
-
-    Attributes:
-        time: Unix seconds.
-        seconds: From the threshold to the exception.
-        available_bytes: What was left at the threshold.
-        total_bytes: The limit.
-        lines: What the exception says.
-    """
-
-    time: float
-    seconds: float
-    available_bytes: int
-    total_bytes: int
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    """The running cell. `available_bytes`: when it began."""
-
-    total_bytes: int
-    available_bytes: int
+# User code that caught the exception so often gets one that `except Exception` does not catch.
+_CAUGHT_COUNT = 2
 
 
 class MemoryGuard:
@@ -90,7 +62,7 @@ class MemoryGuard:
 
     Attributes:
         paused: True while the user has switched the stop off.
-        last: The newest stop; None when there was none.
+        stops: What was stopped or refused.
         parts: What refuses allocations, by library: None where it works, else a sentence why not, "" while the library is not
             imported.
         unavailable: Why there is no native library; None where there is one.
@@ -102,8 +74,7 @@ class MemoryGuard:
         self._namespace = namespace
         self._facts = facts
         self.paused = False
-        self.last: Stop | None = None
-        self._new: Stop | None = None
+        self.stops = Stops(facts)
         self._refuses = refuses
         self.parts: dict[str, str | None] = {}
         self.unavailable: str | None = None
@@ -111,7 +82,7 @@ class MemoryGuard:
         self._sampler: MemorySampler = PythonSampler()
         self._started = False
         self._placement = Placement(os.getpid())
-        self._cell: _Cell | None = None  # None while no cell is watched
+        self._cell: Cell | None = None  # None while no cell is watched
         self._cancellation = Cancellation()
         self._workers = CellWorkers()
         self._signal = 0
@@ -163,7 +134,7 @@ class MemoryGuard:
             return
         if (groups := self._moved_to()) is not None:
             self._sampler.use_groups(groups)
-        self._new = None
+        self.stops.cell_begins()
         self.imported()
         self._workers.begin()
         self._cancellation.begin()
@@ -173,7 +144,7 @@ class MemoryGuard:
             # What an earlier cell freed may still be held by malloc and by TensorFlow's pool.
             give_back(self._release_pool)
             available = self._sampler.available_bytes()
-        self._cell = _Cell(total, available)
+        self._cell = Cell(total, available)
         self._sampler.arm(levels.for_cell(available))
 
     def imported(self) -> None:
@@ -201,20 +172,25 @@ class MemoryGuard:
         seen = self._sampler.snapshot()
         self._sampler.disarm()
         self._cancellation.end()
-        if seen.trip_count and self._new is None and error is not None:
-            self._remember(seen, cell)  # it surfaced as another error, of a cancelled function
-        elif seen.last_refused_bytes and self._new is None and is_refusal(error):
-            self._remember_refusal(seen, cell)
-        if self._new is not None or seen.trip_count:
+        if self.stops.of_cell is None:
+            if seen.trip_count and error is not None:
+                self.stops.reached(
+                    seen, cell
+                )  # it surfaced as another error, of a cancelled function
+            elif seen.last_refused_bytes and is_refusal(error):
+                self.stops.refused(seen, cell)
+        if self.stops.of_cell is not None or seen.trip_count:
             with shielded("freeing memory after a stop"):
                 release(error)
                 give_back(self._release_pool)
-        return self._new
+        return self.stops.of_cell
 
     def instead_of(self, error: BaseException) -> BaseException:
         """The exception to raise for one that left a ``fit``: the guard's own where the guard caused it."""
         cell = self._cell
-        if cell is not None and self._new is None and (is_cancelled_error(error) or is_bare(error)):
+        if cell is None or self.stops.of_cell is not None:
+            return error
+        if is_cancelled_error(error) or is_bare(error):
             seen = self._sampler.snapshot()
             if seen.trip_count:
                 return self._deliver(seen, cell)
@@ -240,21 +216,9 @@ class MemoryGuard:
 
     def refuse(self, text: str) -> BaseException:
         """The exception for what the cell must not begin."""
-        left = self._sampler.available_bytes()
-        self.last = self._new = Stop(
-            time.time(), 0.0, left, self._sampler.total_bytes(), tuple(text.splitlines())
-        )
-        refused: BaseException = HostMemoryLimitReached(text)
+        stop = self.stops.hopeless(text, self.available_bytes(), self.total_bytes())
+        refused: BaseException = HostMemoryLimitReached(stop.text)
         return refused
-
-    def add_line(self, raised: BaseException, text: str) -> None:
-        """Say more in the exception of the newest stop."""
-        if self.last is not None:
-            lines = (*self.last.lines, text)
-            if SWITCH_OFF in lines:
-                lines = (*(line for line in lines if line != SWITCH_OFF), SWITCH_OFF)
-            raised.args = ("\n".join(lines),)
-            self.last = self._new = replace(self.last, lines=lines)
 
     def shows(self, error: BaseException) -> None:
         """The error that ended the cell is about to be printed: refuse nothing meanwhile, and print it plainly where memory is short."""
@@ -335,42 +299,18 @@ class MemoryGuard:
             sys.setprofile(None)
             raise self._deliver(seen, cell)
 
-    def _deliver(self, seen: Snapshot, cell: _Cell) -> BaseException:
+    def _deliver(self, seen: Snapshot, cell: Cell) -> BaseException:
         """The exception; from here on it counts as raised."""
         self._sampler.delivered()
         # A `with Pool()` around the code would wait in its exit for a worker that was killed.
         end_children()
         # What the cell runs after it caught the exception must not be cancelled.
         self._cancellation.renew()
-        stop = self._remember(seen, cell)
+        stop = self.stops.reached(seen, cell)
         kind = (
             HostMemoryLimitReached if seen.trip_count <= _CAUGHT_COUNT else HostMemoryLimitInterrupt
         )
-        return kind("\n".join(stop.lines))
-
-    def _remember(self, seen: Snapshot, cell: _Cell) -> Stop:
-        facts = CellFacts()
-        with shielded("describing a stopped cell"):
-            facts = self._facts()
-        left, added = seen.trip_available_bytes, cell.available_bytes - seen.trip_available_bytes
-        lines = stop_lines(
-            facts,
-            cell.total_bytes,
-            left,
-            added,
-            wanted_bytes=seen.last_refused_bytes if seen.last_refused_bytes > left else None,
-            is_first=self.last is None,
-        )
-        seconds = round(seen.trip_seconds_ago, 4)
-        self.last = self._new = Stop(time.time(), seconds, left, cell.total_bytes, lines)
-        return self._new
-
-    def _remember_refusal(self, seen: Snapshot, cell: _Cell) -> None:
-        left, wanted = seen.last_refused_available_bytes, seen.last_refused_bytes
-        lines = refusal_lines(
-            self._facts(), cell.total_bytes, left, wanted, is_first=self.last is None
-        )
-        self.last = self._new = Stop(time.time(), 0.0, left, cell.total_bytes, lines)
+        return kind(stop.text)
 
     # --- the helper thread
 

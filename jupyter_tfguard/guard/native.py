@@ -26,6 +26,7 @@ _INTERFACE_VERSION = 1
 # Left free on the disk that takes blocks: a full disk breaks what has nothing to do with this kernel.
 _KEEP_FREE_BYTES = 2 * GIB
 _NO_QUOTA_BYTES = 1 << 62
+_UNKNOWN_BYTES = 2**63 - 1  # INT64_MAX
 # Entry of NumPy's table of C functions; the same in NumPy 1.22 and later.
 _DEFAULT_HANDLER_INDEX = 306
 # Others may have the same symbols and ask for memory in another way.
@@ -143,7 +144,7 @@ class NativeGuard:
             SourceUnavailable: This system shows no memory figures, or starts no thread.
         """
         self.use_groups(groups)
-        if self._short.tfguard_available() == ctypes.c_int64(-1).value & (2**63 - 1):
+        if self._short.tfguard_available() == _UNKNOWN_BYTES:
             raise SourceUnavailable("The available memory of this machine is unknown.")
         if failed := self._short.tfguard_start(wake_fd, signal_number):
             raise SourceUnavailable(f"The guard's native thread did not start: error {failed}.")

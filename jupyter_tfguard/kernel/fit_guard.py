@@ -71,6 +71,6 @@ class FitGuard(FitHooks):
             free = self._guard.available_bytes
             saved = save(model, Position.of(progress), Path.cwd(), available_bytes=free)
         except CheckpointNotSaved as no:
-            self._guard.add_line(raised, f"The model was not saved: {no}")
+            self._guard.stops.add_line(raised, f"The model was not saved: {no}")
         else:
-            self._guard.add_line(raised, saved.text())
+            self._guard.stops.add_line(raised, saved.text())

@@ -136,7 +136,7 @@ class MemoryStop:
             return
         if error is not None and stop.lines[0] not in str(error):
             # It surfaced as an error that says nothing of the limit.
-            print("\n".join(stop.lines), file=sys.stderr)
+            print(stop.text, file=sys.stderr)
         self._emit(
             EVENT,
             execution_count=count,

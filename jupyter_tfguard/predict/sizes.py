@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_BITS = re.compile(r"\d+$")
+_BITS = re.compile(r"[a-z]+(\d+)")  # bfloat16; float8_e4m3fn has 8
 _DEFAULT_BYTES = 4
 
 
 def item_bytes(dtype: Any) -> int:
     """Bytes of one number of this type, of NumPy, TensorFlow or a name; 4 where the name does not say."""
     name = str(getattr(dtype, "name", dtype))
-    bits = _BITS.search(name)
+    bits = _BITS.match(name)
     if bits is not None:
-        return max(1, int(bits[0]) // 8)
+        return max(1, int(bits[1]) // 8)
     return 1 if name == "bool" else _DEFAULT_BYTES
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 _SAME_MOMENT_SECONDS = 1.0
 _TEXT_LIMIT = 40
+# Events of a kernel that goes on: what a curve and a timeline call them.
+OUT_OF_MEMORY_LABELS = {"gpu_oom": "GPU OOM", "memory_stop": "stopped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,8 @@ class MarkReader:
             numbered = self._cell is not None and self._cell.label != "cell"
             label = f"{self._cell.label} {what}" if self._cell and numbered else what
             self._marks.append(Mark(when, label))
-        elif kind == "gpu_oom":
-            self._marks.append(Mark(when, "GPU OOM"))
-        elif kind == "memory_stop":
-            self._marks.append(Mark(when, "stopped"))
+        elif isinstance(kind, str) and kind in OUT_OF_MEMORY_LABELS:
+            self._marks.append(Mark(when, OUT_OF_MEMORY_LABELS[kind]))
 
 
 def _number(value: object) -> float | None:

@@ -14,6 +14,7 @@ from ..diagnosis.limits_seen import use_of
 from ..diagnosis.memory import memory_source
 from ..diagnosis.typed import number_of, text_of, whole_of
 from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, MACHINE_MEMORY, Limit
+from ..record.marks import OUT_OF_MEMORY_LABELS
 from ..record.timeline import Point
 from ..units import human_bytes, human_seconds
 from . import documents
@@ -159,10 +160,8 @@ def _of_journal(seen: Evidence) -> list[documents.Moment]:
             if written is not None and abs(written - when) < 3600:
                 when = written
             found.append(_event(when, "checkpoint", "checkpoint"))
-        elif kind == "gpu_oom":
-            found.append(_event(when, "gpu_oom", "GPU OOM"))
-        elif kind == "memory_stop":
-            found.append(_event(when, "memory_stop", "stopped"))
+        elif isinstance(kind, str) and kind in OUT_OF_MEMORY_LABELS:
+            found.append(_event(when, kind, OUT_OF_MEMORY_LABELS[kind]))
     return found
 
 

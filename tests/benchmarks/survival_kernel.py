@@ -36,7 +36,7 @@ _SAMPLE_SECONDS = 0.01
 _FOREIGN_PREFIXES = ("TFGUARD_", "JUPYTER_", "PYTEST_", "TF_", "KERAS_", "JPY_", "PYTHONSTARTUP")
 # Waits until it has been moved into the group, then becomes the kernel.
 _ENTER = 'while [ ! -e "$0" ]; do sleep 0.02; done; exec "$@"'
-_LAST_STOP = "getattr(__import__('jupyter_tfguard.kernel.current', fromlist=['x']).session.stop.guard.last, 'seconds', None)"
+_LAST_STOP = "getattr(__import__('jupyter_tfguard.kernel.current', fromlist=['x']).session.stop.guard.stops.last, 'seconds', None)"
 
 
 @dataclass

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
+from jupyter_tfguard.demo.limits import LimitedGroup, SystemdScope
 from tests.browser.conftest import command, picture, run, theme
 from tests.browser.gpus import pid_behind
+from tests.crash.conftest import needed_limit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -36,14 +37,8 @@ while True:
 
 @pytest.fixture
 def limit() -> Iterator[LimitedGroup | SystemdScope]:
-    try:
-        found = make_limit(LIMIT_BYTES)
-    except NoLimitPossible as no:
-        if os.environ.get("CI"):
-            pytest.fail(str(no))
-        pytest.skip(f"no memory limit can be set here: {no}")
-    yield found
-    found.remove()
+    with needed_limit(LIMIT_BYTES) as found:
+        yield found
 
 
 @pytest.fixture

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
-from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
+from jupyter_tfguard.demo.limits import LimitedGroup, SystemdScope
 from tests.browser.conftest import command, picture, run, theme
 from tests.browser.gpus import pid_behind
+from tests.crash.conftest import needed_limit
 
 if TYPE_CHECKING:
     from tests.browser.conftest import Lab
@@ -28,14 +28,8 @@ FREE = "held.clear()"
 
 @pytest.fixture
 def limit() -> Iterator[LimitedGroup | SystemdScope]:
-    try:
-        found = make_limit(LIMIT_BYTES)
-    except NoLimitPossible as no:
-        if os.environ.get("CI"):
-            pytest.fail(str(no))
-        pytest.skip(f"no memory limit can be set here: {no}")
-    yield found
-    found.remove()
+    with needed_limit(LIMIT_BYTES) as found:
+        yield found
 
 
 def test_the_limit_ahead_is_told_once_and_taken_back(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from jupyter_client.blocking import BlockingKernelClient
 if TYPE_CHECKING:
     from tests.crash.scene import Theatre
 
+from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
 from jupyter_tfguard.demo.server import DemoServer
 from jupyter_tfguard.record.contents import read_recording
 from tests.conftest import private_jupyter
@@ -152,3 +154,17 @@ def cannot_be_played(reason: str) -> None:
 def no_cgroup(reason: str) -> None:
     """Skip for want of rights to make a memory limit; in CI that is a failure."""
     cannot_be_played(f"no memory limit can be set here: {reason}")
+
+
+@contextlib.contextmanager
+def needed_limit(limit_bytes: int) -> Iterator[LimitedGroup | SystemdScope]:
+    """A memory limit without which the test cannot be played."""
+    try:
+        limit = make_limit(limit_bytes)
+    except NoLimitPossible as no:
+        no_cgroup(str(no))
+        raise
+    try:
+        yield limit
+    finally:
+        limit.remove()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.demo.limits import NoLimitPossible, make_limit
-from tests.kernel.rig import GuardedKernel
+from tests.crash.conftest import needed_limit
+from tests.kernel.rig import GuardedKernel, guarded_kernel
 
 Make = Callable[..., GuardedKernel]
 
@@ -17,26 +18,17 @@ Make = Callable[..., GuardedKernel]
 @pytest.fixture(scope="module")
 def limited_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
     """Makes kernels that the tests of a file share, each with a memory limit in MiB."""
-    made, limits = [], []
+    with contextlib.ExitStack() as made:
 
-    def make(limit_mib: int, stop: str = "soft") -> GuardedKernel:
-        try:
-            limit = make_limit(limit_mib << 20)
-        except NoLimitPossible as no:
-            pytest.skip(f"no memory limit can be set here: {no}")
-        limits.append(limit)
-        folder = tmp_path_factory.mktemp("limited")
-        write_options(folder / "config", stop)
-        kernel = GuardedKernel(folder).start()
-        made.append(kernel)
-        limit.add(kernel.pid)
-        return kernel
+        def make(limit_mib: int, stop: str = "soft") -> GuardedKernel:
+            limit = made.enter_context(needed_limit(limit_mib << 20))
+            folder = tmp_path_factory.mktemp("limited")
+            write_options(folder / "config", stop)
+            kernel = made.enter_context(guarded_kernel(folder))
+            limit.add(kernel.pid)
+            return kernel
 
-    yield make
-    for kernel in made:
-        kernel.close()
-    for limit in limits:
-        limit.remove()
+        yield make
 
 
 def write_options(folder: Path, stop: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from jupyter_tfguard.guard import checkpoint
 from jupyter_tfguard.guard.checkpoint import CheckpointNotSaved, Position, Saved
 from jupyter_tfguard.training.progress import FitProgress
-from tests.kernel.rig import GuardedKernel
+from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 
 SETUP = """
 import os, pathlib
@@ -72,17 +72,9 @@ def refused(kind, call, *words):
 @pytest.fixture(scope="module")
 def keras_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKernel]:
     """A kernel with Keras and the functions above."""
-    kernel = GuardedKernel(tmp_path_factory.mktemp("checkpoint"), startup_file=False).start()
-    made = kernel.run(SETUP, timeout=180)
-    assert made.error is None, made
-    yield kernel
-    kernel.close()
-
-
-def works(kernel: GuardedKernel, code: str) -> None:
-    """Run code that asserts by itself."""
-    ran = kernel.run(code, timeout=180)
-    assert ran.error is None, f"{ran.error}\n{ran.traceback}"
+    with guarded_kernel(tmp_path_factory.mktemp("checkpoint"), startup_file=False) as kernel:
+        works(kernel, SETUP)
+        yield kernel
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.demo.limits import NoLimitPossible, make_limit
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.guard.native import NativeGuard
 from jupyter_tfguard.units import GIB, MIB
+from tests.crash.conftest import needed_limit
 from tests.rigs.waiting import DEADLINE_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -27,12 +27,9 @@ except SourceUnavailable as absent:
 
 def run(name: str, limit_mib: int = 512, **environment: str) -> Any:
     """What a program of gate_programs.py found."""
-    try:
-        limit = make_limit(limit_mib * MIB)
-    except NoLimitPossible as no:
-        pytest.skip(f"no memory limit can be set here: {no}")
-    try:
-        with subprocess.Popen(
+    with (
+        needed_limit(limit_mib * MIB) as limit,
+        subprocess.Popen(
             [sys.executable, "-m", "tests.guard.gate_programs", name],
             cwd=ROOT,
             env=os.environ | environment,
@@ -40,12 +37,11 @@ def run(name: str, limit_mib: int = 512, **environment: str) -> Any:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-        ) as child:
-            limit.add(child.pid)
-            out, errors = child.communicate("\n", timeout=2 * DEADLINE_SECONDS)
-            assert child.returncode == 0, errors[-2000:]
-    finally:
-        limit.remove()
+        ) as child,
+    ):
+        limit.add(child.pid)
+        out, errors = child.communicate("\n", timeout=2 * DEADLINE_SECONDS)
+        assert child.returncode == 0, errors[-2000:]
     return json.loads(out)
 
 

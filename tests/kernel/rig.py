@@ -270,6 +270,12 @@ def guarded_kernel(folder: Path, **how: Any) -> Iterator[GuardedKernel]:
         kernel.close()
 
 
+def works(kernel: GuardedKernel, code: str) -> None:
+    """Run code that asserts by itself; it may import TensorFlow."""
+    ran = kernel.run(code, timeout=180)
+    assert ran.error is None, f"{ran.error}\n{ran.traceback}"
+
+
 def run_terminal(kernel: GuardedKernel, code: str) -> subprocess.CompletedProcess[str]:
     """Run code in terminal IPython with the kernel's folders."""
     return subprocess.run(

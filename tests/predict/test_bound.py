@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kernel.rig import GuardedKernel
+from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 
 SETUP = """
 import keras, numpy as np, tensorflow as tf
@@ -38,17 +38,9 @@ def of(model, count=64, batch=32, shape=(100,), **more):
 @pytest.fixture(scope="module")
 def keras_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKernel]:
     """A kernel with Keras and the functions above."""
-    kernel = GuardedKernel(tmp_path_factory.mktemp("bound"), startup_file=False).start()
-    made = kernel.run(SETUP, timeout=180)
-    assert made.error is None, made
-    yield kernel
-    kernel.close()
-
-
-def works(kernel: GuardedKernel, code: str) -> None:
-    """Run code that asserts by itself."""
-    ran = kernel.run(code, timeout=180)
-    assert ran.error is None, f"{ran.error}\n{ran.traceback}"
+    with guarded_kernel(tmp_path_factory.mktemp("bound"), startup_file=False) as kernel:
+        works(kernel, SETUP)
+        yield kernel
 
 
 def test_parts_of_a_small_network_are_as_worked_out_by_hand(keras_kernel: GuardedKernel) -> None:

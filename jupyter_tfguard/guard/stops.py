@@ -1,0 +1,108 @@
+"""The cells that were stopped or refused: what each says, and the newest of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ..shield import shielded
+from .snapshot import Snapshot
+from .words import SWITCH_OFF, CellFacts, refusal_lines, stop_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One stopped cell.
+
+    Attributes:
+        time: Unix seconds.
+        seconds: From the threshold to the exception; 0 where something was refused.
+        available_bytes: What was left then.
+        total_bytes: The limit.
+        lines: What the exception says.
+    """
+
+    time: float
+    seconds: float
+    available_bytes: int
+    total_bytes: int
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The lines together."""
+        return "\n".join(self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A watched cell. `available_bytes`: when it began."""
+
+    total_bytes: int
+    available_bytes: int
+
+
+class Stops:
+    """Remembers the stops of one kernel.
+
+    Args:
+        facts: What is known of the running cell.
+
+    Attributes:
+        last: The newest stop; None when there was none.
+        of_cell: That of the cell that began last; None when it was not stopped.
+    """
+
+    def __init__(self, facts: Callable[[], CellFacts]) -> None:
+        self._facts = facts
+        self.last: Stop | None = None
+        self.of_cell: Stop | None = None
+
+    def cell_begins(self) -> None:
+        """A cell begins: it was not stopped yet."""
+        self.of_cell = None
+
+    def reached(self, seen: Snapshot, cell: Cell) -> Stop:
+        """A cell is stopped because too little is left."""
+        left, wanted = seen.trip_available_bytes, seen.last_refused_bytes
+        lines = stop_lines(
+            self._known_facts(),
+            cell.total_bytes,
+            left,
+            cell.available_bytes - left,
+            wanted_bytes=wanted if wanted > left else None,
+            is_first=self.last is None,
+        )
+        return self._keep(round(seen.trip_seconds_ago, 4), left, cell.total_bytes, lines)
+
+    def refused(self, seen: Snapshot, cell: Cell) -> Stop:
+        """A cell has ended because an allocation was refused."""
+        left, wanted = seen.last_refused_available_bytes, seen.last_refused_bytes
+        lines = refusal_lines(
+            self._known_facts(), cell.total_bytes, left, wanted, is_first=self.last is None
+        )
+        return self._keep(0.0, left, cell.total_bytes, lines)
+
+    def hopeless(self, text: str, available_bytes: int, total_bytes: int) -> Stop:
+        """A cell must not begin what cannot fit; `text` says why."""
+        return self._keep(0.0, available_bytes, total_bytes, tuple(text.splitlines()))
+
+    def add_line(self, raised: BaseException, text: str) -> None:
+        """Say more in the newest stop and its exception; how to switch the stop off stays last."""
+        if self.last is None:
+            return
+        lines = (*self.last.lines, text)
+        if SWITCH_OFF in lines:
+            lines = (*(line for line in lines if line != SWITCH_OFF), SWITCH_OFF)
+        self.last = self.of_cell = replace(self.last, lines=lines)
+        raised.args = (self.last.text,)
+
+    def _known_facts(self) -> CellFacts:
+        with shielded("describing a stopped cell"):
+            return self._facts()
+        return CellFacts()
+
+    def _keep(self, seconds: float, left: int, total: int, lines: tuple[str, ...]) -> Stop:
+        self.last = self.of_cell = Stop(time.time(), seconds, left, total, lines)
+        return self.last
