@@ -89,6 +89,12 @@ class Kernel:
         wait_until(is_watched, "a watched kernel")
         wait_until(pipe_is_held, "the watcher to hold the kernel's stderr")
 
+    def children_bytes(self) -> int:
+        """What the watcher knows of its child processes; 0 where it has seen none."""
+        kernels = self.server.get("tfguard/api/status")["kernels"]
+        (mine,) = (kernel for kernel in kernels if kernel["kernel_id"] == self.id)
+        return int(mine["host"]["children_rss_bytes"] or 0)
+
     def report(self) -> dict[str, Any]:
         """The report of its death."""
         try:

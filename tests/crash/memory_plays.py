@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tests.crash.cells import EAT, send
@@ -32,17 +34,19 @@ def eats_up_its_limit(kernel: Kernel) -> None:
 
 
 def has_a_child_killed(kernel: Kernel) -> None:
-    """The child is the one that the OOM killer must choose."""
-    with memory_limit(500 * MIB) as limit:
+    """The child is the one that the OOM killer must choose; the watcher has seen it before."""
+    with memory_limit(500 * MIB) as limit, TemporaryDirectory() as folder:
+        go = Path(folder) / "go"
+        child = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n{EAT}"
         limit.add(kernel.pid)
-        time.sleep(1.5)
-        kernel.run(
-            "import subprocess, sys, os\n"
-            f"p = subprocess.Popen([sys.executable, '-c', {EAT!r}])\n"
+        kernel.start(
+            f"import subprocess, sys\np = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
             "open(f'/proc/{p.pid}/oom_score_adj', 'w').write('500')\nassert p.wait() == -9"
         )
+        wait_until(kernel.children_bytes, "the watcher to see the child")
+        go.touch()
         wait_until(kernel.entries, "the child's report")
-        assert kernel.run("1 + 1")["status"] == "ok"
+        assert kernel.run("assert p.returncode == -9")["status"] == "ok"
         kernel.close()
 
 
