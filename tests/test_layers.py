@@ -55,7 +55,7 @@ MAY_IMPORT = {
     "guard": {"collectors", "record", "training", "predict"},
     "diagnosis": {"record"},
     "kernelspecs": set(),
-    "doctor": {"collectors", "record", "diagnosis", "kernelspecs"},
+    "doctor": {"collectors", "record", "diagnosis", "guard", "kernelspecs"},
     "report": {"record", "diagnosis"},
     "kernel": _INNER,
     "server": _INNER | {"kernelspecs"},

@@ -36,8 +36,10 @@ class HostMemoryLimitInterrupt(KeyboardInterrupt):
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """True for what Python, NumPy and TensorFlow raise when memory is refused."""
+    """True for what Python, NumPy, TensorFlow and pandas raise when memory is refused."""
     names = {kind.__name__ for kind in type(error).__mro__}
+    if "ParserError" in names:
+        return "out of memory" in str(error)
     return bool(names & {"MemoryError", "ResourceExhaustedError"})
 
 

@@ -1199,12 +1199,14 @@ static bool fits(size_t size)
     return available == INT64_MAX || needed + promised_bytes(available - needed) <= available;
 }
 
-/* TensorFlow writes to all that it asks for. Where that is more than there is, the run would be dead now without the disk, and at
- * the speed of the disk it takes minutes: stop it. The reserve does not count here, a run may use it. */
+/* TensorFlow writes to all that it asks for. Where that is more than there is, the run would be
+ * dead now without the disk, and at the speed of the disk it takes minutes: stop it. The reserve
+ * does not count here, a run may use it. */
 static void stop_if_beyond(size_t size)
 {
     int64_t available = read_available();
-    if (available != INT64_MAX && (int64_t)size + promised_bytes(available - (int64_t)size) > available) {
+    if (available != INT64_MAX &&
+        (int64_t)size + promised_bytes(available - (int64_t)size) > available) {
         atomic_store(&last_refused, (int64_t)size);
         atomic_store(&last_refused_available, available);
         trip_now();
@@ -1368,7 +1370,7 @@ static bool may_resize(void *block, size_t size, enum caller caller)
  * 8. Patching: pointers that are replaced, remembered and restored
  */
 
-enum part { PART_NUMPY, PART_TENSORFLOW, PART_PANDAS };
+enum part { PART_NUMPY, PART_FOURIER, PART_TENSORFLOW, PART_PANDAS };
 
 static struct patch {
     enum part part;
@@ -2311,6 +2313,52 @@ EXPORT const char *tfguard_arm_tensorflow(void)
     return NULL;
 }
 
+/* Arms the gate in the calls of some libraries. Returns NULL, or why not. */
+static const char *arm_imports(enum part part, const struct import *imports, size_t count,
+                               bool (*wants)(const char *path), const char *unknown)
+{
+    struct import_job job = {part, imports, count, 0, NULL};
+    if (!is_glibc_malloc()) {
+        return "Another memory allocator than glibc's is loaded.";
+    }
+    patch_libraries(&job, wants);
+    if (job.problem == NULL && job.patched == 0) {
+        job.problem = unknown;
+    }
+    if (job.problem != NULL) {
+        restore(part, NULL);
+    }
+    return job.problem;
+}
+
+/* --- Fourier transforms of NumPy and SciPy. They check what malloc() returns: Python gets a
+ * MemoryError. */
+
+static void *fourier_malloc(size_t size)
+{
+    void *block;
+    if (ask(size, HEADER_BYTES, NUMPY, &block) == GRANT) {
+        block = malloc(size);
+        note_grant(block, size);
+    }
+    return block;
+}
+
+static const struct import FOURIER_IMPORTS[] = {{"malloc", (void *)fourier_malloc, NULL}};
+
+static bool is_fourier(const char *path)
+{
+    return strstr(path, "/numpy/fft/_pocketfft_") != NULL ||
+           strstr(path, "/scipy/fft/_pocketfft/pypocketfft.") != NULL;
+}
+
+/* Arms the gate in Fourier transforms. Returns NULL, or why not. */
+EXPORT const char *tfguard_arm_fourier(void)
+{
+    return arm_imports(PART_FOURIER, FOURIER_IMPORTS, LENGTH(FOURIER_IMPORTS), is_fourier,
+                       "These Fourier transforms are built in an unknown way.");
+}
+
 /* --- pandas. Its parser checks what realloc() returns. Its hash tables do not, and are left alone:
  * a refusal there is a crash, and on disk they are too slow, because they are read in random order.
  */
@@ -2331,18 +2379,8 @@ static bool is_pandas_parser(const char *path)
 /* Arms the gate in pandas. Returns NULL, or why not. */
 EXPORT const char *tfguard_arm_pandas(void)
 {
-    struct import_job job = {PART_PANDAS, PANDAS_IMPORTS, LENGTH(PANDAS_IMPORTS), 0, NULL};
-    if (!is_glibc_malloc()) {
-        return "Another memory allocator than glibc's is loaded.";
-    }
-    patch_libraries(&job, is_pandas_parser);
-    if (job.problem == NULL && job.patched == 0) {
-        job.problem = "This version of pandas is built in an unknown way.";
-    }
-    if (job.problem != NULL) {
-        restore(PART_PANDAS, NULL);
-    }
-    return job.problem;
+    return arm_imports(PART_PANDAS, PANDAS_IMPORTS, LENGTH(PANDAS_IMPORTS), is_pandas_parser,
+                       "This version of pandas is built in an unknown way.");
 }
 
 /* ---------------------------------------------------------------------------------------------

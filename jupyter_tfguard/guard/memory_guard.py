@@ -280,9 +280,10 @@ class MemoryGuard:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         cell = self._cell
+        # First: from this the native library knows that the main thread runs and needs no interruption.
+        seen = self._sampler.snapshot()
         if cell is None or not in_cell(frame, self._namespace):
             return
-        seen = self._sampler.snapshot()
         if not seen.tripped or seen.delivered or _is_handled():
             return
         if is_safe(frame, in_imports=seen.trip_seconds_ago > _IMPORT_SECONDS):

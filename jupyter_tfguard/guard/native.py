@@ -32,6 +32,12 @@ _DEFAULT_HANDLER_INDEX = 306
 # Others may have the same symbols and ask for memory in another way.
 _TESTED_TENSORFLOW = {("2", "15"), ("2", "21")}
 _NOT_IMPORTED = ""
+# Of NumPy 2, of NumPy 1, of SciPy.
+_FOURIER_MODULES = (
+    "numpy.fft._pocketfft_umath",
+    "numpy.fft._pocketfft_internal",
+    "scipy.fft._pocketfft.pypocketfft",
+)
 
 
 class _Levels(ctypes.Structure):
@@ -132,6 +138,7 @@ class NativeGuard:
             short.tfguard_arm_python,
             short.tfguard_arm_tensorflow,
             short.tfguard_arm_pandas,
+            short.tfguard_arm_fourier,
             long.tfguard_arm_disk,
         ):
             function.restype = ctypes.c_char_p
@@ -226,6 +233,7 @@ class NativeGuard:
             "python": self._arm_python(),
             "disk": self._arm_disk(disk_folder or tempfile.gettempdir()),
             "numpy": self._arm_numpy(),
+            "fourier": self._arm_fourier(),
             "tensorflow": self._arm_tensorflow(),
             "pandas": self._arm_pandas(),
         }
@@ -255,6 +263,11 @@ class NativeGuard:
         except (AttributeError, ValueError, TypeError):
             return "This NumPy has no memory handler."
         return _text(self._short.tfguard_arm_numpy(handler))
+
+    def _arm_fourier(self) -> str | None:
+        if not any(name in sys.modules for name in _FOURIER_MODULES):
+            return _NOT_IMPORTED
+        return _text(self._short.tfguard_arm_fourier())
 
     def _arm_tensorflow(self) -> str | None:
         version = getattr(sys.modules.get("tensorflow"), "__version__", None)

@@ -1,8 +1,9 @@
 """Where in a program the guard may raise its exception.
 
 A signal handler runs between any two lines of Python. In some places an exception does harm: an import would leave half a
-module, a context manager of TensorFlow its per-thread state, ``__del__`` would swallow it, and where TensorFlow turns a status into an
-error pybind11 would make a RuntimeError of it. There the guard waits until the code has left the place.
+module, a context manager of TensorFlow its per-thread state, ``__del__`` would swallow it, where TensorFlow turns a status
+into an error pybind11 would make a RuntimeError of it, and pandas frees what its reading threads still use. There the guard
+waits until the code has left the place.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _FILES = (
     "tensorflow/python/framework/errors_impl.py",
 )
 _IMPORTS = "<frozen importlib"
+# pandas 3.1: threads read parts of a file. They are stopped by an exception of their own, which then comes here.
+_PARALLEL_READ = ("_read_csv_chunks", "pandas/io/parsers/readers.py")
 _GENERATOR = 0x20  # inspect.CO_GENERATOR
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _AROUND_FIT = "run_and_record"  # ours, but it only calls: nothing is half done while Keras runs
@@ -42,6 +45,8 @@ def is_safe(frame: FrameType | None, *, in_imports: bool = False) -> bool:
         code = one.f_code
         file = code.co_filename
         if not in_imports and file.startswith(_IMPORTS):
+            return False
+        if code.co_name == _PARALLEL_READ[0] and file.endswith(_PARALLEL_READ[1]):
             return False
         if place < _NEAR:
             if code.co_name in _NAMES or file.endswith(_FILES):

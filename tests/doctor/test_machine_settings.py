@@ -10,7 +10,8 @@ import pytest
 
 from jupyter_tfguard import growth_words as words
 from jupyter_tfguard.doctor.check import Status
-from jupyter_tfguard.doctor.checks import memory_growth
+from jupyter_tfguard.doctor.checks import memory_growth, memory_stop
+from jupyter_tfguard.guard import native
 from tests.conftest import private_jupyter
 from tests.rigs.made_machine import MadeMachine
 
@@ -109,3 +110,20 @@ def test_without_tensorflow_there_is_nothing_to_say(tmp_path: Path) -> None:
     made = MadeMachine(tmp_path)
     made.environ["TF_GPU_ALLOCATOR"] = "x"
     assert memory_growth.check(made.environment()) is None
+
+
+def test_the_stop_is_named_with_its_library_and_without(
+    made: MadeMachine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert memory_stop.check(made.environment()) is None
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "jupyter_tfguard_config.json").write_text('{"TfGuard": {"stop": "full"}}')
+    monkeypatch.setattr(native, "LIBRARY", Path(__file__))
+    absent = memory_stop.check(made.environment())
+    assert absent is not None
+    assert absent.status is Status.WARNING
+    assert "cannot be loaded" in absent.text
+    monkeypatch.setattr(native, "LIBRARY", tmp_path / "none.so")
+    absent = memory_stop.check(made.environment())
+    assert absent is not None
+    assert "Install a C compiler" in absent.text

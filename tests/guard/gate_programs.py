@@ -82,6 +82,23 @@ def numpy_is_refused() -> object:
     return {"parts": gate.parts, "ones": ones, "grown": grown, "small": small, "sum": total, "whole": whole}  # fmt: skip
 
 
+def fourier_transform() -> object:
+    gate = Gate()
+    before, signal_ = gate.parts["fourier"], np.ones(1_000_003)
+    transform = np.fft.fft  # NumPy loads it now
+    gate.parts = gate.native.gate()
+    whole = transform(signal_)
+    result, kept = (
+        np.empty(12_000_017, "c16"),
+        np.ones(12_000_017),
+    )  # a prime number needs room to work in
+    with gate.cell() as seen:
+        transform(kept, out=result)
+    with gate.cell() as small:
+        small["same"] = bool((transform(signal_) == whole).all())
+    return {"before": before, "part": gate.parts["fourier"], "seen": seen, "small": small}
+
+
 def huge_sparse_array() -> object:
     gate = Gate()
     with gate.cell() as seen:

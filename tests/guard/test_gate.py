@@ -59,6 +59,15 @@ def test_numpy_gets_a_memory_error_and_the_process_goes_on() -> None:
     assert found["whole"]
 
 
+def test_a_fourier_transform_gets_a_memory_error() -> None:
+    found = run("fourier_transform")
+    assert (found["before"], found["part"]) == ("", None)
+    assert found["seen"]["error"] == "MemoryError"
+    assert found["seen"]["refused_count"]["numpy"] == 1
+    assert found["small"]["error"] is None
+    assert found["small"]["same"]
+
+
 def test_a_huge_sparse_array_lives_on_disk() -> None:
     found = run("huge_sparse_array")
     assert found["error"] is None

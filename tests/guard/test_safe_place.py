@@ -65,6 +65,13 @@ def test_where_tensorflow_makes_errors_is_not_safe(file: str) -> None:
     assert not is_safe(namespace["convert"]())
 
 
+def test_while_threads_of_pandas_read_a_file_is_not_safe() -> None:
+    source = "def _read_csv_chunks(): return wait()\ndef wait(): return ask()"
+    namespace: dict[str, Callable[[], FrameType]] = {"ask": here}
+    exec(compile(source, "/lib/pandas/io/parsers/readers.py", "exec"), namespace)
+    assert not is_safe(namespace["_read_csv_chunks"]())
+
+
 def test_a_cell_is_known_by_its_globals() -> None:
     cell = types.ModuleType("cell").__dict__
     cell["ask"] = here

@@ -1,0 +1,27 @@
+"""Is the stop before memory runs out as good as the option says: is its native library there?"""
+
+from __future__ import annotations
+
+from ...config import load_settings
+from ...errors import SourceUnavailable
+from ...guard.native import NativeGuard
+from ..check import CheckResult, Status
+from ..environment import Environment
+
+NAME = "stop before memory runs out"
+
+
+def check(machine: Environment) -> CheckResult | None:
+    """None while the option is off: nothing needs the library then."""
+    level = load_settings().stop
+    if level == "off" or machine.system != "linux":
+        return None
+    try:
+        NativeGuard.load()
+    except SourceUnavailable as absent:
+        text = (
+            f"{str(absent).rstrip('.')}; a Python thread watches instead, which sees nothing while one call into native code "
+            "runs for long, and no allocation is refused. Install a C compiler, then install jupyter-tfguard again"
+        )
+        return CheckResult(NAME, Status.WARNING, text)
+    return CheckResult(NAME, Status.OK, f"at the level {level}, with the native library")
