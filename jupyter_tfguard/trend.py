@@ -19,6 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FEWEST_POINTS = 6
+# Less than this is not worth a word.
+LEAST_BYTES = 64 * 1024 * 1024
+# The first of a series is left out: it traces functions, fills pools and starts threads.
+_WARM_UP = 1
+_PARTS = 40
 # A half of the series must rise by so much of the whole slope: what levels off, or only now begins, is no steady growth.
 _EARLY_SHARE = 0.3
 _LATE_SHARE = 0.7
@@ -109,3 +114,14 @@ def floors(points: Sequence[tuple[float, float]], limit: int) -> list[tuple[floa
     size = max(1, -(-len(points) // limit))
     parts = (points[start : start + size] for start in range(0, len(points), size))
     return [(part[-1][0], min(value for _, value in part)) for part in parts]
+
+
+def grown(points: Sequence[tuple[float, float]]) -> Trend | None:
+    """The trend of memory at the same point of each round: of its floors, without the first round.
+
+    Returns:
+        None where it does not surely rise, or by less than `LEAST_BYTES`.
+    """
+    found = trend(floors(points[_WARM_UP:], _PARTS))
+    is_growth = found is not None and found.is_steady_growth and found.rise >= LEAST_BYTES
+    return found if is_growth else None

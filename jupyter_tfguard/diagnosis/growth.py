@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..limits import CONTAINER_LIMIT
-from ..trend import Trend, floors, trend
+from ..trend import LEAST_BYTES, Trend, grown, trend
 from ..units import human_bytes, human_seconds
 from .activity import last_cell, last_fit
 from .finding import Fact, Source
@@ -21,15 +21,11 @@ from .limits_seen import memory_limit_of
 from .moments import Moment, cell_runs, epoch_ends, fit_starts
 from .observed import Observed
 
-# The first of each kind is left out: it traces functions, fills pools and starts threads.
-_WARM_UP = 1
-_PARTS = 40
 _TIME_PARTS = 24
 _TIME_SECONDS = 600.0
 _TEARDOWN_SECONDS = 1.0
 _RUNNING_POINTS = 5
 _LARGEST_BYTES = 1e15
-_LEAST_BYTES = 64 * 1024 * 1024
 _LEAST_FRACTION = 0.1
 
 Curve = Sequence[tuple[float, float]]
@@ -94,11 +90,10 @@ def host_growth(seen: Observed) -> Growth | None:
     curve = _with_swap(seen, [(p.time, p.lowest) for p in points if p.lowest > 0])
     found = steady_growth(seen, curve)
     limit = memory_limit_of(seen)
-    if found is None or not matters(
-        seen, found, limit and limit[0], limit and room_bytes(seen, limit)
-    ):
+    if found is None:
         return None
-    return found
+    room = limit and room_bytes(seen, limit)
+    return found if matters(found, limit and limit[0], room, epochs_ahead(seen)) else None
 
 
 def steady_growth(
@@ -113,30 +108,42 @@ def steady_growth(
     end = seen.died - _TEARDOWN_SECONDS if seen.died else float("inf")
     curve = [(when, size) for when, size in curve if when < end and size < _LARGEST_BYTES]
     ends = epoch_ends(seen)
-    if found := _grown(_at_epochs(seen, ends, curve)):
+    if found := grown(_at_epochs(seen, ends, curve)):
         return Growth(Per.EPOCH, found, f"{ends[-1].number - ends[0].number + 1} epochs", source)
     for per, moments, what in (
         (Per.FIT, fit_starts(seen), "fits"),
         (Per.RUN, cell_runs(seen), "runs of"),
     ):
         sizes = _at_moments(moments) if host else _at_curve(moments, curve)
-        if found := _grown(sizes):
+        if found := grown(sizes):
             over = f"{len(moments)} {what}" + (f" {moments[-1].name}" if per is Per.RUN else "")
             names = tuple(m.name for m in moments if m.name) if per is Per.FIT else ()
             return Growth(per, found, over, source, names)
     return None if ends else _by_time(seen, curve, source)
 
 
-def matters(seen: Observed, found: Growth, limit_bytes: float | None, room: float | None) -> bool:
-    """True when it took a good part of the limit, or would take the rest before the fit is through."""
+def matters(
+    found: Growth, limit_bytes: float | None, room: float | None, epochs_ahead: int | None
+) -> bool:
+    """True when it took a good part of the limit, or would take the rest before the fit is through.
+
+    Args:
+        limit_bytes: The limit. room: what is left of it, bytes. None: unknown.
+        epochs_ahead: Of the fit that runs; None without one.
+    """
     rise = found.trend.rise
-    if rise < _LEAST_BYTES or limit_bytes is None or rise >= _LEAST_FRACTION * limit_bytes:
-        return rise >= _LEAST_BYTES
-    fit = last_fit(seen)
-    if found.per is not Per.EPOCH or fit is None or not fit.epochs or not fit.epoch or room is None:
+    if rise < LEAST_BYTES or limit_bytes is None or rise >= _LEAST_FRACTION * limit_bytes:
+        return rise >= LEAST_BYTES
+    if found.per is not Per.EPOCH or epochs_ahead is None or room is None:
         return False
     left = found.trend.units_left(0.0, room)
-    return left is not None and left[0] <= fit.epochs - fit.epoch
+    return left is not None and left[0] <= epochs_ahead
+
+
+def epochs_ahead(seen: Observed) -> int | None:
+    """Epochs that the newest fit had still before it; None where that is unknown."""
+    fit = last_fit(seen)
+    return fit.epochs - fit.epoch if fit is not None and fit.epochs and fit.epoch else None
 
 
 def room_bytes(seen: Observed, limit: tuple[int, str]) -> float:
@@ -148,11 +155,6 @@ def room_bytes(seen: Observed, limit: tuple[int, str]) -> float:
     elif (available := seen.last("host.available_bytes")) is not None:
         return available
     return max(0.0, limit[0] - (seen.last("process.rss_bytes") or 0.0))
-
-
-def _grown(series: Curve) -> Trend | None:
-    found = trend(floors(series[_WARM_UP:], _PARTS))
-    return found if found is not None and found.is_steady_growth else None
 
 
 def _at_epochs(seen: Observed, ends: list[Moment], curve: Curve) -> Curve:
@@ -206,7 +208,7 @@ def _by_time(seen: Observed, curve: Curve, source: Source) -> Growth | None:
     for when, size in inside:
         part = min(int((when - began) / width), _TIME_PARTS - 1)
         parts[part] = min(size, parts.get(part, size))
-    found = trend([(n * width / 60, parts[n]) for n in sorted(parts) if n >= _WARM_UP])
+    found = trend([(n * width / 60, parts[n]) for n in sorted(parts) if n >= 1])
     if found is None or not found.is_steady_growth:
         return None
     return Growth(Per.MINUTE, found, human_seconds(seconds), source)

@@ -20,7 +20,7 @@ from .evidence import Evidence
 from .finding import Advice
 from .growth import Growth, Per
 from .memory import SPARE_BYTES, growth_fact
-from .moments import grown_arrays
+from .moments import grown_arrays, kept_by_loop
 
 _SETTERS = {
     CONTAINER_LIMIT: "The administrator of this container, batch job or service sets the limit.",
@@ -114,7 +114,7 @@ def next_batch_size(
 
 def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
     """For the kernel's own memory, the most effective first, at most three."""
-    advice: list[Advice] = []
+    advice = [_kept(kept)] if (kept := kept_by_loop(seen)) else []
     if models_are_built(found):
         advice += _new_models(found)
     if any(_RETRACING in line for line in seen.stderr_lines):
@@ -138,6 +138,11 @@ def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
     if not models_are_built(found):
         advice.append(_what_one_model_keeps(found))
     return tuple(advice[:3])
+
+
+def general_leak_advice(found: Growth) -> Advice:
+    """The most effective advice where nothing is known but the growth."""
+    return _new_models(found)[0] if models_are_built(found) else _what_one_model_keeps(found)
 
 
 def gpu_leak_advice(found: Growth) -> tuple[Advice, ...]:
@@ -177,6 +182,10 @@ def _new_models(found: Growth) -> tuple[Advice, ...]:
             "keras.backend.clear_session()  # first line of the loop, before the model is built",
         ),
     )
+
+
+def _kept(lines: tuple[str, ...]) -> Advice:
+    return Advice("Empty or shorten what grew at the same time.", " ".join(lines))
 
 
 def _what_one_model_keeps(found: Growth) -> Advice:

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass
 
 from .observed import Observed
-from .typed import number_of, text_of, whole_of
+from .typed import lines_of, number_of, text_of, whole_of
 
 
 @dataclass(frozen=True)
@@ -92,3 +92,9 @@ def grown_arrays(seen: Observed) -> list[tuple[str, int, int]]:
         if len(s) > 2 and all(a < b for a, b in itertools.pairwise(s))
     }
     return sorted(((n, s[0], s[-1]) for n, s in rising.items()), key=lambda g: g[1] - g[2])
+
+
+def kept_by_loop(seen: Observed) -> tuple[str, ...]:
+    """What the newest alarm about growing memory names as growing with it, a sentence each; empty without one."""
+    alarms = [event for event in seen.journal if event.get("kind") == "memory_growth"]
+    return tuple(line[:200] for line in lines_of(alarms[-1].get("holders"))[:3]) if alarms else ()

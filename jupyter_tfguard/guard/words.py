@@ -23,12 +23,14 @@ class CellFacts:
         arrays: The largest variables, as ``{"name", "bytes"}``.
         fit: ``fit``, ``evaluate`` or ``predict`` while one runs.
         batch_size: Of that run.
+        holders: What is known to grow from round to round, a sentence each.
     """
 
     limit_name: str = MACHINE_MEMORY
     arrays: Sequence[dict[str, Any]] = ()
     fit: str | None = None
     batch_size: int | None = None
+    holders: Sequence[str] = ()
 
 
 def stop_lines(
@@ -87,6 +89,8 @@ def refusal_lines(
 
 
 def _advice(facts: CellFacts) -> str:
+    if facts.holders:
+        return f"{' '.join(facts.holders)} Empty or shorten what grew."
     if facts.fit is not None and facts.batch_size is not None and facts.batch_size > 1:
         half = max(1, facts.batch_size // 2)
         return f"Try {facts.fit}() with a smaller batch, for example batch_size={half}, or feed the data in pieces."

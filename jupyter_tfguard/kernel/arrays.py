@@ -23,27 +23,27 @@ def largest_arrays(namespace: dict[str, Any], count: int = 5) -> list[dict[str, 
     Args:
         namespace: The user's global names, newest last; those with a leading underscore are skipped.
     """
-    sizes = _Sizes()
+    sizes = Sizes()
     if not sizes.any_library:
         return []
     found = [
         (size, name)
-        for name, value in _newest(namespace)
+        for name, value in newest(namespace)
         if isinstance(name, str) and not name.startswith("_") and (size := sizes.of(value))
     ]
     found.sort(reverse=True)
     return [{"name": name[:80], "bytes": size} for size, name in found[:count]]
 
 
-def _newest(namespace: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The names made last."""
+def newest(namespace: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The names made last, with their values."""
     try:
         return list(itertools.islice(reversed(namespace.items()), _NAMES_LIMIT))
     except RuntimeError:
         return []  # a thread of the user's makes names right now
 
 
-class _Sizes:
+class Sizes:
     """Bytes of one value, with the libraries as they are loaded now."""
 
     def __init__(self) -> None:

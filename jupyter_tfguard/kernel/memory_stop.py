@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EVENT = "memory_stop"
 _PART_NAMES = {
     "disk": "blocks on disk",
+    "fourier": "Fourier transforms",
     "numpy": "NumPy",
     "pandas": "pandas",
     "python": "Python",
@@ -36,6 +37,7 @@ class MemoryStop:
         shell: The IPython shell.
         emit: Called with the kind of an event and its fields.
         fit: The newest fit; None when there was none.
+        holders: What is known to grow in the running cell, a sentence each.
 
     Attributes:
         guard: What does the work; None while nothing is stopped.
@@ -47,7 +49,9 @@ class MemoryStop:
         shell: Any,
         emit: Callable[..., None],
         fit: Callable[[], FitProgress | None],
+        holders: Callable[[], tuple[str, ...]],
     ) -> None:
+        self._holders = holders
         self._level = level
         self._shell = shell
         self._emit = emit
@@ -184,6 +188,7 @@ class MemoryStop:
             arrays=largest_arrays(self._shell.user_ns),
             fit=None if running is None else running.what,
             batch_size=None if running is None else running.batch_size,
+            holders=self._holders(),
         )
 
 

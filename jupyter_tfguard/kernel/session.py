@@ -20,6 +20,7 @@ from .cells import CellRecorder
 from .endings import Endings
 from .gpu_oom import GpuOomTeller
 from .gpu_pulse import GpuPulse
+from .growth_alarm import GrowthAlarm
 from .header import (
     HeaderKeeper,
     claim_environment,
@@ -75,12 +76,19 @@ class GuardSession:
             on_import=lambda: self.stop.imported(),
             hooks=lambda: self.stop.fit_hooks(),
         )
-        self.stop = MemoryStop(settings.stop, shell, self.emit, lambda: self.libraries.progress)
+        self._growth_alarm = GrowthAlarm(shell.user_ns, self.emit, lambda: self.libraries.progress)
+        self.stop = MemoryStop(
+            settings.stop,
+            shell,
+            self.emit,
+            lambda: self.libraries.progress,
+            lambda: self._growth_alarm.holders,
+        )
         self._native = NativeParts(self.problems, self._problem)
         self._meter = CellMeter(self.memory.process, self._gpu_devices)
         self._gpu_pulse = GpuPulse(
             self.memory.allocators,
-            self._meter.sampled_gpu,
+            self._sampled_gpu,
             self._write_gpu_memory,
             self._native.text,
             self.emit,
@@ -153,6 +161,8 @@ class GuardSession:
         """Put an event into the journal."""
         if self.recording is not None:
             self.recording.event(kind, **fields)
+            with shielded("alarm about growing memory"):
+                self._growth_alarm.take(kind, fields)
 
     def _gpu_devices(self) -> tuple[DeviceMemory, ...] | None:
         """TensorFlow's view of its devices. While native text waits it is not asked, so that text goes first."""
@@ -187,10 +197,16 @@ class GuardSession:
             self._header.starter()
         self._meter.sampled_host(sample.values.get("process.rss_bytes"))
         self._gpu_pulse.tick()
+        with shielded("alarm about growing memory"):
+            self._growth_alarm.sampled(sample.values)
         if self.panel is not None:
             self.panel.sampled(sample)
         self.libraries.tick()
         self._native.tick()
+
+    def _sampled_gpu(self, devices: tuple[DeviceMemory, ...]) -> None:
+        self._meter.sampled_gpu(devices)
+        self._growth_alarm.sampled_gpu(devices)
 
     def _write_progress(self, record: dict[str, Any]) -> None:
         if self.recording is not None:

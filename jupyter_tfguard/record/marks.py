@@ -1,4 +1,5 @@
-"""Where cells and fits began, where the GPU's memory ran out, and where the guard stopped a cell, for the axis of a memory curve: live while a kernel runs, and at once for a report."""
+"""Where cells and fits began, where memory ran out or was seen to grow, and where the guard stopped a cell: for the axis of a
+memory curve, live while a kernel runs, and at once for a report."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 _SAME_MOMENT_SECONDS = 1.0
 _TEXT_LIMIT = 40
 # Events of a kernel that goes on: what a curve and a timeline call them.
-OUT_OF_MEMORY_LABELS = {"gpu_oom": "GPU OOM", "memory_stop": "stopped"}
+OUT_OF_MEMORY_LABELS = {"gpu_oom": "GPU OOM", "memory_stop": "stopped", "memory_growth": "grows"}
 
 
 @dataclass(frozen=True, slots=True)

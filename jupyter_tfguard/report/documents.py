@@ -99,7 +99,8 @@ class Moment(TypedDict):
 
     time: float
     kind: Annotated[
-        str, "cell, fit, epoch, checkpoint, gpu_oom, memory_stop, warning, hang or death."
+        str,
+        "cell, fit, epoch, checkpoint, gpu_oom, memory_stop, memory_growth, warning, hang or death.",
     ]
     label: str
 

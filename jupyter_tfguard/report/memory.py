@@ -30,6 +30,7 @@ _EVENTS_LIMITS = {
     "checkpoint": 20,
     "gpu_oom": 10,
     "memory_stop": 10,
+    "memory_growth": 10,
 }
 _LABEL_LIMIT = 40
 _WARNING_FRACTION = 0.9

@@ -15,7 +15,7 @@ _LEFT, _RIGHT, _TOP, _FLOOR_ROOM = 62, 14, 16, 22
 _HEADROOM = 1.14
 _SMALLEST_SHARE = 1 / 8  # below it the curve would be flat: then the limit stays outside
 _TIME_PARTS = 4
-_BAD = ("warning", "gpu_oom", "memory_stop", "hang")
+_BAD = ("warning", "gpu_oom", "memory_stop", "memory_growth", "hang")
 
 Json = dict[str, Any]
 Samples = list[tuple[float, float]]

@@ -191,7 +191,9 @@ class TrainingRecorder:
         described |= {k: v if isinstance(v, int) else None for k, v in planned.items()}
         progress = FitProgress(next(self._ids), what, **described)
         emit = self._emit if self._may_emit() else _nothing
-        checkpoints = CheckpointWatch(_flat(arguments.get("callbacks")), since=time.time())
+        callbacks = _flat(arguments.get("callbacks"))
+        progress.callbacks = tuple(callbacks)
+        checkpoints = CheckpointWatch(callbacks, since=time.time())
         # Known first: an alarm of the user's may ring at any moment from here on, and then the run ends.
         run.watch = watch = FitWatch(progress, self.board, emit, model, checkpoints)
         known = {"fit_id": progress.fit_id, "what": what} | described | batch

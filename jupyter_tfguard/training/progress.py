@@ -28,6 +28,7 @@ class FitProgress:
         logs: Of the last step, as Keras gave them.
         earlier_steps: Steps of the epochs before this one.
         look_due: Monotonic seconds from which on a step that begins is worth a look.
+        callbacks: The user's, while it runs.
     """
 
     fit_id: int
@@ -47,6 +48,7 @@ class FitProgress:
     ended: float | None = None
     earlier_steps: int = 0
     look_due: float = 0.0
+    callbacks: tuple[Any, ...] = ()
     _anchor: tuple[float, int] | None = None
     _next_anchor: tuple[float, int] | None = None
 
@@ -128,6 +130,7 @@ class ProgressBoard:
     def end(self, progress: FitProgress) -> None:
         """Write how the fit ended."""
         progress.active = False
+        progress.callbacks = ()  # not to be kept alive by us
         progress.ended = time.time()
         if self._current is progress:
             self._write_now()

@@ -41,6 +41,7 @@ class Live:
         cells: Memory of cells, the largest rise first, at most 5, the running one among them; as the panel reads it.
         gpu_oom: ``{"time", "execution_count", "lines"}`` of the latest GPU OOM that left the kernel alive.
         memory_stop: The same of the latest cell that the guard stopped because memory was nearly full.
+        memory_growth: The same of the latest alarm about memory that grows steadily.
         gpu_memory: What TensorFlow says of its GPU devices: ``{"device", "in_use_bytes", "peak_bytes", "limit_bytes",
             "bus_id"}``; empty before it made one.
     """
@@ -51,6 +52,7 @@ class Live:
     cells: tuple[dict[str, Any], ...] = ()
     gpu_oom: dict[str, Any] | None = None
     memory_stop: dict[str, Any] | None = None
+    memory_growth: dict[str, Any] | None = None
     gpu_memory: tuple[dict[str, Any], ...] = ()
 
     @property
@@ -84,6 +86,7 @@ class LiveReader:
     _gpu: GpuReader = field(default_factory=GpuReader)
     _gpu_oom: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader("gpu_oom"))
     _stop: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader("memory_stop"))
+    _growth: OutOfMemoryReader = field(default_factory=lambda: OutOfMemoryReader("memory_growth"))
     _events: EventReader = field(default_factory=EventReader)
     _marks: MarkReader = field(default_factory=lambda: MarkReader(MARK_LIMIT))
     _training: dict[str, Any] | None = None
@@ -109,8 +112,7 @@ class LiveReader:
         for record in self._event_records.read(self._folder):
             event = self._events.take(record)
             if event is not None:
-                followers = (self._marks, self._cells, self._gpu, self._gpu_oom, self._stop)
-                for follower in followers:
+                for follower in self._followers:
                     follower.take(event)
         self._gpu.take_memory(newest_gpu_memory(self._gpu_records.read(self._folder)))
         progress = newest_progress(self._progress_records.read(self._folder))
@@ -129,9 +131,15 @@ class LiveReader:
             self._cells.cells(resident),
             self._gpu_oom.latest,
             self._stop.latest,
+            self._growth.latest,
             self._gpu.memory,
         )
         return self._last
+
+    @property
+    def _followers(self) -> tuple[MarkReader | CellReader | GpuReader | OutOfMemoryReader, ...]:
+        notices = (self._gpu_oom, self._stop, self._growth)
+        return (self._marks, self._cells, self._gpu, *notices)
 
     def _open(self) -> bool:
         if not self.path.is_dir():

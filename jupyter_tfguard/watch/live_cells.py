@@ -103,10 +103,10 @@ class CellReader:
 
 
 class OutOfMemoryReader:
-    """Keeps the latest event of one kind that says that memory ran out and the kernel is still running.
+    """Keeps the latest event of one kind that says that memory ran out, or will, and the kernel is still running.
 
     Args:
-        kind: ``gpu_oom`` or ``memory_stop``.
+        kind: ``gpu_oom``, ``memory_stop`` or ``memory_growth``.
     """
 
     def __init__(self, kind: str) -> None:

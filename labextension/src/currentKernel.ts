@@ -9,9 +9,9 @@ export interface ITarget {
   readonly kernelId: string | null;
 }
 
-const OUT_OF_MEMORY = ['memory_stop', 'gpu_oom'] as const;
+const OUT_OF_MEMORY = ['memory_stop', 'gpu_oom', 'memory_growth'] as const;
 
-/** Memory that ran out, with the name of its kind. */
+/** Memory that ran out, or grows, with the name of its kind. */
 export type ShownOutOfMemory = OutOfMemory & { readonly kind: (typeof OUT_OF_MEMORY)[number] };
 
 export class CurrentKernel {

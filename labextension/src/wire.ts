@@ -221,6 +221,7 @@ export type KernelState = Brief &
     gpu_oom: OutOfMemory | null;
     /** A cell that the guard stopped because the host memory was nearly full. */
     memory_stop: OutOfMemory | null;
+    memory_growth: OutOfMemory | null;
   }>;
 
 export type OtherKernel = Readonly<{

@@ -155,3 +155,15 @@ def test_of_a_peak_before_the_cell_only_the_samples_in_it_count() -> None:
     assert grown() == "It grew by 2.33 GiB after the start of the fit (from 1.60 GiB)"
     bundle["server"]["rows"] = bundle["server"]["rows"][:1]
     assert grown() is None
+
+
+def test_what_the_alarm_saw_growing_comes_first_in_the_advice() -> None:
+    bundle = bundle_of("host_leak/fires-over-41-epochs-then-the-limit.json")
+    holders = ["Collect.kept has 41 entries, 39 more than 39 epochs ago, about 12.1 GiB.", 7]
+    alarm = {"kind": "memory_growth", "t": 1.0, "holders": holders}
+    bundle["kernel"]["events"].append(alarm)
+    advice = finding(bundle, "host_leak").advice[0]
+    assert advice.title == "Empty or shorten what grew at the same time."
+    assert advice.text == holders[0]
+    alarm["holders"] = []
+    assert finding(bundle, "host_leak").advice[0].title == "Find out what the loop keeps."

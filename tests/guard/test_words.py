@@ -32,6 +32,10 @@ def test_how_to_switch_it_off_is_said_once() -> None:
         (CellFacts(fit="fit", batch_size=1), "Run fit() with smaller batches"),
         (CellFacts(fit="predict"), "Run predict() with smaller batches"),
         (CellFacts(), "Load less at once"),
+        (
+            CellFacts(fit="fit", batch_size=8, holders=["Collect.kept has 90 entries."]),
+            "Collect.kept has 90 entries. Empty or shorten what grew.",
+        ),
     ],
 )
 def test_advice_fits_what_ran(facts: CellFacts, advice: str) -> None:

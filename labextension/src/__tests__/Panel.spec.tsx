@@ -294,6 +294,17 @@ describe('Panel', () => {
     );
   });
 
+  it('shows that memory grows steadily, and what grows with it', () => {
+    const event = { ...kernel(0).memory_growth, kind: 'memory_growth' };
+    const { node } = draw({ outOfMemory: [event] }, vi.fn(), vi.fn(), event.time + 60);
+    const notice = node.querySelector('.jp-TfGuard-OutOfMemory');
+    expect(notice?.textContent).toMatch(
+      /Memory grows steadily in cell \[11\] \(today \d\d:\d\d\)\./
+    );
+    const lines = [...(notice?.querySelectorAll('li') ?? [])].map(line => line.textContent ?? '');
+    expect(lines).toEqual(event.lines);
+  });
+
   it('shows what other kernels hold, of the GPU too where that is known', () => {
     const [known, unknown] = sample('tick').others;
     const { node } = draw({

@@ -9,7 +9,7 @@ import type { Trans } from '../words';
 /** Lines of code in a sentence begin with this. */
 const INDENT = '    ';
 
-/** Memory ran out in a cell, and the kernel is still running: what happened, and what to change. */
+/** Memory ran out in a cell, or will, and the kernel is still running: what happened, and what to change. */
 export function OutOfMemoryNotice(props: {
   readonly copy: CodeBlock.ICopy;
   readonly event: ShownOutOfMemory;
@@ -20,10 +20,7 @@ export function OutOfMemoryNotice(props: {
 }): React.JSX.Element {
   const { copy, event, now, onDismiss, trans } = props;
   return (
-    <section
-      className="jp-TfGuard-Section jp-TfGuard-OutOfMemory"
-      aria-label={trans.__('Out of memory')}
-    >
+    <section className="jp-TfGuard-Section jp-TfGuard-OutOfMemory" aria-label={trans.__('Memory')}>
       <Notice kind="warning" text={titleOf(event, now, trans)}>
         <ul className="jp-TfGuard-list">
           {event.lines.map((line, index) => (
@@ -42,6 +39,7 @@ function titleOf(event: ShownOutOfMemory, now: number, trans: Trans): string {
   const { execution_count: count, kind, time } = event;
   const when = dayAndTime(time, now, trans);
   const cell = count === null ? trans.__('a cell') : trans.__('cell [%1]', count);
+  if (kind === 'memory_growth') return trans.__('Memory grows steadily in %1 (%2).', cell, when);
   return kind === 'gpu_oom'
     ? trans.__('The GPU ran out of memory in %1 (%2). The kernel is still running.', cell, when)
     : trans.__('Memory was nearly full in %1 (%2). The kernel is still running.', cell, when);

@@ -1,0 +1,127 @@
+"""Which of the user's containers have more entries each time one looks: what a loop keeps.
+
+Only lengths that are known without work are read, and no code of the user's runs: lists, dictionaries, sets and deques at the
+top level of the notebook and in the user's own callbacks, and how often a ``tf.function`` was traced.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .arrays import Sizes, newest
+
+_CONTAINERS: tuple[Any, ...] = (list, dict, set, deque)
+_TRACING_COUNT = "experimental_get_tracing_count"
+_LIBRARIES = ("keras", "tensorflow", "tf_keras")
+_OF_IPYTHON = ("In", "Out")
+# A container may miss a few: one that keeps each third batch.
+_RISES_FRACTION = 0.8
+
+
+@dataclass(slots=True)
+class _Seen:
+    first: int
+    last: int
+    rises: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A container that grew.
+
+    Attributes:
+        name: ``kept``, or ``Collect.kept`` for an attribute of a callback.
+        count: Entries now; of a function how often it was traced.
+        added: Since the first look.
+        added_bytes: What these take, by the size of the last one; None where it is nothing that can be measured.
+        is_function: It is a ``tf.function``.
+    """
+
+    name: str
+    count: int
+    added: int
+    added_bytes: int | None
+    is_function: bool = False
+
+
+class Growing:
+    """Compares the lengths of one look with those of the looks before."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Seen] = {}
+        self._looks = 0
+
+    def look(self, places: Iterable[tuple[str, Any]]) -> None:
+        """Read the lengths. `places`: as :func:`places_of` gives them."""
+        self._looks += 1
+        for name, value in places:
+            count = _count(value)
+            if count is None:
+                continue
+            seen = self._seen.get(name)
+            if seen is None or count < seen.last:
+                self._seen[name] = _Seen(count, count)
+            else:
+                seen.rises += count > seen.last
+                seen.last = count
+
+    def grown(self, places: Iterable[tuple[str, Any]]) -> list[Grown]:
+        """Those that grew at nearly every look, what takes most first."""
+        sizes = Sizes()
+        found = [
+            Grown(
+                name,
+                seen.last,
+                seen.last - seen.first,
+                _added_bytes(value, seen.last - seen.first, sizes),
+                not issubclass(type(value), _CONTAINERS),
+            )
+            for name, value in places
+            if (seen := self._seen.get(name)) is not None
+            and seen.rises >= _RISES_FRACTION * (self._looks - 1)
+        ]
+        return sorted(found, key=lambda one: (-(one.added_bytes or 0), -one.added))
+
+
+def places_of(
+    namespace: dict[str, Any], callbacks: Iterable[Any] = ()
+) -> Iterator[tuple[str, Any]]:
+    """(name, value) of what may keep things: attributes of the user's own callbacks, and the newest names of the notebook."""
+    for callback in callbacks:
+        kind = type(callback)
+        attributes = getattr(callback, "__dict__", None)
+        if kind.__module__.partition(".")[0] in _LIBRARIES or not isinstance(attributes, Mapping):
+            continue
+        for name, value in tuple(attributes.items()):
+            if not name.startswith("_"):
+                yield f"{kind.__name__}.{name}"[:80], value
+    for name, value in newest(namespace):
+        if isinstance(name, str) and not name.startswith("_") and name not in _OF_IPYTHON:
+            yield name[:80], value
+
+
+def _count(value: Any) -> int | None:
+    kind = type(value)
+    if issubclass(kind, _CONTAINERS):
+        base = next(base for base in _CONTAINERS if issubclass(kind, base))
+        return int(base.__len__(value))
+    if kind.__module__.startswith("tensorflow.") and hasattr(kind, _TRACING_COUNT):
+        return int(getattr(value, _TRACING_COUNT)())
+    return None
+
+
+def _added_bytes(value: Any, added: int, sizes: Sizes) -> int | None:
+    try:
+        if issubclass(type(value), (list, deque)):
+            last = value[-1]
+        elif issubclass(type(value), dict):
+            last = next(reversed(dict.values(value)))
+        else:
+            return None
+    except (IndexError, StopIteration, RuntimeError):
+        return None
+    size = sizes.of(last)
+    return None if size is None else size * added

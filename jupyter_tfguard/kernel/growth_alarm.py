@@ -1,0 +1,210 @@
+"""An alarm while memory grows steadily: from epoch to epoch of a fit, from fit to fit of a cell, from run to run of a cell.
+
+Of GPU memory only the epochs are compared, by what TensorFlow's tensors take: its pool gives nothing back. The measure is that of the report after a crash, :mod:`~..diagnosis.growth`. The moments are those of the journal's events, in
+the main thread; the sampling thread does the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..limits import Limit, binding_limit, used_of
+from ..trend import FEWEST_POINTS, Trend, floors, grown
+from ..units import human_bytes, human_seconds
+from .growing import Growing, Grown, places_of
+
+if TYPE_CHECKING:
+    from ..diagnosis.growth import Growth
+    from ..training.gpu_memory import DeviceMemory
+    from ..training.progress import FitProgress
+
+EVENT = "memory_growth"
+_POINTS = 400
+_CELLS = 20  # whose runs are compared
+_HOLDERS = 3
+# Of the rise: what takes less is not what fills the memory.
+_HOLDER_FRACTION = 0.1
+_LOOK_SECONDS = 1.0
+
+
+@dataclass
+class _Rounds:
+    """What comes again and again: the epochs of a fit, the fits of a cell, or the runs of a cell."""
+
+    per: str  # name of a :class:`~..diagnosis.growth.Per`
+    points: list[tuple[float, float]] = field(default_factory=list)  # (number, bytes)
+    names: list[str] = field(default_factory=list)  # of models
+    growing: Growing = field(default_factory=Growing)
+    began: float = field(default_factory=time.monotonic)
+    first: int = 0
+    count: int = 0
+    told: bool = False
+    lowest: float | None = None  # since the last epoch ended
+
+    def sampled(self, size: float) -> None:
+        """A sample within an epoch, bytes."""
+        self.lowest = size if self.lowest is None else min(self.lowest, size)
+
+    def add(self, number: int, size: float) -> None:
+        """A round has ended, or begins; `size`: bytes then."""
+        if not self.points:
+            self.first, self.began = number, time.monotonic()
+        if not self.points or number > self.points[-1][0]:
+            self.points.append((float(number), float(size)))
+        if len(self.points) > _POINTS:
+            self.points = [self.points[0], *floors(self.points[1:], _POINTS // 2)]
+
+    @property
+    def seconds_each(self) -> float:
+        """Mean length of a round."""
+        rounds = self.points[-1][0] - self.first
+        return (time.monotonic() - self.began) / rounds if rounds > 0 else 0.0
+
+
+class GrowthAlarm:
+    """Follows one kernel.
+
+    Args:
+        namespace: The user's global names.
+        emit: Called with the kind of an event and its fields.
+        fit: The newest fit; None when there was none.
+
+    Attributes:
+        holders: What grew at the same time, a sentence each; of the running fit or cell, once the alarm was raised.
+    """
+
+    def __init__(
+        self,
+        namespace: dict[str, Any],
+        emit: Callable[..., None],
+        fit: Callable[[], FitProgress | None],
+    ) -> None:
+        self._namespace = namespace
+        self._emit = emit
+        self._fit = fit
+        self._count: int | None = None  # of the running cell
+        self._epochs, self._gpu_epochs = _Rounds("EPOCH"), _Rounds("EPOCH")
+        self._fits = _Rounds("FIT")
+        self._cells: dict[str, _Rounds] = {}
+        self._fresh: list[_Rounds] = []  # have a new point
+        self._due = 0.0
+        self.holders: tuple[str, ...] = ()
+
+    def take(self, kind: str, fields: Mapping[str, Any]) -> None:
+        """An event of the journal; costs some microseconds."""
+        if kind == "epoch_end":
+            for rounds in (self._epochs, self._gpu_epochs):
+                lowest, rounds.lowest = rounds.lowest, None
+                if lowest is not None:
+                    self._point(rounds, fields["epoch"], lowest)
+        elif kind == "fit_start" and fields["what"] == "fit":
+            self._epochs, self._gpu_epochs, self.holders = _Rounds("EPOCH"), _Rounds("EPOCH"), ()
+            self._fits.names.append(fields.get("model_name") or "")
+            del self._fits.names[:-_POINTS]
+            if (size := fields["rss_bytes"]) is not None:
+                self._point(self._fits, fields["fit_id"], size)
+        elif kind == "cell_start":
+            self._count, self._fits, self.holders = fields["execution_count"], _Rounds("FIT"), ()
+            cell_id, size = fields["cell_id"], fields["rss_bytes"]
+            if cell_id is not None and size is not None:
+                self._point(self._runs_of(cell_id), self._cells[cell_id].count, size)
+
+    def _runs_of(self, cell_id: str) -> _Rounds:
+        rounds = self._cells.pop(cell_id, None) or _Rounds("RUN")
+        rounds.count += 1
+        self._cells[cell_id] = rounds  # newest last
+        if len(self._cells) > _CELLS:
+            del self._cells[next(iter(self._cells))]
+        return rounds
+
+    def _point(self, rounds: _Rounds, number: int, size: float) -> None:
+        rounds.add(number, size)
+        if rounds.told or len(rounds.points) < 2:  # most cells run once
+            return
+        rounds.growing.look(self._places())
+        self._fresh.append(rounds)
+
+    def _places(self) -> list[tuple[str, Any]]:
+        fit = self._fit()
+        return list(places_of(self._namespace, () if fit is None else fit.callbacks))
+
+    def sampled(self, values: Mapping[str, float]) -> None:
+        """A sample, in the sampling thread."""
+        size = values.get("process.rss_bytes")
+        if size is not None:
+            self._epochs.sampled(size + values.get("process.swap_bytes", 0.0))
+        now = time.monotonic()
+        if not self._fresh or now < self._due:
+            return
+        fresh, self._fresh, self._due = self._fresh, [], now + _LOOK_SECONDS
+        for rounds in fresh:
+            points = list(rounds.points)
+            is_ready = len(points) > FEWEST_POINTS and not rounds.told
+            if is_ready and (trend := grown(points)) is not None:
+                self._judge(rounds, trend, values)
+
+    def sampled_gpu(self, devices: Sequence[DeviceMemory]) -> None:
+        """A sample of TensorFlow's allocators."""
+        self._gpu_epochs.sampled(sum(one.in_use_bytes for one in devices))
+
+    def _judge(self, rounds: _Rounds, trend: Trend, values: Mapping[str, float]) -> None:
+        # Only here: few kernels come so far.
+        from ..diagnosis.growth import Growth, Per, matters
+
+        is_gpu = rounds is self._gpu_epochs
+        limit = None if is_gpu else _limit(values)
+        used = None if limit is None else used_of(*limit, values)
+        room = None if limit is None or used is None else max(0.0, limit.size_bytes - used)
+        fit = self._fit()
+        ahead = fit.epochs - fit.epoch if fit is not None and fit.epochs and fit.epoch else None
+        per = Per[rounds.per]
+        number = round(rounds.points[-1][0]) - rounds.first + 1
+        over = f"{number} {per.value.split()[-1]}s"
+        names = tuple(rounds.names) if per is Per.FIT else ()
+        growth = Growth(per, trend, over, names=names)
+        if not matters(growth, limit and limit.size_bytes, room, ahead):
+            return
+        rounds.told = True
+        self.holders = tuple(
+            _sentence(one, per.value.split()[-1], number - 2)  # seen since the second
+            for one in rounds.growing.grown(self._places())
+            if one.added_bytes is None or one.added_bytes >= _HOLDER_FRACTION * trend.rise
+        )[:_HOLDERS]
+        what = "GPU memory" if is_gpu else "Memory"
+        lines = [f"{what} grew steadily over {over}: {growth.rate}."]
+        if limit is not None and room is not None:
+            lines += _outlook(rounds, growth, limit, room)
+        lines += self.holders or [_advice(growth)]
+        self._emit(EVENT, execution_count=self._count, lines=lines, holders=list(self.holders))
+
+
+def _limit(values: Mapping[str, float]) -> Limit | None:
+    return binding_limit(values.get("cgroup.limit_bytes"), values.get("host.total_bytes"))
+
+
+def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list[str]:
+    left = growth.left(room)
+    if left is None:
+        return []
+    seconds = human_seconds(room / growth.trend.slope * rounds.seconds_each)
+    name = limit.text(human_bytes(limit.size_bytes))
+    return [f"At this rate it reaches the limit of {name} in {left}, {seconds} from now."]
+
+
+def _sentence(one: Grown, unit: str, rounds: int) -> str:
+    if one.is_function:
+        return f"{one.name} was traced {one.added} times in {rounds} {unit}s: call it with tensors, not with Python numbers."
+    size = "" if one.added_bytes is None else f", about {human_bytes(one.added_bytes)}"
+    return (
+        f"{one.name} has {one.count:,} entries, {one.added:,} more than {rounds} {unit}s ago{size}."
+    )
+
+
+def _advice(growth: Growth) -> str:
+    from ..diagnosis.memory_advice import general_leak_advice
+
+    advice = general_leak_advice(growth)
+    return f"{advice.title} {advice.text}"

@@ -1,0 +1,198 @@
+"""The alarm about memory that grows from round to round: who gets it, what it names, what it costs nobody."""
+
+from __future__ import annotations
+
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from jupyter_tfguard.kernel.growing import Growing, places_of
+from jupyter_tfguard.kernel.growth_alarm import GrowthAlarm
+from jupyter_tfguard.training.gpu_memory import DeviceMemory
+from jupyter_tfguard.training.progress import FitProgress
+from jupyter_tfguard.units import GIB, MIB
+from tests.kernel.rig import GuardedKernel
+
+np = pytest.importorskip("numpy")
+
+
+class Made:
+    """An alarm of a kernel that is played."""
+
+    def __init__(self, epochs: int = 1000) -> None:
+        self.namespace: dict[str, Any] = {}
+        self.progress = FitProgress(1, "fit", epochs=epochs)
+        self.events: list[dict[str, Any]] = []
+        self.alarm = GrowthAlarm(self.namespace, self._emit, lambda: self.progress)
+        self.cell(1)
+
+    def _emit(self, kind: str, **fields: Any) -> None:
+        assert kind == "memory_growth"
+        self.events.append(fields)
+
+    def cell(self, count: int, cell_id: str | None = "a", rss: int = GIB) -> None:
+        fields = {"execution_count": count, "cell_id": cell_id, "rss_bytes": rss}
+        self.alarm.take("cell_start", fields)
+
+    def fit(self, number: int, name: str = "sequential", rss: int = GIB) -> None:
+        fields = {"what": "fit", "fit_id": number, "model_name": name, "rss_bytes": rss}
+        self.alarm.take("fit_start", fields)
+
+    def sample(self, rss: float, limit: float = 8 * GIB) -> None:
+        self.alarm._due = 0.0
+        held = {"cgroup.limit_bytes": limit, "cgroup.used_bytes": rss}
+        self.alarm.sampled({"process.rss_bytes": rss, "host.total_bytes": 64 * GIB, **held})
+
+    def epoch(self, number: int, rss: float) -> None:
+        self.progress.epoch = number
+        self.sample(rss + 500 * MIB)
+        self.sample(rss)
+        self.alarm.take("epoch_end", {"epoch": number})
+        self.sample(rss)
+
+    @property
+    def lines(self) -> list[str]:
+        (event,) = self.events
+        return list(event["lines"])
+
+
+def test_epochs_that_grow_raise_one_alarm_with_rate_and_time_left() -> None:
+    made = Made()
+    made.fit(1)
+    for epoch in range(1, 20):
+        made.epoch(epoch, GIB + epoch * 100 * MIB)
+    assert "+100 MiB per epoch" in made.lines[0]
+    assert "the limit of 8.00 GiB (container limit) in about" in made.lines[1]
+    assert "Find out what the loop keeps" in made.lines[2]
+    assert made.events[0]["execution_count"] == 1
+
+
+@pytest.mark.parametrize(
+    "rise",
+    [
+        lambda epoch: 0,
+        lambda epoch: epoch % 4 * 300,  # a saw
+        lambda epoch: 500 if epoch > 9 else 0,  # a jump
+        lambda epoch: 800 * (1 - 0.6**epoch),  # it levels off
+        lambda epoch: epoch,  # a MiB an epoch: 1000 epochs fit
+    ],
+)
+def test_what_does_not_fill_the_memory_raises_none(rise: Any) -> None:
+    made = Made()
+    made.fit(1)
+    for epoch in range(1, 30):
+        made.epoch(epoch, GIB + rise(epoch) * MIB)
+    assert made.events == []
+
+
+def test_a_slow_growth_counts_when_the_fit_would_reach_the_limit() -> None:
+    made = Made(epochs=10_000)
+    made.fit(1)
+    for epoch in range(1, 80):
+        made.epoch(epoch, 2 * GIB + epoch * MIB)
+    assert "per epoch" in made.lines[0]
+
+
+def test_a_list_of_a_callback_is_named_with_its_bytes() -> None:
+    class Collect:
+        def __init__(self) -> None:
+            self.kept: list[Any] = []
+
+    made, collect = Made(), Collect()
+    made.progress.callbacks = (collect,)
+    made.namespace["history"] = {"loss": []}
+    made.namespace["small"] = small = []
+    made.fit(1)
+    for epoch in range(1, 12):
+        collect.kept += [np.zeros(50 * MIB, "u1"), np.zeros(50 * MIB, "u1")]
+        small.append(np.zeros(3))
+        made.epoch(epoch, GIB + epoch * 100 * MIB)
+    (holder,) = made.events[0]["holders"]
+    assert holder.startswith("Collect.kept has ")
+    assert holder.endswith("10 more than 5 epochs ago, about 500 MiB.")
+    assert made.alarm.holders == (holder,)
+
+
+def test_models_of_a_loop_are_compared_fit_by_fit() -> None:
+    made = Made()
+    for fit in range(1, 12):
+        made.fit(fit, f"sequential_{fit}", GIB + fit * 120 * MIB)
+        made.sample(GIB)
+    assert "per fit" in made.lines[0]
+    assert "Run each fit in its own process" in made.lines[-1]
+
+
+def test_a_cell_that_is_run_again_and_again_is_compared_with_itself() -> None:
+    made = Made()
+    for run in range(2, 14):
+        made.cell(run, "a", GIB + run * 150 * MIB)
+        made.cell(run + 100, "b", GIB)
+        made.sample(GIB)
+    assert "per run" in made.lines[0]
+
+
+def test_gpu_memory_is_compared_too() -> None:
+    made = Made()
+    made.fit(1)
+    for epoch in range(1, 12):
+        made.alarm.sampled_gpu((DeviceMemory("GPU:0", epoch * 100 * MIB, 2 * GIB),))
+        made.epoch(epoch, GIB)
+    assert made.lines[0].startswith("GPU memory grew steadily over")
+    assert "limit" not in made.lines[1]
+
+
+def test_containers_that_grow_at_nearly_every_look_are_found() -> None:
+    names: dict[str, Any] = {
+        "rows": [], "table": {}, "queue": deque(), "steady": [1, 2], "_hidden": [], "emptied": []
+    }  # fmt: skip
+    growing = Growing()
+    for number in range(10):
+        names["rows"] += [number, number]
+        names["table"][number] = number
+        names["queue"].append(number)
+        names["_hidden"].append(number)
+        names["emptied"] = [number] * (number % 3)
+        growing.look(places_of(names))
+    found = growing.grown(places_of(names))
+    assert [(one.name, one.count, one.added) for one in found] == [
+        ("rows", 20, 18), ("queue", 10, 9), ("table", 10, 9)
+    ]  # fmt: skip
+
+
+def test_no_code_of_the_users_runs() -> None:
+    class Loud(list[int]):
+        def __len__(self) -> int:
+            raise AssertionError
+
+    class Proxy:
+        @property
+        def __class__(self) -> Any:
+            raise AssertionError
+
+    Growing().look(places_of({"loud": Loud([1]), "proxy": Proxy()}, (SimpleNamespace(a=Loud()),)))
+
+
+def test_a_fit_that_leaks_raises_the_alarm(kernel: GuardedKernel) -> None:
+    pytest.importorskip("tensorflow")
+    kernel.run(
+        "import numpy as np, keras\n"
+        "model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])\n"
+        "model.compile(loss='mse')\n"
+        "class Collect(keras.callbacks.Callback):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.kept = []\n"
+        "    def on_epoch_end(self, epoch, logs=None):\n"
+        "        import time\n        self.kept.append(np.ones(40 << 20, 'u1'))\n        time.sleep(0.3)\n"
+        "        self.model.stop_training = epoch == 11\n",
+        timeout=120,
+    )
+    ran = kernel.run(
+        "model.fit(np.ones((8, 4)), np.ones(8), epochs=100_000, verbose=0, callbacks=[Collect()])",
+        timeout=120,
+    )
+    assert ran.error is None
+    assert ran.text == ""
+    (event,) = kernel.wait_for_event("memory_growth")
+    assert "Collect.kept has" in event["holders"][0]
+    assert "per epoch" in event["lines"][0]
