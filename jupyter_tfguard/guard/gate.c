@@ -420,6 +420,7 @@ static const double FALLEN_FRACTION =
     0.25; /*   stop it again when so much of what was left is gone */
 static const int64_t RECOVERED_TIMES =
     4; /* of the level: the stop is over, the cell goes on with less */
+static const int PRIORITY = -10; /* of the sampler thread */
 static const double SAMPLES_AHEAD = 6; /* between now and the level, at the present fill rate */
 
 static atomic_bool armed; /* a cell runs and may be stopped; the one test in front of each hook */
@@ -581,6 +582,9 @@ static void *run_sampler(void *unused)
 {
     (void)unused;
     pthread_setname_np(pthread_self(), "tfguard-memory");
+    /* On a busy machine it must not wait for its turn. Of this thread only, and only where the user
+     * may do it. */
+    setpriority(PRIO_PROCESS, 0, PRIORITY);
     pthread_mutex_lock(&state_lock);
     while (!ended) {
         if (!atomic_load(&armed)) {

@@ -7,6 +7,7 @@ functions, raises in the threads that the cell started, and offers child process
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -45,6 +46,7 @@ _CANCEL_AFTER_SECONDS = 0.25
 # An import is waited for so long: half a TensorFlow cannot be imported again. After that a dead kernel is worse.
 _IMPORT_SECONDS = 0.3
 _POLL_SECONDS = 0.02
+_PRIORITY = -10  # of the helper thread: on a busy machine it must not wait for its turn
 _SHORT_TIMES = 8  # of the level: with less at its start, a cell gets what can be given back
 # IPython's own traceback reads and parses each file on the stack: with TensorFlow's on it, tens of MiB.
 _RICH_BYTES = 256 * MIB
@@ -317,6 +319,8 @@ class MemoryGuard:
 
     def _help(self) -> None:
         assert self._pipe is not None
+        with contextlib.suppress(OSError):  # of this thread only, and only where the user may do it
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _PRIORITY)
         while os.read(self._pipe[0], 1) == b"s":
             with shielded("stopping a cell"):
                 self._help_once()

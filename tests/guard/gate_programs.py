@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from jupyter_tfguard.collectors.memory_group import memory_groups
+from jupyter_tfguard.guard import native
 from jupyter_tfguard.guard.levels import Levels
 from jupyter_tfguard.guard.native import NativeGuard, _default_handler, _numpy_core
 from jupyter_tfguard.units import GIB, MIB
@@ -203,8 +204,6 @@ def file_size_limit() -> object:
 
 def full_disk() -> object:
     """The folder of temporary files is on a small disk. What fits goes there, what does not is as without the gate."""
-    from jupyter_tfguard.guard import native
-
     native._KEEP_FREE_BYTES = 8 * MIB
     gate = Gate(os.environ["SMALL_DISK"])
     kept = []
@@ -236,6 +235,8 @@ def tensorflow() -> object:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow as tf
 
+    # A version is tried before it is listed as tested.
+    native._TESTED_TENSORFLOW = {tuple(tf.__version__.split(".")[:2])}
     gate = Gate()
     found: dict[str, Any] = {"parts": gate.parts}
     with gate.cell() as found["op"]:

@@ -19,6 +19,7 @@ from tests.crash.conftest import needed_limit
 from tests.rigs.waiting import DEADLINE_SECONDS
 
 ROOT = Path(__file__).parents[2]
+PYTHON = sys.executable  # tests/rigs/gate_versions.py sets others
 try:
     NativeGuard.load()
 except SourceUnavailable as absent:
@@ -30,7 +31,7 @@ def run(name: str, limit_mib: int = 512, **environment: str) -> Any:
     with (
         needed_limit(limit_mib * MIB) as limit,
         subprocess.Popen(
-            [sys.executable, "-m", "tests.guard.gate_programs", name],
+            [PYTHON, "-m", "tests.guard.gate_programs", name],
             cwd=ROOT,
             env=os.environ | environment,
             stdin=subprocess.PIPE,
