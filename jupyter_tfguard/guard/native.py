@@ -29,8 +29,8 @@ _NO_QUOTA_BYTES = 1 << 62
 _UNKNOWN_BYTES = 2**63 - 1  # INT64_MAX
 # Entry of NumPy's table of C functions; the same in NumPy 1.22 and later.
 _DEFAULT_HANDLER_INDEX = 306
-# Others may have the same symbols and ask for memory in another way.
-_TESTED_TENSORFLOW = {("2", "15"), ("2", "21")}
+# By tests/rigs/gate_versions.py. Others may have the same symbols and ask for memory in another way.
+_TESTED_TENSORFLOW = {("2", str(minor)) for minor in range(15, 22)}
 _NOT_IMPORTED = ""
 # Of NumPy 2, of NumPy 1, of SciPy.
 _FOURIER_MODULES = (

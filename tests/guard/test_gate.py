@@ -62,7 +62,7 @@ def test_numpy_gets_a_memory_error_and_the_process_goes_on() -> None:
 
 def test_a_fourier_transform_gets_a_memory_error() -> None:
     found = run("fourier_transform")
-    assert (found["before"], found["part"]) == ("", None)
+    assert found["part"] is None
     assert found["seen"]["error"] == "MemoryError"
     assert found["seen"]["refused_count"]["numpy"] == 1
     assert found["small"]["error"] is None
@@ -187,16 +187,22 @@ def test_pandas_parser_reports_that_memory_is_short() -> None:
 
 def test_tensorflow_is_armed_refused_and_restored() -> None:
     found = run("tensorflow", limit_mib=1536)
-    assert found["parts"]["tensorflow"] is None, "a new TensorFlow is built in another way"
-    for name in ("op", "matrix", "again"):
-        assert found[name]["error"] == "ResourceExhaustedError", name
-        assert found[name]["refused_count"]["tensorflow"] == 1
-    assert found["fits"]["error"] is None
+    check_tensorflow(found)
     assert found["released"] >= 90 * MIB
     assert found["constant"]["error"] is None
     assert found["constant"]["on_disk"] == 100 * MIB
     assert found["constant"]["trip_count"] == 1
     assert found["constant"]["last_refused_bytes"] == 100 * MIB
+
+
+def check_tensorflow(found: Any) -> None:
+    """What holds for each TensorFlow. How much its pool keeps, and whether a constant is copied by NumPy, differs."""
+    assert found["parts"]["tensorflow"] is None, "a new TensorFlow is built in another way"
+    for name in ("op", "matrix", "again"):
+        assert found[name]["error"] == "ResourceExhaustedError", name
+        assert found[name]["refused_count"]["tensorflow"] == 1
+    assert found["fits"]["error"] is None
+    assert found["constant"]["error"] in (None, "MemoryError")
     assert set(found["sums"]) == {25.0 * MIB}
     assert found["after"] == 1e6
     assert found["armed_again"] is None

@@ -21,6 +21,7 @@ async def test_the_idle_of_a_subshell_is_not_believed_while_a_cell_runs(
     waits = f"import os, time\nwhile not os.path.exists({str(may_end)!r}): time.sleep(0.05)"
     await server.execute(kernel_id, waits, wait=False)
     await wait_until_async(lambda: witness.live.runs_cell, "the cell in the recording")
+    await wait_until_async(lambda: witness.is_busy, "the sampler to know of the cell")
     # What the server does at a status message: ipykernel sends this one after each message that a subshell handled.
     manager.execution_state = "idle"
     for _ in range(10):
