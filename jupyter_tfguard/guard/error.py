@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
+from collections.abc import Callable
 from types import FrameType
 
 # IPython calls the method of this name in place of its own formatting.
@@ -12,6 +13,9 @@ RENDER = "_render_traceback_"
 _FRAMES = 8
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NOT_USERS = (os.path.join("IPython", "core", "interactiveshell.py"),)
+
+# What IPython calls the code of a file: ("Cell", "In[3]"); None for a real file.
+CodeName = Callable[[str], tuple[str, str] | None]
 
 
 class HostMemoryLimitReached(MemoryError):
@@ -48,17 +52,26 @@ def is_bare(error: BaseException) -> bool:
     return type(error) is MemoryError and not error.args
 
 
-def plain_traceback(error: BaseException) -> list[str]:
+def plain_traceback(error: BaseException, code_name: CodeName = lambda file: None) -> list[str]:
     """The last frames and the text, without the errors that led to it; then lets go of what the frames hold."""
     frames = [
         one
         for one in traceback.extract_tb(error.__traceback__)
         if not one.filename.startswith(_PACKAGE) and not one.filename.endswith(_NOT_USERS)
     ]
-    lines = ["Traceback (most recent call last):", *traceback.format_list(frames[-_FRAMES:])]
+    lines = [
+        "Traceback (most recent call last):",
+        *(_lines(frame, code_name) for frame in frames[-_FRAMES:]),
+    ]
     lines.append(f"{type(error).__name__}: {error}")
     release_frames(error)
     return [line.rstrip("\n") for line in lines]
+
+
+def _lines(frame: traceback.FrameSummary, code_name: CodeName) -> str:
+    (lines,) = traceback.format_list([frame])
+    name = code_name(frame.filename)
+    return lines if name is None else lines.replace(f'File "{frame.filename}"', " ".join(name), 1)
 
 
 def release_frames(error: BaseException | None) -> None:

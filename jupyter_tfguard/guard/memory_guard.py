@@ -26,6 +26,7 @@ from ..units import MIB
 from .cancel import Cancellation, cancel, is_cancelled_error
 from .error import (
     RENDER,
+    CodeName,
     HostMemoryLimitInterrupt,
     HostMemoryLimitReached,
     is_bare,
@@ -61,6 +62,7 @@ class MemoryGuard:
         namespace: The globals of the user's cells.
         facts: What is known of the running cell.
         refuses: Whether single allocations that cannot fit are refused too.
+        code_name: Names code in tracebacks.
 
     Attributes:
         paused: True while the user has switched the stop off.
@@ -71,8 +73,14 @@ class MemoryGuard:
     """
 
     def __init__(
-        self, namespace: Mapping[str, Any], facts: Callable[[], CellFacts], *, refuses: bool = False
+        self,
+        namespace: Mapping[str, Any],
+        facts: Callable[[], CellFacts],
+        *,
+        refuses: bool = False,
+        code_name: CodeName = lambda file: None,
     ) -> None:
+        self._code_name = code_name
         self._namespace = namespace
         self._facts = facts
         self.paused = False
@@ -227,12 +235,13 @@ class MemoryGuard:
         cell = self._cell
         if cell is None:
             return
+        is_plain = isinstance(error, (HostMemoryLimitReached, HostMemoryLimitInterrupt))
         seen = self._sampler.snapshot()
-        if not seen.trip_count and not seen.last_refused_bytes:
-            return
-        self._sampler.disarm()
-        if self._sampler.available_bytes() < _RICH_BYTES and not hasattr(error, RENDER):
-            setattr(error, RENDER, partial(plain_traceback, error))
+        if seen.trip_count or seen.last_refused_bytes:
+            self._sampler.disarm()
+            is_plain |= self._sampler.available_bytes() < _RICH_BYTES and not hasattr(error, RENDER)
+        if is_plain:
+            setattr(error, RENDER, partial(plain_traceback, error, self._code_name))
 
     def pause(self) -> None:
         """Stop no cell until :meth:`resume`, the running one included."""
@@ -284,12 +293,12 @@ class MemoryGuard:
         cell = self._cell
         # First: from this the native library knows that the main thread runs and needs no interruption.
         seen = self._sampler.snapshot()
-        if cell is None or not in_cell(frame, self._namespace):
+        if cell is None or not seen.tripped or seen.delivered or _is_handled():
             return
-        if not seen.tripped or seen.delivered or _is_handled():
-            return
-        if is_safe(frame, in_imports=seen.trip_seconds_ago > _IMPORT_SECONDS):
+        in_imports = seen.trip_seconds_ago > _IMPORT_SECONDS
+        if in_cell(frame, self._namespace) and is_safe(frame, in_imports=in_imports):
             raise self._deliver(seen, cell)
+        # In an unsafe place, or the cell awaits something.
         if sys.getprofile() is None:
             sys.setprofile(self._on_call)
 

@@ -68,7 +68,12 @@ class MemoryStop:
             return
         from ..guard.memory_guard import MemoryGuard  # not at the start of a kernel without it
 
-        guard = MemoryGuard(self._shell.user_ns, self._facts, refuses=self._level == "full")
+        guard = MemoryGuard(
+            self._shell.user_ns,
+            self._facts,
+            refuses=self._level == "full",
+            code_name=self._shell.compile.format_code_name,
+        )
         guard.start(free_signal())
         self.guard = guard
         self._follow_tracebacks(guard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,22 @@ def test_a_stop_is_an_event_with_its_numbers(kernel: GuardedKernel) -> None:
     assert event["limit_bytes"] == LIMIT_MIB << 20
     assert 0 < event["available_bytes"] < 0.2 * event["limit_bytes"]
     assert event["lines"][0].startswith("tfguard stopped this cell")
+
+
+def test_the_traceback_names_the_cell_as_ipython_does(kernel: GuardedKernel) -> None:
+    ran = kernel.run("kept = []\nwhile True:\n    kept.append(block())")
+    assert re.search(r"Cell In\[\d+\], line 3, in <module>", ran.traceback), ran
+    assert "ipykernel_" not in ran.traceback
+
+
+def test_a_cell_that_awaits_most_of_the_time_is_stopped(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "import asyncio\nkept = []\n"
+        "async def fill():\n    while True:\n        kept.append(np.ones(250_000))\n        await asyncio.sleep(0.02)\n"
+        "await asyncio.gather(fill(), asyncio.sleep(600))"
+    )
+    assert ran.error == STOPPED, ran
+    assert "were left" in ran.traceback
 
 
 def test_the_cell_can_catch_it_and_go_on(kernel: GuardedKernel) -> None:
