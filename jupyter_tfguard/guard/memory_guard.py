@@ -62,6 +62,7 @@ class MemoryGuard:
         namespace: The globals of the user's cells.
         facts: What is known of the running cell.
         refuses: Whether single allocations that cannot fit are refused too.
+        in_fit: Whether ``fit`` or its relatives run.
         code_name: Names code in tracebacks.
 
     Attributes:
@@ -78,11 +79,12 @@ class MemoryGuard:
         facts: Callable[[], CellFacts],
         *,
         refuses: bool = False,
+        in_fit: Callable[[], bool] = lambda: False,
         code_name: CodeName = lambda file: None,
     ) -> None:
+        self._in_fit = in_fit
         self._code_name = code_name
         self._namespace = namespace
-        self._facts = facts
         self.paused = False
         self.stops = Stops(facts)
         self._refuses = refuses
@@ -336,7 +338,7 @@ class MemoryGuard:
 
     def _help_once(self) -> None:
         cell, manager = self._cell, self._cancellation.manager
-        if self._facts().fit is not None:
+        if self._in_fit():
             cancel(manager)
         self._workers.raise_in_threads(HostMemoryLimitReached)
         offer_children_first()

@@ -72,6 +72,7 @@ class MemoryStop:
             self._shell.user_ns,
             self._facts,
             refuses=self._level == "full",
+            in_fit=lambda: self._running_fit() is not None,
             code_name=self._shell.compile.format_code_name,
         )
         guard.start(free_signal())
@@ -182,11 +183,14 @@ class MemoryStop:
         if self.guard is not None:
             self.guard.leave_child()
 
+    def _running_fit(self) -> FitProgress | None:
+        fit = self._fit()
+        return fit if fit is not None and fit.active else None
+
     def _facts(self) -> CellFacts:
         from ..guard.words import CellFacts
 
-        fit = self._fit()
-        running = fit if fit is not None and fit.active else None
+        running = self._running_fit()
         is_group = self.guard is not None and self.guard.is_group_limit
         return CellFacts(
             limit_name=CONTAINER_LIMIT if is_group else MACHINE_MEMORY,

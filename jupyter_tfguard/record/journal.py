@@ -46,11 +46,17 @@ def write_event(writer: RecordWriter, kind: str, fields: dict[str, Any]) -> None
 def _text(event: Event) -> bytes:
     text = _json(event)
     if len(text) > EVENT_LIMIT_BYTES:
-        cut = {k: v[:_CUT_LENGTH] if isinstance(v, str) else v for k, v in event.items()}
-        text = _json(cut)
+        text = _json({name: _cut(value) for name, value in event.items()})
     if len(text) > EVENT_LIMIT_BYTES:
         text = _json({"kind": event["kind"][:_KIND_LENGTH], "cut": True})
     return text
+
+
+def _cut(value: Any) -> Any:
+    """A text, or the texts of a list, cut; other values as they are."""
+    if isinstance(value, list):
+        return [_cut(one) for one in value]
+    return value[:_CUT_LENGTH] if isinstance(value, str) else value
 
 
 def _json(event: Event) -> bytes:
