@@ -25,6 +25,37 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True)
+class GroupFiles:
+    """Names of a group's files, and in ``memory.stat`` those of the file cache, groups below included."""
+
+    limit: str
+    used: str
+    swap_limit: str
+    swap_used: str
+    cache: tuple[str, str]
+
+
+FILES = {
+    # In version 1 the limit of swap counts memory too.
+    1: GroupFiles(
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "memory.memsw.limit_in_bytes",
+        "memory.memsw.usage_in_bytes",
+        ("total_active_file", "total_inactive_file"),
+    ),
+    2: GroupFiles(
+        "memory.max",
+        "memory.current",
+        "memory.swap.max",
+        "memory.swap.current",
+        ("active_file", "inactive_file"),
+    ),
+}
+STAT = "memory.stat"
+
+
+@dataclass(frozen=True)
 class MemoryGroup:
     """One control group of the memory controller. A file that is not there or has no number gives None.
 
@@ -42,26 +73,24 @@ class MemoryGroup:
 
     def limit_bytes(self) -> int | None:
         """Bytes the group may use; None = no limit. Source: memory.limit_in_bytes, memory.max."""
-        limit = self._int("memory.limit_in_bytes", "memory.max")
+        limit = self._int(self.files.limit)
         return None if limit is None or limit >= _V1_NO_LIMIT_BYTES else limit
 
     def used_bytes(self) -> int | None:
         """Bytes in use, file cache included. Source: memory.usage_in_bytes, memory.current."""
-        return self._int("memory.usage_in_bytes", "memory.current")
+        return self._int(self.files.used)
 
     def peak_bytes(self) -> int | None:
         """Highest use. Source: memory.max_usage_in_bytes; memory.peak, Linux 5.19 and later."""
-        return self._int("memory.max_usage_in_bytes", "memory.peak")
+        return self._int("memory.max_usage_in_bytes" if self.version == 1 else "memory.peak")
 
     def reclaimable_bytes(self) -> int | None:
         """File cache, which gives way before anything is killed; memory of tmpfs is not in it.
 
         Source: memory.stat, active_file + inactive_file (v1: total_..., with the groups below).
         """
-        found = self._lines("memory.stat")
-        prefix = "total_" if self.version == 1 else ""
-        parts = [found.get(f"{prefix}{name}_file") for name in ("active", "inactive")]
-        known = [part for part in parts if part is not None]
+        found = self._lines(STAT)
+        known = [part for name in self.files.cache if (part := found.get(name)) is not None]
         return sum(known) if known else None
 
     def oom_count(self) -> int | None:
@@ -104,8 +133,13 @@ class MemoryGroup:
             "failcnt_count": self.failcnt_count(),
         }
 
-    def _int(self, v1_name: str, v2_name: str) -> int | None:
-        return read_int(f"{self.directory}/{v1_name if self.version == 1 else v2_name}")
+    @property
+    def files(self) -> GroupFiles:
+        """Names of its files."""
+        return FILES[self.version]
+
+    def _int(self, name: str) -> int | None:
+        return read_int(f"{self.directory}/{name}")
 
     def _lines(self, name: str) -> dict[str, int]:
         try:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from ..collectors.memory_group import MemoryGroup
+from ..collectors.memory_group import STAT, MemoryGroup
 from ..collectors.procfs import KeptFile
 from ..errors import SourceUnavailable
 
 _MEMINFO_BYTES = 2048
 _STAT_BYTES = 8192
+_NUMBER_BYTES = 64
 _NO_LIMIT_BYTES = 1 << 62
 
 
@@ -68,26 +69,17 @@ class _Group:
     """The files of one group, held open."""
 
     def __init__(self, group: MemoryGroup) -> None:
-        first = group.version == 1
-        names = (
-            ("memory.limit_in_bytes", "memory.usage_in_bytes")
-            if first
-            else ("memory.max", "memory.current")
-        )
-        self._limit, self._used = (KeptFile(f"{group.directory}/{name}") for name in names)
-        self._stat = KeptFile(f"{group.directory}/memory.stat", _STAT_BYTES)
+        def kept(name: str, size: int = _NUMBER_BYTES) -> KeptFile:
+            return KeptFile(f"{group.directory}/{name}", size)
+
+        names = group.files
+        self._limit, self._used = kept(names.limit), kept(names.used)
+        self._stat = kept(STAT, _STAT_BYTES)
         self._swap: tuple[KeptFile, KeptFile] | None = None
-        swap = (
-            ("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes")
-            if first
-            else ("memory.swap.max", "memory.swap.current")
-        )
-        self._counts_memory_too = first
+        self._counts_memory_too = group.version == 1
         with contextlib.suppress(SourceUnavailable):
-            limit, used = (KeptFile(f"{group.directory}/{name}") for name in swap)
-            self._swap = limit, used
-        prefix = b"total_" if first else b""
-        self._cache = (prefix + b"active_file", prefix + b"inactive_file")
+            self._swap = kept(names.swap_limit), kept(names.swap_used)
+        self._cache = [name.encode() for name in names.cache]
 
     @property
     def files(self) -> tuple[KeptFile, ...]:
