@@ -6,6 +6,7 @@ top level of the notebook and in the user's own callbacks, and how often a ``tf.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 from .arrays import Sizes, newest
 
 _CONTAINERS: tuple[Any, ...] = (list, dict, set, deque)
+_PLAIN = (int, float, bool, str, bytes)
 _TRACING_COUNT = "experimental_get_tracing_count"
 _LIBRARIES = ("keras", "tensorflow", "tf_keras")
 _OF_IPYTHON = ("In", "Out")
@@ -123,5 +125,5 @@ def _added_bytes(value: Any, added: int, sizes: Sizes) -> int | None:
             return None
     except (IndexError, StopIteration, RuntimeError):
         return None
-    size = sizes.of(last)
+    size = sys.getsizeof(last) if type(last) in _PLAIN else sizes.of(last)
     return None if size is None else size * added

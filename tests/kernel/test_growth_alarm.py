@@ -104,10 +104,12 @@ def test_a_list_of_a_callback_is_named_with_its_bytes() -> None:
     made.progress.callbacks = (collect,)
     made.namespace["history"] = {"loss": []}
     made.namespace["small"] = small = []
+    made.namespace["losses"] = losses = []
     made.fit(1)
     for epoch in range(1, 12):
         collect.kept += [np.zeros(50 * MIB, "u1"), np.zeros(50 * MIB, "u1")]
         small.append(np.zeros(3))
+        losses.append(0.5)
         made.epoch(epoch, GIB + epoch * 100 * MIB)
     (holder,) = made.events[0]["holders"]
     assert holder.startswith("Collect.kept has ")

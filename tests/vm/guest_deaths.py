@@ -63,6 +63,7 @@ def main() -> None:
             os._exit(0)
     scenario("demo", demo_limit)
     scenario("unwatched", unwatched)
+    scenario("stopped", stopped)
     os.waitpid(beside, 0)
     Service().play()
     say({"scenario": "end", "ok": True, "uptime": uptime()})
@@ -253,6 +254,41 @@ def unwatched() -> Json:
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     return {"report": {k: v for k, v in report.items() if k != "memory"}, "events": events(own)}
+
+
+def stopped() -> Json:
+    """A kernel with the stop at its strongest fills its limit, then asks for too much at once."""
+    config = HOME / "stopping"
+    config.mkdir()
+    (config / "jupyter_tfguard_config.json").write_text('{"TfGuard": {"stop": "full"}}')
+    data = {"TFGUARD_DIR": str(config), "JUPYTER_CONFIG_DIR": str(config)}
+    kernels = KernelManager(kernel_name="python3")
+    kernels.start_kernel(env=os.environ | data)
+    client = kernels.blocking_client()
+    client.start_channels()
+    client.wait_for_ready(timeout=PATIENCE_SECONDS)
+    own = group("stopped", {"memory.max": 300 * MIB, "memory.swap.max": 0})
+    enter(own, kernels.provisioner.pid)
+
+    def run(code: str) -> Json:
+        reply = client.execute_interactive(
+            code, timeout=PATIENCE_SECONDS, output_hook=lambda _: None
+        )
+        return {name: reply["content"].get(name) for name in ("status", "ename", "evalue")}
+
+    found = {
+        "import": run("import numpy as np, time"),
+        "fill": run(
+            "held = []\nwhile True:\n    held.append(np.ones(100_000))\n    time.sleep(0.01)"
+        ),
+        "kept": run("assert len(held) > 100"),
+        "retry": run("held.clear(); assert sum(np.ones(100_000).sum() for _ in range(100)) == 1e7"),
+        "at once": run("np.ones(1 << 27)"),
+        "alive": run("assert 1 + 1 == 2"),
+    }
+    client.stop_channels()
+    kernels.shutdown_kernel(now=True)
+    return found | {"events": events(own)}
 
 
 if __name__ == "__main__":

@@ -108,6 +108,15 @@ def test_a_kernel_without_a_server_is_told_of_by_the_command(told: Told) -> None
     assert any("no server saw the crash" in line for line in report["not_checked"])
 
 
+def test_a_cell_is_stopped_before_the_limit_of_version_2(told: Told) -> None:
+    seen = told("stopped")
+    assert counted(seen["events"]) == {"oom": 0, "oom_kill": 0}
+    assert seen["fill"]["ename"] == "HostMemoryLimitReached", seen
+    assert "of 300 MiB (container limit) were left" in seen["fill"]["evalue"]
+    assert seen["at once"]["ename"] == "MemoryError"
+    assert {seen[name]["status"] for name in ("import", "kept", "retry", "alive")} == {"ok"}
+
+
 def test_the_demos_limit_holds_and_leaves_nothing(told: Told) -> None:
     seen = told("demo")
     assert seen["status"] == -9
