@@ -92,14 +92,14 @@ def ending_chips(seen: Evidence) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Told:
-    """A cause that a text tells.
+class TextEvidence:
+    """What a log or the stderr tail says about one cause.
 
     Attributes:
         confidence: How sure.
         facts: The evidence.
         chips: How it ended, in a few words.
-        message: The line that tells it, without time stamp and file.
+        message: The line that shows it, without time stamp and file.
         details: Named parts of that line, as the table of messages names them.
     """
 
@@ -116,8 +116,8 @@ class Told:
         )
 
 
-def told(seen: Evidence, cause: str) -> Told | None:
-    """What the text tells about a cause; None when it tells of another one, or of none."""
+def text_evidence(seen: Evidence, cause: str) -> TextEvidence | None:
+    """The evidence that the text holds for a cause; None when it shows another cause, or none."""
     verdict = seen.verdict
     if verdict is None or verdict.cause != cause:
         return None
@@ -125,12 +125,14 @@ def told(seen: Evidence, cause: str) -> Told | None:
     details = dict(verdict.sign.details) if verdict.sign is not None else {}
     if seen.pasted is not None:
         chips = (seen.pasted.status.text,) if seen.pasted.status is not None else ()
-        return Told(verdict.confidence, _pasted_facts(seen, verdict), chips, message, details)
+        return TextEvidence(
+            verdict.confidence, _pasted_facts(seen, verdict), chips, message, details
+        )
     facts = [_native("Message on stderr", verdict.line)]
     if verdict.after is not None and verdict.after is not verdict.line:
         facts.append(_native("Final error", verdict.after))
     facts += [exit_fact(seen), *stack_facts(seen)]
-    return Told(verdict.confidence, tuple(facts), ending_chips(seen), message, details)
+    return TextEvidence(verdict.confidence, tuple(facts), ending_chips(seen), message, details)
 
 
 def _native(says: str, line: LogLine | None) -> Fact:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ..units import human_seconds
 from .activity import last_fit
 from .catalog.native_aborts import heap_damage
-from .ending import Told, ending_chips, exit_fact, last_words, stack_facts, sure
+from .ending import TextEvidence, ending_chips, exit_fact, last_words, stack_facts, sure
 from .evidence import Evidence
 from .finding import Confidence, Fact, Source, quoted
 from .gpu_stack import cudnn_package, which_builds_run, which_driver_fits
@@ -67,34 +67,34 @@ Words = dict[str, str]
 # --- words that a line does not hold itself, for each cause --------------------------------------------------------------
 
 
-def _numpy(_: Evidence, text: Told) -> Words:
+def _numpy(_: Evidence, text: TextEvidence) -> Words:
     found = _NUMPY_VERSIONS.search(text.message)
     if found is None or int(found["here"], 16) >= int(found["built"], 16):
         return {}
     return {"numpy_older": f"Built with {found['built']}, loaded with {found['here']}."}
 
 
-def _damage(_: Evidence, text: Told) -> Words:
+def _damage(_: Evidence, text: TextEvidence) -> Words:
     damage = _DAMAGE.get(heap_damage(text.message) or "")
     return {"damage": damage} if damage else {}
 
 
-def _cudnn(_: Evidence, text: Told) -> Words:
+def _cudnn(_: Evidence, text: TextEvidence) -> Words:
     package = cudnn_package(text.details.get("built", "").rstrip("."))
     return {"cudnn_package": package} if package else {}
 
 
-def _driver(seen: Evidence, _: Told) -> Words:
+def _driver(seen: Evidence, _: TextEvidence) -> Words:
     fits = which_driver_fits(seen)
     return {"driver_that_fits": fits} if fits else {}
 
 
-def _builds(seen: Evidence, _: Told) -> Words:
+def _builds(seen: Evidence, _: TextEvidence) -> Words:
     run = which_builds_run(seen)
     return {"builds_that_run": run} if run else {}
 
 
-def _hang_words(seen: Evidence, _: Told) -> Words:
+def _hang_words(seen: Evidence, _: TextEvidence) -> Words:
     assert seen.hang is not None
     wait = seen.hang.wait if seen.hang.wait in ("stopped", "disk", "other") else "lock"
     words = {"lasted": human_seconds(seen.hang.seconds), f"wait_{wait}": "yes"}
@@ -103,14 +103,14 @@ def _hang_words(seen: Evidence, _: Told) -> Words:
     return words | {"end": "you stopped it" if seen.asked_to_end else "it ended"}
 
 
-def _senders(seen: Evidence, _: Told) -> Words:
+def _senders(seen: Evidence, _: TextEvidence) -> Words:
     signal = seen.exit_signal or ""
     how, senders = _SENDERS.get(signal, _SENDERS["SIGTERM"])
     words = {"senders": senders}
     return words | ({"how": f"{how} ({signal})", "signal": signal} if signal in _SENDERS else {})
 
 
-def _crash_words(seen: Evidence, _: Told) -> Words:
+def _crash_words(seen: Evidence, _: TextEvidence) -> Words:
     if seen.pasted is not None:
         return {"pasted": "yes"}
     name, what = "Segmentation fault", "accessed invalid memory"
@@ -122,7 +122,7 @@ def _crash_words(seen: Evidence, _: Told) -> Words:
     return words | ({"in_fit": "yes"} if last_fit(seen) is not None else {})
 
 
-WORDS: dict[str, Callable[[Evidence, Told], Words]] = {
+WORDS: dict[str, Callable[[Evidence, TextEvidence], Words]] = {
     "abi_mismatch": _numpy,
     "cuda_driver_mismatch": _driver,
     "cudnn_version_mismatch": _cudnn,
@@ -136,17 +136,17 @@ WORDS: dict[str, Callable[[Evidence, Told], Words]] = {
 # --- causes that show without a line of text -----------------------------------------------------------------------------
 
 
-def _seen(seen: Evidence, confidence: Confidence, *facts: Fact) -> Told | None:
-    return Told(confidence, facts, ending_chips(seen), message="", details={})
+def _seen(seen: Evidence, confidence: Confidence, *facts: Fact) -> TextEvidence | None:
+    return TextEvidence(confidence, facts, ending_chips(seen), message="", details={})
 
 
-def _illegal_instruction(seen: Evidence) -> Told | None:
+def _illegal_instruction(seen: Evidence) -> TextEvidence | None:
     if seen.kernel_alive or seen.first_signal != "SIGILL":
         return None
     return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen), *last_words(seen))
 
 
-def _shared_memory(seen: Evidence) -> Told | None:
+def _shared_memory(seen: Evidence) -> TextEvidence | None:
     words = None if seen.kernel_alive else _shared_memory_words(seen)
     if words is None:
         return None
@@ -164,7 +164,7 @@ def _shared_memory_words(seen: Evidence) -> str | None:
     return next((line for line in seen.own_frames if _MODULE in line), None)
 
 
-def _start_failed(seen: Evidence) -> Told | None:
+def _start_failed(seen: Evidence) -> TextEvidence | None:
     if not (seen.never_answered and seen.exit_code):
         return None
     silent = Fact(
@@ -173,7 +173,7 @@ def _start_failed(seen: Evidence) -> Told | None:
     return _seen(seen, Confidence.LIKELY, exit_fact(seen), silent)
 
 
-def _endless_recursion(seen: Evidence) -> Told | None:
+def _endless_recursion(seen: Evidence) -> TextEvidence | None:
     """A native function that calls itself leaves a segmentation fault, and no trace in the Python stack."""
     crashed = seen.first_signal in ("SIGSEGV", "SIGBUS") and not seen.kernel_alive
     if not crashed or not any(map(endless, own_stacks((seen.fault_lines,)))):
@@ -182,7 +182,7 @@ def _endless_recursion(seen: Evidence) -> Told | None:
     return _seen(seen, Confidence.LIKELY, exit_fact(seen), repeats, *stack_facts(seen))
 
 
-def _failed_storage(seen: Evidence) -> Told | None:
+def _failed_storage(seen: Evidence) -> TextEvidence | None:
     """A page of a mapped file that cannot be read is a bus error; beside another end, the error may be any program's."""
     if seen.kernel_alive or seen.first_signal != "SIGBUS":
         return None
@@ -194,34 +194,34 @@ def _failed_storage(seen: Evidence) -> Told | None:
     return _seen(seen, Confidence.LIKELY, exit_fact(seen), logged, *stack_facts(seen))
 
 
-def _hang(seen: Evidence) -> Told | None:
+def _hang(seen: Evidence) -> TextEvidence | None:
     if seen.hang is None or seen.kernel_alive:
         return None
     sure = Confidence.CERTAIN if seen.asked_to_end else Confidence.LIKELY
     chips = (f"{human_seconds(seen.hang.seconds)} without progress",)
-    return Told(sure, seen.hang.facts, chips, message="", details={})
+    return TextEvidence(sure, seen.hang.facts, chips, message="", details={})
 
 
-def _forked_too_late(seen: Evidence) -> Told | None:
+def _forked_too_late(seen: Evidence) -> TextEvidence | None:
     found = _hang(seen)
     if found is None or seen.hang is None or seen.hang.forked_too_late is None:
         return None
     return dataclasses.replace(found, confidence=Confidence.LIKELY)
 
 
-def _crashed(seen: Evidence) -> Told | None:
+def _crashed(seen: Evidence) -> TextEvidence | None:
     if seen.kernel_alive or seen.first_signal not in ("SIGSEGV", "SIGBUS"):
         return None
     return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen), *last_words(seen))
 
 
-def _terminated(seen: Evidence) -> Told | None:
+def _terminated(seen: Evidence) -> TextEvidence | None:
     if seen.kernel_alive or seen.exit_signal not in _SENDERS:
         return None
     return _seen(seen, sure(seen), exit_fact(seen), *stack_facts(seen))
 
 
-def _failed_memory(seen: Evidence) -> Told | None:
+def _failed_memory(seen: Evidence) -> TextEvidence | None:
     """An error that could not be corrected counts for the process that its line names; without a name, for a bus error."""
     faults = [f for f in seen.system_log.faults if f.about == MEMORY]
     named = [fault for fault in faults if fault.weight == KILLS]
@@ -240,7 +240,7 @@ def _failed_memory(seen: Evidence) -> Told | None:
     return _seen(seen, confidence, logged, exit_fact(seen))
 
 
-WITHOUT_TEXT: dict[str, Callable[[Evidence], Told | None]] = {
+WITHOUT_TEXT: dict[str, Callable[[Evidence], TextEvidence | None]] = {
     "bus_error_shm": _shared_memory,
     "fork_or_thread_deadlock": _forked_too_late,
     "hang": _hang,

@@ -13,7 +13,7 @@ from ..shield import shield, shielded
 from ..units import human_bytes, human_seconds
 from .arrays import largest_arrays
 from .cell_memory import CellMemory, CellMeter, Stretch
-from .gpu_oom import Beginning, GpuOomTeller
+from .gpu_oom import Beginning, GpuOomNotice
 
 _HEAD_CHARACTERS = 80
 _REDACTED_CHARACTERS = 2000
@@ -69,7 +69,7 @@ class CellRecorder:
         shell: Any,
         emit: Emit,
         meter: CellMeter,
-        gpu_oom: GpuOomTeller,
+        gpu_oom: GpuOomNotice,
         *,
         keep_text: bool,
         on_start: Callable[[], None],
@@ -154,7 +154,7 @@ class CellRecorder:
             fields |= self._measured(running, fields["seconds"])
             if error is not None:
                 with shielded("GPU OOM"):
-                    self._gpu_oom.tell(error, running.beginning, running.count)
+                    self._gpu_oom.report(error, running.beginning, running.count)
         except KeyboardInterrupt:
             pass  # Stop came after the end of the user's code: there is only ours to stop
         finally:

@@ -41,7 +41,7 @@ class Beginning:
     time: float
 
 
-class GpuOomTeller:
+class GpuOomNotice:
     """Tells of errors that ended a cell.
 
     Args:
@@ -77,7 +77,7 @@ class GpuOomTeller:
         """A cell begins; costs some microseconds."""
         return Beginning(self._place(), time.time())
 
-    def tell(self, error: BaseException, cell: Beginning, count: int | None) -> None:
+    def report(self, error: BaseException, cell: Beginning, count: int | None) -> None:
         """A cell ended with this error: tell the three lines where it was the GPU's memory.
 
         IPython has shown the error by now, so the lines come under its traceback.

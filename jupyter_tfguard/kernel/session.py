@@ -18,7 +18,7 @@ from ..training.gpu_memory import DeviceMemory
 from .cell_memory import CellMeter
 from .cells import CellRecorder
 from .endings import Endings
-from .gpu_oom import GpuOomTeller
+from .gpu_oom import GpuOomNotice
 from .gpu_pulse import GpuPulse
 from .growth_alarm import GrowthAlarm
 from .header import (
@@ -97,7 +97,7 @@ class GuardSession:
             shell,
             self.emit,
             self._meter,
-            GpuOomTeller(
+            GpuOomNotice(
                 self.emit,
                 self._native.place,
                 self._native.text,

@@ -13,7 +13,7 @@ from ..watch.gpu_cards import Card, Holder, is_about, notebook_path
 from ..watch.gpu_helper import Gpus
 from ..watch.gpu_map import GpuMap
 from ..watch.history import CHART_SECONDS
-from ..watch.witness import Witness
+from ..watch.monitored import MonitoredKernel
 
 NUMBERS = (
     "memory_total_bytes",
@@ -42,12 +42,14 @@ class GpuWatch:
             self._map.take(gpus)
         with shielded("checking the health of the GPUs"):
             look = self._map.now
-            witnesses = self._map.witnesses
+            monitored_kernels = self._map.monitored_kernels
             for card in look.cards:
                 health = self._health.setdefault(card.key, CardHealth())
                 whole = card.device.get("mig_index") is None
                 events = [e for e in gpus.events if whole and is_about(e, card, look.cards)]
-                health.take(card.device, events, look.time, at_work=_at_work(card, witnesses))
+                health.take(
+                    card.device, events, look.time, at_work=_at_work(card, monitored_kernels)
+                )
 
     def state(self, gpus: Gpus, kernel_id: str | None = None) -> dict[str, Any]:
         """``Gpus`` of the wire.
@@ -64,9 +66,9 @@ class GpuWatch:
         health = self._health.get(card.key)
         return health.alarms if health is not None else ()
 
-    def of_kernel(self, witness: Witness | None, gpus: Gpus) -> dict[str, Any] | None:
+    def of_kernel(self, monitored: MonitoredKernel | None, gpus: Gpus) -> dict[str, Any] | None:
         """``kernel.gpu`` of the wire; None without GPUs."""
-        if witness is None or gpus.state != "ok":
+        if monitored is None or gpus.state != "ok":
             return None
         cards = self._map.now.cards
         if not cards:
@@ -78,7 +80,7 @@ class GpuWatch:
                     (
                         card.device.get("gpu_uuid")
                         for card in cards
-                        if card.tensorflow(witness) is memory
+                        if card.tensorflow(monitored) is memory
                     ),
                     None,
                 ),
@@ -86,33 +88,35 @@ class GpuWatch:
                     name: memory.get(name) for name in ("in_use_bytes", "peak_bytes", "limit_bytes")
                 },
             }
-            for memory in witness.live.gpu_memory
+            for memory in monitored.live.gpu_memory
         ]
-        return {"bytes": self._map.own_bytes(witness), "tensorflow": told}
+        return {"bytes": self._map.own_bytes(monitored), "tensorflow": told}
 
-    def history(self, witness: Witness) -> dict[str, list[list[float | None]]]:
+    def history(self, monitored: MonitoredKernel) -> dict[str, list[list[float | None]]]:
         """What a kernel held of each card in the last 10 minutes: Unix seconds and bytes, by the card's UUID."""
         oldest = time.time() - CHART_SECONDS
         found = {}
         for card in self._map.now.cards:
-            kept = self._map.history(card.key, witness)
+            kept = self._map.history(card.key, monitored)
             if kept is not None:
                 found[_uuid(card)] = [
                     [moment, own] for moment, own, *_ in kept.recent() if (moment or 0) >= oldest
                 ]
         return found
 
-    def bytes_of(self, witness: Witness | None, gpus: Gpus) -> int | None:
+    def bytes_of(self, monitored: MonitoredKernel | None, gpus: Gpus) -> int | None:
         """What a kernel holds on all cards; None = unknown."""
-        return self._map.own_bytes(witness) if witness is not None and gpus.state == "ok" else None
+        return (
+            self._map.own_bytes(monitored) if monitored is not None and gpus.state == "ok" else None
+        )
 
     def growth(
-        self, growth: dict[str, str] | None, witness: Witness | None
+        self, growth: dict[str, str] | None, monitored: MonitoredKernel | None
     ) -> dict[str, str] | None:
         """Memory growth as the kernel claims it, with what was seen of it from outside."""
-        if growth is None or growth["state"] != "on" or witness is None:
+        if growth is None or growth["state"] != "on" or monitored is None:
             return growth
-        seen = self._map.growth(witness)
+        seen = self._map.growth(monitored)
         if seen is None:
             return growth
         if seen.works:
@@ -147,26 +151,26 @@ def _rows(holders: tuple[Holder, ...], kernel_id: str | None) -> list[dict[str, 
     """One row for a kernel with all its children, one for each process outside; most first."""
     rows: dict[object, dict[str, Any]] = {}
     for number, holder in enumerate(holders):
-        witness = holder.witness
-        row = rows.get(witness) if witness is not None else None
+        monitored = holder.monitored
+        row = rows.get(monitored) if monitored is not None else None
         if row is not None:
             known = row["used_bytes"] is not None and holder.used_bytes is not None
             row["used_bytes"] = row["used_bytes"] + holder.used_bytes if known else None
             continue
-        rows[witness if witness is not None else number] = {
-            "kernel_id": witness.kernel.kernel_id if witness is not None else None,
-            "notebook_path": notebook_path(witness) if witness is not None else None,
+        rows[monitored if monitored is not None else number] = {
+            "kernel_id": monitored.kernel.kernel_id if monitored is not None else None,
+            "notebook_path": notebook_path(monitored) if monitored is not None else None,
             "name": holder.name,
-            "pid": witness.identity.pid if witness is not None else holder.pid,
+            "pid": monitored.identity.pid if monitored is not None else holder.pid,
             "used_bytes": holder.used_bytes,
-            "is_this": witness is not None and witness.kernel.kernel_id == kernel_id,
+            "is_this": monitored is not None and monitored.kernel.kernel_id == kernel_id,
         }
     return sorted(rows.values(), key=lambda row: -(row["used_bytes"] or 0))
 
 
-def _at_work(card: Card, witnesses: tuple[Witness, ...]) -> bool:
+def _at_work(card: Card, monitored_kernels: tuple[MonitoredKernel, ...]) -> bool:
     """True when a kernel trains on this card, as far as is known."""
-    training = [w for w in witnesses if (w.live.training or {}).get("active") is True]
+    training = [w for w in monitored_kernels if (w.live.training or {}).get("active") is True]
     if card.holders is None:
         return bool(training) and bool(card.device.get("utilization_fraction"))
-    return any(card.own_bytes(witness) != 0 for witness in training)
+    return any(card.own_bytes(monitored) != 0 for monitored in training)

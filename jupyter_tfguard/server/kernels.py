@@ -15,8 +15,8 @@ from typing import Any
 from ..errors import SourceUnavailable
 from ..record.identity import ProcessIdentity
 from ..shield import shielded
+from ..watch.monitored import MonitoredKernel
 from ..watch.watcher import Watcher
-from ..watch.witness import Witness
 from .notebook_paths import NotebookPaths
 from .state import REMOTE, STARTING, KernelView, lacks_guard
 from .tracked import (
@@ -124,7 +124,7 @@ class KernelTracker:
 
         def died() -> None:
             with shielded("handling a kernel that the restarter reported dead"):
-                if tracked.witness is None:
+                if tracked.monitored is None:
                     self._ended_unwatched(tracked)
                 else:
                     self._report_end(tracked)
@@ -142,15 +142,15 @@ class KernelTracker:
             pid = self._recorded_pid(tracked) if reason == REMOTE else None
         if pid is None:
             tracked.reason = reason
-            if tracked.witness is not None and not tracked.witness.handle.is_running():
+            if tracked.monitored is not None and not tracked.monitored.handle.is_running():
                 self._ended_now(tracked)
             return
-        witness = tracked.witness
-        if witness is not None:
+        monitored = tracked.monitored
+        if monitored is not None:
             # With a pidfd its end would have been told.
-            lives = tracked.reader is not None or witness.handle.is_running()
-            if lives and witness.identity.pid == pid:
-                self._look_for_fix(tracked, witness)
+            lives = tracked.reader is not None or monitored.handle.is_running()
+            if lives and monitored.identity.pid == pid:
+                self._look_for_fix(tracked, monitored)
                 return
             self._ended_now(tracked)
         identity = ProcessIdentity.of(pid)
@@ -158,27 +158,27 @@ class KernelTracker:
         if identity is None or identity in self._ended:
             return
         try:
-            witness = self._watcher.watch(pid, tracked.kernel)
+            monitored = self._watcher.watch(pid, tracked.kernel)
         except SourceUnavailable:
             return
-        tracked.witness, tracked.reason = witness, None
-        descriptor = witness.handle.fileno()
+        tracked.monitored, tracked.reason = monitored, None
+        descriptor = monitored.handle.fileno()
         if descriptor is not None and self._loop is not None:
             with contextlib.suppress(NotImplementedError, OSError):
                 self._loop.add_reader(descriptor, self._on_pidfd, tracked)
                 tracked.reader = descriptor
 
-    def _look_for_fix(self, tracked: Tracked, witness: Witness) -> None:
+    def _look_for_fix(self, tracked: Tracked, monitored: MonitoredKernel) -> None:
         """Find out in a thread, once per process, how to load the guard in a kernel without it."""
-        if tracked.fix is None and self._loop is not None and lacks_guard(witness):
+        if tracked.fix is None and self._loop is not None and lacks_guard(monitored):
             name, argv = tracked.kernel.kernel_name, command(tracked.manager)
             tracked.fix = self._loop.run_in_executor(None, guard_command, name, argv)
 
     def _recorded_pid(self, tracked: Tracked) -> int | None:
         """Process id by the kernel's own recording, looked for in a thread every few seconds until it is found."""
-        witness = tracked.witness
-        if witness is not None and witness.handle.is_running():
-            return witness.identity.pid
+        monitored = tracked.monitored
+        if monitored is not None and monitored.handle.is_running():
+            return monitored.identity.pid
         search, now = tracked.search, time.monotonic()
         if search is not None and search.done():
             tracked.search = None
@@ -197,13 +197,13 @@ class KernelTracker:
         with shielded("handling the end of a kernel"):
             self._ended_now(tracked)
 
-    def gone(self, witness: Witness) -> None:
+    def gone(self, monitored: MonitoredKernel) -> None:
         """The sampler found a process ended that has no pidfd. May be called from any thread."""
 
         def check() -> None:
             with shielded("handling the end of a kernel"):
                 for tracked in self._tracked.values():
-                    if tracked.witness is witness:
+                    if tracked.monitored is monitored:
                         self._ended_now(tracked)
 
         if self._loop is not None:
@@ -211,43 +211,43 @@ class KernelTracker:
                 self._loop.call_soon_threadsafe(check)
 
     def _ended_now(self, tracked: Tracked) -> None:
-        witness = tracked.witness
-        if witness is None:
+        monitored = tracked.monitored
+        if monitored is None:
             return
         asked = (
-            witness.was_asked_to_end()
+            monitored.was_asked_to_end()
             or tracked.kernel.kernel_id not in self._tracked
-            or self._was_replaced(tracked, witness)
+            or self._was_replaced(tracked, monitored)
             or bool(
                 getattr(self._app, "_stopping", False)
             )  # a signal for the server and its kernels
         )
-        if asked and witness.hang is None:
-            self._remember_end(witness)
+        if asked and monitored.hang is None:
+            self._remember_end(monitored)
             self._detach(tracked)
-            self._watcher.drop(witness)
-            self._on_asked_end(witness.identity, tracked.kernel.kernel_id)
+            self._watcher.drop(monitored)
+            self._on_asked_end(monitored.identity, tracked.kernel.kernel_id)
         else:
             self._report_end(tracked, asked=asked)
 
-    def _was_replaced(self, tracked: Tracked, witness: Witness) -> bool:
+    def _was_replaced(self, tracked: Tracked, monitored: MonitoredKernel) -> bool:
         """True when the manager has started another process, and its restarter did not report this one dead before.
 
         Without a pidfd a requested restart can begin and end between two looks.
         """
         pid, _ = process_of(tracked.manager, 0.0)
-        return bool(tracked.callbacks) and pid is not None and pid != witness.identity.pid
+        return bool(tracked.callbacks) and pid is not None and pid != monitored.identity.pid
 
     def _report_end(self, tracked: Tracked, *, asked: bool = False) -> None:
-        witness = tracked.witness
-        if witness is None:
+        monitored = tracked.monitored
+        if monitored is None:
             return
         if tracked.kernel.notebook_path is None:
-            tracked.kernel.notebook_path = self._paths.claimed(witness.live.header)
-        self._remember_end(witness)
+            tracked.kernel.notebook_path = self._paths.claimed(monitored.live.header)
+        self._remember_end(monitored)
         self._detach(tracked)
-        pid = witness.identity.pid
-        self._watcher.ended(witness, lambda: returncode(tracked.manager, pid), asked=asked)
+        pid = monitored.identity.pid
+        self._watcher.ended(monitored, lambda: returncode(tracked.manager, pid), asked=asked)
 
     def _ended_unwatched(self, tracked: Tracked) -> None:
         """Its restarter found it dead: mostly one whose end is known, or one that died while the loop was blocked."""
@@ -255,8 +255,8 @@ class KernelTracker:
         if pid is not None and all(ended.pid != pid for ended in self._ended):
             self._on_missed_end()
 
-    def _remember_end(self, witness: Witness) -> None:
-        self._ended[witness.identity] = time.monotonic()
+    def _remember_end(self, monitored: MonitoredKernel) -> None:
+        self._ended[monitored.identity] = time.monotonic()
         while len(self._ended) > _REMEMBERED_ENDS:
             del self._ended[next(iter(self._ended))]
 
@@ -264,21 +264,21 @@ class KernelTracker:
         if tracked.reader is not None and self._loop is not None:
             self._loop.remove_reader(tracked.reader)
         tracked.reader = None
-        tracked.witness = tracked.fix = None
+        tracked.monitored = tracked.fix = None
         tracked.reason = STARTING
 
     def _untrack(self, kernel_id: str) -> None:
         tracked = self._tracked.pop(kernel_id)
         tracked.activity.close()
-        witness = tracked.witness
+        monitored = tracked.monitored
         for callback, event in tracked.callbacks:
             with contextlib.suppress(Exception):
                 tracked.manager.remove_restart_callback(callback, event)
-        if witness is None:
+        if monitored is None:
             return
-        if witness.identity.is_running():
+        if monitored.identity.is_running():
             self._detach(tracked)
-            self._watcher.drop(witness)
+            self._watcher.drop(monitored)
         else:
             self._ended_now(tracked)  # asked for: it has left the list
 
@@ -287,8 +287,8 @@ class KernelTracker:
 
         For any thread.
         """
-        witnesses = (tracked.witness for tracked in list(self._tracked.values()))
-        if any(identity == w.identity for w in witnesses if w is not None):
+        monitored_kernels = (tracked.monitored for tracked in list(self._tracked.values()))
+        if any(identity == w.identity for w in monitored_kernels if w is not None):
             return True
         ended = self._ended.get(identity)
         return ended is not None and time.monotonic() - ended < _IN_HAND_SECONDS

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from jupyter_core.utils import ensure_async
 
 from ..shield import note_problem
-from ..watch.witness import Kernel
+from ..watch.monitored import Kernel
 
 _SECONDS = 5.0
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

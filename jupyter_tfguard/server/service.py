@@ -88,7 +88,7 @@ class Service:
         self._watcher = Watcher(
             recordings_folder(),
             postmortem.handle,
-            lambda witness: tracker.gone(witness),
+            lambda monitored: tracker.gone(monitored),
             gpus=self._helper.read,
             busy_hertz=self._settings.busy_hertz,
             idle_hertz=self._settings.idle_hertz,
@@ -182,8 +182,8 @@ class Service:
         """The server ends, and its kernels with it: that is no crash, whoever finds their recordings."""
         atexit.unregister(self._mark_ends)
         root = recordings_folder()
-        for witness in self._watcher.witnesses if self._watcher is not None else ():
-            recorder = recorder_of(root, witness.identity, witness.kernel.kernel_id)
+        for monitored in self._watcher.monitored_kernels if self._watcher is not None else ():
+            recorder = recorder_of(root, monitored.identity, monitored.kernel.kernel_id)
             mark_end(root / recorder.folder_name, "server_stopped")
 
     async def stop(self) -> None:
@@ -250,7 +250,7 @@ class Service:
     def sampled_at(self, kernel_id: str) -> float | None:
         """Unix seconds of the newest sample of this kernel; None where there is none."""
         view = self._tracker.view(kernel_id) if self._tracker else None
-        return None if view is None or view.witness is None else view.witness.sampled_at
+        return None if view is None or view.monitored is None else view.monitored.sampled_at
 
     def history(self, kernel_id: str) -> dict[str, Any]:
         """The ``history`` of this kernel."""
@@ -263,10 +263,10 @@ class Service:
         Takes up to some seconds; for any thread.
         """
         view = self._tracker.view(kernel_id) if self._tracker is not None else None
-        witness = view.witness if view is not None else None
-        if self._watcher is None or witness is None:
+        monitored = view.monitored if view is not None else None
+        if self._watcher is None or monitored is None:
             return None
-        return self._watcher.hangs.stacks(witness)
+        return self._watcher.hangs.stacks(monitored)
 
     def options(self) -> list[dict[str, Any]]:
         """The options as this server has them. Reads the per-user file."""

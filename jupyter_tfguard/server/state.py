@@ -15,7 +15,7 @@ from ..record.newest import size
 from ..watch.gpu_cards import notebook_path as path_of
 from ..watch.gpu_helper import Gpus
 from ..watch.live import Live
-from ..watch.witness import Kernel, Witness
+from ..watch.monitored import Kernel, MonitoredKernel
 from .gpu_state import GpuWatch
 
 REMOTE = "remote kernel, not tracked here"
@@ -52,7 +52,7 @@ class KernelView:
     Attributes:
         kernel: What the server knows.
         language: Of the kernel's specification; None = unknown.
-        witness: None when it is not watched.
+        monitored: None when it is not watched.
         unwatched_reason: Why not.
         run_since: When the busy time began that goes on or was the last, Unix seconds; None = not known. Moments between
             cells belong to it.
@@ -62,7 +62,7 @@ class KernelView:
 
     kernel: Kernel
     language: str | None
-    witness: Witness | None
+    monitored: MonitoredKernel | None
     unwatched_reason: str | None
     run_since: float | None = None
     argv: tuple[str, ...] | None = None
@@ -93,24 +93,24 @@ NO_GPUS = GpuView(None, Gpus("unavailable", "not read"))
 
 def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
     """``KernelState`` of the wire."""
-    witness = view.witness
-    live = witness.live if witness else Live()
+    monitored = view.monitored
+    live = monitored.live if monitored else Live()
     guard = _guard(view, live)
     if gpus.watch is not None:
-        guard["growth"] = gpus.watch.growth(guard["growth"], witness)
+        guard["growth"] = gpus.watch.growth(guard["growth"], monitored)
     return {
         "kernel_id": view.kernel.kernel_id,
-        "pid": witness.identity.pid if witness else None,
+        "pid": monitored.identity.pid if monitored else None,
         "kernel_name": view.kernel.kernel_name,
         "notebook_path": notebook_path(view),
-        "watched": witness is not None,
-        "unwatched_reason": None if witness else view.unwatched_reason,
+        "watched": monitored is not None,
+        "unwatched_reason": None if monitored else view.unwatched_reason,
         "guard": guard,
-        "host": _host(witness),
+        "host": _host(monitored),
         "training": live.training,
         "marks": list(live.marks),
-        "hang": _hang(witness),
-        "gpu": gpus.watch.of_kernel(witness, gpus.gpus) if gpus.watch is not None else None,
+        "hang": _hang(monitored),
+        "gpu": gpus.watch.of_kernel(monitored, gpus.gpus) if gpus.watch is not None else None,
         "cells": list(live.cells),
         "gpu_oom": live.gpu_oom,
         "memory_stop": live.memory_stop,
@@ -120,13 +120,13 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
 
 def other_kernel(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
     """``OtherKernel`` of the wire: one line for a kernel whose notebook is not in front."""
-    rss = _latest(view.witness).get("process.rss_bytes")
+    rss = _latest(view.monitored).get("process.rss_bytes")
     return {
         "kernel_id": view.kernel.kernel_id,
         "notebook_path": notebook_path(view),
         "kernel_name": view.kernel.kernel_name,
         "rss_bytes": _whole(rss),
-        "gpu_bytes": None if gpus.watch is None else gpus.watch.bytes_of(view.witness, gpus.gpus),
+        "gpu_bytes": None if gpus.watch is None else gpus.watch.bytes_of(view.monitored, gpus.gpus),
     }
 
 
@@ -135,32 +135,32 @@ def limit_ahead(view: KernelView) -> dict[str, Any] | None:
 
     In a container the limit counts other kernels too: one that holds still beside one that grows is not meant.
     """
-    witness, values = view.witness, _latest(view.witness)
-    limit = witness.binding_limit() if witness and values else None
+    monitored, values = view.monitored, _latest(view.monitored)
+    limit = monitored.binding_limit() if monitored and values else None
     used = memory_in_use(limit, values)
-    if witness is None or limit is None or used is None or not witness.is_busy:
+    if monitored is None or limit is None or used is None or not monitored.is_busy:
         return None
-    forecast = witness.forecast()
+    forecast = monitored.forecast()
     is_soon = forecast is not None and forecast.seconds_left <= _SOON_SECONDS
     is_near = used > _NEAR_FRACTION * limit.size_bytes
     if not is_soon and not (
-        is_near and _own_rise(witness, view.run_since) >= _RISE_FRACTION * limit.size_bytes
+        is_near and _own_rise(monitored, view.run_since) >= _RISE_FRACTION * limit.size_bytes
     ):
         return None
     return {
         "kernel_id": view.kernel.kernel_id,
         "notebook_path": notebook_path(view),
-        "run": f"{witness.identity.pid} {view.run_since}",
+        "run": f"{monitored.identity.pid} {view.run_since}",
         "limit": limit.state(),
         "is_soon": is_soon,
     }
 
 
-def _own_rise(witness: Witness, since: float | None) -> float:
+def _own_rise(monitored: MonitoredKernel, since: float | None) -> float:
     """Bytes by which kernel and children hold more now than at their lowest of this run, in the last two minutes."""
     held = [
         (rss or 0.0) + (children or 0.0)
-        for when, rss, children, *_ in witness.history.rows.read()
+        for when, rss, children, *_ in monitored.history.rows.read()
         if since is None or (when is not None and when >= since)
     ]
     return held[-1] - min(held) if held else 0.0
@@ -168,36 +168,36 @@ def _own_rise(witness: Witness, since: float | None) -> float:
 
 def number(view: KernelView) -> dict[str, Any]:
     """The ``number`` message: what moves fastest, and what the status bar needs."""
-    witness = view.witness
+    monitored = view.monitored
     return {
         "type": "number",
         "time": time.time(),
         "kernel_id": view.kernel.kernel_id,
-        "pid": witness.identity.pid if witness else None,
-        "watched": witness is not None,
-        "host": _host(witness),
-        "hang": _hang(witness),
+        "pid": monitored.identity.pid if monitored else None,
+        "watched": monitored is not None,
+        "host": _host(monitored),
+        "hang": _hang(monitored),
     }
 
 
 def history(view: KernelView | None, kernel_id: str, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
     """The ``history`` message: the last 10 minutes of a kernel; empty for one that is not watched."""
-    witness = view.witness if view else None
-    rows = witness.history.chart.read() if witness else []
+    monitored = view.monitored if view else None
+    rows = monitored.history.chart.read() if monitored else []
     return {
         "type": "history",
         "kernel_id": kernel_id,
         "rows": [[when, _whole(used)] for when, used in rows],
-        "gpu_rows": gpus.watch.history(witness) if gpus.watch is not None and witness else {},
-        "marks": list(witness.live.marks) if witness else [],
+        "gpu_rows": gpus.watch.history(monitored) if gpus.watch is not None and monitored else {},
+        "marks": list(monitored.live.marks) if monitored else [],
     }
 
 
 def notebook_path(view: KernelView) -> str | None:
     """From the server's sessions, else what the kernel says."""
-    if view.kernel.notebook_path is not None or view.witness is None:
+    if view.kernel.notebook_path is not None or view.monitored is None:
         return view.kernel.notebook_path
-    return path_of(view.witness)
+    return path_of(view.monitored)
 
 
 def _guard(view: KernelView, live: Live) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
         "growth": None,
         "stop": None,
     }
-    if view.witness is None:
+    if view.monitored is None:
         return guard
     if live.header is not None:
         claimed = live.header.get("guard")
@@ -226,9 +226,9 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
             "loaded": False,
             "text": "Not a Python kernel: only memory and crashes are recorded.",
         }
-    if view.witness.is_switched_off:
+    if view.monitored.is_switched_off:
         return guard | {"loaded": False, "text": _SWITCHED_OFF}
-    if not lacks_guard(view.witness):
+    if not lacks_guard(view.monitored):
         return guard | {"text": STARTING}
     if view.argv is not None and python_command(view.argv) is None:
         text = f"The guard is not loaded in this kernel: {os.path.basename(view.argv[0])} starts it, not ipykernel."
@@ -236,9 +236,11 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
     return guard | {"loaded": False, "text": _NOT_LOADED, "fix": view.fix}
 
 
-def lacks_guard(witness: Witness) -> bool:
+def lacks_guard(monitored: MonitoredKernel) -> bool:
     """True when a guard in the kernel would have started to record by now, and none has."""
-    return witness.live.header is None and time.monotonic() - witness.since >= _GUARD_WAIT_SECONDS
+    return (
+        monitored.live.header is None and time.monotonic() - monitored.since >= _GUARD_WAIT_SECONDS
+    )
 
 
 def _sentences(claimed: object) -> list[str]:
@@ -263,10 +265,10 @@ def _growth(claimed: object) -> dict[str, str] | None:
     return {"state": claimed["state"], "text": str(claimed.get("text", ""))[:_TEXT_LIMIT]}
 
 
-def _host(witness: Witness | None) -> dict[str, Any]:
-    values = _latest(witness)
-    sample = witness.latest if witness else None
-    limit = witness.binding_limit() if witness and values else None
+def _host(monitored: MonitoredKernel | None) -> dict[str, Any]:
+    values = _latest(monitored)
+    sample = monitored.latest if monitored else None
+    limit = monitored.binding_limit() if monitored and values else None
     return {
         "used_bytes": _whole(memory_in_use(limit, values)),
         "rss_bytes": _whole(values.get("process.rss_bytes")),
@@ -274,19 +276,21 @@ def _host(witness: Witness | None) -> dict[str, Any]:
         "children_rss_bytes": _whole(values.get("process.children_rss_bytes")),
         "swap_bytes": _whole(values.get("process.swap_bytes")),
         "limit": None if limit is None else limit.state(),
-        "forecast": _forecast(witness, values),
+        "forecast": _forecast(monitored, values),
         "available_bytes": _whole(values.get("host.available_bytes")),
         "time": sample.time if sample and values else None,
     }
 
 
-def _forecast(witness: Witness | None, values: dict[str, float]) -> dict[str, float] | None:
-    found = witness.forecast() if witness and values else None
+def _forecast(
+    monitored: MonitoredKernel | None, values: dict[str, float]
+) -> dict[str, float] | None:
+    found = monitored.forecast() if monitored and values else None
     return None if found is None else asdict(found)
 
 
-def _hang(witness: Witness | None) -> dict[str, Any] | None:
-    hang = witness.hang if witness else None
+def _hang(monitored: MonitoredKernel | None) -> dict[str, Any] | None:
+    hang = monitored.hang if monitored else None
     if hang is None:
         return None
     return {
@@ -297,9 +301,9 @@ def _hang(witness: Witness | None) -> dict[str, Any] | None:
     }
 
 
-def _latest(witness: Witness | None) -> dict[str, float]:
+def _latest(monitored: MonitoredKernel | None) -> dict[str, float]:
     """The newest sample's values; empty when it is old: a kernel being taken down gives no numbers."""
-    sample = witness.latest if witness else None
+    sample = monitored.latest if monitored else None
     if sample is None or time.monotonic() - sample.monotonic > _FRESH_SECONDS:
         return {}
     return dict(sample.values)

@@ -19,7 +19,7 @@ from ..places import recordings_folder
 from ..record.alive import Place
 from ..record.contents import recording_header
 from ..record.identity import ProcessIdentity
-from ..watch.witness import Kernel, Witness
+from ..watch.monitored import Kernel, MonitoredKernel
 from .state import REMOTE, STARTING, KernelView
 
 _PROVISIONER_WAIT_SECONDS = 3.0
@@ -179,8 +179,8 @@ class Tracked:
     """A kernel id, the process behind it now, and what was hung onto both; as it is made, no process is looked at yet."""
 
     def __init__(self, kernel_id: str, manager: Any) -> None:
-        self.witness: Witness | None = None
-        self.activity = activity = Activity(manager, in_cell=lambda: _runs_cell(self.witness))
+        self.monitored: MonitoredKernel | None = None
+        self.activity = activity = Activity(manager, in_cell=lambda: _runs_cell(self.monitored))
         self.kernel = Kernel(
             kernel_id,
             kernel_name=getattr(manager, "kernel_name", None) or None,
@@ -204,7 +204,7 @@ def view_of(tracked: Tracked) -> KernelView:
     return KernelView(
         kernel=tracked.kernel,
         language=language(tracked.manager),
-        witness=tracked.witness,
+        monitored=tracked.monitored,
         unwatched_reason=tracked.reason,
         run_since=tracked.activity.run_since(),
         argv=command(tracked.manager),
@@ -218,5 +218,5 @@ def _result_of(search: asyncio.Future[str] | None) -> str | None:
     return search.result()
 
 
-def _runs_cell(witness: Witness | None) -> bool:
-    return witness is not None and witness.live.runs_cell
+def _runs_cell(monitored: MonitoredKernel | None) -> bool:
+    return monitored is not None and monitored.live.runs_cell

@@ -44,7 +44,7 @@ def of_kernel(
     """What is known of the death of a kernel.
 
     Args:
-        seen: As :meth:`~.witness.Witness.seen` gives it.
+        seen: As :meth:`~.monitored.MonitoredKernel.seen` gives it.
         pid: The kernel's process.
         children: Its descendants, as last seen.
         ended: How it ended; None when the status could not be read.
@@ -69,7 +69,7 @@ def of_child(seen: ServerFacts, kill: ChildKill, ended: tuple[int, ...]) -> Serv
     """What is known of a child that was killed while the kernel goes on.
 
     Args:
-        seen: As :meth:`~.witness.Witness.seen` gives it.
+        seen: As :meth:`~.monitored.MonitoredKernel.seen` gives it.
         kill: As it was noticed.
         ended: Those of its children that were killed.
     """

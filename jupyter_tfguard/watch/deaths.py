@@ -21,7 +21,7 @@ from .death import Death, of_child, of_kernel
 from .gpu_facts import gpu_facts, wait_for_word
 from .gpu_helper import Gpus
 from .gpu_map import GpuMap
-from .witness import Witness
+from .monitored import MonitoredKernel
 
 _LOG_WAIT_SECONDS = 0.05
 _STARTER_SECONDS = 1.0
@@ -73,17 +73,17 @@ class Deaths:
 
     def accept(
         self,
-        witness: Witness,
+        monitored: MonitoredKernel,
         ended: ExitFacts | None,
         died: float,
         *,
         asked: bool = False,
         by_starter: Callable[[], ExitFacts | None] | None = None,
     ) -> Future[None] | None:
-        """Take a death on, or an end that was `asked` for; the witness is closed.
+        """Gather a crash, or an end that was `asked` for, and close the monitored kernel.
 
         Args:
-            witness: Of the process.
+            monitored: Of the process.
             ended: How it ended; None when that is not known yet.
             died: Unix seconds.
             asked: The end was asked for.
@@ -94,35 +94,35 @@ class Deaths:
             Done once it was handed on; None after :meth:`stop`.
         """
         noticed = time.monotonic()
-        stderr = witness.stderr.detach()
-        witness.close()
+        stderr = monitored.stderr.detach()
+        monitored.close()
         if ended is not None and ended.signal == "SIGKILL" and not asked:
-            self._kills.append(_Kill(witness.group.path, died))
+            self._kills.append(_Kill(monitored.group.path, died))
 
         def gather() -> Death:
-            after = witness.group.read_now()
+            after = monitored.group.read_now()
             known = ended
             if known is None and by_starter is not None:
                 known = _soon(by_starter, noticed + _STARTER_SECONDS)
             wait_seconds = _TRACKER_SECONDS if known and known.signal == "SIGBUS" else 0.0
             if last_words := stderr.last_words(wait_seconds):
-                add_last_words(self._recordings / witness.identity.folder_name, last_words)
-            seen, pid = witness.seen(died), witness.identity.pid
-            facts = of_kernel(seen, pid, witness.children, known, after, asked=asked)
+                add_last_words(self._recordings / monitored.identity.folder_name, last_words)
+            seen, pid = monitored.seen(died), monitored.identity.pid
+            facts = of_kernel(seen, pid, monitored.children, known, after, asked=asked)
             if not asked:
-                self._wait_for_gpus(witness, known, died)
-            facts = self._with_gpus(witness, facts)
+                self._wait_for_gpus(monitored, known, died)
+            facts = self._with_gpus(monitored, facts)
             before = facts.before.time if facts.before else died
             # The OOM killer counts first and writes then.
             written = noticed + _LOG_WAIT_SECONDS
-            return self._death(witness, facts, self._system_log(min(before, died), written))
+            return self._death(monitored, facts, self._system_log(min(before, died), written))
 
         submitted = self._submit(gather)
         if submitted is None:
             stderr.close()
         return submitted
 
-    def accept_child(self, witness: Witness, kill: ChildKill) -> None:
+    def accept_child(self, monitored: MonitoredKernel, kill: ChildKill) -> None:
         """Take on the kill of a child of a living kernel, unless it turns out to be none."""
         log = self._system_log(kill.before.time, 0.0)
         named = {int(a or b) for line in log.lines for a, b in _VICTIM.findall(line.text)}
@@ -130,14 +130,14 @@ class Deaths:
         if named:
             ended = tuple(pid for pid in ended if pid in named)
         elif any(
-            k.group == witness.group.path and abs(k.died - kill.time) < _NEIGHBOUR_SECONDS
+            k.group == monitored.group.path and abs(k.died - kill.time) < _NEIGHBOUR_SECONDS
             for k in tuple(self._kills)
         ):
             return  # the counter rose for another kernel of this group
-        if not ended or witness.was_asked_to_end():
+        if not ended or monitored.was_asked_to_end():
             return
-        facts = of_child(witness.seen(kill.time), kill, ended)
-        death = self._death(witness, self._with_gpus(witness, facts), log)
+        facts = of_child(monitored.seen(kill.time), kill, ended)
+        death = self._death(monitored, self._with_gpus(monitored, facts), log)
 
         self._submit(lambda: death)
 
@@ -151,13 +151,15 @@ class Deaths:
         except RuntimeError:  # stopped in the meantime
             return None
 
-    def _wait_for_gpus(self, witness: Witness, ended: ExitFacts | None, died: float) -> None:
+    def _wait_for_gpus(
+        self, monitored: MonitoredKernel, ended: ExitFacts | None, died: float
+    ) -> None:
         with shielded("reading the GPU driver after a crash"):
             signal = ended.signal if ended is not None else None
             code = ended.code if ended is not None else None
-            wait_for_word(self._gpu_map, witness, signal, code, died)
+            wait_for_word(self._gpu_map, monitored, signal, code, died)
 
-    def _with_gpus(self, witness: Witness, facts: ServerFacts) -> ServerFacts:
+    def _with_gpus(self, monitored: MonitoredKernel, facts: ServerFacts) -> ServerFacts:
         gpus = self._gpus()
         if gpus.state != "ok":
             reason = gpus.reason or _GPUS_NOT_READ
@@ -165,17 +167,17 @@ class Deaths:
         # What was seen while the driver still answered is known, also where it does not any more.
         found: tuple[dict[str, Any], ...] = ()
         with shielded("reading the GPUs of a crashed kernel"):
-            found = gpu_facts(self._gpu_map, witness, facts.died)
+            found = gpu_facts(self._gpu_map, monitored, facts.died)
         return replace(facts, gpus=found)
 
-    def _death(self, witness: Witness, facts: ServerFacts, log: SystemLog) -> Death:
-        kernel = witness.kernel
+    def _death(self, monitored: MonitoredKernel, facts: ServerFacts, log: SystemLog) -> Death:
+        kernel = monitored.kernel
         return Death(
-            identity=witness.identity,
+            identity=monitored.identity,
             kernel_id=kernel.kernel_id,
             kernel_name=kernel.kernel_name,
             notebook_path=kernel.notebook_path,
-            recording=self._recordings / witness.identity.folder_name,
+            recording=self._recordings / monitored.identity.folder_name,
             facts=facts,
             system_log=log,
         )

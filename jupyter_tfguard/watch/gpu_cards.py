@@ -12,7 +12,7 @@ from typing import Any
 from ..bus_id import same_card
 from ..units import human_bytes
 from .gpu_processes import ProcessCheck, Seen
-from .witness import Witness
+from .monitored import MonitoredKernel
 
 OTHER_NUMBERS = "Processes cannot be identified here: the driver uses the process ids of the machine, not those of this container."
 NOT_READABLE = (
@@ -29,13 +29,13 @@ class Holder:
 
     Attributes:
         name: Of the program.
-        witness: The kernel that it is, or belongs to; None for a process outside.
+        monitored: The kernel that it is, or belongs to; None for a process outside.
     """
 
     pid: int | None
     used_bytes: int | None
     name: str | None
-    witness: Witness | None
+    monitored: MonitoredKernel | None
 
 
 @dataclass(frozen=True)
@@ -65,25 +65,25 @@ class Card:
         """True for a card whose memory is divided into instances, which follow it in the list."""
         return self.device.get("mig_enabled") is True
 
-    def own_bytes(self, witness: Witness) -> int | None:
+    def own_bytes(self, monitored: MonitoredKernel) -> int | None:
         """What a kernel and its children hold here; None = unknown."""
         if self.holders is None:
             return None
-        sizes = [holder.used_bytes for holder in self.holders if holder.witness is witness]
+        sizes = [holder.used_bytes for holder in self.holders if holder.monitored is monitored]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
-    def tensorflow(self, witness: Witness) -> Mapping[str, Any] | None:
+    def tensorflow(self, monitored: MonitoredKernel) -> Mapping[str, Any] | None:
         """What TensorFlow in a kernel says of this card; None when it says nothing, or may mean another instance of it."""
         bus_id = self.device.get("bus_id")
-        found = [one for one in witness.live.gpu_memory if same_card(one.get("bus_id"), bus_id)]
+        found = [one for one in monitored.live.gpu_memory if same_card(one.get("bus_id"), bus_id)]
         return found[0] if len(found) == 1 else None
 
 
-def notebook_path(witness: Witness) -> str | None:
+def notebook_path(monitored: MonitoredKernel) -> str | None:
     """From the server's sessions, else what the kernel says."""
-    if witness.kernel.notebook_path is not None:
-        return witness.kernel.notebook_path
-    claimed = (witness.live.header or {}).get("notebook_path")
+    if monitored.kernel.notebook_path is not None:
+        return monitored.kernel.notebook_path
+    claimed = (monitored.live.header or {}).get("notebook_path")
     return claimed[:1000] if isinstance(claimed, str) and claimed else None
 
 
@@ -99,21 +99,25 @@ class Joiner:
         self._believed: set[int] = set()  # of the last list
 
     def join(
-        self, devices: Sequence[Mapping[str, Any]], witnesses: Sequence[Witness]
+        self, devices: Sequence[Mapping[str, Any]], monitored_kernels: Sequence[MonitoredKernel]
     ) -> tuple[Card, ...]:
         """The cards of this moment."""
         listed = {process["pid"] for device in devices for process in device["processes"] or ()}
-        owners = self._owners(listed, witnesses)
+        owners = self._owners(listed, monitored_kernels)
         seen = {pid: self._check.look(pid) for pid in listed}
         problem = self._problem(seen, owners)
         just_ended = {pid for pid, what in seen.items() if what is Seen.GONE} & self._believed
         self._believed = set() if problem else listed - just_ended
         return tuple(_card(device, owners, problem, just_ended) for device in devices)
 
-    def _owners(self, listed: set[int], witnesses: Sequence[Witness]) -> dict[int, Witness]:
+    def _owners(
+        self, listed: set[int], monitored_kernels: Sequence[MonitoredKernel]
+    ) -> dict[int, MonitoredKernel]:
         """By process: the nearest kernel that it is or descends from."""
-        kernels = {witness.identity.pid: witness for witness in witnesses}
-        owners = {child: witness for witness in witnesses for child in witness.children} | kernels
+        kernels = {monitored.identity.pid: monitored for monitored in monitored_kernels}
+        owners = {
+            child: monitored for monitored in monitored_kernels for child in monitored.children
+        } | kernels
         for pid in listed - owners.keys():
             for parent in self._check.ancestors(pid):
                 if parent in owners:
@@ -121,7 +125,9 @@ class Joiner:
                     break
         return owners
 
-    def _problem(self, seen: Mapping[int, Seen], owners: Mapping[int, Witness]) -> str | None:
+    def _problem(
+        self, seen: Mapping[int, Seen], owners: Mapping[int, MonitoredKernel]
+    ) -> str | None:
         """Why the ids cannot be believed; None when they can."""
         ours = [what for pid, what in seen.items() if pid in owners]
         if Seen.OTHER in ours:
@@ -136,7 +142,7 @@ class Joiner:
 
 def _card(
     device: Mapping[str, Any],
-    owners: Mapping[int, Witness],
+    owners: Mapping[int, MonitoredKernel],
     problem: str | None,
     just_ended: set[int],
 ) -> Card:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .gpu_cards import Card
-from .witness import Witness
+from .monitored import MonitoredKernel
 
 # TensorFlow leaves 225 MiB to 1 GiB, or a twentieth: of a card with room for more than this, less than a tenth.
 LEAST_ROOM_BYTES = 4 << 30
@@ -53,12 +53,12 @@ class GrowthWatch:
         self.seen: GrowthSeen | None = None
         self._looks = 0
 
-    def look(self, card: Card, witness: Witness) -> None:
+    def look(self, card: Card, monitored: MonitoredKernel) -> None:
         """Take one look."""
-        own, claimed = card.own_bytes(witness), card.tensorflow(witness) or {}
+        own, claimed = card.own_bytes(monitored), card.tensorflow(monitored) or {}
         total, free = card.device["memory_total_bytes"], card.device["memory_free_bytes"]
         peak, limit = claimed.get("peak_bytes"), claimed.get("limit_bytes")
-        steps = (witness.live.training or {}).get("step")
+        steps = (monitored.live.training or {}).get("step")
         # What comes after the first looks is no first use.
         if self._looks >= LOOKS or not own or free is None or not total or not (peak or steps):
             return

@@ -21,9 +21,9 @@ from ..record.identity import ProcessIdentity
 from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import LIMIT_BYTES, claims, stacks_of, user_first
 from .gpu_helper import Gpus
+from .monitored import MonitoredKernel
 from .polling import Loop
 from .standstill import Standstill, Stillness, waits_for_user
-from .witness import Witness
 
 _LOOK_SECONDS = 10.0
 _LOOKS = 10  # at least, before a kernel is said to hang
@@ -34,11 +34,11 @@ _one_at_a_time = threading.Lock()
 
 
 class Hangs(Loop):
-    """Fills :attr:`Witness.hang`.
+    """Fills :attr:`MonitoredKernel.hang`.
 
     Args:
         recordings: Folder of the kernels' recordings.
-        witnesses: Who is watched now.
+        monitored_kernels: Who is watched now.
         gpus: State of the GPUs.
         hang_seconds: How long a kernel must have stood still.
     """
@@ -46,43 +46,45 @@ class Hangs(Loop):
     def __init__(
         self,
         recordings: Path,
-        witnesses: Callable[[], tuple[Witness, ...]],
+        monitored_kernels: Callable[[], tuple[MonitoredKernel, ...]],
         gpus: Callable[[], Gpus],
         hang_seconds: float,
     ) -> None:
-        super().__init__("tfguard-hangs", witnesses)
+        super().__init__("tfguard-hangs", monitored_kernels)
         self._recordings = recordings
         self._gpus = gpus
         self._hang_seconds = hang_seconds
-        self._kernels: dict[Witness, Standstill] = {}
+        self._kernels: dict[MonitoredKernel, Standstill] = {}
         self._looked = -_LOOK_SECONDS
 
-    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
+    def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
         pause = min(_LOOK_SECONDS, self._hang_seconds / _LOOKS)
         if (
             now < self._looked + pause
         ):  # a new kernel woke the loop: what is done in between is counted in ticks
             return self._looked + pause - now
         self._looked = now
-        self._kernels = {w: self._kernels.get(w) or Standstill(w) for w in witnesses}
+        self._kernels = {w: self._kernels.get(w) or Standstill(w) for w in monitored_kernels}
         gpu_works = any(d.get("utilization_fraction") for d in self._gpus().devices)
-        for witness, standstill in self._kernels.items():
-            if not self._stopping and not witness.kernel.is_ending():
-                self._look_at(witness, standstill, gpu_works)
+        for monitored, standstill in self._kernels.items():
+            if not self._stopping and not monitored.kernel.is_ending():
+                self._look_at(monitored, standstill, gpu_works)
         return pause
 
-    def _look_at(self, witness: Witness, standstill: Standstill, gpu_works: bool) -> None:
+    def _look_at(self, monitored: MonitoredKernel, standstill: Standstill, gpu_works: bool) -> None:
         found = standstill.look(gpu_works=gpu_works)
         if found is None:
             # What its end does is no sign that it went on, and the end may have begun during the look.
-            if not witness.kernel.is_ending():
-                witness.hang = None
-        elif standstill.still_seconds >= self._hang_seconds and witness.hang is None:
-            witness.hang = self._hang(witness, standstill, found)
+            if not monitored.kernel.is_ending():
+                monitored.hang = None
+        elif standstill.still_seconds >= self._hang_seconds and monitored.hang is None:
+            monitored.hang = self._hang(monitored, standstill, found)
 
-    def _hang(self, witness: Witness, standstill: Standstill, found: Stillness) -> Hang | None:
+    def _hang(
+        self, monitored: MonitoredKernel, standstill: Standstill, found: Stillness
+    ) -> Hang | None:
         """None for a kernel that waits for its user."""
-        lines, main = self._take(witness, stands_still=True)
+        lines, main = self._take(monitored, stands_still=True)
         frames = stacks_of(lines).get(main or "")
         if frames and waits_for_user(frames):
             standstill.moved()
@@ -97,21 +99,23 @@ class Hangs(Loop):
             main_thread=main if frames else None,
         )
 
-    def stacks(self, witness: Witness) -> list[str]:
+    def stacks(self, monitored: MonitoredKernel) -> list[str]:
         """Python stacks of all threads of this kernel as they are now; empty where they cannot be had."""
-        lines, _ = self._take(witness, stands_still=witness.hang is not None)
-        hang = witness.hang
+        lines, _ = self._take(monitored, stands_still=monitored.hang is not None)
+        hang = monitored.hang
         if lines and hang is not None:
-            witness.hang = dataclasses.replace(hang, stacks=tuple(lines))
+            monitored.hang = dataclasses.replace(hang, stacks=tuple(lines))
         return lines
 
-    def _take(self, witness: Witness, *, stands_still: bool) -> tuple[list[str], str | None]:
+    def _take(
+        self, monitored: MonitoredKernel, *, stands_still: bool
+    ) -> tuple[list[str], str | None]:
         """The stacks, and how they name the main thread."""
-        recording = self._recordings / witness.identity.folder_name
-        header = witness.live.header
+        recording = self._recordings / monitored.identity.folder_name
+        header = monitored.live.header
         main = claims(header).get("main_thread")
         main = main if isinstance(main, str) else None
-        lines = take_stacks(witness.identity, recording, header, stands_still=stands_still)
+        lines = take_stacks(monitored.identity, recording, header, stands_still=stands_still)
         return user_first(lines, main), main
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from .live import LiveReader
 from .live_cells import Resident
+from .monitored import MonitoredKernel
 from .polling import Loop
-from .witness import Witness
 
 _ROUND_SECONDS = 0.5
 _IDLE_SECONDS = 8.0
@@ -31,49 +31,51 @@ class _Feed:
         self.heard_count: int | None = None
 
 
-def _resident(witness: Witness) -> Resident:
-    latest = witness.latest
+def _resident(monitored: MonitoredKernel) -> Resident:
+    latest = monitored.latest
     rss = None if latest is None else latest.values.get("process.rss_bytes")
-    return None if rss is None else int(rss), witness.peak_bytes
+    return None if rss is None else int(rss), monitored.peak_bytes
 
 
 class LiveFeed(Loop):
-    """Fills :attr:`Witness.live`: twice a second for a kernel that is busy or just did something, else every 8 seconds.
+    """Fills :attr:`MonitoredKernel.live`: twice a second for a kernel that is busy or just did something, else every 8 seconds.
 
     Args:
         recordings: Folder of all recordings.
-        witnesses: Returns what is watched now.
+        monitored_kernels: Returns what is watched now.
     """
 
-    def __init__(self, recordings: Path, witnesses: Callable[[], tuple[Witness, ...]]) -> None:
-        super().__init__("tfguard-live", witnesses)
+    def __init__(
+        self, recordings: Path, monitored_kernels: Callable[[], tuple[MonitoredKernel, ...]]
+    ) -> None:
+        super().__init__("tfguard-live", monitored_kernels)
         self._recordings = recordings
-        self._feeds: dict[Witness, _Feed] = {}
+        self._feeds: dict[MonitoredKernel, _Feed] = {}
 
-    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
-        for witness in self._feeds.keys() - set(witnesses):
-            self._feeds.pop(witness).reader.close()
-        for witness in witnesses:
+    def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
+        for monitored in self._feeds.keys() - set(monitored_kernels):
+            self._feeds.pop(monitored).reader.close()
+        for monitored in monitored_kernels:
             if self._stopping:
                 break
-            feed = self._feeds.get(witness)
+            feed = self._feeds.get(monitored)
             if feed is None:
-                path = self._recordings / witness.identity.folder_name
-                feed = self._feeds[witness] = _Feed(path)
-            heard = witness.kernel.heard_count()
-            if witness.is_busy or heard != feed.heard_count:
+                path = self._recordings / monitored.identity.folder_name
+                feed = self._feeds[monitored] = _Feed(path)
+            heard = monitored.kernel.heard_count()
+            if monitored.is_busy or heard != feed.heard_count:
                 feed.busy_until, feed.heard_count = now, heard
             if now < feed.due and now > feed.busy_until + _AFTER_BUSY_SECONDS:
                 continue
-            witness.live = feed.reader.read(_resident(witness))
+            monitored.live = feed.reader.read(_resident(monitored))
             # A recording that does not exist yet may be there in the next round.
-            if witness.live.header is None:
+            if monitored.live.header is None:
                 feed.fresh_until = now + _FRESH_SECONDS
             feed.due = now if now < feed.fresh_until else now + _IDLE_SECONDS
-            guard = (witness.live.header or {}).get("guard")
+            guard = (monitored.live.header or {}).get("guard")
             pipe = guard.get("stderr_pipe") if isinstance(guard, dict) else None
-            witness.stderr.hold(witness.identity, pipe)
-            if not witness.is_busy:
+            monitored.stderr.hold(monitored.identity, pipe)
+            if not monitored.is_busy:
                 feed.reader.close()  # opened again next time: user code may load the guard again, into a new folder
         return _ROUND_SECONDS
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from ..collectors.host import HostCollector
 from ..errors import SourceUnavailable
 from ..shield import shielded
-from .witness import Witness
+from .monitored import MonitoredKernel
 
 _NOTICE_BUSY_SECONDS = 0.25
 _SLOW_SECONDS = 1.0
@@ -27,12 +27,14 @@ class Loop:
 
     Args:
         name: Of the thread.
-        witnesses: Returns what is watched now.
+        monitored_kernels: Returns what is watched now.
     """
 
-    def __init__(self, name: str, witnesses: Callable[[], tuple[Witness, ...]]) -> None:
-        self._witnesses = witnesses
-        self._known: set[Witness] = set()
+    def __init__(
+        self, name: str, monitored_kernels: Callable[[], tuple[MonitoredKernel, ...]]
+    ) -> None:
+        self._monitored_kernels = monitored_kernels
+        self._known: set[MonitoredKernel] = set()
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -48,19 +50,19 @@ class Loop:
     def _run(self) -> None:
         due = time.monotonic()
         while not self._stopping:
-            self._wake.wait(max(0.0, due - time.monotonic()) if self._witnesses() else None)
+            self._wake.wait(max(0.0, due - time.monotonic()) if self._monitored_kernels() else None)
             self._wake.clear()
             began, pause = time.monotonic(), _SLOW_SECONDS
             with shielded("tracking kernels"):
-                witnesses = self._witnesses()
-                pause = self._round(witnesses, began)
-                self._known = set(witnesses)
+                monitored_kernels = self._monitored_kernels()
+                pause = self._round(monitored_kernels, began)
+                self._known = set(monitored_kernels)
             due = min(
                 max(due + pause, began), began + pause
             )  # on a fixed beat, unless it was woken
         self._end()
 
-    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
+    def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
         """Poll the kernels; returns the seconds until the next round begins."""
         raise NotImplementedError
 
@@ -81,19 +83,19 @@ class Sampler(Loop):
     """Takes the samples.
 
     Args:
-        witnesses: Returns what is watched now.
+        monitored_kernels: Returns what is watched now.
         on_gone: Called when a process has ended without a notice.
         busy_seconds, idle_seconds: Between two samples of a kernel.
     """
 
     def __init__(
         self,
-        witnesses: Callable[[], tuple[Witness, ...]],
-        on_gone: Callable[[Witness], None],
+        monitored_kernels: Callable[[], tuple[MonitoredKernel, ...]],
+        on_gone: Callable[[MonitoredKernel], None],
         busy_seconds: float,
         idle_seconds: float,
     ) -> None:
-        super().__init__("tfguard-sampler", witnesses)
+        super().__init__("tfguard-sampler", monitored_kernels)
         self._host = HostCollector()
         self._on_gone = on_gone
         self._busy_seconds = busy_seconds
@@ -101,25 +103,25 @@ class Sampler(Loop):
         self._idle_due = 0.0
         self._tick = 0
 
-    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
-        for witness in witnesses:
-            witness.is_busy = witness.kernel.is_busy() or witness.live.runs_cell
-        is_any_busy = any(witness.is_busy for witness in witnesses)
+    def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
+        for monitored in monitored_kernels:
+            monitored.is_busy = monitored.kernel.is_busy() or monitored.live.runs_cell
+        is_any_busy = any(monitored.is_busy for monitored in monitored_kernels)
         pause = self._busy_seconds if is_any_busy else min(self._idle_seconds, _NOTICE_BUSY_SECONDS)
         takes_idle = now >= self._idle_due - pause / 2
         if takes_idle:
             self._idle_due = now + self._idle_seconds
-        due = [w for w in witnesses if takes_idle or w.is_busy or w not in self._known]
+        due = [w for w in monitored_kernels if takes_idle or w.is_busy or w not in self._known]
         if due:
             self._sample(due)
         return pause
 
-    def _sample(self, due: list[Witness]) -> None:
+    def _sample(self, due: list[MonitoredKernel]) -> None:
         self._tick += 1
         machine = _read(self._host)
-        for witness in due:
-            if not witness.sample(self._tick, machine) and not witness.handle.is_running():
-                self._on_gone(witness)
+        for monitored in due:
+            if not monitored.sample(self._tick, machine) and not monitored.handle.is_running():
+                self._on_gone(monitored)
 
     def _end(self) -> None:
         self._host.close()
@@ -129,32 +131,37 @@ class SlowPoll(Loop):
     """Reads what takes longer than a sample: once a second, of idle kernels without children every 20 seconds.
 
     Args:
-        witnesses: Returns what is watched now.
+        monitored_kernels: Returns what is watched now.
         after_look: Called with each kernel after the counters of its group were read.
     """
 
     def __init__(
         self,
-        witnesses: Callable[[], tuple[Witness, ...]],
-        after_look: Callable[[Witness], None],
+        monitored_kernels: Callable[[], tuple[MonitoredKernel, ...]],
+        after_look: Callable[[MonitoredKernel], None],
     ) -> None:
-        super().__init__("tfguard-slow-poll", witnesses)
+        super().__init__("tfguard-slow-poll", monitored_kernels)
         self._host = HostCollector()
         self._after_look = after_look
         self._number = 0
 
-    def _round(self, witnesses: tuple[Witness, ...], now: float) -> float:
+    def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
         takes_idle = self._number % _IDLE_ROUNDS == 0
         self._number += 1
-        for witness in witnesses:
-            if takes_idle or witness.is_busy or witness.children or witness not in self._known:
-                witness.look()
+        for monitored in monitored_kernels:
+            if (
+                takes_idle
+                or monitored.is_busy
+                or monitored.children
+                or monitored not in self._known
+            ):
+                monitored.look()
         machine = _read(self._host)
-        for group in {witness.group for witness in witnesses}:
+        for group in {monitored.group for monitored in monitored_kernels}:
             group.look(machine)
-        for witness in witnesses:
-            witness.look_for_kills()
-            self._after_look(witness)
+        for monitored in monitored_kernels:
+            monitored.look_for_kills()
+            self._after_look(monitored)
         return _SLOW_SECONDS
 
     def _end(self) -> None:

@@ -25,7 +25,7 @@ from ..collectors.standstill import (
 from ..errors import SourceUnavailable
 from ..record.facts import Fork
 from ..record.stacks import Frame, service_threads
-from .witness import Witness
+from .monitored import MonitoredKernel
 
 # Of a core. A kernel without a guard does not tell which threads are the machinery's.
 _STILL_CPU_FRACTION, _STILL_CPU_FRACTION_UNKNOWN = 0.01, 0.05
@@ -53,14 +53,14 @@ class Standstill:
     """Follows one kernel.
 
     Args:
-        witness: Of the kernel.
+        monitored: Of the kernel.
 
     Attributes:
         since: Unix seconds when it was last seen doing anything.
     """
 
-    def __init__(self, witness: Witness) -> None:
-        self._witness = witness
+    def __init__(self, monitored: MonitoredKernel) -> None:
+        self._monitored = monitored
         self._position: object = None
         self._cpu: tuple[float, float] | None = None
         self._doing: tuple[float, tuple[int, ...], Doing] | None = None
@@ -69,7 +69,7 @@ class Standstill:
 
     @property
     def _pid(self) -> int:
-        return self._witness.identity.pid
+        return self._monitored.identity.pid
 
     def moved(self) -> None:
         """It was seen doing something."""
@@ -84,7 +84,7 @@ class Standstill:
         """Look once; what it waits for, or None when it moves, may move, or has ended."""
         found = None
         try:
-            if self._witness.kernel.runs_cell() and not gpu_works and not self._progressed():
+            if self._monitored.kernel.runs_cell() and not gpu_works and not self._progressed():
                 found = self._stillness()
         except SourceUnavailable:
             found = None
@@ -93,7 +93,7 @@ class Standstill:
         return found
 
     def _progressed(self) -> bool:
-        live, now = self._witness.live, time.monotonic()
+        live, now = self._monitored.live, time.monotonic()
         position = (live.training, live.marks[-1:])
         cpu, before = cpu_seconds(self._pid), self._cpu
         self._cpu = (now, cpu)
@@ -103,11 +103,14 @@ class Standstill:
         return cpu - before[1] > _BUSY_CPU_FRACTION * (now - before[0])
 
     def _stillness(self) -> Stillness | None:
-        now, children = time.monotonic(), descendants(self._pid)  # the witness's may be seconds old
-        quiet = service_threads(self._witness.live.header)
+        now, children = (
+            time.monotonic(),
+            descendants(self._pid),
+        )  # those of the monitored kernel may be seconds old
+        quiet = service_threads(self._monitored.live.header)
         done, before = doing(self._pid, children, quiet), self._doing
         self._doing = (now, children, done)
-        training = self._witness.live.training
+        training = self._monitored.live.training
         in_fit = bool(training and training["active"])
         if before is None or before[1] != children:
             return None

@@ -22,10 +22,10 @@ from .gpu_helper import Gpus
 from .gpu_map import GpuMap
 from .hangs import Hangs
 from .live_feed import LiveFeed
+from .monitored import Kernel, MonitoredKernel
 from .polling import Loop, Sampler, SlowPoll
 from .process_handle import from_returncode
 from .shared_group import SharedGroups
-from .witness import Kernel, Witness
 
 
 class Watcher:
@@ -48,65 +48,65 @@ class Watcher:
         self,
         recordings: Path,
         on_death: Callable[[Death], None],
-        on_gone: Callable[[Witness], None],
+        on_gone: Callable[[MonitoredKernel], None],
         *,
         gpus: Callable[[], Gpus] = lambda: Gpus("unavailable", "not read"),
         busy_hertz: float = 10.0,
         idle_hertz: float = 1.0,
         hang_seconds: float = 300.0,
     ) -> None:
-        self._watched: dict[Witness, None] = {}
+        self._watched: dict[MonitoredKernel, None] = {}
         self._lock = threading.Lock()
         self._started = False
         self._groups = SharedGroups()
-        self.gpu_map = GpuMap(lambda: self.witnesses)
+        self.gpu_map = GpuMap(lambda: self.monitored_kernels)
         self._deaths = Deaths(recordings, on_death, gpus, self.gpu_map)
         busy_seconds = 1 / busy_hertz
         idle_seconds = max(1 / idle_hertz, busy_seconds)
-        self._sampler = Sampler(lambda: self.witnesses, on_gone, busy_seconds, idle_seconds)
-        self._slow_poll = SlowPoll(lambda: self.witnesses, self._take_child_kill)
-        self._live = LiveFeed(recordings, lambda: self.witnesses)
-        self.hangs = Hangs(recordings, lambda: self.witnesses, gpus, hang_seconds)
+        self._sampler = Sampler(lambda: self.monitored_kernels, on_gone, busy_seconds, idle_seconds)
+        self._slow_poll = SlowPoll(lambda: self.monitored_kernels, self._take_child_kill)
+        self._live = LiveFeed(recordings, lambda: self.monitored_kernels)
+        self.hangs = Hangs(recordings, lambda: self.monitored_kernels, gpus, hang_seconds)
 
-    def watch(self, pid: int, kernel: Kernel) -> Witness:
+    def watch(self, pid: int, kernel: Kernel) -> MonitoredKernel:
         """Begin to watch a process.
 
         Raises:
             SourceUnavailable: There is no such process.
         """
-        witness = Witness(pid, kernel, self._groups)
+        monitored = MonitoredKernel(pid, kernel, self._groups)
         with self._lock:
-            self._watched[witness] = None
+            self._watched[monitored] = None
             if not self._started:
                 self._started = True
                 for thread in self._threads:
                     thread.start()
         for thread in self._threads:
             thread.wake()
-        return witness
+        return monitored
 
     @property
     def _threads(self) -> tuple[Loop, ...]:
         return self._live, self._sampler, self._slow_poll, self.hangs
 
     @property
-    def witnesses(self) -> tuple[Witness, ...]:
+    def monitored_kernels(self) -> tuple[MonitoredKernel, ...]:
         """All that are watched now."""
         with self._lock:
             return tuple(self._watched)
 
-    def drop(self, witness: Witness) -> None:
+    def drop(self, monitored: MonitoredKernel) -> None:
         """Stop watching a process; nothing is reported."""
-        self._forget(witness)
-        witness.close()
+        self._forget(monitored)
+        monitored.close()
 
-    def _forget(self, witness: Witness) -> None:
+    def _forget(self, monitored: MonitoredKernel) -> None:
         with self._lock:
-            self._watched.pop(witness, None)
+            self._watched.pop(monitored, None)
 
     def ended(
         self,
-        witness: Witness,
+        monitored: MonitoredKernel,
         returncode: Callable[[], int | None] = lambda: None,
         *,
         asked: bool = False,
@@ -115,7 +115,7 @@ class Watcher:
         in a thread.
 
         Args:
-            witness: Of the process.
+            monitored: Of the process.
             returncode: Asks its starter, should nothing better be readable; it may reap.
             asked: It was ended on request; such an end is reported only when the kernel stood still before.
 
@@ -128,14 +128,14 @@ class Watcher:
             told = returncode()
             return None if told is None else from_returncode(told)
 
-        ended = witness.handle.end() or by_starter()
-        self._forget(witness)
-        return self._deaths.accept(witness, ended, died, asked=asked, by_starter=by_starter)
+        ended = monitored.handle.end() or by_starter()
+        self._forget(monitored)
+        return self._deaths.accept(monitored, ended, died, asked=asked, by_starter=by_starter)
 
-    def _take_child_kill(self, witness: Witness) -> None:
-        kill = witness.child_kills.take(time.time())
+    def _take_child_kill(self, monitored: MonitoredKernel) -> None:
+        kill = monitored.child_kills.take(time.time())
         if kill is not None:
-            self._deaths.accept_child(witness, kill)
+            self._deaths.accept_child(monitored, kill)
 
     def stop(self) -> None:
         """Stop watching; deaths that are being gathered are handed on first (a second at most for each)."""
@@ -144,5 +144,5 @@ class Watcher:
         self._deaths.stop()
         with self._lock:
             watched, self._watched = self._watched, {}
-        for witness in watched:
-            witness.close()
+        for monitored in watched:
+            monitored.close()

@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_tfguard.kernel.gpu_oom import (
     Beginning,
-    GpuOomTeller,
+    GpuOomNotice,
     out_of_memory_text,
     speaks_of_gpu,
 )
@@ -89,8 +89,8 @@ class TestFinding:
 class TestTelling:
     def teller(
         self, events: list[dict[str, Any]], native: str, *, prints: bool = True
-    ) -> GpuOomTeller:
-        return GpuOomTeller(
+    ) -> GpuOomNotice:
+        return GpuOomNotice(
             lambda kind, **fields: events.append({"kind": kind} | fields),
             lambda: 8192,
             lambda place: native,

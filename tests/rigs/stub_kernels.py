@@ -168,10 +168,12 @@ class Load:
             manager.execution_state = "busy" if number < busy else "idle"
         if self.watcher is None:
             return
-        await self._until(lambda: len(self.watcher.witnesses) == count, "all kernels watched")
+        await self._until(
+            lambda: len(self.watcher.monitored_kernels) == count, "all kernels watched"
+        )
         await asyncio.to_thread(self._record)
         await self._until(
-            lambda: all(w.live.header and w.latest for w in self.watcher.witnesses),
+            lambda: all(w.live.header and w.latest for w in self.watcher.monitored_kernels),
             "all recordings and first samples seen",
         )
         self.fill()
@@ -192,8 +194,8 @@ class Load:
         # What a server reads of a running kernel. The header last, as if the others had been there before.
         names = ("events.ring", "progress.ring", "header.json")
         contents = {name: (folder / name).read_bytes() for name in names}
-        for witness in self.watcher.witnesses:
-            target = recordings_folder() / witness.identity.folder_name
+        for monitored in self.watcher.monitored_kernels:
+            target = recordings_folder() / monitored.identity.folder_name
             target.mkdir(mode=0o700)
             for name, content in contents.items():
                 with (target / name).open("wb") as file:
@@ -205,18 +207,18 @@ class Load:
         """Give every kernel the history it has after ten minutes, through the code that keeps it."""
         from jupyter_tfguard.watch.history import CHART_SECONDS, COLUMNS, ROW_SECONDS, History
 
-        for witness in self.watcher.witnesses:
+        for monitored in self.watcher.monitored_kernels:
             history = History()
-            with witness._lock:
+            with monitored._lock:
                 now = time.monotonic()
                 moment = now - CHART_SECONDS
                 while moment < now:
-                    values = [witness.latest.values.get(name, math.nan) for name in COLUMNS]
+                    values = [monitored.latest.values.get(name, math.nan) for name in COLUMNS]
                     if history.add(moment, values):
                         history.add_to_chart(moment, values[0])
-                    fast = witness.is_busy and moment > now - ROW_SECONDS
+                    fast = monitored.is_busy and moment > now - ROW_SECONDS
                     moment += 0.1 if fast else 1.0
-                witness.history = history
+                monitored.history = history
 
     async def measure(self, seconds: float) -> dict[str, float]:
         """What tfguard takes of a core, and what is kept."""
@@ -232,10 +234,10 @@ class Load:
         ):
             self.clock.measure(owner, name)
         threads, began, process = thread_seconds(), time.monotonic(), time.process_time()
-        counts = {w.identity: w._sequence for w in self.watcher.witnesses}
+        counts = {w.identity: w._sequence for w in self.watcher.monitored_kernels}
         await asyncio.sleep(seconds)
         took = time.monotonic() - began
-        samples = sum(w._sequence - counts[w.identity] for w in self.watcher.witnesses)
+        samples = sum(w._sequence - counts[w.identity] for w in self.watcher.monitored_kernels)
         parts = {
             f"{name.removeprefix('tfguard-')}_core": (spent - threads.get(name, 0.0)) / took
             for name, spent in thread_seconds().items()
@@ -250,7 +252,7 @@ class Load:
             "samples_per_second": samples / took,
             "memory_bytes": memory_bytes(),
             "descriptors": _descriptors(),
-            "pidfds": sum(w.handle.fileno() is not None for w in self.watcher.witnesses),
+            "pidfds": sum(w.handle.fileno() is not None for w in self.watcher.monitored_kernels),
         }
 
     async def end(self) -> None:

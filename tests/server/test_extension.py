@@ -156,8 +156,8 @@ class TestWithoutPosixNames:
         monkeypatch.setattr(kernels, "returncode", returncode)
         kernel_id = await server.start_kernel()
         pid = await server.pid(kernel_id)
-        witness = server.app.web_app.settings["tfguard_service"]._watcher.witnesses[0]
-        assert witness.handle.fileno() is None
+        monitored = server.app.web_app.settings["tfguard_service"]._watcher.monitored_kernels[0]
+        assert monitored.handle.fileno() is None
         os.kill(pid, signal.SIGKILL)
         [crash] = await server.crashes(1)
         assert crash["pid"] == pid
@@ -179,10 +179,10 @@ class TestWithoutPosixNames:
         service._tracker._timer.cancel()
         monkeypatch.setattr(service._tracker, "_timer", None)
         await server.fetch("api", "kernels", kernel_id, "restart", method="POST", body="")
-        (witness,) = service._watcher.witnesses
-        assert witness.identity.pid == pid
+        (monitored,) = service._watcher.monitored_kernels
+        assert monitored.identity.pid == pid
         service._tracker.reconcile()
-        assert [w.identity.pid for w in service._watcher.witnesses] != [pid]
+        assert [w.identity.pid for w in service._watcher.monitored_kernels] != [pid]
         assert reported == []
 
 

@@ -22,7 +22,7 @@ from jupyter_tfguard.server.state import (
 from jupyter_tfguard.watch.gpu_helper import Gpus
 from jupyter_tfguard.watch.gpu_map import GpuMap
 from jupyter_tfguard.watch.live import Live
-from jupyter_tfguard.watch.witness import Witness
+from jupyter_tfguard.watch.monitored import MonitoredKernel
 from tests.watch.gpu_rig import GIB, Machine, card, process, told
 
 pytestmark = pytest.mark.quick
@@ -43,7 +43,7 @@ class Panel:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.watch = GpuWatch(GpuMap(lambda: machine.witnesses, machine.check))
+        self.watch = GpuWatch(GpuMap(lambda: machine.monitored_kernels, machine.check))
         self.gpus = Gpus("starting")
 
     def take(self, *devices: dict[str, Any], seconds: float = 1.0, **more: Any) -> None:
@@ -58,8 +58,8 @@ class Panel:
         found: list[dict[str, Any]] = self.view.state(kernel_id)["devices"]
         return found
 
-    def kernel(self, witness: Witness) -> dict[str, Any]:
-        view = KernelView(witness.kernel, "python", witness, None)
+    def kernel(self, monitored: MonitoredKernel) -> dict[str, Any]:
+        view = KernelView(monitored.kernel, "python", monitored, None)
         return kernel_state(view, self.view)
 
 
@@ -218,7 +218,7 @@ class TestGrowth:
 
 
 class TestAlarms:
-    def slow(self, panel: Panel, ours: Witness, seconds: int) -> list[Any]:
+    def slow(self, panel: Panel, ours: MonitoredKernel, seconds: int) -> list[Any]:
         hot = {"throttle_reasons": ["SwThermalSlowdown"]}
         for second in range(seconds):
             listed = [process(ours.identity.pid)]

@@ -17,8 +17,8 @@ import pytest
 from jupyter_tfguard.kernelspecs.command import STARTUP_FILE
 from jupyter_tfguard.server.kernels import KernelTracker
 from jupyter_tfguard.server.state import kernel_state
+from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.witness import Kernel, Witness
 from tests.rigs.waiting import wait_until_async
 
 pytestmark = pytest.mark.quick
@@ -28,18 +28,18 @@ class Watcher:
     """Tracks processes that have been without a guard for long."""
 
     def __init__(self) -> None:
-        self.witnesses: list[Witness] = []
+        self.monitored_kernels: list[MonitoredKernel] = []
 
-    def watch(self, pid: int, kernel: Kernel) -> Witness:
-        found = Witness(pid, kernel, SharedGroups())
+    def watch(self, pid: int, kernel: Kernel) -> MonitoredKernel:
+        found = MonitoredKernel(pid, kernel, SharedGroups())
         found.since -= 11
-        self.witnesses.append(found)
+        self.monitored_kernels.append(found)
         return found
 
-    def ended(self, witness: Witness, *_: Any, **__: Any) -> None:
+    def ended(self, monitored: MonitoredKernel, *_: Any, **__: Any) -> None:
         pass
 
-    def drop(self, witness: Witness) -> None:
+    def drop(self, monitored: MonitoredKernel) -> None:
         pass
 
 
@@ -47,8 +47,8 @@ class Watcher:
 def watcher() -> Iterator[Watcher]:
     made = Watcher()
     yield made
-    for witness in made.witnesses:
-        witness.close()
+    for monitored in made.monitored_kernels:
+        monitored.close()
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from jupyter_tfguard.server.state import (
 from jupyter_tfguard.server.tracked import guard_command
 from jupyter_tfguard.watch.history import COLUMNS, Rows
 from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.witness import Kernel, Witness
 
 pytestmark = pytest.mark.quick
 
@@ -36,8 +36,8 @@ SAMPLES = Path(__file__).parents[1] / "wire"
 
 
 @pytest.fixture
-def witness() -> Iterator[Witness]:
-    found = Witness(os.getpid(), Kernel("k", "python3"), SharedGroups())
+def monitored() -> Iterator[MonitoredKernel]:
+    found = MonitoredKernel(os.getpid(), Kernel("k", "python3"), SharedGroups())
     host = HostCollector()
     assert found.sample(1, host.collect())
     host.close()
@@ -45,23 +45,23 @@ def witness() -> Iterator[Witness]:
     found.close()
 
 
-def state(witness: Witness | None, **view: Any) -> dict[str, Any]:
+def state(monitored: MonitoredKernel | None, **view: Any) -> dict[str, Any]:
     given = {"language": "python", "unwatched_reason": None} | view
     given = {"kernel": Kernel("k")} | given
-    return kernel_state(KernelView(witness=witness, **given))
+    return kernel_state(KernelView(monitored=monitored, **given))
 
 
-def test_it_has_the_shape_of_the_sample(witness: Witness) -> None:
+def test_it_has_the_shape_of_the_sample(monitored: MonitoredKernel) -> None:
     wanted = json.loads((SAMPLES / "status.json").read_text())["kernels"][0]
-    found = state(witness)
+    found = state(monitored)
     assert set(found) == set(wanted)
     assert set(found["host"]) == set(wanted["host"])
     assert set(found["guard"]) == set(wanted["guard"])
 
 
-def test_a_number_has_the_shape_of_the_sample(witness: Witness) -> None:
+def test_a_number_has_the_shape_of_the_sample(monitored: MonitoredKernel) -> None:
     wanted = json.loads((SAMPLES / "number.json").read_text())
-    found = number(KernelView(Kernel("k"), "python", witness, None))
+    found = number(KernelView(Kernel("k"), "python", monitored, None))
     assert set(found) == set(wanted)
     assert set(found["host"]) == set(wanted["host"])
     unwatched = number(KernelView(Kernel("k"), None, None, "remote"))
@@ -69,80 +69,84 @@ def test_a_number_has_the_shape_of_the_sample(witness: Witness) -> None:
     assert unwatched["watched"] is False
 
 
-def test_a_limit_of_the_process_is_told_as_in_the_sample(witness: Witness) -> None:
+def test_a_limit_of_the_process_is_told_as_in_the_sample(monitored: MonitoredKernel) -> None:
     wanted = json.loads((SAMPLES / "number_ulimit.json").read_text())["host"]
-    witness._shared = {"host.total_bytes": 64e9, "host.available_bytes": 50e9}
-    witness._ulimit = {
+    monitored._shared = {"host.total_bytes": 64e9, "host.available_bytes": 50e9}
+    monitored._ulimit = {
         "process.address_space_bytes": wanted["used_bytes"],
         "process.address_space_limit_bytes": wanted["limit"]["bytes"],
     }
-    found = number(KernelView(Kernel("k"), "python", witness, None))
+    found = number(KernelView(Kernel("k"), "python", monitored, None))
     assert found["host"]["limit"] == wanted["limit"]
     assert found["host"]["used_bytes"] == wanted["used_bytes"]
 
 
-def test_the_limit_ahead_is_told_while_the_kernel_is_busy(witness: Witness) -> None:
+def test_the_limit_ahead_is_told_while_the_kernel_is_busy(monitored: MonitoredKernel) -> None:
     wanted = json.loads((SAMPLES / "tick.json").read_text())["kernel"]["host"]["forecast"]
-    assert state(witness)["host"]["forecast"] is None
+    assert state(monitored)["host"]["forecast"] is None
     for second in range(40):
         held = (40 + second) * 1e9
-        witness._forecaster.add(witness.since + 20 + second, held, held, 100e9)
-    forecast = state(witness)["host"]["forecast"]
+        monitored._forecaster.add(monitored.since + 20 + second, held, held, 100e9)
+    forecast = state(monitored)["host"]["forecast"]
     assert set(forecast) == set(wanted)
     assert forecast["bytes_per_second"] == pytest.approx(1e9)
     assert forecast["seconds_left"] == pytest.approx(22)
-    witness.is_busy = False
-    assert state(witness)["host"]["forecast"] is None
+    monitored.is_busy = False
+    assert state(monitored)["host"]["forecast"] is None
 
 
-def held(witness: Witness, *own_bytes: float, used_bytes: float) -> KernelView:
+def held(monitored: MonitoredKernel, *own_bytes: float, used_bytes: float) -> KernelView:
     """A busy kernel of a container of 8 GB that held so much itself, one second after the other."""
-    witness._shared = {"cgroup.limit_bytes": 8e9, "cgroup.used_bytes": used_bytes}
+    monitored._shared = {"cgroup.limit_bytes": 8e9, "cgroup.used_bytes": used_bytes}
     now = time.monotonic()
     for back, own in zip(range(len(own_bytes), 0, -1), own_bytes, strict=True):
-        witness.history.rows.add(now - back, (own, 0.0, 0.0, *[math.nan] * (len(COLUMNS) - 3)))
+        monitored.history.rows.add(now - back, (own, 0.0, 0.0, *[math.nan] * (len(COLUMNS) - 3)))
     return KernelView(
-        Kernel("k", "python3", "pandas.ipynb"), "python", witness, None, run_since=5.0
+        Kernel("k", "python3", "pandas.ipynb"), "python", monitored, None, run_since=5.0
     )
 
 
-def test_the_kernel_that_grows_is_named_where_several_share_a_limit(witness: Witness) -> None:
+def test_the_kernel_that_grows_is_named_where_several_share_a_limit(
+    monitored: MonitoredKernel,
+) -> None:
     wanted = json.loads((SAMPLES / "limits.json").read_text())["kernels"][1]
-    witness.history.rows = Rows(len(COLUMNS), 100, 120.0)
-    found = limit_ahead(held(witness, 2.0e9, 2.2e9, 2.4e9, used_bytes=7.5e9))
+    monitored.history.rows = Rows(len(COLUMNS), 100, 120.0)
+    found = limit_ahead(held(monitored, 2.0e9, 2.2e9, 2.4e9, used_bytes=7.5e9))
     assert found is not None
     assert set(found) == set(wanted)
     assert found["notebook_path"] == "pandas.ipynb"
     assert found["is_soon"] is False
-    witness.history.rows = Rows(len(COLUMNS), 100, 120.0)
-    assert limit_ahead(held(witness, 2.0e9, 2.01e9, 2.0e9, used_bytes=7.5e9)) is None
+    monitored.history.rows = Rows(len(COLUMNS), 100, 120.0)
+    assert limit_ahead(held(monitored, 2.0e9, 2.01e9, 2.0e9, used_bytes=7.5e9)) is None
 
 
-def test_nobody_is_warned_far_from_a_limit_or_of_an_idle_kernel(witness: Witness) -> None:
-    witness.history.rows = Rows(len(COLUMNS), 100, 120.0)
-    far = held(witness, 2.0e9, 2.5e9, used_bytes=6e9)
+def test_nobody_is_warned_far_from_a_limit_or_of_an_idle_kernel(monitored: MonitoredKernel) -> None:
+    monitored.history.rows = Rows(len(COLUMNS), 100, 120.0)
+    far = held(monitored, 2.0e9, 2.5e9, used_bytes=6e9)
     assert limit_ahead(far) is None
-    witness._shared["cgroup.used_bytes"] = 7.9e9
+    monitored._shared["cgroup.used_bytes"] = 7.9e9
     assert limit_ahead(far) is not None
-    witness.is_busy = False
+    monitored.is_busy = False
     assert limit_ahead(far) is None
     assert limit_ahead(KernelView(Kernel("k"), None, None, "remote")) is None
 
 
-def test_a_limit_that_is_expected_within_minutes_is_soon(witness: Witness) -> None:
-    view = held(witness, used_bytes=5e9)
+def test_a_limit_that_is_expected_within_minutes_is_soon(monitored: MonitoredKernel) -> None:
+    view = held(monitored, used_bytes=5e9)
     for second in range(40):
         own = (40 + second) * 1e8
-        witness._forecaster.add(witness.since + 20 + second, own, own, 8e9)
+        monitored._forecaster.add(monitored.since + 20 + second, own, own, 8e9)
     found = limit_ahead(view)
     assert found is not None
     assert found["is_soon"] is True
 
 
-def test_a_kernel_without_the_guard_is_reported_after_ten_seconds(witness: Witness) -> None:
-    assert state(witness, fix="a command")["guard"]["loaded"] is None
-    witness.since -= 11
-    guard = state(witness, fix="a command")["guard"]
+def test_a_kernel_without_the_guard_is_reported_after_ten_seconds(
+    monitored: MonitoredKernel,
+) -> None:
+    assert state(monitored, fix="a command")["guard"]["loaded"] is None
+    monitored.since -= 11
+    guard = state(monitored, fix="a command")["guard"]
     assert guard["loaded"] is False
     assert guard["text"] == (
         "The guard is not loaded in this kernel: it is not enabled there, it is turned off, or a script without `exec` starts the kernel."
@@ -169,10 +173,12 @@ def test_a_kernel_with_an_unknown_specification_is_advised_too() -> None:
     assert guard_command("k8", None) == "jupyter tfguard enable --kernel k8"
 
 
-def test_a_kernel_that_is_no_ipykernel_gets_a_sentence_and_no_command(witness: Witness) -> None:
-    witness.since -= 11
+def test_a_kernel_that_is_no_ipykernel_gets_a_sentence_and_no_command(
+    monitored: MonitoredKernel,
+) -> None:
+    monitored.since -= 11
     argv = ("/opt/conda/bin/xpython", "-f", "{connection_file}")
-    guard = state(witness, kernel=Kernel("k", kernel_name="xpython"), argv=argv)["guard"]
+    guard = state(monitored, kernel=Kernel("k", kernel_name="xpython"), argv=argv)["guard"]
     assert (guard["loaded"], guard["fix"]) == (False, None)
     assert "xpython starts it" in guard["text"]
 
@@ -184,9 +190,9 @@ def test_a_guard_switched_off_by_the_environment_is_told_at_once_and_by_name() -
     ) as process:
         while not read_environ(f"/proc/{process.pid}/environ"):
             time.sleep(0.01)
-        witness = Witness(process.pid, Kernel("k", "python3"), SharedGroups())
-        guard = state(witness)["guard"]
-        witness.close()
+        monitored = MonitoredKernel(process.pid, Kernel("k", "python3"), SharedGroups())
+        guard = state(monitored)["guard"]
+        monitored.close()
         process.communicate(b"\n")
     assert (guard["loaded"], guard["fix"]) == (False, None)
     assert guard["text"] == "The guard is turned off in this kernel by TFGUARD_DISABLE."
@@ -197,26 +203,26 @@ def test_an_environment_that_read_empty_at_the_start_is_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: list[dict[str, str]] = [{}, {"TFGUARD_DISABLE": "1"}]
-    monkeypatch.setattr("jupyter_tfguard.watch.witness.read_environ", lambda path: told.pop(0))
-    witness = Witness(os.getpid(), Kernel("k", "python3"), SharedGroups())
-    assert witness.is_switched_off is None
-    witness.look()
-    assert witness.is_switched_off is True
-    witness.look()  # and not asked again
-    witness.close()
+    monkeypatch.setattr("jupyter_tfguard.watch.monitored.read_environ", lambda path: told.pop(0))
+    monitored = MonitoredKernel(os.getpid(), Kernel("k", "python3"), SharedGroups())
+    assert monitored.is_switched_off is None
+    monitored.look()
+    assert monitored.is_switched_off is True
+    monitored.look()  # and not asked again
+    monitored.close()
 
 
 def test_a_kernel_of_another_language_is_not_told_to_install_python(
-    witness: Witness,
+    monitored: MonitoredKernel,
 ) -> None:
-    guard = state(witness, language="R")["guard"]
+    guard = state(monitored, language="R")["guard"]
     assert (guard["loaded"], guard["fix"]) == (False, None)
     assert "Python" in guard["text"]
 
 
-def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: Witness) -> None:
-    witness.live = Live(header={"guard": {"growth": None, "problems": ["no ring"]}})
-    assert state(witness)["guard"] == {
+def test_growth_is_absent_without_tensorflow_and_told_with_it(monitored: MonitoredKernel) -> None:
+    monitored.live = Live(header={"guard": {"growth": None, "problems": ["no ring"]}})
+    assert state(monitored)["guard"] == {
         "loaded": True,
         "text": "guarding",
         "fix": None,
@@ -224,18 +230,20 @@ def test_growth_is_absent_without_tensorflow_and_told_with_it(witness: Witness) 
         "growth": None,
         "stop": None,
     }
-    witness.live = Live(header={"guard": {"growth": {"state": "on", "text": "memory growth on"}}})
-    assert state(witness)["guard"]["growth"] == {"state": "on", "text": "memory growth on"}
+    monitored.live = Live(header={"guard": {"growth": {"state": "on", "text": "memory growth on"}}})
+    assert state(monitored)["guard"]["growth"] == {"state": "on", "text": "memory growth on"}
 
 
-def test_the_stop_is_shown_with_its_threshold_and_what_does_not_work(witness: Witness) -> None:
+def test_the_stop_is_shown_with_its_threshold_and_what_does_not_work(
+    monitored: MonitoredKernel,
+) -> None:
     stop = {"state": "on", "level": "soft", "stop_bytes": 32 << 20, "notes": ["Not built."]}
-    witness.live = Live(header={"guard": {"stop": stop}})
+    monitored.live = Live(header={"guard": {"stop": stop}})
     del stop["level"]
-    assert state(witness)["guard"]["stop"] == stop
+    assert state(monitored)["guard"]["stop"] == stop
     forged = {"state": "off", "stop_bytes": -1, "notes": ["x" * 999, *range(99)]}
-    witness.live = Live(header={"guard": {"stop": forged}})
-    found = state(witness)["guard"]["stop"]
+    monitored.live = Live(header={"guard": {"stop": forged}})
+    found = state(monitored)["guard"]["stop"]
     assert (found["state"], found["stop_bytes"]) == ("off", None)
     assert found["notes"] == ["x" * 300, *"012345678"]
 
@@ -251,28 +259,28 @@ def test_the_stop_is_shown_with_its_threshold_and_what_does_not_work(witness: Wi
         {"problems": "x" * 9999},
     ],
 )
-def test_a_forged_header_gives_plain_values(witness: Witness, guard: object) -> None:
-    witness.live = Live(header={"guard": guard, "notebook_path": ["a"]})
-    found = state(witness)
+def test_a_forged_header_gives_plain_values(monitored: MonitoredKernel, guard: object) -> None:
+    monitored.live = Live(header={"guard": guard, "notebook_path": ["a"]})
+    found = state(monitored)
     assert found["guard"]["growth"] is found["guard"]["stop"] is None
     assert found["notebook_path"] is None
     assert len(json.dumps(found)) < 2000
 
 
-def test_the_path_of_the_header_helps_where_there_is_no_session(witness: Witness) -> None:
-    witness.live = Live(header={"notebook_path": "a/b.ipynb"})
-    assert state(witness)["notebook_path"] == "a/b.ipynb"
+def test_the_path_of_the_header_helps_where_there_is_no_session(monitored: MonitoredKernel) -> None:
+    monitored.live = Live(header={"notebook_path": "a/b.ipynb"})
+    assert state(monitored)["notebook_path"] == "a/b.ipynb"
 
 
-def test_old_numbers_are_unknown_and_not_repeated(witness: Witness) -> None:
-    assert state(witness)["host"]["rss_bytes"] > 10 << 20
-    assert witness._last is not None
-    sequence, moment, when, rss = witness._last
-    witness._last = (sequence, moment - 6, when, rss)
-    assert set(state(witness)["host"].values()) == {None}
+def test_old_numbers_are_unknown_and_not_repeated(monitored: MonitoredKernel) -> None:
+    assert state(monitored)["host"]["rss_bytes"] > 10 << 20
+    assert monitored._last is not None
+    sequence, moment, when, rss = monitored._last
+    monitored._last = (sequence, moment - 6, when, rss)
+    assert set(state(monitored)["host"].values()) == {None}
 
 
-def test_the_use_of_a_group_leaves_out_the_file_cache(witness: Witness) -> None:
+def test_the_use_of_a_group_leaves_out_the_file_cache(monitored: MonitoredKernel) -> None:
     values = {
         "cgroup.limit_bytes": 8e9,
         "cgroup.used_bytes": 7e9,
@@ -280,21 +288,21 @@ def test_the_use_of_a_group_leaves_out_the_file_cache(witness: Witness) -> None:
         "host.total_bytes": 64e9,
         "host.available_bytes": 50e9,
     }
-    witness._shared = values
-    host = state(witness)["host"]
+    monitored._shared = values
+    host = state(monitored)["host"]
     assert host["limit"] == {"bytes": 8_000_000_000, "name": "container limit", "kind": "cgroup"}
     assert host["used_bytes"] == 5_000_000_000
     del values["cgroup.limit_bytes"]
-    host = state(witness)["host"]
+    host = state(monitored)["host"]
     assert host["limit"] == {"bytes": 64_000_000_000, "name": "machine memory", "kind": "host"}
     assert host["used_bytes"] == 14_000_000_000
 
 
-def test_the_chart_draws_the_number_that_is_shown(witness: Witness) -> None:
-    view = KernelView(Kernel("k"), "python", witness, None)
+def test_the_chart_draws_the_number_that_is_shown(monitored: MonitoredKernel) -> None:
+    view = KernelView(Kernel("k"), "python", monitored, None)
     row = history(view, "k")["rows"][-1]
-    assert row[1] == pytest.approx(state(witness)["host"]["used_bytes"], rel=1e-6)
-    assert row[1] != pytest.approx(state(witness)["host"]["rss_bytes"], rel=1e-6)
+    assert row[1] == pytest.approx(state(monitored)["host"]["used_bytes"], rel=1e-6)
+    assert row[1] != pytest.approx(state(monitored)["host"]["rss_bytes"], rel=1e-6)
 
 
 def test_an_unwatched_kernel_has_a_reason_and_no_numbers() -> None:

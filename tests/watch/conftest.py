@@ -22,8 +22,8 @@ from jupyter_tfguard.watch import live
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.gpu_map import GpuMap
 from jupyter_tfguard.watch.live import LiveReader
+from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
 from jupyter_tfguard.watch.watcher import Watcher
-from jupyter_tfguard.watch.witness import Kernel, Witness
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 from .gpu_rig import Machine
@@ -79,13 +79,13 @@ class Watch:
 
     def __init__(self, recordings: Path) -> None:
         self.deaths: queue.Queue[Death] = queue.Queue()
-        self.gone: queue.Queue[Witness] = queue.Queue()
+        self.gone: queue.Queue[MonitoredKernel] = queue.Queue()
         self.watcher = Watcher(recordings, self.deaths.put, self.gone.put)
 
-    def begin(self, pid: int, **kernel: object) -> Witness:
-        witness = self.watcher.watch(pid, Kernel("kernel-1", **kernel))  # type: ignore[arg-type]
-        wait_until(lambda: witness.before is not None)
-        return witness
+    def begin(self, pid: int, **kernel: object) -> MonitoredKernel:
+        monitored = self.watcher.watch(pid, Kernel("kernel-1", **kernel))  # type: ignore[arg-type]
+        wait_until(lambda: monitored.before is not None)
+        return monitored
 
     def death(self) -> Death:
         return self.deaths.get(timeout=DEADLINE_SECONDS)
@@ -136,7 +136,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 @pytest.fixture
 def gpu_map(machine: Machine) -> GpuMap:
     """Joins GPUs with those kernels."""
-    return GpuMap(lambda: machine.witnesses, machine.check)
+    return GpuMap(lambda: machine.monitored_kernels, machine.check)
 
 
 @pytest.fixture

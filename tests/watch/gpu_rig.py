@@ -9,8 +9,8 @@ from typing import Any
 
 from jupyter_tfguard.watch.gpu_helper import Gpus
 from jupyter_tfguard.watch.gpu_processes import ProcessCheck
+from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.witness import Kernel, Witness
 
 GIB = 1 << 30
 CUDA = "7f00-7f01 r-xp 00000000 08:01 42 /usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15\n"
@@ -61,7 +61,7 @@ class Machine:
         self.proc = root / "proc"
         (self.proc / "self").mkdir(parents=True)
         self.check = ProcessCheck(str(self.proc))
-        self.witnesses: tuple[Witness, ...] = ()
+        self.monitored_kernels: tuple[MonitoredKernel, ...] = ()
         self._started: list[subprocess.Popen[bytes]] = []
 
     def has(self, pid: int, maps: str = CUDA, parent: int = 1) -> int:
@@ -87,21 +87,23 @@ class Machine:
         (self.proc / str(pid) / "stat").unlink()
         (self.proc / str(pid)).rmdir()
 
-    def kernel(self, name: str, maps: str | None = CUDA, children: tuple[int, ...] = ()) -> Witness:
+    def kernel(
+        self, name: str, maps: str | None = CUDA, children: tuple[int, ...] = ()
+    ) -> MonitoredKernel:
         """A kernel that is watched."""
         code = "import sys; sys.stdin.read()"
         started = subprocess.Popen([sys.executable, "-S", "-c", code], stdin=subprocess.PIPE)
         self._started.append(started)
         kernel = Kernel(name, "python3", f"{name}.ipynb")
-        witness = Witness(started.pid, kernel, SharedGroups())
-        witness.children = children
-        self.witnesses = (*self.witnesses, witness)
+        monitored = MonitoredKernel(started.pid, kernel, SharedGroups())
+        monitored.children = children
+        self.monitored_kernels = (*self.monitored_kernels, monitored)
         if maps is not None:
             self.has(started.pid, maps)
-        return witness
+        return monitored
 
     def close(self) -> None:
-        for witness in self.witnesses:
-            witness.close()
+        for monitored in self.monitored_kernels:
+            monitored.close()
         for started in self._started:
             started.communicate()

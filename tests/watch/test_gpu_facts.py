@@ -31,7 +31,7 @@ class TestDeath:
         died = time.time()
         listed = [process(ours.identity.pid, 2 * GIB), process(other.identity.pid, 70 * GIB)]
         gpu_map.take(told(card(0, listed), card(1, []), time=died - 1.0))
-        machine.witnesses = (other,)
+        machine.monitored_kernels = (other,)
         event = {"time": died + 0.2, "xid": 79, "gpu_uuid": "GPU-0", "nvml_index": 0}
         old = {"time": died - 90.0, "xid": 48, "gpu_uuid": "GPU-0", "nvml_index": 0}
         lost = card(0, None, lost=True, memory_used_bytes=None, name=None, slowdown_celsius=None)

@@ -37,7 +37,7 @@ class TestHolders:
         gpu_map.take(told(card(0, listed)))
         found = only(gpu_map)
         assert found.holders is not None
-        assert [(h.used_bytes, h.witness, h.name) for h in found.holders] == [
+        assert [(h.used_bytes, h.monitored, h.name) for h in found.holders] == [
             (70 * GIB, other, "python3"),
             (3 * GIB, None, "tritonserver"),
             (2 * GIB, ours, "python3"),
@@ -91,11 +91,11 @@ class TestHolders:
 
 
 class TestWhereProcessesCannotBeTold:
-    def nobody(self, gpu_map: GpuMap, witness: Any, note: str | None) -> None:
+    def nobody(self, gpu_map: GpuMap, monitored: Any, note: str | None) -> None:
         found = only(gpu_map)
         assert (found.holders, found.other_bytes) == (None, None)
         assert found.note == note
-        assert gpu_map.own_bytes(witness) is None
+        assert gpu_map.own_bytes(monitored) is None
 
     def test_a_pid_that_is_here_and_uses_no_driver_is_another_process(
         self, machine: Machine, gpu_map: GpuMap

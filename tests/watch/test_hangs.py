@@ -15,11 +15,11 @@ from jupyter_tfguard.record.stacks import HEADER_KEY
 from jupyter_tfguard.watch.gpu_helper import Gpus
 from jupyter_tfguard.watch.hangs import take_stacks
 from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
 from jupyter_tfguard.watch.process_handle import ProcessHandle
 from jupyter_tfguard.watch.shared_group import SharedGroups
 from jupyter_tfguard.watch.standstill import Standstill
 from jupyter_tfguard.watch.watcher import Watcher
-from jupyter_tfguard.watch.witness import Kernel, Witness
 from tests.rigs.waiting import wait_until
 
 from .conftest import Start
@@ -51,7 +51,7 @@ class Bench:
             return Gpus("none", "No NVIDIA GPU found")
         return Gpus("ok", devices=({"utilization_fraction": self.load},))
 
-    def watch(self, pid: int) -> Witness:
+    def watch(self, pid: int) -> MonitoredKernel:
         kernel = Kernel(
             "k", runs_cell=lambda: self.ask_runs_cell(), is_ending=lambda: self.is_ending
         )
@@ -65,10 +65,10 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     found.watcher.stop()
 
 
-def stays_quiet(witness: Witness) -> bool:
+def stays_quiet(monitored: MonitoredKernel) -> bool:
     ends = time.monotonic() + 2.5 * HANG_SECONDS
     while time.monotonic() < ends:
-        if witness.hang is not None:
+        if monitored.hang is not None:
             return False
         time.sleep(0.05)
     return True
@@ -76,21 +76,21 @@ def stays_quiet(witness: Witness) -> bool:
 
 def test_a_gpu_at_work_excuses_and_an_idle_one_does_not(bench: Bench, start: Start) -> None:
     bench.runs_cell, bench.load = True, 0.4
-    witness = bench.watch(start(STUCK).pid)
-    assert stays_quiet(witness)
+    monitored = bench.watch(start(STUCK).pid)
+    assert stays_quiet(monitored)
     bench.load = 0.0
-    wait_until(lambda: witness.hang is not None)
-    assert witness.hang is not None
-    assert (witness.hang.wait, witness.hang.stacks) == ("lock", ())
+    wait_until(lambda: monitored.hang is not None)
+    assert monitored.hang is not None
+    assert (monitored.hang.wait, monitored.hang.stacks) == ("lock", ())
     bench.load = 0.4
-    wait_until(lambda: witness.hang is None)
+    wait_until(lambda: monitored.hang is None)
 
 
 def test_only_a_running_cell_can_stand_still(bench: Bench, start: Start) -> None:
-    witness = bench.watch(start(STUCK).pid)
-    assert stays_quiet(witness)
+    monitored = bench.watch(start(STUCK).pid)
+    assert stays_quiet(monitored)
     bench.runs_cell = True
-    wait_until(lambda: witness.hang is not None)
+    wait_until(lambda: monitored.hang is not None)
 
 
 def test_a_wait_that_needs_stacks_to_be_judged_is_not_told_without_them(
@@ -104,8 +104,8 @@ def test_an_end_that_begins_during_a_look_is_no_sign_that_it_went_on(
     bench: Bench, start: Start
 ) -> None:
     bench.runs_cell = True
-    witness = bench.watch(start(STUCK).pid)
-    wait_until(lambda: witness.hang is not None)
+    monitored = bench.watch(start(STUCK).pid)
+    wait_until(lambda: monitored.hang is not None)
 
     def restart_begins() -> bool:
         bench.is_ending = True
@@ -114,7 +114,7 @@ def test_an_end_that_begins_during_a_look_is_no_sign_that_it_went_on(
     bench.ask_runs_cell = restart_begins  # it is asked for after the look has begun
     wait_until(lambda: bench.is_ending)
     time.sleep(HANG_SECONDS)
-    assert witness.hang is not None
+    assert monitored.hang is not None
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_what_a_thread_of_the_machinery_did_is_no_work_when_it_ends(start: Start
     assert process.stdout is not None
     assert process.stdin is not None
     thread = int(process.stdout.readline())
-    witness = Witness(process.pid, Kernel("k", runs_cell=lambda: True), SharedGroups())
-    witness.live = Live(header={HEADER_KEY: {"service_threads": [thread]}})
-    standstill = Standstill(witness)
+    monitored = MonitoredKernel(process.pid, Kernel("k", runs_cell=lambda: True), SharedGroups())
+    monitored.live = Live(header={HEADER_KEY: {"service_threads": [thread]}})
+    standstill = Standstill(monitored)
 
     def still() -> bool:
         return standstill.look(gpu_works=False) is not None
@@ -175,4 +175,4 @@ def test_what_a_thread_of_the_machinery_did_is_no_work_when_it_ends(start: Start
     # There is always time between two looks: of a moment a tick of 0.01 s would be much.
     time.sleep(1.0)
     assert [still() for _ in range(3)] == [True] * 3
-    witness.close()
+    monitored.close()

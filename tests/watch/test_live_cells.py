@@ -17,8 +17,8 @@ from jupyter_tfguard.record.recording import GPU_MEMORY, Recording
 from jupyter_tfguard.record.records import read_records
 from jupyter_tfguard.watch.live import LiveReader
 from jupyter_tfguard.watch.live_feed import LiveFeed
+from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.witness import Kernel, Witness
 
 pytestmark = pytest.mark.quick
 
@@ -95,18 +95,18 @@ class TestCells:
     def test_a_watcher_tells_the_rise_of_the_running_cell_from_its_own_samples(
         self, recording: Recording
     ) -> None:
-        witness = Witness(os.getpid(), Kernel("k"), SharedGroups())
-        feed = LiveFeed(recording.folder.path.parent, lambda: (witness,))
+        monitored = MonitoredKernel(os.getpid(), Kernel("k"), SharedGroups())
+        feed = LiveFeed(recording.folder.path.parent, lambda: (monitored,))
         try:
-            assert witness.sample(1, {})
-            assert witness.latest is not None
+            assert monitored.sample(1, {})
+            assert monitored.latest is not None
             start(recording, 1, rss_bytes=5 * MIB, peak_bytes=1 << 52)
-            feed._round((witness,), time.monotonic())
-            (cell,) = witness.live.cells
-            rss = witness.latest.values["process.rss_bytes"]
+            feed._round((monitored,), time.monotonic())
+            (cell,) = monitored.live.cells
+            rss = monitored.latest.values["process.rss_bytes"]
             assert cell["host_peak_bytes"] == rss - 5 * MIB > 10 * MIB
         finally:
-            witness.close()
+            monitored.close()
             for one in feed._feeds.values():
                 one.reader.close()
 

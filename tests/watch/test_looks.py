@@ -8,8 +8,8 @@ import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
 from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
 from jupyter_tfguard.watch.shared_group import SharedGroups
-from jupyter_tfguard.watch.witness import Kernel, Witness
 
 if TYPE_CHECKING:
     from tests.watch.conftest import Start
@@ -22,14 +22,14 @@ def test_counters_from_before_a_kernel_are_not_its_own(start: Start) -> None:
     """A kernel that is started anew in the group of the killed one: that kill is none of its own."""
     groups = SharedGroups()
     try:
-        first = Witness(start(SLEEP).pid, Kernel("first"), groups)
+        first = MonitoredKernel(start(SLEEP).pid, Kernel("first"), groups)
     except SourceUnavailable as bad:
         pytest.skip(str(bad))
     if first.group.path is None:
         pytest.skip("no memory group is visible here")
     host = HostCollector().collect()
     first.group.look(host)
-    second = Witness(start(SLEEP).pid, Kernel("second"), groups)
+    second = MonitoredKernel(start(SLEEP).pid, Kernel("second"), groups)
     assert second.group is first.group
     for tick in range(3):
         assert second.sample(tick, host)

@@ -59,15 +59,17 @@ def test_an_oom_kill_is_proven_by_the_group_s_counters(
     group = limited_group(150 * MIB)
     process = start(GROW)
     enter(group, process.pid)
-    witness = watch.begin(process.pid)
-    wait_until(lambda: witness.group.path == group.path)
-    wait_until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
-    assert witness.limit() == (150 * MIB, "cgroup")
+    monitored = watch.begin(process.pid)
+    wait_until(lambda: monitored.group.path == group.path)
+    wait_until(
+        lambda: monitored.before is not None and monitored.before.groups[0].path == group.path
+    )
+    assert monitored.limit() == (150 * MIB, "cgroup")
     assert process.stdin is not None
     process.stdin.write(b"go\n")
     process.stdin.flush()
-    wait_until(lambda: not witness.handle.is_running())
-    watch.watcher.ended(witness)
+    wait_until(lambda: not monitored.handle.is_running())
+    watch.watcher.ended(monitored)
     death = watch.death()
     facts = death.facts
     assert facts.exit is not None
@@ -100,11 +102,13 @@ def test_a_plain_kill_at_the_limit_leaves_the_counters_alone(
     group = limited_group(200 * MIB)
     process = start(f"x = bytearray({150 * MIB}); print(flush=True); import sys; sys.stdin.read()")
     enter(group, process.pid)
-    witness = watch.begin(process.pid)
-    wait_until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
+    monitored = watch.begin(process.pid)
+    wait_until(
+        lambda: monitored.before is not None and monitored.before.groups[0].path == group.path
+    )
     os.kill(process.pid, signal.SIGKILL)
-    wait_until(lambda: not witness.handle.is_running())
-    watch.watcher.ended(witness)
+    wait_until(lambda: not monitored.handle.is_running())
+    watch.watcher.ended(monitored)
     facts = watch.death().facts
     assert facts.before is not None
     assert facts.after is not None
@@ -119,8 +123,10 @@ def test_a_killed_child_is_reported_once_while_the_kernel_lives(
     child = int(_children(process.pid)[0])
     enter(group, process.pid)
     enter(group, child)
-    witness = watch.begin(process.pid)
-    wait_until(lambda: witness.before is not None and witness.before.groups[0].path == group.path)
+    monitored = watch.begin(process.pid)
+    wait_until(
+        lambda: monitored.before is not None and monitored.before.groups[0].path == group.path
+    )
     assert process.stdin is not None
     process.stdin.write(b"go\n")
     process.stdin.flush()
@@ -135,7 +141,7 @@ def test_a_killed_child_is_reported_once_while_the_kernel_lives(
     assert (facts.before.groups[0].oom_kill_count, facts.after.groups[0].oom_kill_count) == (0, 1)
     time.sleep(3)
     assert watch.deaths.empty()
-    assert witness.handle.is_running()
+    assert monitored.handle.is_running()
 
 
 def test_a_neighbour_s_oom_kill_is_not_taken_for_a_child_s(
@@ -147,8 +153,10 @@ def test_a_neighbour_s_oom_kill_is_not_taken_for_a_child_s(
         enter(group, process.pid)
     living, dying = watch.begin(quiet.pid), watch.begin(greedy.pid)
     wait_until(lambda: bool(living.children))
-    for witness in (living, dying):
-        wait_until(lambda w=witness: w.before is not None and w.before.groups[0].path == group.path)
+    for monitored in (living, dying):
+        wait_until(
+            lambda w=monitored: w.before is not None and w.before.groups[0].path == group.path
+        )
     assert greedy.stdin is not None
     greedy.stdin.write(b"go\n")
     greedy.stdin.flush()

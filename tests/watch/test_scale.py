@@ -19,9 +19,9 @@ from jupyter_tfguard.collectors import resident
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.live import Live
+from jupyter_tfguard.watch.monitored import Kernel
 from jupyter_tfguard.watch.polling import Sampler
 from jupyter_tfguard.watch.watcher import Watcher
-from jupyter_tfguard.watch.witness import Kernel
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 from .conftest import Watch
@@ -60,11 +60,13 @@ def test_all_descriptors_of_a_kernel_come_back(watch: Watch, stubs: Stubs) -> No
     [first, *pids] = stubs(21)
     watch.begin(first)
     before = len(os.listdir("/proc/self/fd"))
-    witnesses = [watch.watcher.watch(pid, Kernel("k", is_busy=lambda: False)) for pid in pids]
-    wait_until(lambda: all(w.before for w in witnesses))
+    monitored_kernels = [
+        watch.watcher.watch(pid, Kernel("k", is_busy=lambda: False)) for pid in pids
+    ]
+    wait_until(lambda: all(w.before for w in monitored_kernels))
     wait_until(lambda: len(os.listdir("/proc/self/fd")) <= before + 2 * len(pids))
-    for witness in witnesses:
-        watch.watcher.drop(witness)
+    for monitored in monitored_kernels:
+        watch.watcher.drop(monitored)
     wait_until(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
@@ -91,7 +93,7 @@ def test_a_later_process_with_the_same_id_is_not_sampled() -> None:
         resident.ResidentSize(pid, start - 1)
 
 
-class FakeWitness:
+class FakeMonitored:
     def __init__(self, busy: bool) -> None:
         self.kernel = SimpleNamespace(is_busy=lambda: busy)
         self.live = Live()
@@ -104,16 +106,18 @@ class FakeWitness:
 
 
 def test_of_200_kernels_the_busy_ones_are_sampled_ten_times_a_second_the_others_once() -> None:
-    witnesses: Any = tuple(FakeWitness(number < 10) for number in range(200))
-    sampler = Sampler(lambda: witnesses, lambda w: None, 0.1, 1.0)
-    sampler._known = set(witnesses)
+    monitored_kernels: Any = tuple(FakeMonitored(number < 10) for number in range(200))
+    sampler = Sampler(lambda: monitored_kernels, lambda w: None, 0.1, 1.0)
+    sampler._known = set(monitored_kernels)
     now = 1000.0
     for _ in range(200):
-        now += sampler._round(witnesses, now)
-    assert {w.count for w in witnesses if w.is_busy} == {200}
-    assert {w.count for w in witnesses if not w.is_busy} == {20}
-    witnesses = tuple(FakeWitness(False) for _ in range(200))
-    assert sampler._round(witnesses, now) == 0.25  # soon enough to notice a cell that starts
+        now += sampler._round(monitored_kernels, now)
+    assert {w.count for w in monitored_kernels if w.is_busy} == {200}
+    assert {w.count for w in monitored_kernels if not w.is_busy} == {20}
+    monitored_kernels = tuple(FakeMonitored(False) for _ in range(200))
+    assert (
+        sampler._round(monitored_kernels, now) == 0.25
+    )  # soon enough to notice a cell that starts
 
 
 def test_deaths_of_one_moment_are_all_handed_on(tmp_path: Path, stubs: Stubs) -> None:
@@ -124,15 +128,15 @@ def test_deaths_of_one_moment_are_all_handed_on(tmp_path: Path, stubs: Stubs) ->
         free.wait(DEADLINE_SECONDS)
         seen.append(death)
 
-    watcher = Watcher(tmp_path, receive, lambda witness: None)
-    witnesses = [watcher.watch(pid, Kernel(str(pid))) for pid in stubs(40)]
-    wait_until(lambda: all(w.before for w in witnesses))
+    watcher = Watcher(tmp_path, receive, lambda monitored: None)
+    monitored_kernels = [watcher.watch(pid, Kernel(str(pid))) for pid in stubs(40)]
+    wait_until(lambda: all(w.before for w in monitored_kernels))
     kept = len(os.listdir("/proc/self/fd"))
-    for witness in witnesses:
-        os.kill(witness.identity.pid, signal.SIGKILL)
-    for witness in witnesses:
-        wait_until(lambda w=witness: not w.handle.is_running())
-        watcher.ended(witness)
+    for monitored in monitored_kernels:
+        os.kill(monitored.identity.pid, signal.SIGKILL)
+    for monitored in monitored_kernels:
+        wait_until(lambda w=monitored: not w.handle.is_running())
+        watcher.ended(monitored)
     # Closed at once, not when the report is written.
     wait_until(lambda: len(os.listdir("/proc/self/fd")) <= kept - 80)
     free.set()

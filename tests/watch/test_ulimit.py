@@ -29,18 +29,18 @@ LIMIT_BYTES = 800 * MIB
 def test_address_space_binds_though_little_is_resident(watch: Watch, start: Start) -> None:
     process = start(RESERVE)
     resource.prlimit(process.pid, resource.RLIMIT_AS, (LIMIT_BYTES, resource.RLIM_INFINITY))
-    witness = watch.begin(process.pid)
+    monitored = watch.begin(process.pid)
     limit = Limit(LIMIT_BYTES, ADDRESS_SPACE_LIMIT)
-    wait_until(lambda: witness.binding_limit() == limit)
-    assert witness.limit() == (LIMIT_BYTES, "ulimit")
-    host = kernel_state(KernelView(witness.kernel, "python", witness, None))["host"]
+    wait_until(lambda: monitored.binding_limit() == limit)
+    assert monitored.limit() == (LIMIT_BYTES, "ulimit")
+    host = kernel_state(KernelView(monitored.kernel, "python", monitored, None))["host"]
     assert (host["limit"]["name"], host["limit"]["kind"]) == (ADDRESS_SPACE_LIMIT, "ulimit")
     assert 700 * MIB < host["used_bytes"] < LIMIT_BYTES
     assert host["rss_bytes"] < 100 * MIB
     wait_until(
-        lambda: len(witness.history.rows) > 15
+        lambda: len(monitored.history.rows) > 15
     )  # with samples after the look that saw the limit
-    facts = asdict(witness.seen(time.time()))
+    facts = asdict(monitored.seen(time.time()))
     assert facts["columns"][-4:] == (
         "process.address_space_bytes",
         "process.address_space_limit_bytes",
@@ -64,7 +64,9 @@ def test_address_space_binds_though_little_is_resident(watch: Watch, start: Star
 
 
 def test_without_a_limit_nothing_is_added_to_what_is_kept(watch: Watch, start: Start) -> None:
-    witness = watch.begin(start(RESERVE).pid)
-    wait_until(lambda: witness.latest is not None and "process.peak_bytes" in witness.latest.values)
-    columns = witness.seen(time.time()).columns
+    monitored = watch.begin(start(RESERVE).pid)
+    wait_until(
+        lambda: monitored.latest is not None and "process.peak_bytes" in monitored.latest.values
+    )
+    columns = monitored.seen(time.time()).columns
     assert not [name for name in columns if "address_space" in name]

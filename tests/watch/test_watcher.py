@@ -16,9 +16,9 @@ from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.gpu_helper import GpuHelper
 from jupyter_tfguard.watch.history import OWN_COLUMNS, SHARED_COLUMNS
+from jupyter_tfguard.watch.monitored import Kernel
 from jupyter_tfguard.watch.process_handle import is_running
 from jupyter_tfguard.watch.watcher import Watcher
-from jupyter_tfguard.watch.witness import Kernel
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 from .conftest import MIB, Start, Watch
@@ -36,10 +36,10 @@ time.sleep(60)
 
 def test_a_death_is_handed_on_with_everything_seen(watch: Watch, start: Start) -> None:
     process = start(WAIT)
-    witness = watch.begin(process.pid, kernel_name="python3", notebook_path="a.ipynb")
+    monitored = watch.begin(process.pid, kernel_name="python3", notebook_path="a.ipynb")
     process.send_signal(signal.SIGTERM)
-    wait_until(lambda: not witness.handle.is_running())
-    watch.watcher.ended(witness)
+    wait_until(lambda: not monitored.handle.is_running())
+    watch.watcher.ended(monitored)
     death = watch.death()
     facts = death.facts
     assert (death.kernel_id, death.kernel_name, death.notebook_path) == (
@@ -70,11 +70,11 @@ def test_whether_the_host_ever_heard_of_it_is_kept(
 ) -> None:
     process = start(WAIT)
     now = heard[0]
-    witness = watch.watcher.watch(process.pid, Kernel("k", heard_count=lambda: now))
+    monitored = watch.watcher.watch(process.pid, Kernel("k", heard_count=lambda: now))
     now = heard[1]
     process.kill()
-    wait_until(lambda: not witness.handle.is_running())
-    watch.watcher.ended(witness)
+    wait_until(lambda: not monitored.handle.is_running())
+    watch.watcher.ended(monitored)
     assert watch.death().facts.answered is answered
 
 
@@ -83,12 +83,12 @@ def test_a_death_before_the_gpus_were_read_says_so_and_not_what_our_reader_does(
 ) -> None:
     deaths: queue.Queue[Death] = queue.Queue()
     reader = GpuHelper()  # nobody has asked it yet: it is still "starting"
-    watcher = Watcher(tmp_path, deaths.put, lambda witness: None, gpus=reader.read)
+    watcher = Watcher(tmp_path, deaths.put, lambda monitored: None, gpus=reader.read)
     process = start(WAIT)
-    witness = watcher.watch(process.pid, Kernel("k"))
+    monitored = watcher.watch(process.pid, Kernel("k"))
     process.kill()
-    wait_until(lambda: not witness.handle.is_running())
-    watcher.ended(witness)
+    wait_until(lambda: not monitored.handle.is_running())
+    watcher.ended(monitored)
     death = deaths.get(timeout=DEADLINE_SECONDS)
     watcher.stop()
     assert death.facts.unavailable["NVML"] == "not read yet when the kernel ended"
@@ -96,11 +96,11 @@ def test_a_death_before_the_gpus_were_read_says_so_and_not_what_our_reader_does(
 
 def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> None:
     process = start(GROW)
-    witness = watch.begin(process.pid)
-    wait_until(lambda: (witness.peak_bytes or 0) > 150 * MIB)
+    monitored = watch.begin(process.pid)
+    wait_until(lambda: (monitored.peak_bytes or 0) > 150 * MIB)
     process.kill()
-    wait_until(lambda: not witness.handle.is_running())
-    watch.watcher.ended(witness)
+    wait_until(lambda: not monitored.handle.is_running())
+    watch.watcher.ended(monitored)
     facts = watch.death().facts
     column = facts.columns.index("process.rss_bytes")
     seen = [row[column] for row in facts.rows]
@@ -113,9 +113,9 @@ def test_the_last_sample_is_near_the_true_peak(watch: Watch, start: Start) -> No
 
 def test_the_end_of_an_unannounced_process_is_noticed(watch: Watch, start: Start) -> None:
     process = start(WAIT)
-    witness = watch.begin(process.pid)
+    monitored = watch.begin(process.pid)
     process.kill()
-    assert watch.gone.get(timeout=DEADLINE_SECONDS) is witness
+    assert watch.gone.get(timeout=DEADLINE_SECONDS) is monitored
 
 
 def test_vanished_children_are_named(watch: Watch, start: Start) -> None:
@@ -123,14 +123,14 @@ def test_vanished_children_are_named(watch: Watch, start: Start) -> None:
         "import subprocess, sys\n"
         "kid = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n" + WAIT
     )
-    witness = watch.begin(process.pid)
-    wait_until(lambda: bool(witness.children))
-    [child] = witness.children
+    monitored = watch.begin(process.pid)
+    wait_until(lambda: bool(monitored.children))
+    [child] = monitored.children
     os.kill(child, signal.SIGKILL)
     process.kill()
-    wait_until(lambda: not witness.handle.is_running())
+    wait_until(lambda: not monitored.handle.is_running())
     wait_until(lambda: not is_running(child))
-    watch.watcher.ended(witness)
+    watch.watcher.ended(monitored)
     assert watch.death().facts.ended_children == (child,)
 
 
@@ -138,11 +138,11 @@ def test_the_return_code_is_the_last_resort(
     watch: Watch, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = start(WAIT)
-    witness = watch.begin(process.pid)
+    monitored = watch.begin(process.pid)
     monkeypatch.setattr("jupyter_tfguard.watch.process_handle.read_end", lambda pid, pidfd: None)
     process.kill()
-    wait_until(lambda: not witness.handle.is_running())
-    watch.watcher.ended(witness, returncode=lambda: -9)
+    wait_until(lambda: not monitored.handle.is_running())
+    watch.watcher.ended(monitored, returncode=lambda: -9)
     exit_facts = watch.death().facts.exit
     assert exit_facts is not None
     assert (exit_facts.signal, exit_facts.how) == ("SIGKILL", "returncode")
@@ -151,8 +151,8 @@ def test_the_return_code_is_the_last_resort(
 def test_a_zombie_can_be_watched_and_reported(watch: Watch) -> None:
     process = subprocess.Popen(["true"])
     wait_until(lambda: not is_running(process.pid))
-    witness = watch.watcher.watch(process.pid, Kernel("k"))
-    watch.watcher.ended(witness)
+    monitored = watch.watcher.watch(process.pid, Kernel("k"))
+    watch.watcher.ended(monitored)
     facts = watch.death().facts
     assert facts.exit is not None
     assert facts.exit.code == 0
@@ -185,12 +185,12 @@ def test_a_failing_receiver_does_not_stop_the_next_report(
         seen.append(death)
         raise RuntimeError("disk full")
 
-    watcher = Watcher(tmp_path, receive, lambda witness: None)
+    watcher = Watcher(tmp_path, receive, lambda monitored: None)
     for _ in range(2):
         process = start(WAIT)
-        witness = watcher.watch(process.pid, Kernel("k"))
+        monitored = watcher.watch(process.pid, Kernel("k"))
         process.kill()
-        wait_until(lambda w=witness: not w.handle.is_running())
-        watcher.ended(witness)
+        wait_until(lambda w=monitored: not w.handle.is_running())
+        watcher.ended(monitored)
     wait_until(lambda: len(seen) == 2)
     watcher.stop()

@@ -1,6 +1,6 @@
 """A memory limit of a container, batch job or service ended the kernel.
 
-Told apart from: a host-wide kill that happens to hit a limited group (no limit was hit), the kill of a neighbour in the
+TextEvidence apart from: a host-wide kill that happens to hit a limited group (no limit was hit), the kill of a neighbour in the
 same group, and a plain ``kill -9`` near the limit (no OOM kill was counted). Source: cgroup-v2 and cgroup-v1/memory
 documentation of Linux; which counter rises where was measured on Linux 6.1 and 6.18.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...limits import CONTAINER_LIMIT, Limit
 from ...units import human_bytes
-from ..ending import exit_fact, oom_fact, starter_facts, told
+from ..ending import exit_fact, oom_fact, starter_facts, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..group import Group
@@ -42,7 +42,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     The system log can also name the kernel as the victim. It is not reported when the whole machine was short of memory,
     when a neighbour in the same cgroup was killed, or after a plain `kill -9`.
     """
-    if (text := told(seen, "cgroup_oom")) is not None:
+    if (text := text_evidence(seen, "cgroup_oom")) is not None:
         return text.finding(
             title="The program reached the memory limit of its job or container and was killed.",
             short_title="Memory limit of the job or container",

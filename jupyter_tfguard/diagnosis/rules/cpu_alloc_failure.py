@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ending import told
+from ..ending import text_evidence
 from ..evidence import Evidence
 from ..finding import Finding
 from ..memory import peak_chips, peak_fact
@@ -17,7 +17,7 @@ def cpu_alloc_failure(seen: Evidence) -> Finding | None:
     A line of the stderr tail or of the log says so, for example `std::bad_alloc`. Nothing after that line shows that the
     program went on.
     """
-    text = told(seen, "cpu_alloc_failure")
+    text = text_evidence(seen, "cpu_alloc_failure")
     if text is None:
         return None
     peak = peak_fact(seen)

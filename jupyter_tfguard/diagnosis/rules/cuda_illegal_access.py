@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..catalog.cuda_errors import error_in
-from ..ending import told
+from ..ending import text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Finding
 from ..rule import rule
@@ -22,7 +22,7 @@ def cuda_illegal_access(seen: Evidence) -> Finding | None:
     A CUDA error in the stderr tail or in the log names the fault. Or the NVIDIA driver logged a fault (Xid) that software
     causes.
     """
-    text, fault = told(seen, "cuda_illegal_access"), first_xid(seen, SOFTWARE)
+    text, fault = text_evidence(seen, "cuda_illegal_access"), first_xid(seen, SOFTWARE)
     if text is None and fault is None:
         return None
     because = list(text.facts) if text is not None else []

@@ -5,7 +5,7 @@ Source: NVIDIA's Xid catalogue, in ``catalog/xid.toml``. Xid 45 reports clean-up
 
 from __future__ import annotations
 
-from ..ending import told
+from ..ending import text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..gpu_shares import share_facts, used_cards
@@ -30,7 +30,7 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
     only hardware makes. In a recording, the fault must belong to this kernel's process or to its card. Xid 45 reports clean-up
     after another fault and is never the cause.
     """
-    text = told(seen, "gpu_hardware_xid")
+    text = text_evidence(seen, "gpu_hardware_xid")
     fault = first_xid(seen, HARDWARE)
     lost = _lost_card(seen) if fault is None else None
     if text is None and fault is None and lost is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import growth_words as words
 from ..allocator_dump import AllocatorDump, allocator_dump
-from ..ending import told
+from ..ending import text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Fact, Finding, Source
 from ..gpu_oom_lines import LARGEST_BATCH
@@ -19,7 +19,7 @@ def gpu_oom(seen: Evidence) -> Finding | None:
     TensorFlow's own message says so, often as `ResourceExhaustedError`. The table that its allocator prints shows what was in
     use, what was free, and whether the free memory was in pieces that are too small.
     """
-    text = told(seen, "gpu_oom")
+    text = text_evidence(seen, "gpu_oom")
     if text is None:
         return None
     dump = allocator_dump(seen.story.lines)

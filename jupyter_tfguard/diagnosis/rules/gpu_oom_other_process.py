@@ -10,7 +10,7 @@ import itertools
 from dataclasses import dataclass
 
 from ...units import human_bytes
-from ..ending import told
+from ..ending import text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..gpu_shares import share_facts, used_cards
@@ -34,9 +34,9 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
     A message says that the card is in use, or had almost nothing free at the start. Or the GPU ran out of memory while others
     held at least half of the card and this kernel held 30 % at most.
     """
-    text, held = told(seen, "gpu_oom_other_process"), _held_by_another(seen)
+    text, held = text_evidence(seen, "gpu_oom_other_process"), _held_by_another(seen)
     if text is None and held is not None:
-        text = told(seen, "gpu_oom")
+        text = text_evidence(seen, "gpu_oom")
     if text is None:
         return None
     title = "Another process held the GPU's memory, and almost nothing was left."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...units import human_bytes
-from ..ending import exit_fact, told
+from ..ending import exit_fact, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import limit_text, near_limit, peak_chips, peak_fact, reached_bytes
@@ -20,7 +20,7 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
 
     The kernel ended by SIGKILL. No counter and no line of the system log connects that with a lack of memory.
     """
-    text = told(seen, "sigkill_unattributed")
+    text = text_evidence(seen, "sigkill_unattributed")
     if text is None and (seen.kernel_alive or seen.exit_signal != "SIGKILL"):
         return None
     because = [exit_fact(seen)] if text is None else list(text.facts)

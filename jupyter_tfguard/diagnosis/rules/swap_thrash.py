@@ -1,6 +1,6 @@
 """The machine moved memory to disk and back instead of working: training crawled before the end.
 
-Told apart from: swap that is in use and at rest, a short spike of pressure, slow steps for another reason (a data loader), and
+TextEvidence apart from: swap that is in use and at rest, a short spike of pressure, slow steps for another reason (a data loader), and
 pressure of which this kernel had no part. Source: Linux Documentation/accounting/psi.rst (`some`: the share of time in which
 at least one task waited for memory); systemd-oomd acts on 60 % over 30 s by default, see oomd.conf(5).
 """

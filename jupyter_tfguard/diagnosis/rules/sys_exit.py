@@ -6,7 +6,7 @@ sys.exit() in a cell is caught by IPython, and in a thread ends that thread alon
 from __future__ import annotations
 
 from ..activity import last_cell
-from ..ending import exit_fact, last_words, sure, told
+from ..ending import exit_fact, last_words, sure, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
@@ -19,7 +19,7 @@ def sys_exit(seen: Evidence) -> Finding | None:
     The process ended with an exit code and without a signal. For `quit()` and `exit()` the kernel also recorded the request.
     `sys.exit()` in a cell does not end a kernel, because IPython catches it.
     """
-    if (text := told(seen, "sys_exit")) is not None:
+    if (text := text_evidence(seen, "sys_exit")) is not None:
         return text.finding(
             title="The program ended its own process.",
             short_title="Ended itself",

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from ..catalog import toml_file
-from ..ending import told
+from ..ending import text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Finding
 from ..rule import rule
@@ -21,7 +21,7 @@ _MESSAGE_LIMIT = 300
 def _finding(row: dict[str, Any], seen: Evidence) -> Finding | None:
     """The finding of one row; None where neither a text nor the end itself shows its cause."""
     cause = row["cause"]
-    text = told(seen, cause)
+    text = text_evidence(seen, cause)
     if text is None and cause in WITHOUT_TEXT:
         text = WITHOUT_TEXT[cause](seen)
     if text is None:

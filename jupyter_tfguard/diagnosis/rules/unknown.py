@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...units import human_bytes
-from ..ending import exit_fact, last_words, stack_facts, told
+from ..ending import exit_fact, last_words, stack_facts, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
@@ -105,7 +105,7 @@ def _native_advice(seen: Evidence, frame: str | None) -> tuple[Advice, ...]:
 
 
 def _of_text(seen: Evidence) -> Finding:
-    text = told(seen, "unknown")
+    text = text_evidence(seen, "unknown")
     return Finding(
         Confidence.POSSIBLE,
         title="This text does not show why the program ended.",

@@ -54,7 +54,7 @@ class Kernel:
     heard_count: Callable[[], int | None] = lambda: None
 
 
-class Witness:
+class MonitoredKernel:
     """Samples of one kernel process, and its counters before the death.
 
     Others keep up to date: `live` :class:`~.live_feed.LiveFeed`, `hang` :class:`~.hangs.Hangs`,
@@ -63,7 +63,7 @@ class Witness:
     Args:
         pid: The process.
         kernel: What the host knows of it.
-        groups: Shared by all witnesses of a watcher.
+        groups: Shared by all monitored_kernels of a watcher.
 
     Attributes:
         handle, identity: Of the process.
