@@ -87,7 +87,7 @@ class TestFinding:
 
 @pytest.mark.quick
 class TestTelling:
-    def teller(
+    def notice(
         self, events: list[dict[str, Any]], native: str, *, prints: bool = True
     ) -> GpuOomNotice:
         return GpuOomNotice(
@@ -104,17 +104,17 @@ class TestTelling:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         events: list[dict[str, Any]] = []
-        teller = self.teller(events, FULL, prints=False)
-        teller.tell(error(ON_GPU), Beginning(0, 9.0), 7)
+        notice = self.notice(events, FULL, prints=False)
+        notice.report(error(ON_GPU), Beginning(0, 9.0), 7)
         assert capsys.readouterr() == ("", "")
         assert [event["kind"] for event in events] == ["gpu_oom"]
 
     def test_only_the_fit_of_this_cell_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
         events: list[dict[str, Any]] = []
-        teller = self.teller(events, FULL)
-        teller.tell(error(ON_GPU), Beginning(0, 9.0), 7)
+        notice = self.notice(events, FULL)
+        notice.report(error(ON_GPU), Beginning(0, 9.0), 7)
         assert "batch_size=32 instead of 64" in capsys.readouterr().err
-        teller.tell(error(ON_GPU), Beginning(0, 11.0), 8)
+        notice.report(error(ON_GPU), Beginning(0, 11.0), 8)
         assert "batch_size" not in capsys.readouterr().err
         assert [event["execution_count"] for event in events] == [7, 8]
 
@@ -123,7 +123,7 @@ class TestTelling:
     ) -> None:
         events: list[dict[str, Any]] = []
         long = FULL.replace("Conv2D", "x" * 5000).replace(" next 1", f" by op {'y' * 5000} next 1")
-        self.teller(events, long).tell(error(ON_GPU), Beginning(0, 9.0), 7)
+        self.notice(events, long).report(error(ON_GPU), Beginning(0, 9.0), 7)
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) == 3
         assert max(map(len, lines)) <= 401
