@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,8 +41,9 @@ def copy_of(name: str, made: MadeMachine) -> Environment:
     ],
 )
 def test_the_size_of_shared_memory(
-    made: MadeMachine, options: str, status: Status, word: str
+    made: MadeMachine, monkeypatch: pytest.MonkeyPatch, options: str, status: Status, word: str
 ) -> None:
+    monkeypatch.setattr("os.statvfs", lambda path: SimpleNamespace(f_bavail=1, f_blocks=1))
     made.path("/dev/shm").mkdir(parents=True)
     mounts = (
         f"22 1 0:5 / / rw - ext4 /dev/vda rw\n25 22 0:23 / /dev/shm rw - tmpfs tmpfs {options}\n"
@@ -51,6 +53,18 @@ def test_the_size_of_shared_memory(
     assert found is not None
     assert (found.status, word in found.text) == (status, True), found
     assert (found.fix is None) == (status is Status.OK)
+
+
+def test_shared_memory_that_is_nearly_full_is_a_warning(
+    made: MadeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.statvfs", lambda path: SimpleNamespace(f_bavail=7, f_blocks=100))
+    made.path("/dev/shm").mkdir(parents=True)
+    made.write("/proc/self/mountinfo", "25 22 0:23 / /dev/shm rw - tmpfs tmpfs rw\n")
+    found = shared_memory.check(made.environment())
+    assert found is not None
+    assert found.status is Status.WARNING
+    assert found.text.startswith("93% of /dev/shm is in use")
 
 
 def test_shared_memory_of_a_container_is_enlarged_from_outside(made: MadeMachine) -> None:
