@@ -93,6 +93,10 @@ class LiveReader:
     _next: float = 0.0
     _last: Live = Live()
 
+    def __post_init__(self) -> None:
+        notices = (self._gpu_oom, self._stop, self._growth)
+        self._followers = (self._marks, self._cells, self._gpu, *notices)
+
     def read(self, resident: Resident = (None, None)) -> Live:
         """The newest state; read from disk at most twice a second, unknown where it cannot be read.
 
@@ -135,11 +139,6 @@ class LiveReader:
             self._gpu.memory,
         )
         return self._last
-
-    @property
-    def _followers(self) -> tuple[MarkReader | CellReader | GpuReader | OutOfMemoryReader, ...]:
-        notices = (self._gpu_oom, self._stop, self._growth)
-        return (self._marks, self._cells, self._gpu, *notices)
 
     def _open(self) -> bool:
         if not self.path.is_dir():
