@@ -1,6 +1,6 @@
-"""What the kernel was doing when it died, from its journal: the cell, the fit, the step; and what its epochs and cells left.
+"""What the kernel was doing when it died, read from its journal: cell, fit, step, arrays and logged metrics.
 
-Not here: what comes again and again (moments.py).
+Repeated events, such as epochs and runs of a cell, are in moments.py.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .typed import number_of, text_of, whole_of
 
 @dataclass(frozen=True)
 class Cell:
-    """The cell that ran, or the last one that did. Unknown is None.
+    """The running cell, or the last one that ran. Unknown is None.
 
     Attributes:
-        rss_bytes: Resident memory at its start. peak_bytes: The highest of it until then.
-        cell_id: Its id in the notebook, as the front end told it.
+        rss_bytes: Resident memory when the cell started. peak_bytes: The highest resident memory until then.
+        cell_id: Its id in the notebook, as the front end sent it.
     """
 
     execution_count: int | None
@@ -68,7 +68,7 @@ class Fit:
 
 
 def last_cell(seen: Observed) -> Cell | None:
-    """The cell that was running, else the last that ended; None when the journal names none."""
+    """The running cell, or else the last one that ended; None when the journal names none."""
     start: dict[str, Any] | None = None
     running = False
     for event in seen.journal:
@@ -91,7 +91,7 @@ def last_cell(seen: Observed) -> Cell | None:
 
 
 def last_fit(seen: Observed) -> Fit | None:
-    """The fit, evaluate or predict that was running, else None: a finished one explains no death."""
+    """The running fit, evaluate or predict, or None. A finished one does not explain a death."""
     start: dict[str, Any] = {}
     for event in seen.journal:
         kind = event.get("kind")
@@ -165,13 +165,13 @@ def metrics_by_epoch(seen: Observed) -> list[tuple[int, dict[str, float]]]:
     for event in seen.journal:
         epoch, logs = whole_of(event.get("epoch")), event.get("logs")
         if event.get("kind") == "epoch_end" and epoch is not None and isinstance(logs, dict):
-            told = event.get("fit_id")
-            last = told if isinstance(told, (int, str)) else None
+            given_id = event.get("fit_id")
+            last = given_id if isinstance(given_id, (int, str)) else None
             numbers = {str(k): float(v) for k, v in logs.items() if _is_loss(v)}
             found.setdefault(last, []).append((epoch, numbers))
     return found.get(last, [])
 
 
 def _is_loss(value: object) -> bool:
-    """True for a number that a float can hold; a loss that is not a number is news."""
+    """True for a number that a float can hold. NaN and infinity are kept: such a loss is worth reporting."""
     return type(value) is float or (type(value) is int and number_of(value) is not None)

@@ -1,11 +1,13 @@
-"""TensorFlow's own account of its GPU memory at a request that failed: what was asked, what was free, what held the rest.
+"""The report that TensorFlow's allocator logs when a GPU memory request fails: requested, free and used memory.
 
-The BFC allocator splits the regions that it took from the card into blocks. Free memory has three parts that help
-differently. Blocks between others in its regions: only these can be too small one by one, which is fragmentation. Memory
-below its limit that it never took from the card: it tries to take it before it gives up, so where that would have sufficed,
-the card refused, because others hold it. And memory of the card beyond its limit, of which the allocator knows nothing.
+The BFC allocator takes regions of memory from the card and splits them into blocks. Free memory has three parts:
 
-Of the asynchronous allocator (``TF_GPU_ALLOCATOR=cuda_malloc_async``), where the driver keeps the pool, only the request is
+* Free blocks inside the regions. Only these can be fragmented: enough in total, but each one too small.
+* Memory below the allocator's limit that it has not taken from the card. It tries to take this memory before it fails.
+  If that would have been enough, the card refused the request because other processes hold the memory.
+* Memory of the card above the limit. The allocator knows nothing about it.
+
+The asynchronous allocator (``TF_GPU_ALLOCATOR=cuda_malloc_async``) leaves the pool to the driver, so only the request is
 read. Source: tsl/framework/bfc_allocator.cc (DumpMemoryLog), allocator.cc (the statistics),
 gpu_cudamallocasync_allocator.cc, op_kernel.cc; TensorFlow 2.0 to 2.21 and later.
 """
@@ -30,11 +32,11 @@ _BEGINS = re.compile(
     r" ?(?:\(rounded to (?P<rounded>\d{1,18})\))?"
 )
 _OTHER_MEMORY = re.compile(r"by allocator (?:\w{0,20}cpu|gpu_host_bfc)\b")
-_ONLY_A_WISH = "caller indicates that this is not a failure"
-# BFCAllocator dump for GPU_0_bfc: the second line of a dump, or the first that was kept of it
+_NOT_A_FAILURE = "caller indicates that this is not a failure"
+# BFCAllocator dump for GPU_0_bfc: the second line of a dump, or the first one that was recorded
 _NAMED = re.compile(r"^BFCAllocator dump for (?P<name>\w{1,40})")
 # gpu_async_0 cuMemAllocAsync failed to allocate 281923031072 bytes: CUDA error: out of memory
-# Out of memory while trying to allocate 4000000000 bytes: what XLA says, without a shape
+# Out of memory while trying to allocate 4000000000 bytes: from XLA, without a shape
 _ASKED = re.compile(
     r"(?:(?P<name>\w{1,40}) cuMemAllocAsync failed to|Out of memory while trying to) allocate (?P<asked>\d{1,18})\b"
 )
@@ -58,22 +60,22 @@ _ITEM_BYTES = {
 }  # fmt: skip
 _UNIT_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _HOLDER_COUNT = 3
-# Less than this more than was asked for, and another allocator could not have served it for long either.
+# With less free memory than this multiple of the request, another allocator would soon have failed too.
 _PLENTY = 1.5
 
 
 @dataclass(frozen=True)
 class AllocatorDump:
-    """What the text says; None is unknown.
+    """The numbers that the text contains; None is unknown.
 
     Attributes:
-        shape: Of the tensor that found no room.
-        asked_bytes: What was asked for at once, rounded up as the allocator does where it says so.
-        limit_bytes: Of the allocator.
-        used_bytes: In use at that time.
-        pool_bytes: Taken from the card, in use or free.
-        largest_free_bytes: The largest block of the pool that was free.
-        holders: Count and size of the blocks that hold the most, largest first.
+        shape: Shape of the tensor that could not be allocated.
+        asked_bytes: Size of the request, rounded up like the allocator does if the text gives that number.
+        limit_bytes: Limit of the allocator.
+        used_bytes: Memory in use at that time.
+        pool_bytes: Memory that the allocator had taken from the card, in use or free.
+        largest_free_bytes: The largest free block of the pool.
+        holders: (count, size) of the blocks that use the most memory in total, largest first.
     """
 
     shape: tuple[int, ...] | None = None
@@ -86,39 +88,39 @@ class AllocatorDump:
 
     @property
     def free_bytes(self) -> int | None:
-        """Free in sum, up to the limit: blocks of the pool, and what was never taken from the card."""
+        """Total free memory up to the limit: free blocks of the pool, and memory not yet taken from the card."""
         if self.limit_bytes is None or self.used_bytes is None:
             return None
         return max(0, self.limit_bytes - self.used_bytes)
 
     @property
     def free_in_pool_bytes(self) -> int | None:
-        """Free in sum in what was taken from the card."""
+        """Total free memory in the pool, the memory that was taken from the card."""
         if self.pool_bytes is None or self.used_bytes is None:
             return None
         return max(0, self.pool_bytes - self.used_bytes)
 
     @property
     def refused_by_card(self) -> bool:
-        """True when the limit left enough room, and the card did not have it: it is tried before giving up."""
+        """True if the limit left enough room but the card did not: the allocator asks the card before it fails."""
         if self.limit_bytes is None or self.pool_bytes is None or not self.asked_bytes:
             return False
         return self.limit_bytes - self.pool_bytes >= self.asked_bytes
 
     @property
     def fragmented(self) -> bool:
-        """True when much more than was asked for was free in the pool, and no block of it was large enough."""
+        """True if the pool had much more free memory than requested, but no block was large enough."""
         free, asked, block = self.free_in_pool_bytes, self.asked_bytes, self.largest_free_bytes
         if not free or not asked or self.refused_by_card:
             return False
         if block is None:
-            # That none was large enough follows from the failure alone; that both are of one request does not.
+            # The failure proves that no block was large enough. It does not prove that the numbers belong to this request.
             return free >= 2 * asked
         return block < asked and free >= _PLENTY * asked
 
     @property
     def numbers(self) -> str:
-        """``requested 2.00 GiB, free 6.00 GiB of 14.0 GiB, largest free block 1.00 GiB``, as far as known."""
+        """``requested 2.00 GiB, free 6.00 GiB of 14.0 GiB, largest free block 1.00 GiB``; unknown parts are left out."""
         parts = []
         if self.asked_bytes is not None:
             parts.append(f"requested {human_bytes(self.asked_bytes)}")
@@ -157,14 +159,14 @@ class _Reading:
 
     @property
     def is_of_gpu(self) -> bool:
-        # gpu_host_bfc is the machine's memory
+        # gpu_host_bfc allocates host memory
         return "host" not in self.name.lower() and "cpu" not in self.name.lower()
 
     def result(self) -> AllocatorDump:
         used, limit, pool = self.statistics.get("InUse"), self.statistics.get("Limit"), self.pool
         if pool is None and used is not None and self.free_in_pool is not None:
             pool = used + self.free_in_pool
-        # Two GPUs that print at once give numbers that do not go together.
+        # If two GPUs print at once, the numbers may not belong together.
         if pool is not None and not (used or 0) <= pool <= (limit or pool):
             pool = None
         holders = sorted(((count, size) for size, count in self.summed.items()), key=math.prod)
@@ -184,16 +186,16 @@ class _Reading:
             return known
         if pool is None or used is None:
             return None
-        # All of the blocks, or only the end of the list?
+        # The text may contain only the end of the list of blocks.
         complete = abs(sum(self.free) - (pool - used)) <= 0.01 * (pool - used)
         return max(self.free, default=0) if complete else None
 
     def read(self, message: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if (tensor := _TENSOR.search(message)) is not None:
             if self.shape is None and _OTHER_MEMORY.search(message) is None:
                 self._read_tensor(tensor)
-        elif "async" in self.name:  # its limit is none, and its pool is the driver's
+        elif "async" in self.name:  # it has no limit, and the driver manages its pool
             return
         elif (block := _FREE.match(message)) is not None:
             self.free.append(int(block["size"]))
@@ -209,18 +211,18 @@ class _Reading:
     def _read_tensor(self, tensor: re.Match[str]) -> None:
         self.shape = tuple(int(part) for part in tensor["shape"].split(",") if part)
         item = _ITEM_BYTES.get(tensor["type"])
-        # Two requests may fail at once: a dump belongs to the one that it names.
+        # Two requests may fail at once: a dump belongs to the request that it names.
         if self.asked is None and item is not None:
             self.asked = math.prod(self.shape) * item
 
 
 def allocator_dump(lines: Sequence[LogLine]) -> AllocatorDump:
-    """The last dump of a GPU's memory in a text; where there is none, what the error itself says was asked for."""
+    """The last dump of a GPU's memory in a text; without one, the requested size that the error itself contains."""
     found = [_Reading()]
     for line in lines:
         message = line.message
         if begins := _BEGINS.search(message):
-            if _ONLY_A_WISH not in message:
+            if _NOT_A_FAILURE not in message:
                 rounded = begins["rounded"]
                 asked = int(rounded) if rounded else _size(begins)
                 found.append(_Reading(begins["name"], asked=asked))

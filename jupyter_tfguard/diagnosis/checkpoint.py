@@ -1,4 +1,4 @@
-"""The last checkpoint that a callback wrote, and how to go on from it: only what the journal tells, no guess."""
+"""The last checkpoint that a callback wrote, and code that resumes from it. Uses only the journal; nothing is guessed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .typed import dict_of, number_of, text_of, whole_of
 
 _BACKUP = "BackupAndRestore"
 _PATH_LIMIT = 4096
-# File systems take their times from a clock that ticks each millisecond at most.
+# File systems take timestamps from a clock that advances once per millisecond at most.
 _SAME_SECONDS = 0.0005
 _LATER_SECONDS = 5.0
 
@@ -22,12 +22,12 @@ class Checkpoint:
     """A checkpoint. Unknown is None.
 
     Attributes:
-        path: Of the file, or of the folder of a saved model.
+        path: Path of the file, or of the folder of a saved model.
         written: Unix seconds.
         by: The callback that wrote it, ``ModelCheckpoint`` or ``BackupAndRestore``.
-        weights_only: True when it holds the weights, and the model must be made by code.
-        epoch: The epochs that were finished when it was seen.
-        epochs: How many the fit was to make.
+        weights_only: True if it contains only the weights, so that code must build the model.
+        epoch: Number of epochs that were finished when it was observed.
+        epochs: Number of epochs that the fit was started with.
     """
 
     path: str
@@ -39,7 +39,7 @@ class Checkpoint:
 
 
 def last_checkpoint(seen: Evidence) -> Checkpoint | None:
-    """The newest; None when the journal tells of none."""
+    """The newest checkpoint; None when the journal records none."""
     found: Checkpoint | None = None
     epoch: int | None = None
     epochs: int | None = None
@@ -64,13 +64,13 @@ def last_checkpoint(seen: Evidence) -> Checkpoint | None:
 
 
 def doubt(seen: Evidence, checkpoint: Checkpoint) -> str | None:
-    """Why the file may not be what it was when it was seen whole; None where nothing speaks against it."""
-    told = seen.bundle.get("checkpoint_file")
-    if not isinstance(told, dict) or checkpoint.written is None:
+    """Why the file may have changed since it was observed complete; None when nothing suggests that."""
+    observed = seen.bundle.get("checkpoint_file")
+    if not isinstance(observed, dict) or checkpoint.written is None:
         return None
-    if told.get("modified") is None:
+    if observed.get("modified") is None:
         return "The file was not found after the kernel ended."
-    modified = number_of(told["modified"])
+    modified = number_of(observed["modified"])
     if modified is None or modified <= checkpoint.written + _SAME_SECONDS:
         return None
     if modified > seen.died + _LATER_SECONDS:
@@ -79,19 +79,19 @@ def doubt(seen: Evidence, checkpoint: Checkpoint) -> str | None:
 
 
 def _weights_only(event: dict[str, Any], path: str) -> bool | None:
-    """What the file's name tells wins: Keras 3 writes both kinds under names of their own."""
+    """The file name takes precedence: Keras 3 uses a different suffix for each kind."""
     if path.endswith(".weights.h5"):
         return True
     if path.endswith(".keras"):
         return False
-    told = event.get("weights_only")
-    return told if isinstance(told, bool) else None
+    recorded = event.get("weights_only")
+    return recorded if isinstance(recorded, bool) else None
 
 
 def resume_code(seen: Evidence, checkpoint: Checkpoint) -> str | None:
-    """A few lines of Python that go on from it; None where what the file holds is not known.
+    """A few lines of Python that resume from it; None when the contents of the file are not known.
 
-    ``...`` stands for the arguments of the fit as they were.
+    ``...`` replaces the unchanged arguments of the fit.
     """
     if REDACTED in checkpoint.path:
         return None
@@ -129,7 +129,7 @@ def _fit(epoch: int | None, epochs: int | None, more: str | None = None) -> str:
 
 
 def _keras(seen: Evidence) -> tuple[str, str]:
-    """What Keras is called in code, and the line that imports it; ``tf.keras`` where that is the older one beside Keras 3."""
+    """(name of Keras in code, import line); ``tf.keras`` if that is an older Keras than the installed Keras 3."""
     if "tf_keras" in dict_of(seen.header.get("versions")):
         return "tf.keras", "import tensorflow as tf"
     return "keras", "import keras"

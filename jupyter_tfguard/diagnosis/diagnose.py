@@ -1,4 +1,4 @@
-"""Runs the rules, ranks the findings, lists what was not checked."""
+"""Run the rules, rank the findings and list the evidence that could not be checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rule import Rule, all_rules
 _OUT_OF_MEMORY = ("cgroup_oom", "cpu_alloc_failure", "gpu_oom", "host_oom")
 _MOST_ADVICE = 3
 _ORDERLY = ("no_crash", "sys_exit", "terminated_by_user_or_manager", "unknown")
-# Signals with which each cause ends a process; a launcher may turn any of them into an exit code of its own.
+# Signals with which each cause ends a process; a launcher may replace any of them by its own exit code.
 _SIGNALS = {
     "host_oom": ("SIGKILL",),
     "cgroup_oom": ("SIGKILL",),
@@ -34,14 +34,14 @@ def diagnose(bundle: dict[str, Any]) -> Diagnosis:
     """Why this kernel died, from the bundle alone.
 
     Raises:
-        RecordUnreadable: The bundle names no format. RecordTooNew: a newer major one.
+        RecordUnreadable: The bundle does not state its format. RecordTooNew: The format has a newer major version.
     """
     check_format(bundle)
     return _judged(Evidence(bundle))
 
 
 def explain(pasted: Pasted) -> Diagnosis:
-    """What a pasted log tells, without any recording."""
+    """What a pasted log shows, without any recording."""
     return _judged(Evidence({}, pasted))
 
 
@@ -58,7 +58,7 @@ def _judged(seen: Evidence) -> Diagnosis:
 
 
 def _with_mechanism(ranked: list[Finding]) -> Finding:
-    """The best finding; a lack of memory that a leak led to names the leak first, and how to stop it."""
+    """The best finding. If a leak led to the lack of memory, the finding starts with the leak and how to stop it."""
     best = ranked[0]
     leak = next((finding for finding in ranked[1:] if finding.mechanism), None)
     if leak is None or best.cause not in _OUT_OF_MEMORY:
@@ -69,7 +69,7 @@ def _with_mechanism(ranked: list[Finding]) -> Finding:
 
 
 def _weighed_against(status: ExitStatus | None, best: Finding) -> Finding:
-    """The finding; where the reported exit status contradicts it, with that fact and no longer certain."""
+    """The finding. If the reported exit status contradicts it, this fact is added and the finding is not certain."""
     text = None if status is None else _contradiction(status, best.cause)
     if text is None:
         return best
@@ -99,10 +99,10 @@ def _findings(seen: Evidence, *, last: bool) -> list[tuple[Rule, Finding]]:
 
 
 def _ranked(found: list[tuple[Rule, Finding]]) -> list[Finding]:
-    """Findings that no other one explains come first, the surest of them at the top; what stands beside comes last.
+    """Order the findings: those that no other finding explains, by confidence; then the explained; then side findings.
 
-    `unknown` is left out where anything explains the end, and so is what a certain finding explains: it is the same end,
-    seen with less.
+    `unknown` is dropped if any finding explains the end. A finding that a certain one explains is dropped too: it
+    describes the same end with less evidence.
     """
     if any(rule.cause != "unknown" and not finding.beside for rule, finding in found):
         found = [pair for pair in found if pair[0].cause != "unknown"]

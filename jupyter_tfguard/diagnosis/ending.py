@@ -1,4 +1,4 @@
-"""Facts that many rules quote: how the process ended, and what a text says of the cause."""
+"""Facts that many rules use: how the process ended, and what a text says about the cause."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QUOTED = 400
 
 
 def exit_fact(seen: Evidence) -> Fact:
-    """How it ended, and who says so."""
+    """How the process ended, and the source of that fact."""
     signal, code = seen.exit_signal, seen.exit_code
     if (around := seen.exit_code_around) is not None:
         meaning = f", which means {_named(signal)}" if signal is not None else ""
@@ -41,7 +41,7 @@ def exit_fact(seen: Evidence) -> Fact:
 
 
 def oom_fact(kill: OomKill) -> Fact:
-    """That the out-of-memory killer ended a process, with the system log's own line."""
+    """The fact that the out-of-memory killer ended a process, with the line of the system log."""
     who = f"process {kill.pid}" if kill.pid is not None else "a process"
     return quoted(f"The system log says that {who} was killed because memory ran out", kill.line)
 
@@ -52,12 +52,12 @@ def _named(signal: str | None) -> str:
 
 
 def sure(seen: Evidence, otherwise: Confidence = Confidence.LIKELY) -> Confidence:
-    """CERTAIN when the watcher itself saw the exit status, which the caller says fits nothing else."""
+    """CERTAIN when the watcher itself read the exit status. The caller must know that the status has no other cause."""
     return Confidence.CERTAIN if seen.exit_was_seen else otherwise
 
 
 def starter_facts(seen: Evidence) -> tuple[Fact, ...]:
-    """That the program which had started the kernel is gone too, killed with it if the system log says so."""
+    """The fact that the program that started the kernel has ended too; killed with it if the system log says so."""
     if not seen.parent_gone:
         return ()
     pid = seen.header.get("parent_pid")
@@ -69,7 +69,7 @@ def starter_facts(seen: Evidence) -> tuple[Fact, ...]:
 
 
 def stack_facts(seen: Evidence) -> tuple[Fact, ...]:
-    """The innermost Python line at the fatal signal, and the cell's own line, if faulthandler could write them."""
+    """The innermost Python line at the fatal signal, and the line of the cell, if faulthandler could write them."""
     frame, cell = seen.last_python_frame, seen.last_cell_frame
     if frame is None:
         return ()
@@ -79,13 +79,13 @@ def stack_facts(seen: Evidence) -> tuple[Fact, ...]:
 
 
 def last_words(seen: Evidence) -> tuple[Fact, ...]:
-    """The last native line, if there is one."""
+    """The last line of the stderr tail, if there is one."""
     lines = [line for line in seen.stderr_lines if line.strip()]
     return (Fact(Source.KERNEL, f"Last line on stderr: {lines[-1][:400]}"),) if lines else ()
 
 
 def ending_chips(seen: Evidence) -> tuple[str, ...]:
-    """``SIGABRT`` or ``exit code 1``; nothing when neither is known."""
+    """``SIGABRT`` or ``exit code 1``; empty when neither is known."""
     if seen.first_signal is not None:
         return (seen.first_signal,)
     return (f"exit code {seen.exit_code}",) if seen.exit_code is not None else ()
@@ -99,8 +99,8 @@ class TextEvidence:
         confidence: How sure.
         facts: The evidence.
         chips: How it ended, in a few words.
-        message: The line that shows it, without time stamp and file.
-        details: Named parts of that line, as the table of messages names them.
+        message: The line that shows the cause, without timestamp and file.
+        details: Named parts of that line, as defined in the table of messages.
     """
 
     confidence: Confidence
@@ -117,7 +117,7 @@ class TextEvidence:
 
 
 def text_evidence(seen: Evidence, cause: str) -> TextEvidence | None:
-    """The evidence that the text holds for a cause; None when it shows another cause, or none."""
+    """The evidence for a cause in the text; None when the text shows another cause, or none."""
     verdict = seen.verdict
     if verdict is None or verdict.cause != cause:
         return None
@@ -136,7 +136,7 @@ def text_evidence(seen: Evidence, cause: str) -> TextEvidence | None:
 
 
 def _native(says: str, line: LogLine | None) -> Fact:
-    """A line that the kernel wrote; whole, where its time and file were left out of the sentence."""
+    """A fact about a line that the kernel wrote, with the raw line if the sentence leaves out its time and file."""
     message = line.message if line is not None else ""
     text = f"{says}: {message[:_QUOTED]}"
     if line is None or line.text.strip() == message:

@@ -19,7 +19,7 @@ class Evidence(Observed):
     """One bundle, or one pasted log, and what follows from it.
 
     Attributes:
-        cause: Of the end, as found by the rules that do not compare it with earlier deaths; None until these have judged.
+        cause: Cause of the end, found by the rules that ignore earlier deaths; None until these rules have run.
     """
 
     def __init__(self, bundle: dict[str, Any], pasted: Pasted | None = None) -> None:
@@ -35,32 +35,32 @@ class Evidence(Observed):
 
     @cached_property
     def system_log(self) -> DeathLog:
-        """What the operating system's log says about this death."""
+        """The lines of the operating system's log about this death."""
         return DeathLog(self)
 
     @cached_property
     def growth(self) -> Growth | None:
-        """How the kernel's own memory rose steadily, over epochs, fits or runs; None when it did not."""
+        """Steady growth of the kernel's memory over epochs, fits or runs; None when there was none."""
         return host_growth(self)
 
     def limit(self) -> Limit | None:
-        """The limit that binds this kernel: of memory, or of the process where that was fuller at its fullest.
+        """The tightest limit of this kernel: of memory, or of the process if that was used up further at its peak.
 
-        For what is shown. Whether memory ran out in a way that kills is judged by :meth:`memory_limit`.
+        For display. Use :meth:`memory_limit` to judge whether memory ran out in a way that kills.
         """
         return tightest_limit_of(self)
 
     def memory_limit(self) -> Limit | None:
-        """The limit of resident memory that binds this kernel: its container's or the machine's."""
+        """The limit of resident memory that applies to this kernel: its container's or the machine's."""
         return memory_limit_of(self)
 
     @cached_property
     def earlier_deaths(self) -> list[tuple[float, str]]:
-        """(Unix seconds, cause) of this notebook's crashes before this one, newest first; without a notebook, the kernel's."""
-        told = self.bundle.get("earlier_deaths")
+        """(Unix seconds, cause) of earlier crashes of this notebook, newest first; without a notebook, of this kernel."""
+        recorded = self.bundle.get("earlier_deaths")
         key = "notebook_path" if self.identity.get("notebook_path") else "kernel_id"
         found = []
-        for death in map(dict_of, told if isinstance(told, list) else ()):
+        for death in map(dict_of, recorded if isinstance(recorded, list) else ()):
             when, cause = number_of(death.get("died")), text_of(death.get("cause"))
             ours = bool(death.get(key)) and death.get(key) == self.identity.get(key)
             if ours and cause is not None and when is not None and when <= self.died:

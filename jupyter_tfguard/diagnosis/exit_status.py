@@ -1,4 +1,4 @@
-"""What an exit code or the name of a signal stands for; the numbers are in ``catalog/exit_status.toml``."""
+"""What an exit code or a signal name means; the numbers are in ``catalog/exit_status.toml``."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _SIGNALS = {row["name"]: row for row in table(_TABLE)["signal"]}
 SIGNAL_NUMBERS: dict[str, int] = {name: row["number"] for name, row in _SIGNALS.items()}
 _ENDS_A_PROGRAM = {"SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGSEGV", "SIGTERM"}
 _NAMES = {number: name for name, number in SIGNAL_NUMBERS.items()}
-# Windows ends a process with the status of the exception that nobody caught; shown signed or unsigned.
+# Windows ends a process with the status of the uncaught exception, shown signed or unsigned.
 _PROGRAMS: dict[int, str] = {row["code"]: row["says"] for row in table(_TABLE)["program"]}
 _WINDOWS = {row["status"]: row for row in table(_TABLE)["windows"] if verified(row)}
 
 
 @dataclass(frozen=True)
 class ExitStatus:
-    """How a process ended, as somebody reported it.
+    """How a process ended, as reported by a user or a program.
 
     Attributes:
-        signal: Its name, None for none.
-        code: The number, None when only a signal was named.
-        cause: What that alone says of the cause; None for nothing.
+        signal: Name of the signal; None for none.
+        code: The exit code; None when only a signal was given.
+        cause: The cause that follows from the status alone; None for none.
     """
 
     signal: str | None
@@ -46,11 +46,11 @@ class ExitStatus:
 
 
 def exit_status(signal: str | None = None, code: int | None = None) -> ExitStatus | None:
-    """What is known of the end; None for nothing.
+    """The status that these values describe; None when both are None.
 
     Args:
-        signal: ``SIGKILL``, ``KILL``, ``9``; in any case.
-        code: As a shell (128 and the signal), as Python (the signal, negative) or as Windows gives it.
+        signal: ``SIGKILL``, ``KILL`` or ``9``; case does not matter.
+        code: In the form of a shell (128 plus the signal), of Python (the negative signal) or of Windows.
 
     Raises:
         ValueError: There is no such signal.
@@ -72,17 +72,17 @@ def exit_status(signal: str | None = None, code: int | None = None) -> ExitStatu
 
 
 def passed_on_signal(code: int) -> str | None:
-    """The signal of a child that a program passes on as its own exit code; None for a code that stands for none.
+    """The signal of a child that a program passes on as its own exit code; None for a code that means no signal.
 
-    A shell adds 128; Python's ``sys.exit(process.returncode)``, as ``conda run`` does, leaves 256 less the number. There only
-    those that end programs count: 255 is what -1 becomes.
+    A shell adds 128. Python's ``sys.exit(process.returncode)``, as in ``conda run``, results in 256 minus the signal. In
+    that form only signals that end programs count, because 255 is also what -1 becomes.
     """
     name = _NAMES.get(code - 128) if 128 < code <= 128 + 31 else _NAMES.get(256 - code)
     return name if code <= 128 + 31 or name in _ENDS_A_PROGRAM else None
 
 
 def _cause_of(signal: str | None) -> str | None:
-    """The label that a signal alone speaks for; None for one that says nothing, or that nobody verified."""
+    """The cause that follows from a signal alone; None for a signal that shows none, or whose row is not verified."""
     row = _SIGNALS.get(signal or "")
     if row is None or not verified(row):
         return None

@@ -1,4 +1,4 @@
-"""What a diagnosis says: causes, how sure it is, how it knows, what to do."""
+"""The parts of a diagnosis: cause, confidence, evidence and advice."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Confidence(enum.Enum):
     """How sure a finding is.
 
-    CERTAIN: an exit status or counter that the watcher itself saw, and that fits nothing else.
-    LIKELY: it fits, and nothing else that could be checked does. POSSIBLE: it fits.
+    CERTAIN: the watcher itself read an exit status or counter that has no other explanation.
+    LIKELY: the cause fits, and no other cause that could be checked does. POSSIBLE: the cause fits.
     """
 
     CERTAIN = "certain"
@@ -24,7 +24,7 @@ class Confidence(enum.Enum):
 
 
 class Source(enum.Enum):
-    """Who says a fact."""
+    """Where a fact comes from."""
 
     SERVER = "server"
     KERNEL = "kernel"
@@ -37,8 +37,8 @@ class Fact:
     """One piece of evidence, as a sentence.
 
     Attributes:
-        line: Its number in a pasted text.
-        raw: The line of a log that it rests on, as it was written; None where it rests on none.
+        line: Line number in a pasted text.
+        raw: The unchanged log line that the fact is based on; None if it is not based on one.
     """
 
     source: Source
@@ -51,18 +51,18 @@ _RAW_LIMIT = 400
 
 
 def quoted(text: str, raw: str, source: Source = Source.SYSTEM_LOG) -> Fact:
-    """A fact that rests on one line of a log.
+    """A fact that is based on one line of a log.
 
     Args:
         text: What the line says, as a sentence.
-        raw: The line; it is cut where it is very long.
+        raw: The line; a very long one is cut.
     """
     return Fact(source, text, raw=" ".join(raw.split())[:_RAW_LIMIT])
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One thing to do: a short order, its reason with numbers, and code for this very run where there is some."""
+    """One thing to do: a short instruction, its reason with numbers, and code for this run if there is some."""
 
     title: str
     text: str = ""
@@ -74,17 +74,17 @@ class Finding:
     """One cause.
 
     Attributes:
-        cause: The label; set by the rule that found it.
+        cause: The label of the cause; set by the rule.
         confidence: How sure.
-        title: One plain sentence that a tired person understands.
+        title: One plain sentence.
         short_title: The same in two to five words, for lists.
         because: The evidence for it.
         against: Evidence that contradicts it.
         advice: What to do, the most effective first, at most three.
-        chips: Short facts shown beside the confidence.
-        beside: It explains how things came to this, or what else was wrong, and not the end itself: it stands behind all
-            findings that do, `unknown` included.
-        mechanism: Of a leak: how it came to an end for want of memory, as the beginning of a sentence.
+        chips: Short facts shown next to the confidence.
+        beside: True if the finding explains the background, or another problem, but not the end itself. It comes after
+            all findings that explain the end, `unknown` included.
+        mechanism: For a leak: how the lack of memory ended the kernel, as the beginning of a sentence.
     """
 
     confidence: Confidence

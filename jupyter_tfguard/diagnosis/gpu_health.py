@@ -1,7 +1,7 @@
-"""Whether a GPU is well, from what the driver says once a second: few notices, each with what to do.
+"""Health of a GPU, from one reading of the driver per second: few notices, each with advice.
 
-Not reported is what belongs to normal work: a card at its power limit under full load, errors that its memory corrected by
-itself, a counter that was high at the first look, a fault that reports clean-up.
+Normal operation is not reported: a card at its power limit under full load, memory errors that the card corrected itself,
+a counter that was already high at the first reading, a fault that reports clean-up.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from .typed import number_of, text_of
 from .xid import HARDWARE, SOFTWARE, xid_row
 
 ERROR, WARNING = "error", "warning"
-# Clocks are held down for a moment again and again on a sound card.
+# A healthy card also lowers its clocks for short moments.
 _LASTS_SECONDS, _GAP_SECONDS = 10.0, 5.0
 _KEPT_SECONDS = 120.0
 _EVENT_SECONDS = 600.0
 _RESET = "Stop all programs on the card, then run: sudo nvidia-smi --gpu-reset -i {index}"
 _COOLING = "Check the cooling: dust, fans, space between cards."
-# Why clocks are held down, the most telling first, and what to do; the driver's other reasons are part of normal work.
+# Reasons for lowered clocks, the most specific first, and advice; the driver's other reasons are part of normal operation.
 # Source: nvml.h, nvmlClocksEventReason...
 _SLOW = {
     "HwThermalSlowdown": (
@@ -52,8 +52,8 @@ class Alarm:
 
     Attributes:
         severity: ``error`` or ``warning``.
-        fix: What to do; None where nothing helps.
-        since: Unix seconds; None where that is not known.
+        fix: What to do; None if nothing helps.
+        since: Unix seconds; None if not known.
     """
 
     severity: str
@@ -64,7 +64,7 @@ class Alarm:
 
 @dataclass
 class _Slow:
-    """Clocks that are held down: since when, when last seen, and why."""
+    """Lowered clocks: since when, when last observed, and why."""
 
     began: float
     last: float
@@ -76,12 +76,12 @@ class _Slow:
 
 
 class CardHealth:
-    """One card, second by second."""
+    """Health of one card, updated with each reading."""
 
     def __init__(self) -> None:
         self._slow: _Slow | None = None
         self._counts: dict[str, float] = {}
-        self._risen: dict[str, tuple[float, float]] = {}  # by how much in all, and when last
+        self._risen: dict[str, tuple[float, float]] = {}  # (total rise, time of the last rise)
         self._lost: float | None = None
         self.alarms: tuple[Alarm, ...] = ()
 
@@ -93,13 +93,13 @@ class CardHealth:
         *,
         at_work: bool,
     ) -> None:
-        """Take in the next reading.
+        """Process the next reading.
 
         Args:
-            device: As the driver describes it (``collectors/gpu_cards.py``).
-            events: The faults that it reported of this card, the newest last.
+            device: The reading of the driver (``collectors/gpu_cards.py``).
+            events: Faults of this card that the driver reported, newest last.
             now: Unix seconds.
-            at_work: A program is known to train on it: then slow clocks matter.
+            at_work: True if a program is known to train on the card: only then do lowered clocks matter.
         """
         lost = device.get("lost") is True
         self._lost = (self._lost or now) if lost else None
@@ -124,7 +124,7 @@ class CardHealth:
         if reason is None:
             return
         slow = self._slow
-        # Short moments do not add up.
+        # Separate short moments are not added up.
         if slow is None or now - slow.last > (_KEPT_SECONDS if slow.lasted else _GAP_SECONDS):
             self._slow = _Slow(now, now, reason)
         else:
@@ -162,7 +162,7 @@ class CardHealth:
 
 
 def _faults(events: Sequence[Mapping[str, Any]], now: float) -> list[Alarm]:
-    """One notice per number, the newest kept."""
+    """One notice per Xid number: the newest fault."""
     found: dict[int, Alarm] = {}
     for event in events:
         when, xid = number_of(event.get("time")), number_of(event.get("xid"))
@@ -179,7 +179,7 @@ def _fault(xid: int, when: float) -> Alarm | None:
         text = f"The driver reported a fault of the card that tfguard does not know: Xid {xid}."
         return Alarm(WARNING, text, "https://docs.nvidia.com/deploy/xid-errors/", when)
     blame, fix = row["blame"], text_of(row.get("advice"))
-    # What NVIDIA says needs no action is no reason to worry anybody; the end of a program has its own report.
+    # A fault that needs no action according to NVIDIA is not shown. The end of a program has its own report.
     if blame == "cleanup" or (blame != SOFTWARE and row.get("action") == "IGNORE"):
         return None
     meaning = str(row["meaning"]).rstrip(".")

@@ -1,7 +1,7 @@
-"""A GPU's memory that ran out, in three lines: what was asked for and free, what held most, what to change.
+"""A GPU out-of-memory error in three lines: requested and free memory, largest blocks, what to change.
 
-For a kernel that survives it: the lines are printed under the error's traceback, and shown in the panel. What TensorFlow
-did not log is left out of them. The report of a crash says more: rules/gpu_oom.py.
+For a kernel that survives the error: the lines are printed below its traceback and shown in the panel. What TensorFlow
+did not log is left out. The report of a crash has more details: rules/gpu_oom.py.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from .allocator_dump import AllocatorDump, allocator_dump
 from .log_lines import native_lines
 
 _LINE_LENGTH = 400
-# A larger first dimension of a tensor is no batch.
+# A larger first dimension of a tensor is not a batch size.
 LARGEST_BATCH = 65536
 
 
 def gpu_oom_lines(native_text: str, message: str, batch_size: int | None) -> list[str]:
-    """The lines, from the native text of the cell and the error's own text.
+    """The lines, from the native stderr text of the cell and the text of the error.
 
     Args:
-        batch_size: Of the fit that failed; None: unknown.
+        batch_size: Batch size of the fit that failed; None if unknown.
     """
     dump = allocator_dump(native_lines([*native_text.split("\n"), *message.split("\n")]))
     numbers = f": {dump.numbers}" if dump.numbers else ""

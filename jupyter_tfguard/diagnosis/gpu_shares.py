@@ -1,4 +1,7 @@
-"""Who held how much of the cards that a kernel used, seen from outside before its end; what its own allocator says is not here."""
+"""Memory that each process held on the cards of a kernel, observed from outside before its end.
+
+What the kernel's own allocator logs is in allocator_dump.py.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +18,24 @@ _NAMED = 2
 
 
 def used_cards(seen: Evidence) -> list[Gpu]:
-    """Those on which this kernel, or a child of it, was seen holding memory."""
+    """The cards on which this kernel or one of its children was observed to hold memory."""
     return [gpu for gpu in seen.gpus if gpu.holds(seen.pid, _kernel_id(seen))]
 
 
 def alone(seen: Evidence) -> bool:
-    """True when it was seen that nobody else held memory on its cards."""
+    """True if it was observed that no other process held memory on this kernel's cards."""
     used = used_cards(seen)
     return bool(used) and not any(_others(seen, gpu) for gpu in used)
 
 
 def share_facts(seen: Evidence) -> tuple[Fact, ...]:
-    """How much this kernel held, how much others, and what memory growth was seen to do."""
+    """How much memory this kernel and others held, and whether memory growth was active."""
     facts = []
     for gpu in used_cards(seen)[:_CARDS]:
         sizes = [p.used_bytes for p in gpu.processes or () if p.is_of(seen.pid, _kernel_id(seen))]
         known = [size for size in sizes if size is not None]
         if known and len(known) == len(sizes):
-            text = f"The kernel held {_of(sum(known), gpu)} on {gpu.title} before the end; {_told(_others(seen, gpu))}"
+            text = f"The kernel held {_of(sum(known), gpu)} on {gpu.title} before the end; {_others_text(_others(seen, gpu))}"
             facts.append(Fact(Source.SERVER, text))
         if growth := _growth(gpu):
             facts.append(Fact(Source.SERVER, growth))
@@ -54,12 +57,12 @@ def _of(size: float, gpu: Gpu) -> str:
 
 
 def _others(seen: Evidence, gpu: Gpu) -> list[GpuProcess]:
-    """The most first."""
+    """Other processes on this card, largest memory first."""
     found = [p for p in gpu.processes or () if not p.is_of(seen.pid, _kernel_id(seen))]
     return sorted(found, key=lambda process: -(process.used_bytes or 0))
 
 
-def _told(others: Sequence[GpuProcess]) -> str:
+def _others_text(others: Sequence[GpuProcess]) -> str:
     if not others:
         return "no other process held memory on it"
     named = [

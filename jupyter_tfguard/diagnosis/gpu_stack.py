@@ -1,6 +1,6 @@
-"""What the tables say of the TensorFlow, the driver and the GPU that a death names; nothing where it names none.
+"""Advice from the tables about the TensorFlow build, the driver and the GPU that a bundle or log names; empty without one.
 
-Sentences for advice. They are about builds as published: who built TensorFlow at home knows better.
+The sentences are about published builds. They do not apply to a TensorFlow that the user built.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DRIVER = re.compile(
 
 
 def recorded_build(seen: Evidence) -> TensorFlowBuild | None:
-    """The build of the TensorFlow that the recording names; None without one, and for one that is not in the table."""
+    """The build of the TensorFlow version in the recording; None if there is no version, or it is not in the table."""
     version = text_of(dict_of(seen.header.get("versions")).get("tensorflow"))
     return None if version is None else build_of(version)
 
@@ -33,7 +33,7 @@ def _named(seen: Evidence, pattern: re.Pattern[str], word: str) -> str | None:
 
 
 def which_builds_run(seen: Evidence) -> str:
-    """Which published builds hold code for the GPU that a line names; empty when none does."""
+    """Which published builds contain code for the GPU that a line names; empty when no line names one."""
     capability = _named(seen, _CAPABILITY, "compute capability")
     if capability is None:
         return ""
@@ -51,14 +51,14 @@ def which_builds_run(seen: Evidence) -> str:
         text = f"no published build up to {newest} contains machine code for it; the driver must compile PTX."
     else:
         text = f"no published build from {found[-1][0]} to {newest} contains code for it."
-    told = next((held.reported for held in ptx if held.reported), None) if not native else None
+    warning = next((held.reported for held in ptx if held.reported), None) if not native else None
     return f"This GPU has compute capability {capability}{known}: {text}" + (
-        f" {told}" if told else ""
+        f" {warning}" if warning else ""
     )
 
 
 def which_driver_fits(seen: Evidence) -> str:
-    """The driver that the recorded build needs, and what the one that a line names runs; empty when neither is known."""
+    """The driver that the recorded build needs, and which CUDA the driver in a line supports; empty if both are unknown."""
     here = _named(seen, _DRIVER, "version")
     build = recorded_build(seen)
     needed = None if build is None else minimum_driver(build.cuda_build_version)
@@ -77,9 +77,9 @@ def which_driver_fits(seen: Evidence) -> str:
 
 
 def cudnn_package(built: str) -> str | None:
-    """The package of pip with a cuDNN that serves a program which was built with that one (``9.3.0``).
+    """The pip requirement for a cuDNN that works with a program built with this cuDNN version (``9.3.0``).
 
-    None when no build of the table was tested with it.
+    None when no build in the table was tested with it.
     """
     series = ".".join(built.split(".")[:2])
     for build in builds():

@@ -1,24 +1,24 @@
-"""The GPUs of a bundle: who held what on which card, how warm it was, whether the driver could still reach it.
+"""The GPUs of a bundle: processes and their memory, temperature, and whether the driver could still reach the card.
 
-``server.gpus`` is a list with one dictionary per GPU. It holds what :mod:`~..collectors.gpu` prints, and as far as known:
+``server.gpus`` is a list with one dictionary per GPU. It has the fields of :mod:`~..collectors.gpu` and, where known:
 
 ==========================  ============================================================================================
-``bus_id``                  address on the bus, ``0000:41:00.0``, as the driver's Xid lines have it
-``slowdown_celsius``        temperature from which on the card slows itself down; ``shutdown_celsius``: switches itself off
-``mig_index``               number of the instance, of a card that is divided; its card stands in the list too
-``lost``                    true when the driver said, at or after the death, that the card is gone from the bus
-``processes``               at the last look before the death, ``[{"pid", "used_bytes", "kernel_id", "notebook_path", "name"}]``:
-                            who held memory, and whose kernel it is or belongs to; null where processes cannot be seen
-``processes_time``          Unix seconds of that look
+``bus_id``                  PCI address, ``0000:41:00.0``, in the form of the driver's Xid lines
+``slowdown_celsius``        temperature at which the card lowers its clocks; ``shutdown_celsius``: at which it shuts down
+``mig_index``               number of the MIG instance; the card itself is in the list too
+``lost``                    true if the driver reported, at or after the death, that the card is gone from the bus
+``processes``               last reading before the death, ``[{"pid", "used_bytes", "kernel_id", "notebook_path", "name"}]``:
+                            processes that held memory, and the kernel they belong to; null if processes are not visible
+``processes_time``          Unix seconds of that reading
 ``processes_reason``        why `processes` is null, as a sentence
 ``columns``, ``rows``       samples before the death, as in ``server``: ``time``, ``own_bytes`` (held by this kernel and its
                             children), ``memory_used_bytes``, ``temperature_celsius``
-``growth``                  what was seen of memory growth when the kernel began to use the card: ``{"works", "own_bytes",
-                            "total_bytes", "used_bytes"}``; null when nothing was decided
+``growth``                  whether memory growth was active when the kernel began to use the card: ``{"works",
+                            "own_bytes", "total_bytes", "used_bytes"}``; null when that was not determined
 ``events``                  the driver's events near the death, ``[{"time", "xid"}]``
 ==========================  ============================================================================================
 
-What is not known is null or left out, never 0.
+Unknown values are null or left out, never 0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NEAR_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class GpuProcess:
-    """Who holds memory on a GPU; unknown is None."""
+    """A process that holds memory on a GPU; unknown is None."""
 
     pid: int | None
     used_bytes: int | None
@@ -44,7 +44,7 @@ class GpuProcess:
     name: str | None
 
     def is_of(self, pid: int, kernel_id: object) -> bool:
-        """True for this process, and for one that belongs to this kernel."""
+        """True if it is this process, or belongs to this kernel."""
         return self.pid == pid or (self.kernel_id is not None and self.kernel_id == kernel_id)
 
     @property
@@ -57,7 +57,7 @@ class GpuProcess:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU, or one MIG instance; `table` has its samples, `faults` are (Unix seconds, Xid). The others as in the bundle."""
+    """One GPU or MIG instance. `table` has its samples, `faults` are (Unix seconds, Xid), other fields are as in the bundle."""
 
     index: int | None
     mig_index: int | None
@@ -86,7 +86,7 @@ class Gpu:
 
     @property
     def xids(self) -> tuple[int, ...]:
-        """Numbers of the faults that the driver told as events."""
+        """Xid numbers of the faults that the driver reported as events."""
         return tuple(number for _, number in self.faults)
 
     def series(self, name: str) -> list[tuple[float, float]]:
@@ -94,18 +94,18 @@ class Gpu:
         return sorted(column(self.table, name))
 
     def holds(self, pid: int, kernel_id: object = None) -> bool | None:
-        """True when this process, or a child of this kernel, held memory here; None when that cannot be seen."""
+        """True if this process, or a child of this kernel, held memory here; None if processes are not visible."""
         if self.processes is None:
             return None
         return any(process.is_of(pid, kernel_id) for process in self.processes)
 
     def is_at(self, place: str) -> bool:
-        """True for the address of this card, however many zeros it is written with."""
+        """True if this is the address of this card; leading zeros do not matter."""
         return same_card(self.bus_id, place)
 
 
 def gpus_of(value: object, died: float) -> list[Gpu]:
-    """The GPUs that a bundle knows; whatever has the wrong type is unknown."""
+    """The GPUs in a bundle; values of the wrong type count as unknown."""
     return (
         [_gpu(device, died) for device in value if isinstance(device, dict)]
         if isinstance(value, (list, tuple))
@@ -114,8 +114,8 @@ def gpus_of(value: object, died: float) -> list[Gpu]:
 
 
 def _gpu(device: dict[str, Any], died: float) -> Gpu:
-    looked = number_of(device.get("processes_time"))
-    fresh = looked is None or abs(died - looked) < _NEAR_SECONDS
+    read_time = number_of(device.get("processes_time"))
+    fresh = read_time is None or abs(died - read_time) < _NEAR_SECONDS
     found = device.get("processes")
     return Gpu(
         whole_of(device.get("nvml_index")),
@@ -135,13 +135,13 @@ def _gpu(device: dict[str, Any], died: float) -> Gpu:
 
 
 def _process(value: object) -> GpuProcess:
-    told = dict_of(value)
+    entry = dict_of(value)
     return GpuProcess(
-        whole_of(told.get("pid")),
-        whole_of(told.get("used_bytes")),
-        text_of(told.get("kernel_id")),
-        text_of(told.get("notebook_path")),
-        text_of(told.get("name")),
+        whole_of(entry.get("pid")),
+        whole_of(entry.get("used_bytes")),
+        text_of(entry.get("kernel_id")),
+        text_of(entry.get("notebook_path")),
+        text_of(entry.get("name")),
     )
 
 

@@ -1,4 +1,4 @@
-"""The memory counters of one cgroup around a death, and what they say together."""
+"""The memory counters of one cgroup before and after a death, and what they show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .typed import dict_of, number_of
 
 @dataclass(frozen=True)
 class Group:
-    """Memory counters of one cgroup before and after the death, as the watcher read them."""
+    """Memory counters of one cgroup that the watcher read before and after the death."""
 
     path: str
     version: int
@@ -19,13 +19,13 @@ class Group:
     after: dict[str, Any]
 
     def rise(self, name: str) -> int | None:
-        """How much a counter rose; None when it was not read both times."""
+        """How much a counter rose; None unless it was read both times."""
         old, new = number_of(self.before.get(name)), number_of(self.after.get(name))
         return None if old is None or new is None else max(0, int(new - old))
 
     @property
     def hit_limit(self) -> bool:
-        """True when its own limit was hit: v2 counts what that led to; v1 counts hits (Linux 6.18 not even these)."""
+        """True if its own limit was hit. v2 counts the resulting OOM events; v1 counts hits (Linux 6.18 does not)."""
         if self.version == 2:
             return bool(self.rise("oom_count"))
         hit = self.rise("failcnt_count") or self.was_full
@@ -33,7 +33,7 @@ class Group:
 
     @property
     def was_full(self) -> bool:
-        """True when its highest use rose to its limit between the two readings, or stood near it before."""
+        """True if its peak is at the limit, and rose to it between the readings or use was above half the limit before."""
         limit, peak = self.limit_bytes, number_of(self.after.get("peak_bytes"))
         used = number_of(self.before.get("used_bytes"))
         if limit is None or peak is None or used is None or peak < 0.99 * limit:
@@ -42,7 +42,7 @@ class Group:
 
     @property
     def limit_bytes(self) -> int | None:
-        """The limit, None when there is none or it is not known."""
+        """The limit; None when there is none or it is not known."""
         found = number_of(self.before.get("limit_bytes")) or number_of(
             self.after.get("limit_bytes")
         )
@@ -50,7 +50,7 @@ class Group:
 
 
 def groups_of(counted_before: dict[str, Any], counted_after: dict[str, Any]) -> list[Group]:
-    """The kernel's own cgroup first, then its ancestors, from the two readings; empty when not read."""
+    """The kernel's cgroup first, then its ancestors, from the two readings; empty when not read."""
     before = {g["path"]: g for g in _groups(counted_before)}
     after = {g["path"]: g for g in _groups(counted_after)}
     return [

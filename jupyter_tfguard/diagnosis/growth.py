@@ -1,9 +1,9 @@
-"""Memory that rises steadily: compared at the same point of each epoch, of each fit in a loop, or of each run of a cell.
+"""Steady growth of memory: compared at the same point of each epoch, of each fit in a loop, or of each run of a cell.
 
-What a loop leaves behind shows in its floor, the lowest use in each epoch; batches, caches and validation come and go above
-it. Not growth, and so not told: the warm-up of the first epoch, what levels off, one jump, a saw's teeth.
+A leak raises the lowest memory use of each epoch. Batches, caches and validation only use memory above it temporarily. Not
+reported as growth: the warm-up of the first epoch, use that levels off, a single jump, a sawtooth.
 
-Nearly all of it is what the kernel itself recorded, so nothing that rests on it is more than *likely*.
+Nearly all of the data is self-reported by the kernel, so findings based on it are never more than *likely*.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Curve = Sequence[tuple[float, float]]
 
 
 class Per(enum.Enum):
-    """What a growth is counted by."""
+    """The unit in which growth is counted."""
 
     EPOCH = "per epoch"
     FIT = "per fit"
@@ -45,11 +45,11 @@ class Growth:
     """Memory that rises steadily.
 
     Attributes:
-        per: What the slope is counted by.
-        trend: In bytes.
-        over: What it was seen over: ``41 epochs``.
-        source: Who recorded it.
-        names: Of the models that were fitted, in order.
+        per: Unit of the slope.
+        trend: The trend, in bytes.
+        over: The span in which it was observed: ``41 epochs``.
+        source: Where the data comes from.
+        names: Names of the models that were fitted, in order.
     """
 
     per: Per
@@ -69,12 +69,12 @@ class Growth:
 
     @property
     def fact(self) -> Fact:
-        """The same as evidence."""
+        """The growth as a piece of evidence."""
         text = f"It grew steadily over {self.over}: {self.rate}, {human_bytes(self.trend.rise)} in total"
         return Fact(self.source, text)
 
     def left(self, room_bytes: float) -> str | None:
-        """``about 9 epochs`` until so much more is in use; None when that is less than one, or never."""
+        """``about 9 epochs`` until this many more bytes are in use; None when that is less than one, or never."""
         found = self.trend.units_left(0.0, room_bytes)
         if found is None or not 1 <= found[0] < 1e6:
             return None
@@ -85,7 +85,7 @@ class Growth:
 
 
 def host_growth(seen: Observed) -> Growth | None:
-    """Of the kernel's own memory; None when it did not rise steadily, or by too little to matter."""
+    """Growth of the kernel's host memory; None when it did not rise steadily, or too little to matter."""
     points = seen.timeline("process.rss_bytes")
     curve = _with_swap(seen, [(p.time, p.lowest) for p in points if p.lowest > 0])
     found = steady_growth(seen, curve)
@@ -99,11 +99,11 @@ def host_growth(seen: Observed) -> Growth | None:
 def steady_growth(
     seen: Observed, curve: Curve, *, host: bool = True, source: Source = Source.KERNEL
 ) -> Growth | None:
-    """The growth of a curve of (Unix seconds, bytes), counted by what the journal knows.
+    """The growth of a curve of (Unix seconds, bytes), per epoch, fit, run or minute, depending on the journal.
 
     Args:
-        host: The curve is the kernel's own memory, which the journal notes at each fit and cell too.
-        source: Whose curve it is.
+        host: True if the curve is the kernel's host memory, which the journal also records at each fit and cell.
+        source: Where the curve comes from.
     """
     end = seen.died - _TEARDOWN_SECONDS if seen.died else float("inf")
     curve = [(when, size) for when, size in curve if when < end and size < _LARGEST_BYTES]
@@ -125,11 +125,11 @@ def steady_growth(
 def matters(
     found: Growth, limit_bytes: float | None, room: float | None, epochs_ahead: int | None
 ) -> bool:
-    """True when it took a good part of the limit, or would take the rest before the fit is through.
+    """True if the growth used a large part of the limit, or would use the rest before the fit ends.
 
     Args:
-        limit_bytes: The limit. room: what is left of it, bytes. None: unknown.
-        epochs_ahead: Of the fit that runs; None without one.
+        limit_bytes: The limit. room: What is left of it, in bytes. None if unknown.
+        epochs_ahead: Remaining epochs of the running fit; None without one.
     """
     rise = found.trend.rise
     if rise < LEAST_BYTES or limit_bytes is None or rise >= _LEAST_FRACTION * limit_bytes:
@@ -141,13 +141,13 @@ def matters(
 
 
 def epochs_ahead(seen: Observed) -> int | None:
-    """Epochs that the newest fit had still before it; None where that is unknown."""
+    """Remaining epochs of the newest fit; None when unknown."""
     fit = last_fit(seen)
     return fit.epochs - fit.epoch if fit is not None and fit.epochs and fit.epoch else None
 
 
 def room_bytes(seen: Observed, limit: tuple[int, str]) -> float:
-    """How much was left to the limit when it was last looked at."""
+    """How much was left to the limit at the last sample."""
     if limit[1] == CONTAINER_LIMIT:
         used, cache = seen.last("cgroup.used_bytes"), seen.last("cgroup.reclaimable_bytes")
         if used is not None:
@@ -158,7 +158,7 @@ def room_bytes(seen: Observed, limit: tuple[int, str]) -> float:
 
 
 def _at_epochs(seen: Observed, ends: list[Moment], curve: Curve) -> Curve:
-    """(epoch, lowest in it); the running one counts once enough of it was seen."""
+    """(epoch, lowest memory in it); the running epoch counts once it has enough samples."""
     spans = []
     for before, now in zip([None, *ends], ends, strict=False):
         began = before.time if before is not None else now.time - (now.seconds or 0.0)
@@ -184,7 +184,7 @@ def _at_moments(moments: list[Moment]) -> Curve:
 
 
 def _at_curve(moments: list[Moment], curve: Curve) -> Curve:
-    """(number, the last value before the moment)."""
+    """(number, last value before the moment)."""
     found, at = [], 0
     for moment in moments:
         while at < len(curve) and curve[at][0] <= moment.time:
@@ -195,7 +195,7 @@ def _at_curve(moments: list[Moment], curve: Curve) -> Curve:
 
 
 def _by_time(seen: Observed, curve: Curve, source: Source) -> Growth | None:
-    """Within one cell that ran for long, where nothing tells its rounds."""
+    """Growth per minute within one long-running cell, for which no epochs, fits or runs were recorded."""
     cell = last_cell(seen)
     if cell is None or not cell.running or cell.started is None:
         return None
@@ -215,7 +215,7 @@ def _by_time(seen: Observed, curve: Curve, source: Source) -> Growth | None:
 
 
 def _with_swap(seen: Observed, curve: Curve) -> Curve:
-    """What was swapped out is still held."""
+    """Add swapped-out memory, because the process still holds it."""
     swap = [(p.time, p.lowest) for p in seen.timeline("process.swap_bytes")]
     found, at = [], 0
     for when, size in curve:

@@ -1,4 +1,4 @@
-"""The limits that bound a kernel: of its container, of the machine, of the process itself."""
+"""The limits that applied to a kernel: of its container, of the machine, of the process itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .observed import Observed
 
 
 def memory_limit_of(seen: Observed) -> Limit | None:
-    """The limit of resident memory that binds the kernel: its container's or the machine's."""
+    """The limit of resident memory that applies to the kernel: its container's or the machine's."""
     limits = [group.limit_bytes for group in seen.groups if group.limit_bytes]
     if not limits and (known := seen.last("cgroup.limit_bytes")):
         limits = [int(known)]
@@ -16,7 +16,7 @@ def memory_limit_of(seen: Observed) -> Limit | None:
 
 
 def tightest_limit_of(seen: Observed) -> Limit | None:
-    """The limit of memory, or of the process where that was fuller at its fullest."""
+    """The limit of memory, or of the process if a larger fraction of that was used at the peak."""
     memory, ulimits = memory_limit_of(seen), _ulimits_of(seen)
     best, fullness = memory, 0.0
     if memory is not None and ulimits:
@@ -29,7 +29,7 @@ def tightest_limit_of(seen: Observed) -> Limit | None:
 
 
 def _ulimits_of(seen: Observed) -> list[tuple[Limit, float]]:
-    """Limits of the process, each with the most that it was seen to use of it."""
+    """Limits of the process, each with its highest recorded use."""
     found = []
     for name, (used_metric, limit_metric) in ULIMITS.items():
         used = [value for _, value in seen.series(used_metric)]
@@ -40,7 +40,7 @@ def _ulimits_of(seen: Observed) -> list[tuple[Limit, float]]:
 
 
 def use_of(seen: Observed, limit: Limit) -> list[tuple[float, float]]:
-    """(Unix seconds, bytes) of what a limit counts, file cache that could be given back left out."""
+    """(Unix seconds, bytes) of the memory that a limit counts, without reclaimable file cache."""
     if limit.name in ULIMITS:
         return [(p.time, p.highest) for p in seen.timeline(ULIMITS[limit.name][0])]
     if limit.name == MACHINE_MEMORY:

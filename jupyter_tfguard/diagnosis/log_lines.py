@@ -1,10 +1,9 @@
-"""A log as people have it, cut into the lines that the programs wrote.
+"""Split a log, as users paste it, into the lines that the programs wrote.
 
-People paste what they have: a terminal's text with colours, progress bars that a record is glued to, a page's comment or
-quote marks before each line. Here all that is taken off, and each line
-keeps the number that it had where it was pasted. Nothing is judged here.
+Pasted text can contain terminal colours, progress bars with a record at their end, and quote or comment marks before
+each line. These are removed. Each line keeps its number in the pasted text. This module does not interpret the lines.
 
-Takes time in proportion to the text, whatever the text is.
+The time is linear in the length of any text.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 LONGEST_LINE = 4000
-# Of a message that is repeated ten thousand times the first ones count.
+# If a message is repeated ten thousand times, only the first occurrences count.
 _HITS_OF_A_ROW = 40
 _ANSI = re.compile(
     r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
-# "> # `": marks that pages and mails put before a quoted line.
+# "> # `": marks that web pages and mails put before a quoted line.
 _QUOTE_MARKS = re.compile(
     r"^\s{0,40}(?:(?:>{1,8}|#{1,8}|//|\||`{1,3}|\*(?!\*))\s{1,40}|[>`]{1,8})+"
 )
 _MARKS = frozenset('>#/|`*"{')
 _WRAPPED = re.compile(r"[\x1b\r\x08\x0b\x0c\x85\u2028\u2029&]")
 _LINE_ENDS = re.compile(r"[\r\x08\x0b\x0c\x85\u2028\u2029]+|\n")
-# Where a record begins in the middle of a line:
+# A record that begins in the middle of a line:
 # 19/84 [=>...] - loss: 0.22182021-10-11 20:45:58.179404: E tensorflow/...      ...I0000 00:00:1700000000.1 4711 a.cc:1] ...
 _RECORD_STARTS = re.compile(
     r"(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}: [IWEF] )"
@@ -50,11 +49,11 @@ class LogLine(NamedTuple):
     """One line.
 
     Attributes:
-        number: Where it stood in the pasted text, from 1.
-        text: Without colours, quotes and wrapping.
-        severity: ``I``, ``W``, ``E`` or ``F`` of a record of TensorFlow or another program that logs like it; else "".
+        number: Line number in the pasted text, from 1.
+        text: The line without colours, quote marks and wrapping.
+        severity: ``I``, ``W``, ``E`` or ``F`` of a record of TensorFlow or a program with the same format; else "".
         file: The source file that the record names, without its folders.
-        message: What it says: the record's text, or the whole line.
+        message: The text of the record, or the whole line.
     """
 
     number: int
@@ -70,7 +69,7 @@ def log_lines(text: str) -> list[LogLine]:
 
 
 def native_lines(lines: Iterable[str]) -> list[LogLine]:
-    """The same of lines that were recorded one by one."""
+    """Like :func:`log_lines`, for lines that were recorded one by one."""
     return list(_read(enumerate(lines, 1)))
 
 
@@ -98,7 +97,7 @@ def _line(number: int, text: str) -> LogLine:
 
 
 def _unwrapped(raw: str) -> Iterator[str]:
-    """One line without terminal codes and HTML; several where a progress bar was drawn over itself."""
+    """One line without terminal codes and HTML entities; several lines if a progress bar overwrote itself."""
     text = _ANSI.sub("", raw)
     if "&" in text and ";" in text:
         text = html.unescape(text)
@@ -106,7 +105,7 @@ def _unwrapped(raw: str) -> Iterator[str]:
 
 
 def _records(text: str) -> Iterator[str]:
-    """The records that stand in one line, each by itself."""
+    """Split a line that contains several records."""
     if "] " not in text:
         yield text
         return
@@ -115,7 +114,7 @@ def _records(text: str) -> Iterator[str]:
 
 
 class Haystack:
-    """Some lines, joined once for all who search them.
+    """Some lines, joined once so that repeated searches are fast.
 
     Args:
         lines: Without line ends.
@@ -123,7 +122,7 @@ class Haystack:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.text = "\n".join(lines)
-        # Where each line begins, and the length of all.
+        # Offset of each line, and the total length.
         self.starts = list(itertools.accumulate((len(line) + 1 for line in lines), initial=0))
 
     def place(self, position: int) -> int:
@@ -133,7 +132,7 @@ class Haystack:
     def places(
         self, needles: Iterable[str], begin: int = 0, end: int | None = None
     ) -> Iterator[int]:
-        """Numbers of the first lines of ``[begin:end]`` that hold one of the needles, each once."""
+        """Numbers of the first lines of ``[begin:end]`` that contain one of the needles, without duplicates."""
         starts, seen = self.starts, set()
         last = len(self.text) if end is None else max(0, starts[end] - 1)
         for needle in needles:

@@ -1,4 +1,4 @@
-"""What the memory rules share: how near the limit, and how much grew."""
+"""Functions that the memory rules share: how close memory use came to the limit, and how much it grew."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORT_FRACTION = 0.08
 
 
 def memory_source(seen: Evidence) -> Source:
-    """Who measured the memory of this bundle."""
+    """Source of the memory values in this bundle."""
     return Source.SERVER if (seen.server or {}).get("rows") else Source.KERNEL
 
 
@@ -26,10 +26,10 @@ def limit_text(limit: tuple[int, str]) -> str:
 
 
 def reached_bytes(seen: Evidence, *, claimed: bool = True) -> int | None:
-    """The most memory known to have been in use against the limit: by its cgroup, or by the whole machine.
+    """Highest known use of the memory that the limit counts: by its cgroup, or by the whole machine.
 
     Args:
-        claimed: Whether the kernel's own word counts where the server saw nothing, as in :meth:`Evidence.series`.
+        claimed: Whether self-reported values count when the server has none, as in :meth:`Evidence.series`.
     """
     limit = seen.memory_limit()
     if limit is None:
@@ -46,7 +46,7 @@ def reached_bytes(seen: Evidence, *, claimed: bool = True) -> int | None:
 
 
 def near_limit(seen: Evidence, *, claimed: bool = True) -> bool | None:
-    """True when memory in use came near the limit; None when either is unknown. `claimed` as in :func:`reached_bytes`."""
+    """True if memory use came near the limit; None if either is unknown. `claimed` as in :func:`reached_bytes`."""
     limit, reached = seen.memory_limit(), reached_bytes(seen, claimed=claimed)
     if limit is None or reached is None:
         return None
@@ -54,14 +54,14 @@ def near_limit(seen: Evidence, *, claimed: bool = True) -> bool | None:
 
 
 def lowest_available(seen: Evidence, *, claimed: bool = True) -> float | None:
-    """Lowest memory that the machine had available in the last samples, bytes. `claimed` as in :func:`reached_bytes`."""
+    """Lowest available memory of the machine in the last samples, bytes. `claimed` as in :func:`reached_bytes`."""
     known = [value for _, value in seen.series("host.available_bytes", claimed=claimed)[-50:]]
     before = seen.host("host_available_bytes")
     return min([*known, *([before] if before is not None else [])], default=None)
 
 
 def host_was_short(seen: Evidence) -> bool:
-    """True when the machine itself had next to nothing left before the death."""
+    """True if the machine had almost no available memory before the death."""
     total, available = seen.host("host_total_bytes"), lowest_available(seen)
     return total is not None and available is not None and available < _SHORT_FRACTION * total
 
@@ -84,7 +84,7 @@ def peak_fact(seen: Evidence) -> Fact | None:
 
 
 def growth_fact(seen: Evidence) -> Fact | None:
-    """How much the memory grew since the fit, or else the cell, began."""
+    """How much memory grew since the start of the fit, or else of the cell."""
     start = _start(seen)
     peak = _peak_of_cell(seen)
     if start is None or peak is None:
@@ -109,17 +109,17 @@ def _start(seen: Evidence) -> tuple[str, int] | None:
 
 
 def _peak_of_cell(seen: Evidence) -> int | None:
-    """Highest resident memory since the last cell began; an earlier cell's may have been higher."""
+    """Highest resident memory since the last cell began; the peak of an earlier cell may have been higher."""
     peak, cell = seen.peak(), last_cell(seen)
     if cell is None or not cell.peak_bytes or peak is None or peak > cell.peak_bytes:
-        return peak  # it rose in this cell, or nothing says that it did not
+        return peak  # the peak rose in this cell, or it is not known that it did not
     began = cell.started or 0.0
     sizes = [size for when, size in seen.series("process.rss_bytes") if when >= began]
     return int(max(sizes)) if sizes else None
 
 
 def machine_limit(seen: Evidence) -> Limit | None:
-    """All memory of the machine; None when nobody noted it."""
+    """Total memory of the machine; None when it was not recorded."""
     return binding_limit(None, seen.host("host_total_bytes") or seen.last("host.total_bytes"))
 
 

@@ -1,9 +1,9 @@
-"""What to change about a run that memory ended: a batch to try next, data in pieces, a copy less, a higher limit.
+"""Advice for a run that ended because of memory: a smaller batch, data in batches, fewer copies, a higher limit.
 
-Where it grew steadily: what the record shows of the reason.
-Clearing Keras' session and collecting garbage are named with what they free, and where they free nothing. Measured with Keras
-3.15 and TensorFlow 2.21 on a CPU, in kernels that fitted 12 new models of 9 MB one after the other: 30 MiB (95 %: 5 to 55) stayed
-behind a fit without clear_session(), and 30 MiB (13 to 46) with it before each model. Source:
+If memory grew steadily, the advice names the reason that the recording shows.
+For clear_session() and gc.collect() the advice states what they free, and when they free nothing. Measured with Keras 3.15
+and TensorFlow 2.21 on a CPU, in kernels that fitted 12 new models of 9 MB one after the other: each fit left behind 30 MiB
+(95 %: 5 to 55) without clear_session(), and 30 MiB (13 to 46) with it before each model. Source:
 https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session (what it frees: the state of models built before),
 https://www.tensorflow.org/guide/function#controlling_retracing, https://www.tensorflow.org/guide/data_performance#caching
 """
@@ -37,7 +37,7 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
     """What to change about this run, the most effective first, at most three.
 
     Args:
-        limit: The one that ended the run; of a limit of the process, that it refused memory. None = not known.
+        limit: The limit that ended the run; for a limit of the process, the one that refused memory. None = not known.
     """
     found: list[Advice] = []
     arrays = largest_arrays(seen)
@@ -69,7 +69,7 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
 
 
 def _batch_advice(seen: Evidence, limit: Limit) -> list[Advice]:
-    """A smaller batch for the fit that ran; empty where none can be estimated, as for a limit of the address space."""
+    """A smaller batch for the fit that ran; empty when none can be estimated, as for a limit of the address space."""
     fit, peak = last_fit(seen), seen.peak()
     if limit.counts_address_space or fit is None or not (fit.rss_bytes and fit.batch_size and peak):
         return []
@@ -99,10 +99,10 @@ def _batch_advice(seen: Evidence, limit: Limit) -> list[Advice]:
 def next_batch_size(
     batch_size: int, base_bytes: int, peak_bytes: int, limit_bytes: int
 ) -> int | None:
-    """A batch size to try next, an estimate: a power of two, smaller than the one that failed.
+    """Estimate a batch size to try next: a power of two, smaller than the one that failed.
 
-    What a batch needs is taken to grow with its size. The peak is where the run was stopped, not what it would have
-    needed, so half of what fits by that reckoning is proposed. None when a smaller batch cannot help.
+    The estimate assumes that memory is proportional to the batch size. The peak is where the run was stopped; the batch
+    may have needed more, so the result is half of the batch size that would fit. None when a smaller batch cannot help.
     """
     room = 0.9 * limit_bytes - base_bytes
     needed = peak_bytes - base_bytes
@@ -113,7 +113,7 @@ def next_batch_size(
 
 
 def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
-    """For the kernel's own memory, the most effective first, at most three."""
+    """Advice for growing host memory, the most effective first, at most three."""
     advice = [_kept(kept)] if (kept := kept_by_loop(seen)) else []
     if models_are_built(found):
         advice += _new_models(found)
@@ -141,12 +141,12 @@ def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
 
 
 def general_leak_advice(found: Growth) -> Advice:
-    """The most effective advice where nothing is known but the growth."""
+    """The most effective advice when only the growth is known."""
     return _new_models(found)[0] if models_are_built(found) else _what_one_model_keeps(found)
 
 
 def gpu_leak_advice(found: Growth) -> tuple[Advice, ...]:
-    """The same for the memory of a GPU."""
+    """Advice for growing GPU memory."""
     kept = Advice(
         "Keep numbers, not tensors, from one step to the next.",
         "A list of losses, predictions or states holds each tensor on the card. gc.collect() does not free what such a list "
@@ -157,7 +157,7 @@ def gpu_leak_advice(found: Growth) -> tuple[Advice, ...]:
 
 
 def models_are_built(found: Growth) -> bool:
-    """True when the fits were of models that Keras numbered one after the other: a loop builds them."""
+    """True if Keras numbered the fitted models consecutively, which means that a loop builds them."""
     if found.per is not Per.FIT or len(found.names) < 3:
         return False
     parts = [match for name in found.names if (match := _NUMBERED.match(name))]

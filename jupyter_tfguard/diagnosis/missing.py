@@ -1,4 +1,4 @@
-"""Which kinds of evidence are not there, and why: what a report lists under "not checked"."""
+"""Which kinds of evidence are missing, and why: the section "not checked" of a report."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _AROUND = (
 
 
 def missing(seen: Evidence, need: str) -> str | None:
-    """Why a kind of evidence is not there, as a sentence; None when it is.
+    """Why a kind of evidence is missing, as a sentence; None when it is available.
 
     Raises:
-        ValueError: No evidence is called `need`.
+        ValueError: `need` is not a kind of evidence.
     """
     if seen.pasted is not None:
         return _missing_from_text(seen, seen.pasted, need)
@@ -74,7 +74,7 @@ def _missing_from_text(seen: Evidence, pasted: Pasted, need: str) -> str | None:
 
 
 def _hidden_holders(seen: Evidence) -> str | None:
-    """Why it is not known who held memory of some GPU; None where this kernel was seen on one, or that was not noted."""
+    """Why the processes on some GPU are not known; None if this kernel was seen on a GPU, or no reason was recorded."""
     divided = {gpu.index for gpu in seen.gpus if gpu.mig_index is not None}
     whole = [gpu for gpu in seen.gpus if gpu.mig_index is not None or gpu.index not in divided]
     if used_cards(seen) or all(gpu.processes is not None for gpu in whole):

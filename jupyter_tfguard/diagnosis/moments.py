@@ -1,4 +1,4 @@
-"""What came again and again until the death, from the journal: epochs, fits, runs of a cell, and the arrays that grew with them."""
+"""Repeated events before the death, read from the journal: epochs, fits, runs of a cell, and arrays that grew with them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .typed import lines_of, number_of, text_of, whole_of
 
 @dataclass(frozen=True)
 class Moment:
-    """A moment that comes again and again: the end of an epoch, the beginning of a fit or of a cell's run.
+    """A repeated event: the end of an epoch, the start of a fit, or the start of a cell's run.
 
     Attributes:
-        number: Of the epoch or fit; of a cell's runs, counted here.
+        number: Number of the epoch or fit; for runs of a cell, a count.
         time: Unix seconds.
-        seconds: How long the epoch took; None for other moments.
-        rss_bytes: Resident memory then; None when not noted.
-        name: Of the model or the cell.
+        seconds: Duration of the epoch; None for other events.
+        rss_bytes: Resident memory at that time; None when not recorded.
+        name: Name of the model or the cell.
     """
 
     number: int
@@ -44,7 +44,7 @@ def epoch_ends(seen: Observed) -> list[Moment]:
 
 
 def fit_starts(seen: Observed) -> list[Moment]:
-    """The fits that the running cell began, or else the last one; of quick ones in a long row some are left out."""
+    """The fits that the running cell, or else the last cell, started. The journal skips some of many quick fits."""
     found: list[Moment] = []
     for event in seen.journal:
         if event.get("kind") == "cell_start":
@@ -59,7 +59,7 @@ def fit_starts(seen: Observed) -> list[Moment]:
 
 
 def cell_runs(seen: Observed) -> list[Moment]:
-    """The runs of the cell that ran last, each at its beginning."""
+    """The starts of all runs of the cell that ran last."""
     starts = [event for event in seen.journal if event.get("kind") == "cell_start"]
     cell_id = text_of(starts[-1].get("cell_id")) if starts else None
     same = [event for event in starts if cell_id and event.get("cell_id") == cell_id]
@@ -74,7 +74,7 @@ def cell_runs(seen: Observed) -> list[Moment]:
 
 
 def grown_arrays(seen: Observed) -> list[tuple[str, int, int]]:
-    """(name, bytes first, bytes last) of top-level arrays that were larger at each end of a cell than before."""
+    """(name, first bytes, last bytes) of top-level arrays that were larger after each cell than after the one before."""
     sizes: dict[str, list[int]] = {}
     for event in seen.journal:
         arrays = event.get("arrays") if event.get("kind") == "cell_end" else None
@@ -95,6 +95,6 @@ def grown_arrays(seen: Observed) -> list[tuple[str, int, int]]:
 
 
 def kept_by_loop(seen: Observed) -> tuple[str, ...]:
-    """What the newest alarm about growing memory names as growing with it, a sentence each; empty without one."""
+    """Objects that grow together with memory, from the newest alarm about growing memory, one sentence each."""
     alarms = [event for event in seen.journal if event.get("kind") == "memory_growth"]
     return tuple(line[:200] for line in lines_of(alarms[-1].get("holders"))[:3]) if alarms else ()

@@ -1,6 +1,6 @@
-"""What a bundle or a pasted log holds, with typed questions. Server facts win over what the kernel claimed; unknown is None.
+"""Typed access to a bundle or a pasted log. Facts of the server take precedence over claims of the kernel; unknown is None.
 
-Nothing in a bundle is trusted to have the right type: a notebook can write anything into its own recording.
+No value in a bundle is trusted to have the right type, because a notebook can write anything into its own recording.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .typed import dict_of, lines_of, number_of, text_of, whole_of
 
 
 class Observed:
-    """One bundle, or one pasted log, with typed questions.
+    """One bundle, or one pasted log, with typed access.
 
     Args:
-        bundle: What is known about a death; empty for a pasted log.
-        pasted: The log. It knows no process, no counters and no samples: only texts.
+        bundle: The recorded data about a death; empty for a pasted log.
+        pasted: The log. It has only text: no process, no counters and no samples.
     """
 
     def __init__(self, bundle: dict[str, Any], pasted: Pasted | None = None) -> None:
@@ -60,19 +60,19 @@ class Observed:
 
     @property
     def exit_code_around(self) -> int | None:
-        """Exit code of a program that had started the kernel and waited for it; None where the kernel's own was seen."""
+        """Exit code of the program that started the kernel and waited for it; None if the kernel's exit code was read."""
         if self._exit.get("how") != AROUND_THE_KERNEL:
             return None
         return whole_of(self._exit.get("code"))
 
     @property
     def never_answered(self) -> bool:
-        """True for a kernel process that its server heard nothing from, and that left no recording."""
+        """True for a kernel process that never answered its server and left no recording."""
         return self.kernel is None and (self.server or {}).get("answered") is False
 
     @property
     def asked_to_end(self) -> bool:
-        """True for a restart or shutdown that its user asked for: how the process ended then says nothing."""
+        """True if the user requested a restart or shutdown. The exit status is then not evidence."""
         return bool((self.server or {}).get("shutting_down"))
 
     @property
@@ -88,10 +88,10 @@ class Observed:
 
     @property
     def first_signal(self) -> str | None:
-        """The signal that began the end: not :attr:`exit_signal` where faulthandler itself crashed on the way.
+        """The signal that started the crash. It differs from :attr:`exit_signal` if faulthandler itself crashed.
 
-        It walks the stacks of threads that run on meanwhile, and where one of them changes under it the process ends by
-        SIGSEGV, whatever had come first.
+        faulthandler walks the stacks of threads that are still running. If a stack changes at that moment, the process
+        ends with SIGSEGV, whatever the first signal was.
         """
         if self.exit_signal == "SIGSEGV" and any(CRASHED_AGAIN in s for s in self.fault_lines[1:]):
             return FAULT_SIGNALS.get(self.fault_title or "", self.exit_signal)
@@ -99,23 +99,23 @@ class Observed:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, only when the watcher saw it; None for one that stands for a signal."""
+        """Exit code, only when the watcher read it; None for a code that means a signal."""
         if self.asked_to_end or (self.exit_code_around is not None and self.exit_signal):
             return None
         return whole_of(self._exit.get("code"))
 
     @cached_property
     def hang(self) -> Standstill | None:
-        """How the kernel had stood still until its end; None when it had not, or nobody saw it."""
+        """The hang in which the kernel was when it ended; None when there was none, or it was not observed."""
         return standstill_of(self.bundle)
 
     @cached_property
     def journal(self) -> list[dict[str, Any]]:
-        """The events of the kernel's journal, which may be forged: dictionaries, in order."""
+        """The events of the kernel's journal in order, as dictionaries. They may be forged."""
         found = (self.kernel or {}).get("events")
         events = [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
         if self.hang is not None and self.asked_to_end:
-            # A restart begins with an interrupt, which ends the cell. What counts is how it hung.
+            # A restart begins with an interrupt, which ends the cell. Only the hang before it matters.
             events = [e for e in events if (number_of(e.get("t")) or 0) <= self.hang.noticed]
         return events
 
@@ -127,38 +127,38 @@ class Observed:
 
     @property
     def kernel_alive(self) -> bool:
-        """True when a child died and the kernel goes on."""
+        """True if a child died and the kernel is still running."""
         return bool((self.server or {}).get("kernel_alive"))
 
     @property
     def end_reason(self) -> str | None:
-        """How an orderly end was asked for: ``quit``, ``shutdown_request``; None without an end mark."""
+        """How an orderly end was requested: ``quit``, ``shutdown_request``; None without an end mark."""
         return text_of(dict_of((self.kernel or {}).get("end")).get("reason"))
 
     @property
     def parent_gone(self) -> bool:
-        """True when the process that started the kernel had ended too (known for unwatched kernels only)."""
+        """True if the process that started the kernel had ended too (known only for unwatched kernels)."""
         return bool(self.bundle.get("parent_gone"))
 
     @property
     def outlived_starter(self) -> bool:
-        """True when the kernel noted the end of the process that had started it."""
+        """True if the kernel recorded the end of the process that started it."""
         return self.header.get("starter_gone") is not None
 
     @property
     def only_silent(self) -> bool:
-        """True when all that speaks for the death is that the recording does not change any more."""
+        """True if the only evidence of the death is that the recording no longer changes."""
         return self.server is None and self.bundle.get("judged_by") == "silence"
 
     def why_unavailable(self, source: str) -> str | None:
-        """Why the watcher could not read a source, ``cgroup`` or ``NVML``; None when that was not noted."""
+        """Why the watcher could not read a source, ``cgroup`` or ``NVML``; None when that was not recorded."""
         return text_of(dict_of((self.server or {}).get("unavailable")).get(source))
 
     # --- texts ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def fault_lines(self) -> list[str]:
-        """faulthandler's text: from the file of ours, else from the native stderr (a faulthandler of the user's own)."""
+        """faulthandler's text: from tfguard's file, else from the stderr tail (if the user enabled faulthandler)."""
         lines = lines_of((self.kernel or {}).get("fault_text"))
         if lines:
             return lines
@@ -167,7 +167,7 @@ class Observed:
 
     @property
     def fault_title(self) -> str | None:
-        """What faulthandler calls it: ``Segmentation fault``; None without its text."""
+        """The error name in faulthandler's text: ``Segmentation fault``; None without this text."""
         found = FAULT_LINE.match(self.fault_lines[0]) if self.fault_lines else None
         return found.group(1) if found else None
 
@@ -179,12 +179,12 @@ class Observed:
 
     @cached_property
     def stderr_lines(self) -> list[str]:
-        """The last native words, oldest first."""
+        """The lines of the stderr tail, oldest first."""
         return lines_of((self.kernel or {}).get("stderr_tail"))
 
     @cached_property
     def story(self) -> Story:
-        """What the text tells as a whole: the pasted log, else the last native words."""
+        """All of the text, interpreted: the pasted log, else the stderr tail."""
         if self.pasted is not None:
             return Story(log_lines(self.pasted.text))
         return Story(native_lines(self.stderr_lines))
@@ -205,17 +205,17 @@ class Observed:
 
     @property
     def last_cell_frame(self) -> str | None:
-        """``line N of the cell, in name``: the innermost Python line of the notebook's own code at the fatal signal."""
+        """``line N of the cell, in name``: the innermost Python line of notebook code at the fatal signal."""
         return cell_frame(self.own_frames)
 
     # --- numbers -------------------------------------------------------------------------------------------------
 
     def series(self, name: str, *, claimed: bool = True) -> list[tuple[float, float]]:
-        """(Unix seconds, value) of a metric, oldest first: what a rule may judge by.
+        """(Unix seconds, value) of a metric, oldest first, for use in rules.
 
         Args:
-            claimed: Whether the kernel's own samples count for a metric that the server did not see. What rests on them
-                is never more than *likely*.
+            claimed: Whether samples of the kernel count for a metric that the server has no samples of. Findings based on
+                them are never more than *likely*.
         """
         if (name, claimed) not in self._series:
             found = list(column(self.server or {}, name))
@@ -225,11 +225,11 @@ class Observed:
         return self._series[name, claimed]
 
     def timeline(self, name: str) -> list[Point]:
-        """A metric as far back as anybody knows it, by time. Each point says who saw it; most are the kernel's own word."""
+        """All known points of a metric, by time. Each point names its source; most are self-reported by the kernel."""
         return timeline(name, self.server or {}, self.kernel or {}, self.died or math.inf)
 
     def last(self, name: str) -> float | None:
-        """The newest known value of a metric before the death; zeros of a process being torn down are skipped."""
+        """The newest known value of a metric before the death; zeros from the teardown of the process are skipped."""
         values = [value for _, value in self.series(name)]
         if name == "process.rss_bytes":
             values = [value for value in values if value > 0]
@@ -245,12 +245,12 @@ class Observed:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The kernel's own cgroup first, then its ancestors, as counted before and after; empty when not read."""
+        """The kernel's cgroup first, then its ancestors, with counters before and after; empty when not read."""
         return groups_of(self._counters("before"), self._counters("after"))
 
     @property
     def own_group(self) -> Group | None:
-        """The kernel's own cgroup."""
+        """The kernel's cgroup."""
         return next((group for group in self.groups if group.own), None)
 
     def _counters(self, which: str) -> dict[str, Any]:
@@ -262,7 +262,7 @@ class Observed:
 
     @property
     def host_oom_kill_rise(self) -> int | None:
-        """Rise of the machine-wide OOM kill counter, whoever was killed; None when not read both times."""
+        """Rise of the machine-wide OOM kill counter, for any victim; None unless read both times."""
         old = self.host("host_oom_kill_count")
         new = self.host("host_oom_kill_count", "after")
         return None if old is None or new is None else max(0, int(new - old))
@@ -271,5 +271,5 @@ class Observed:
 
     @cached_property
     def gpus(self) -> list[Gpu]:
-        """The machine's GPUs, as the server saw them."""
+        """The machine's GPUs, as the server recorded them."""
         return gpus_of((self.server or {}).get("gpus"), self.died)

@@ -1,7 +1,7 @@
-"""What the operating system's log says: OOM kills, faults that the NVIDIA driver reports (Xid), failing memory and storage.
+"""Parse the operating system's log: OOM kills, faults that the NVIDIA driver reports (Xid), failing memory and storage.
 
-Process names inside a line are chosen by the process and may hold commas, brackets and quotes; so numbers are taken from
-the end of the line. Source: linux mm/oom_kill.c and mm/memcontrol.c, the forms since 3.x; NVIDIA open-gpu-kernel-modules
+A process chooses its own name, which may contain commas, brackets and quotes, so numbers are read from the end of the
+line. Source: linux mm/oom_kill.c and mm/memcontrol.c, the forms since 3.x; NVIDIA open-gpu-kernel-modules
 src/nvidia/src/kernel/gpu/rc/kernel_rc.c.
 """
 
@@ -30,7 +30,7 @@ _KILLED = re.compile(
     r"(?:,? (?:UID:? ?\d{1,10},? )?total-vm:\d{1,15}kB(?:,? anon-rss:(?P<anon>\d{1,15})kB)?|,? score -?\d{1,6} or sacrifice child)"
     r"|\((?P<name_only>[^)\n]{1,64})\))"
 )
-# The beginning of one of these lines, where a terminal or a page wrapped it, and the stamp of the record that goes on.
+# The beginning of one of these lines that a terminal or web page wrapped, and the timestamp before its continuation.
 _CUT = re.compile(
     r"(?:Memory cgroup(?: out(?: of)?)?|[Oo]ut of memory:?|Kill(?:ed)? process(?: \d{1,10},?)?|oom-kill:constraint=CONSTRAINT_\w{1,30},.{0,4000})\s*$"
 )
@@ -52,7 +52,7 @@ _BUS = re.compile(
     r"NVRM: GPU (?:at )?(?:PCI:)?(?P<place>[0-9a-fA-F:.]{4,20}): GPU has fallen off the bus"
 )
 _FALLEN_OFF = 79
-# Process and thread names of Python programs, as the operating system cuts them to 15 characters.
+# Process and thread names of Python programs; the operating system cuts names to 15 characters.
 _PYTHON_NAMES = re.compile(
     r"(?i)^(?:python|pypy|jupyter|ipython|ipykernel|papermill|ray::|ray_|tf_|pt_|conda|uvicorn|gunicorn)"
 )
@@ -68,8 +68,8 @@ class OomKill:
     """One kill.
 
     Attributes:
-        pid: The victim; None where the line hides it.
-        name: As the victim called itself.
+        pid: The victim; None if the line does not show it.
+        name: Name that the victim gave itself.
         by_limit: True for a cgroup's limit, False for the whole machine, None when the line does not say.
         anonymous_bytes: Its anonymous resident memory when it was killed; None when the line does not say.
         line: The raw line.
@@ -89,12 +89,12 @@ class Xid:
     """One fault that the driver reported.
 
     Attributes:
-        number: What kind, as NVIDIA's catalogue numbers them.
-        place: The card's address on the bus.
-        pid: The process that it is put down to; None where the driver does not know.
-        name: As that process called itself; empty when unknown.
-        line: The raw line; of an event, the same in words.
-        is_event: The driver told it as an event to whoever listened, which knows the card and no process.
+        number: Number in NVIDIA's catalogue of faults.
+        place: PCI address of the card.
+        pid: The process that the driver names; None if the driver does not know it.
+        name: Name that this process gave itself; empty when unknown.
+        line: The raw line; for an event, a sentence.
+        is_event: True if the driver reported it as an event. An event names the card, but no process.
     """
 
     number: int
@@ -112,12 +112,12 @@ KILLS = "kills"
 
 @dataclass(frozen=True)
 class OsFault:
-    """Failing memory or storage, as a row of ``catalog/os_lines.toml`` knows it.
+    """Failing memory or storage, recognised by a row of ``catalog/os_lines.toml``.
 
     Attributes:
-        about, weight, says: As the row has them.
-        pid, name: The process that is ended for it; None and "" where the line names none.
-        device: The disk or server; empty where the line names none.
+        about, weight, says: Fields of the row.
+        pid, name: The process that is ended because of it; None and "" if the line names none.
+        device: The disk or server; empty if the line names none.
         line: The raw line.
     """
 
@@ -131,12 +131,12 @@ class OsFault:
 
 
 def runs_python(name: str) -> bool:
-    """True for the name of a process that runs Python; processes may call themselves as they like."""
+    """True if the name suggests a Python process. This is a hint: a process can choose its own name."""
     return _PYTHON_NAMES.match(name) is not None
 
 
 def is_of_system(line: str) -> bool:
-    """True for a line that the operating system wrote: with its time since start, or one about a kill."""
+    """True for a line of the operating system: it has a kernel timestamp or prefix, or is about a kill."""
     return (_SYSTEM.search(line) or _KILLED.search(line)) is not None
 
 
@@ -170,7 +170,7 @@ def oom_kills(lines: Sequence[str]) -> list[OomKill]:
 
 
 def rejoined(lines: Sequence[str]) -> Iterator[str]:
-    """The lines; one about a kill that was wrapped is whole again."""
+    """The lines, with wrapped lines about a kill joined again."""
     begun = ""
     for line in lines:
         whole = begun + _STAMP.sub("", line) if begun else line
@@ -184,7 +184,7 @@ def rejoined(lines: Sequence[str]) -> Iterator[str]:
 
 
 def xids(lines: Iterable[str]) -> list[Xid]:
-    """The driver's faults in these lines, in order; a repeated one counts once."""
+    """The driver's faults in these lines, in order; a repeated fault counts once."""
     found: dict[tuple[int, str, int | None], Xid] = {}
     for line in lines:
         if "NVRM:" not in line:
@@ -205,7 +205,7 @@ def xids(lines: Iterable[str]) -> list[Xid]:
 
 
 def os_faults(lines: Sequence[str]) -> list[OsFault]:
-    """The faults of memory and storage in these lines, in order; one whose line is repeated counts once."""
+    """The faults of memory and storage in these lines, in order; a repeated fault counts once."""
     if not lines:
         return []
     haystack = Haystack(lines)
