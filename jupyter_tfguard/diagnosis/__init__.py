@@ -1,1 +1,1 @@
-"""From a bundle to findings: pure, reads no machine, so that a bundle replays anywhere."""
+"""From a bundle to findings. Reads nothing from the machine, so a bundle gives the same findings anywhere."""

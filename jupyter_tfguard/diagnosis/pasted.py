@@ -1,4 +1,4 @@
-"""A log without a recording: what somebody pasted, and what they know besides."""
+"""A log without a recording: the pasted text, and what the user knows in addition."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Pasted:
     """A pasted log.
 
     Attributes:
-        text: What the program printed, or any part of it, in any wrapping.
-        kernel_log: Lines of the operating system's log; kills and faults that stand in `text` count as well.
-        status: How it ended, if that is known.
+        text: What the program printed, or any part of it, wrapped or not.
+        kernel_log: Lines of the operating system's log; kills and faults in `text` count as well.
+        status: How the program ended, if known.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""faulthandler's text: which signal it tells of, and where the Python of the crashed thread was."""
+"""faulthandler's text: which signal it reports, and the Python stack of the crashed thread."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable
 
-# The Python error line that faulthandler writes, and the signal it stands for. Source: CPython Modules/faulthandler.c
+# The error name in faulthandler's first line, and the signal that it means. Source: CPython Modules/faulthandler.c
 FAULT_SIGNALS = {
     "Segmentation fault": "SIGSEGV",
     "Aborted": "SIGABRT",
@@ -18,7 +18,7 @@ FAULT_SIGNALS = {
 # "Fatal Python error: Segmentation fault"
 FAULT_LINE = re.compile(r"^Fatal Python error: (.{1,80}?)$")
 
-# Often in the middle of a line: the one that was being written.
+# Often in the middle of a line, because another line was being written.
 CRASHED_AGAIN = "Fatal Python error: Segmentation fault"
 
 # "Current thread 0x00007f3a (most recent call first):", after the stacks of the other threads; a single thread: "Stack (..."
@@ -37,9 +37,9 @@ _REPEATED_FRAMES = 8
 
 
 def own_stacks(texts: Iterable[list[str]]) -> list[list[str]]:
-    """The frames of the thread that got the signal, innermost first, of each text that tells them.
+    """The frames of the thread that got the signal, innermost first, of each text that contains them.
 
-    None where the crash was in a thread without Python: the other threads' lines say nothing about it.
+    Empty if the crash was in a thread without Python: the lines of other threads are no evidence.
     """
     found = []
     for lines in texts:
@@ -51,11 +51,11 @@ def own_stacks(texts: Iterable[list[str]]) -> list[list[str]]:
 
 
 def endless(frames: list[str]) -> bool:
-    """True for the stack of a function that calls itself, or a few that call each other, down to the crash.
+    """True for the stack of an endless recursion of one function, or of a few that call each other.
 
-    faulthandler writes the innermost 100 frames, then ``  ...``: of an endless recursion all of them are the same few lines.
-    The innermost one is one of these, or the first line of one of these functions. Where it is another function's, that one
-    crashed, however deep it was called.
+    faulthandler writes the innermost 100 frames, then ``  ...``. In an endless recursion they are all the same few lines.
+    The innermost frame is one of these, or another line of one of these functions. If it belongs to a different function,
+    that function crashed, however deep the call.
     """
     if not frames or frames[-1].strip() != "..." or len(frames) < _CUT_FRAMES:
         return False
@@ -71,7 +71,7 @@ def _function(frame: str) -> str:
 
 
 def cell_frame(frames: Iterable[str]) -> str | None:
-    """``line N of the cell, in name``: the first of these frames that is of the notebook's own code."""
+    """``line N of the cell, in name``: the first of these frames that is notebook code."""
     for frame in frames:
         if found := _CELL_FRAME.match(frame):
             place = "" if found["name"] == "<module>" else f", in {found['name']}"

@@ -1,4 +1,4 @@
-"""What a rule is, and how the files in ``rules/`` are found: no list to extend."""
+"""The class of rules, and the discovery of the files in ``rules/``. There is no list to extend."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import rules as rules_package
 from .evidence import Evidence
 from .finding import Finding
 
-# What a text may tell beside the operating system's own word that it killed the process.
+# Causes that a text may also show when the operating system's log says that it killed the process.
 CONSEQUENCES_OF_A_KILL = (
     "sigkill_unattributed",
     "cpu_alloc_failure",
@@ -31,15 +31,15 @@ Judge = Callable[[Evidence], Finding | None]
 
 @dataclass(frozen=True)
 class Rule:
-    """Judges one cause.
+    """Decides whether one cause applies.
 
     Attributes:
-        cause: The label of the cause. A rule with a file of its own has its name.
-        needs: Kinds of evidence it looks at; those that are missing are listed as not checked.
-        outranks: Causes that this one explains, so that they stand behind it: the first error wins, not the loudest.
-        judge: The finding, or None where it does not apply. Its docstring is what the documentation says of the cause:
-            a paragraph on what it means, and one on how it is recognised.
-        last: It judges after the others, because it compares this end's cause with those of earlier ones.
+        cause: The label of the cause. A rule in a separate file has the name of that file.
+        needs: Kinds of evidence that the rule uses; missing ones are listed as not checked.
+        outranks: Causes that this one explains, so they are ranked after it: the first error wins, not the loudest.
+        judge: Returns the finding, or None if the cause does not apply. The documentation prints its docstring: one
+            paragraph on what the cause means, and one on how it is recognised.
+        last: The rule runs after the others, because it compares the cause of this end with those of earlier ones.
     """
 
     cause: str
@@ -50,12 +50,12 @@ class Rule:
 
     @property
     def means(self) -> str:
-        """What the cause means, for people; empty where Python left out docstrings."""
+        """What the cause means, for users; empty if Python runs without docstrings."""
         return self._paragraphs[0]
 
     @property
     def recognised(self) -> str:
-        """What must be seen for it, and what does not count."""
+        """The evidence that it requires, and what does not count."""
         return self._paragraphs[-1]
 
     @property
@@ -74,7 +74,7 @@ def rule(
     outranks: tuple[str, ...] = (),
     last: bool = False,
 ) -> Callable[[Judge], Judge]:
-    """Declare the decorated function to be the judge of `cause`."""
+    """Register the decorated function as the rule for `cause`."""
 
     def declare(judge: Judge) -> Judge:
         if cause in _found:
@@ -87,7 +87,7 @@ def rule(
 
 @functools.cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by name of its cause."""
+    """Every rule, sorted by cause."""
     for module in pkgutil.iter_modules(rules_package.__path__):
         importlib.import_module(f"{rules_package.__name__}.{module.name}")
     return tuple(_found[cause] for cause in sorted(_found))

@@ -1,4 +1,4 @@
-"""What single lines say about a cause: the rows of ``catalog/messages.toml`` found in a log. No line is weighed here."""
+"""Find the messages of ``catalog/messages.toml`` in a log. Signs are not ranked against each other here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .log_lines import Haystack, LogLine
 
 
 class Role(enum.Enum):
-    """What a message can say; the order is that of their weight (see messages.toml)."""
+    """What a message can say, in order of weight (see messages.toml)."""
 
     SETTLES = "settles"
     NAMES = "names"
@@ -45,7 +45,7 @@ class MessageRow:
     printed: bool = False
 
     def find(self, text: str) -> re.Match[str] | bool:
-        """What it finds in a line that holds one of its needles; False for nothing."""
+        """Match a line that contains one of the needles; False for no match."""
         if self.unless is not None and self.unless.search(text):
             return False
         return True if self.pattern is None else self.pattern.search(text) or False
@@ -53,13 +53,13 @@ class MessageRow:
 
 @dataclass(frozen=True)
 class Sign:
-    """A line that says something.
+    """A line that matches a message.
 
     Attributes:
-        row: What it says.
+        row: The message.
         line: The line.
-        index: Its place among the lines.
-        details: Named parts of the pattern, as written there.
+        index: Index of the line among all lines.
+        details: Named groups of the pattern, as matched in the line.
     """
 
     row: MessageRow
@@ -74,13 +74,13 @@ class Sign:
 
     @property
     def role(self) -> Role:
-        """What it says of it."""
+        """The role of the message."""
         return self.row.role
 
 
 @functools.cache
 def message_rows() -> tuple[MessageRow, ...]:
-    """The table, in its order: where several rows fit a line, the heaviest counts, then the first."""
+    """The rows of the table, in order. If several rows match a line, the heaviest role counts, then the first row."""
     return tuple(
         MessageRow(
             row["id"],
@@ -104,7 +104,7 @@ def _compiled(pattern: str | None) -> re.Pattern[str] | None:
     return None if pattern is None else re.compile(pattern)
 
 
-# A record at fatal level that no row knows.
+# A record at fatal level that no row matches.
 FATAL_RECORD = MessageRow(
     "fatal-record",
     "tf_check_failed",
@@ -119,10 +119,10 @@ FATAL_RECORD = MessageRow(
 
 
 def find_signs(lines: Sequence[LogLine], haystack: Haystack, begin: int, end: int) -> list[Sign]:
-    """All signs of ``lines[begin:end]``, in their order; one per line, the heaviest.
+    """All signs in ``lines[begin:end]``, in order; one per line, the heaviest.
 
     Args:
-        haystack: Of all lines.
+        haystack: The haystack of all lines.
     """
     found: dict[int, Sign] = {}
     order = list(Role)

@@ -1,4 +1,4 @@
-"""A kernel that stood still until it ended: what the watcher saw, and what the kernel's own events add."""
+"""A kernel that hung until it ended: what the watcher observed, and what the kernel's events add."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .finding import Fact, Source
 from .python_stacks import cell_frame
 from .typed import dict_of, lines_of, number_of, text_of
 
-# By name of collectors.standstill.Wait, which stands in the bundle.
+# Keys are names of collectors.standstill.Wait, as written in the bundle.
 _WAITS = {
     "lock": "waiting for a lock, without a timeout",
     "lock, with a timeout": "waiting for a lock repeatedly, with a timeout",
@@ -38,14 +38,14 @@ class StuckFork:
 
 @dataclass(frozen=True)
 class Standstill:
-    """What is known of it.
+    """One hang.
 
     Attributes:
-        seconds: From the last sign of work to the end.
-        noticed: Unix seconds when the watcher had seen enough to say so.
-        wait: What the main thread waited for, as the watcher names it.
-        in_fit: True when a fit, evaluate or predict was running.
-        frames: Of the main thread, innermost first; empty when not known.
+        seconds: Duration from the last sign of work to the end.
+        noticed: Unix seconds when the watcher detected the hang.
+        wait: What the main thread waited for, as named by the watcher.
+        in_fit: True if a fit, evaluate or predict was running.
+        frames: Frames of the main thread, innermost first; empty when not known.
         forks: Forked children that waited for a lock.
         lines: Stacks of all threads.
     """
@@ -60,13 +60,13 @@ class Standstill:
 
     @property
     def forked_too_late(self) -> StuckFork | None:
-        """A child that was forked after TensorFlow had been imported, and then waited for a lock that nobody will give."""
+        """A child that was forked after TensorFlow's import and then waited for a lock that is never released."""
         late = (f for f in self.forks if (f.after_import_seconds or 0) > 0)
         return next(late, None)
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """For how long, in which wait, at which Python line, and with which forked children."""
+        """Duration, kind of wait, Python line and forked children of the hang."""
         work = "a training step, " if self.in_fit else ""
         seen = f"For {human_seconds(self.seconds)}, a cell ran without {work}CPU time, input, output or GPU work"
         facts = [Fact(Source.SERVER, seen)]
@@ -86,19 +86,19 @@ class Standstill:
 
 
 def wait_text(wait: str) -> str | None:
-    """``waiting for a lock``: a name of :class:`~..collectors.standstill.Wait` for people; None when it says nothing."""
+    """``waiting for a lock``: readable text for a name of :class:`~..collectors.standstill.Wait`; None for other names."""
     return _WAITS.get(wait)
 
 
 def standstill_of(bundle: dict[str, Any]) -> Standstill | None:
-    """From the bundle; None when its server saw none."""
+    """The hang that the server recorded in the bundle; None when there was none."""
     seen = dict_of(dict_of(bundle.get("server")).get("hang"))
     since = number_of(seen.get("since"))
     died = number_of(dict_of(bundle.get("identity")).get("died"))
     if since is None or died is None or died < since:
         return None
     events = dict_of(bundle.get("kernel")).get("events")
-    told = [dict_of(event) for event in events] if isinstance(events, list) else []
+    journal = [dict_of(event) for event in events] if isinstance(events, list) else []
     lines = lines_of(seen.get("stacks"))[:_STACK_LINES_LIMIT]
     main = text_of(seen.get("main_thread"))
     return Standstill(
@@ -107,7 +107,7 @@ def standstill_of(bundle: dict[str, Any]) -> Standstill | None:
         wait=text_of(seen.get("wait")) or "",
         in_fit=bool(seen.get("in_fit")),
         frames=tuple(stacks_of(lines).get(main or "", ())),
-        forks=_forks(seen.get("forks"), _imported(told)),
+        forks=_forks(seen.get("forks"), _imported(journal)),
         lines=tuple(lines),
     )
 
@@ -133,7 +133,7 @@ def _imported(events: list[dict[str, Any]]) -> float | None:
 
 
 def _python_line(frames: tuple[Frame, ...]) -> str:
-    """The innermost Python line, and the cell's own line."""
+    """The innermost Python line, and the line of the cell."""
     inner = frames[0]
     lines = [f'  File "{f.file}", line {f.line} in {f.name}' for f in frames]
     cell = cell_frame(lines)

@@ -1,8 +1,8 @@
-"""What a log tells, as a whole: which of its signs explains the rest.
+"""A log as a whole: which of its signs explains the others.
 
-The first error that explains the others is the cause; a later check, abort, crash or launcher's message is a consequence.
-What progress follows was survived. A line that only wraps a status is judged by the status inside it, because that is
-what the rows of messages.toml look for; facts of the operating system and of a batch system stand above all text.
+The first error that explains the others is the cause. A later check, abort, crash or launcher's message is a consequence.
+The program survived an error that is followed by progress. A line that only wraps a status is judged by that status,
+because the rows of messages.toml match the status. Facts of the operating system or a batch system outrank all text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cached_property
 from .log_lines import Haystack, LogLine
 from .signs import Role, Sign, find_signs
 
-# "totalMemory: 11.17GiB freeMemory: 163.62MiB", TensorFlow 1; a device that has less than this left is held by others.
+# "totalMemory: 11.17GiB freeMemory: 163.62MiB", TensorFlow 1; others use a device that has less than this left.
 _FREE = re.compile(
     r"totalMemory: (?P<total>[\d.]{1,12})(?P<total_unit>[KMG]i?B).{0,10}freeMemory: (?P<free>[\d.]{1,12})(?P<free_unit>[KMG]i?B)"
 )
@@ -44,7 +44,7 @@ _DONE = re.compile(
     r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
     re.IGNORECASE,
 )
-# A traceback's lines, a shell's prompt, remarks about a failure: none of them shows that the program went on.
+# Lines of a traceback, a shell prompt, remarks about a failure: none of them shows that the program continued.
 _NOT_LIFE = re.compile(
     r"(?:Traceback|^\s|^\S{0,80}(?:Error|Exception|Warning|Interrupt|Exit)\b"
     r"|\b(?:errors?|failed|failure|fatal|abort|aborted|killed|died|dead|crash|crashed|restart|restarting|kernel|core dumped|"
@@ -54,7 +54,7 @@ _NOT_LIFE = re.compile(
 )
 
 
-# 5/10 [====>....] - loss: 0.2Segmentation fault (core dumped): a progress bar has no line end, so the end is glued to it.
+# 5/10 [====>....] - loss: 0.2Segmentation fault (core dumped): a progress bar has no line end, so the message follows it.
 _LAST_WORDS = re.compile(
     r"Fatal Python error: |Segmentation fault|Bus error|Illegal instruction|Aborted\b|Killed\b|terminate called |OMP: Error #"
     r"|Traceback \(most recent call last\)|[Kk]ernel\b.{0,60}\b(?:died|dead|crashed|[Rr]estarting)|[Dd]ead ?[Kk]ernel|double free or corruption|(?:free|malloc|realloc|munmap_chunk)\(\): |slurmstepd: error"
@@ -69,7 +69,7 @@ class Story:
     """One log.
 
     Args:
-        lines: All of it, oldest first.
+        lines: All lines, oldest first.
     """
 
     lines: Sequence[LogLine]
@@ -81,7 +81,7 @@ class Story:
 
     @cached_property
     def last_progress(self) -> int:
-        """Place of the last line that shows that the program went on; -1 for none."""
+        """Index of the last line that shows that the program continued; -1 for none."""
         latest = reversed(range(len(self.lines)))
         return next((place for place in latest if _shows_progress(self.lines[place])), -1)
 
@@ -92,7 +92,7 @@ class Story:
 
     @cached_property
     def survived(self) -> list[Sign]:
-        """Signs that progress followed, oldest first: alarming, and not the end."""
+        """Signs that are followed by progress, oldest first: alarming, but not the end."""
         return find_signs(self.lines, self.haystack, 0, self.last_progress + 1)
 
     def first(self, *roles: Role) -> Sign | None:
@@ -101,18 +101,18 @@ class Story:
 
     @cached_property
     def settled(self) -> Sign | None:
-        """What a batch system or container runtime says of the end; progress before it does not matter."""
+        """What a batch system or container runtime says about the end; progress after it does not matter."""
         everything = [*self.survived, *self.signs]
         return next((sign for sign in reversed(everything) if sign.role is Role.SETTLES), None)
 
     @cached_property
     def ended(self) -> Sign | None:
-        """The first line after the last progress that tells of an end."""
+        """The first line after the last progress that reports an end."""
         return self.first(Role.ENDING, Role.ENDED)
 
     @cached_property
     def named(self) -> Sign | None:
-        """The first line that names a mechanism; where a program can do without the GPU, unless it did."""
+        """The first line that names a mechanism. A problem with the GPU is skipped if the program continued without it."""
         return next(
             (
                 s
@@ -124,14 +124,14 @@ class Story:
 
     @cached_property
     def suggested(self) -> Sign | None:
-        """The first line whose usual reading is a cause."""
+        """The first line that usually indicates a cause."""
         return next(
             (s for s in self.signs if s.role is Role.SUGGESTS and not self._went_on(s)), None
         )
 
     @cached_property
     def best(self) -> Sign | None:
-        """The sign that explains the rest; None where no line names or suggests a cause, nor how it ended."""
+        """The sign that explains the others; None if no line names or suggests a cause, or shows how the program ended."""
         return (
             self.settled
             or self.named
@@ -142,28 +142,28 @@ class Story:
 
     @cached_property
     def starved_device(self) -> LogLine | None:
-        """The line that shows a GPU with next to no memory left when the program came to it."""
+        """The line that shows a GPU with almost no free memory when the program started to use it."""
         return next((line for line in self.lines if _is_starved(line)), None)
 
     @cached_property
     def alarming(self) -> list[Sign]:
-        """What looks like a cause and was survived or harmless, oldest first."""
+        """Signs that look like a cause but were survived or harmless, oldest first."""
         quiet = (Role.ENDED, Role.FAILED)
         return [sign for sign in (*self.survived, *self.signs) if sign.role not in quiet]
 
     @property
     def ended_badly(self) -> bool:
-        """True when something after the last progress tells of an end or a failure."""
+        """True if a line after the last progress reports an end or a failure."""
         return bool(self.best or self.ended or self.first(Role.FAILED))
 
     @cached_property
     def in_data_worker(self) -> bool:
-        """True where a data-loader worker is named, or its loop is in a stack: it writes to shared memory."""
+        """True if a data-loader worker is named, or its loop is in a stack. Such a worker writes to shared memory."""
         return any(name in line.text for line in self.lines for name in _DATA_WORKER)
 
     @cached_property
     def failed_import(self) -> bool:
-        """True where the last traceback leads through an import."""
+        """True if the last traceback leads through an import."""
         begin = max(
             (i for i, line in enumerate(self.lines) if "Traceback (most recent" in line.text),
             default=len(self.lines),
@@ -171,7 +171,7 @@ class Story:
         return any(_IMPORT.search(line.text) for line in self.lines[begin:])
 
     def _went_on(self, sign: Sign) -> bool:
-        """True when ordinary output follows a warning, or a record at error level or below, and no failure does.
+        """True if a warning, or a record at error level or below, is followed by ordinary output and no failure.
 
         After an exception that is only printed, output counts up to the next failure.
         """
@@ -201,7 +201,7 @@ def _is_starved(line: LogLine) -> bool:
 
 
 def _shows_progress(line: LogLine) -> bool:
-    """True for a step, an epoch, a metric or a saved result, with no end glued to it."""
+    """True for a line with a step, an epoch, a metric or a saved result, unless a message about the end follows in it."""
     text = line.message[:300]
     if line.severity or text.startswith(("File ", "Traceback")) or _LAST_WORDS.search(line.text):
         return False
@@ -211,7 +211,7 @@ def _shows_progress(line: LogLine) -> bool:
 
 
 def _is_ordinary(line: LogLine) -> bool:
-    """True for any output of the program's own: weaker than :func:`_shows_progress`, enough against a mere warning."""
+    """True for any normal output of the program: weaker than :func:`_shows_progress`, but enough to refute a warning."""
     text = line.text[:300]
     if line.severity or len(line.message) <= 3 or line.message.endswith("?"):
         return False

@@ -1,4 +1,4 @@
-"""The operating system's log near a death, as rules see it: who was killed for memory, and what failed in the machine."""
+"""The operating system's log near a death, for rules: out-of-memory kills, and failures of the machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .typed import dict_of, number_of, text_of
 _PROCESS = (
     r"(?i:\b(?:pid|process)\b\W{{0,4}}0*{0}\b)|\b{0} Killed\b|^[IWEF]\d{{4}} [\d:.]{{5,30}} +{0} "
 )
-# /slurm/uid_1000/job_120045/step_0      /docker/4c01db0b339c...: shown cut to 12 digits
+# /slurm/uid_1000/job_120045/step_0      /docker/4c01db0b339c...: often cut to 12 digits
 _JOB = re.compile(r"/job_(\d{1,12})\b")
 _CONTAINER = re.compile(r"[0-9a-f]{64}")
 # Job 120045      StepId=120045.batch      job120045
@@ -34,7 +34,7 @@ _NAMES_JOB = r"(?i:\b(?:job|step)[a-z _]{{0,8}}\W{{0,3}}{0}\b)"
 
 
 class DeathLog:
-    """What the log tells of one death.
+    """The entries of the log about one death.
 
     Args:
         seen: The bundle, or the pasted log, that it belongs to.
@@ -42,25 +42,25 @@ class DeathLog:
 
     def __init__(self, seen: Observed) -> None:
         self._seen = seen
-        self._told = dict_of(seen.bundle.get("system_log"))
+        self._recorded = dict_of(seen.bundle.get("system_log"))
 
     @property
     def reason(self) -> str | None:
-        """Why it could not be read; None when that was not noted."""
-        return text_of(self._told.get("reason"))
+        """Why the log could not be read; None when no reason was recorded."""
+        return text_of(self._recorded.get("reason"))
 
     @property
     def readable(self) -> bool:
-        """True when it could be read."""
-        return bool(self._told.get("readable"))
+        """True if the log could be read."""
+        return bool(self._recorded.get("readable"))
 
     @cached_property
     def _lines(self) -> list[str]:
-        """Lines near the death; of a pasted log all of both texts."""
+        """Lines near the death; for a pasted log, all lines of both texts."""
         if self._seen.pasted is not None:
             kernel_log = log_lines(self._seen.pasted.kernel_log)
             return [line.text for line in (*self._seen.story.lines, *kernel_log)]
-        lines = self._told.get("lines")
+        lines = self._recorded.get("lines")
         found = []
         for line in lines if isinstance(lines, list) else ():
             when, text = number_of(dict_of(line).get("time")), text_of(dict_of(line).get("text"))
@@ -70,12 +70,12 @@ class DeathLog:
 
     @cached_property
     def oom_kills(self) -> list[OomKill]:
-        """OOM kills that the system log tells of, near the death, oldest first."""
+        """OOM kills in the system log near the death, oldest first."""
         return oom_kills(self._lines)
 
     @cached_property
     def xids(self) -> list[Xid]:
-        """Faults of a GPU that the driver reported, near the death: those of the system log, then events without a line."""
+        """GPU faults that the driver reported near the death: first from the system log, then events without a log line."""
         found = xids(self._lines)
         for gpu in self._seen.gpus:
             for when, number in gpu.faults:
@@ -88,15 +88,15 @@ class DeathLog:
 
     @cached_property
     def faults(self) -> list[OsFault]:
-        """Failing memory and storage that the system log tells of, near the death, oldest first."""
+        """Failing memory and storage in the system log near the death, oldest first."""
         return os_faults(self._lines)
 
     @cached_property
     def kill_of_kernel(self) -> OomKill | None:
-        """The OOM kill of this very process, if the system log has one.
+        """The OOM kill of this process, if the system log has one.
 
-        A pasted log rarely names its own process. The victim is then, in this order: the process that it names, one that
-        runs Python, one whose job or container it names, and a single one that is no other well-known program.
+        A pasted log rarely names its own process. The victim is then, in this order: the process that the log names, one
+        that runs Python, one whose job or container the log names, or the only victim unless it is a well-known program.
         """
         kills = self.oom_kills
         if self._seen.pasted is None:
@@ -111,7 +111,7 @@ class DeathLog:
 
     @property
     def kill_is_certain(self) -> bool:
-        """True for a pasted log whose program is the victim beyond doubt: it names the process, or is a system log alone."""
+        """True for a pasted log whose program is surely the victim: it names the process, or contains only a system log."""
         kill = self.kill_of_kernel
         if self._seen.pasted is None or kill is None or kill.by_limit is None:
             return False
@@ -119,7 +119,7 @@ class DeathLog:
 
     @cached_property
     def _program_lines(self) -> list[str]:
-        """Lines of a pasted log that the program, and not the operating system, wrote."""
+        """Lines of a pasted log that the program wrote, not the operating system."""
         lines = [line.text for line in self._seen.story.lines]
         return [line for line in rejoined(lines) if not is_of_system(line)]
 
@@ -128,7 +128,7 @@ class DeathLog:
         return kill.pid is not None and any(named.search(line) for line in self._program_lines)
 
     def _names_group(self, kill: OomKill) -> bool:
-        """True where the program's lines name the job or container whose limit was reached."""
+        """True if the program's lines name the job or container whose limit was reached."""
         text = "\n".join(self._program_lines)
         return any(name[:12] in text for name in _CONTAINER.findall(kill.group)) or any(
             re.search(_NAMES_JOB.format(job), text) for job in _JOB.findall(kill.group)
@@ -136,7 +136,7 @@ class DeathLog:
 
     @property
     def kill_of_others(self) -> OomKill | None:
-        """The newest OOM kill in the log when that tells of none of this process: what was counted was another's."""
+        """The newest OOM kill if the log has none of this process: the counted kill was then of another process."""
         return self.oom_kills[-1] if self.oom_kills and self.kill_of_kernel is None else None
 
 

@@ -1,4 +1,4 @@
-"""What rules of the table add to their rows: words for their sentences, and causes that show without a line of text."""
+"""Code for rules of the table: words to fill into their sentences, and causes that are detected without a text line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DAMAGE = {
 _LINES = 40
 # Python's resource tracker, after its owner's death:
 # UserWarning: resource_tracker: There appear to be 1 leaked shared_memory objects to clean up at shutdown
-# A mention is none: libraries tell in passing that they go by shared memory.
+# A mention is not enough: libraries also log shared memory during normal work.
 _MEMORY = r"(?:shared[ _]memory|/dev/shm|\bshm)"
 _TROUBLE = (
     r"(?:insufficient|not enough|out of|too small|too little|no space|leaked|exhausted|fail|error|unable|cannot|can't|could not|"
@@ -43,7 +43,7 @@ _COMPLAINT = re.compile(
 # NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct
 _REMARK = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b|^\S+ \S+: I |^I\d{4} ")
 _MODULE = "multiprocessing/shared_memory"
-# CD and floppy drives: empty ones of virtual machines fail at each access.
+# CD and floppy drives: the empty drives of virtual machines fail at each access.
 _REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
 
 _SENDERS = {
@@ -64,7 +64,7 @@ _SENDERS = {
 
 Words = dict[str, str]
 
-# --- words that a line does not hold itself, for each cause --------------------------------------------------------------
+# --- words that are not in the line itself, for each cause ---------------------------------------------------------------
 
 
 def _numpy(_: Evidence, text: TextEvidence) -> Words:
@@ -133,7 +133,7 @@ WORDS: dict[str, Callable[[Evidence, TextEvidence], Words]] = {
     "terminated_by_user_or_manager": _senders,
 }
 
-# --- causes that show without a line of text -----------------------------------------------------------------------------
+# --- causes that are detected without a line of text ---------------------------------------------------------------------
 
 
 def _seen(seen: Evidence, confidence: Confidence, *facts: Fact) -> TextEvidence | None:
@@ -155,7 +155,7 @@ def _shared_memory(seen: Evidence) -> TextEvidence | None:
 
 
 def _shared_memory_words(seen: Evidence) -> str | None:
-    """The line that says it, or the Python frame in which the signal came; None without either."""
+    """The line that mentions shared memory, or the Python frame at the signal; None without either."""
     if seen.first_signal != "SIGBUS" or native_text_is_old(seen):
         return None
     for line in reversed(seen.stderr_lines[-_LINES:]):
@@ -174,7 +174,7 @@ def _start_failed(seen: Evidence) -> TextEvidence | None:
 
 
 def _endless_recursion(seen: Evidence) -> TextEvidence | None:
-    """A native function that calls itself leaves a segmentation fault, and no trace in the Python stack."""
+    """Detects recursion of Python functions only: a native function that calls itself leaves no trace in their stack."""
     crashed = seen.first_signal in ("SIGSEGV", "SIGBUS") and not seen.kernel_alive
     if not crashed or not any(map(endless, own_stacks((seen.fault_lines,)))):
         return None
@@ -183,7 +183,7 @@ def _endless_recursion(seen: Evidence) -> TextEvidence | None:
 
 
 def _failed_storage(seen: Evidence) -> TextEvidence | None:
-    """A page of a mapped file that cannot be read is a bus error; beside another end, the error may be any program's."""
+    """A mapped page that cannot be read causes a bus error. With another end, the error may belong to any program."""
     if seen.kernel_alive or seen.first_signal != "SIGBUS":
         return None
     faults = (f for f in seen.system_log.faults if f.about == STORAGE)
@@ -222,7 +222,7 @@ def _terminated(seen: Evidence) -> TextEvidence | None:
 
 
 def _failed_memory(seen: Evidence) -> TextEvidence | None:
-    """An error that could not be corrected counts for the process that its line names; without a name, for a bus error."""
+    """An uncorrected error counts if its line names this process. Without a name it counts only with a bus error."""
     faults = [f for f in seen.system_log.faults if f.about == MEMORY]
     named = [fault for fault in faults if fault.weight == KILLS]
     ours = (f for f in named if (runs_python(f.name) if seen.pasted else f.pid == seen.pid))
@@ -234,7 +234,7 @@ def _failed_memory(seen: Evidence) -> TextEvidence | None:
     logged = quoted(f"The system log says that {fault.says}", fault.line)
     if seen.pasted is not None:
         return _seen(seen, Confidence.CERTAIN, logged)
-    # The operating system sends SIGBUS for it, or SIGKILL where that is not possible.
+    # The operating system sends SIGBUS, or SIGKILL if SIGBUS is not possible.
     certain = seen.exit_was_seen and seen.exit_signal in ("SIGBUS", "SIGKILL") and bool(named)
     confidence = Confidence.CERTAIN if certain else Confidence.LIKELY
     return _seen(seen, confidence, logged, exit_fact(seen))

@@ -1,7 +1,7 @@
-"""Which cause a text tells: of a pasted log, and of the native text that a recording kept.
+"""Which cause a text shows: a pasted log, or the stderr tail of a recording.
 
-A pasted log is taken at its word. A recording's native text is a claim of the kernel's, so what rests on it is never more
-than *likely*, and it speaks only about an end that it can explain.
+A pasted log is trusted. The stderr tail of a recording is self-reported by the kernel, so a cause based on it is never
+more than *likely*, and the tail is used only for an end that it can explain.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .signs import Role, Sign
 from .story import Story
 from .typed import dict_of, number_of
 
-# Lines before a death that its own end prints; what stands further up belongs to something else.
+# Number of last lines that can belong to the end; earlier lines belong to something else.
 _LATE_LINES = 60
-# Between the last word and the end: exit handlers, and memory or a core file of many GiB that has to go first.
+# Longest time between the last line and the end: exit handlers, release of memory, or a core file of many GiB.
 _LATE_SECONDS = 60.0
-# Between the last word and the stacks that faulthandler writes as soon as a fatal signal comes.
+# Longest time between the last line and the stacks that faulthandler writes immediately at a fatal signal.
 _FAULT_SECONDS = 2.0
 # Clocks of file systems tick every few milliseconds.
 _TICK_SECONDS = 0.05
-# "I0000 00:00:1700000000.123456": the time of a record, Unix seconds, where its day is 0000.
+# "I0000 00:00:1700000000.123456": time of a record in Unix seconds, if its day is 0000.
 _UNIX_TIME = re.compile(r"[IWEF]0000 00:00:(\d{9,12}(?:\.\d{1,6})?)")
-# "2026-11-21 02:14:05.123456: F ...": the same on the clock on the wall, whatever its zone.
+# "2026-11-21 02:14:05.123456: F ...": local time of a record, in an unknown time zone.
 _WALL_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,9})?: [IWEF] ")
-# Zones lie a multiple of this apart, and no more than 26 hours.
+# Time zones differ by a multiple of this, and by 26 hours at most.
 _ZONE_SECONDS = 900.0
 _FARTHEST_SECONDS = 26 * 3600.0
 _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
@@ -39,14 +39,14 @@ _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a text tells.
+    """The cause that a text shows.
 
     Attributes:
-        cause: The label.
+        cause: The label of the cause.
         confidence: How sure.
-        sign: The line that explains the rest; None where there is none.
-        line: The line to quote; None where the end is known from elsewhere.
-        after: A later line that says how it ended; a consequence.
+        sign: The line that explains the others; None if there is none.
+        line: The line to quote; None if the end is known from another source.
+        after: A later line that says how the program ended; a consequence.
         survived: Alarming lines that were not the end.
     """
 
@@ -59,14 +59,14 @@ class Verdict:
 
     @property
     def says(self) -> str:
-        """What that line says, in a few words; empty without one."""
+        """What the sign says, in a few words; empty without one."""
         if self.cause == "no_crash":
             return "the program continued"
         return self.sign.row.says if self.sign is not None else ""
 
 
 def of_pasted(story: Story, status: ExitStatus | None) -> Verdict:
-    """What a pasted log tells."""
+    """The cause that a pasted log shows."""
     sign = story.best
     if status is not None and status.cause is not None and _only_ended(sign):
         line = sign or story.ended
@@ -78,9 +78,9 @@ def of_pasted(story: Story, status: ExitStatus | None) -> Verdict:
         return _of_failure(story, status)
     if story.alarming or story.last_progress >= 0:
         went_on = story.last_progress >= 0
-        line_of_life = story.lines[story.last_progress] if went_on else None
+        progress_line = story.lines[story.last_progress] if went_on else None
         sure = Confidence.CERTAIN if story.survived and went_on else Confidence.LIKELY
-        return Verdict("no_crash", sure, None, line_of_life, survived=tuple(story.alarming))
+        return Verdict("no_crash", sure, None, progress_line, survived=tuple(story.alarming))
     return Verdict("unknown", Confidence.POSSIBLE)
 
 
@@ -89,7 +89,7 @@ def _only_ended(sign: Sign | None) -> bool:
 
 
 def _of_failure(story: Story, status: ExitStatus | None) -> Verdict:
-    """Something ended, and no line says of what."""
+    """For a program that ended, without a line that shows why."""
     end = story.ended or story.first(Role.FAILED)
     line = end.line if end is not None else None
     hint = story.first(Role.HINTS)
@@ -115,7 +115,7 @@ def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
 
 
 def gave_up(seen: Observed) -> bool:
-    """True for an end of the kernel's own making, as far as is known: no kill, no request, no orderly end."""
+    """True if the kernel itself caused its end, as far as is known: no kill, no request, no orderly end."""
     return not seen.kernel_alive and (
         seen.exit_signal in _SIGNALS_OF_A_CRASH
         or (seen.exit_signal is None and seen.exit_code not in (None, 0))
@@ -124,15 +124,15 @@ def gave_up(seen: Observed) -> bool:
 
 
 def of_recorded(seen: Observed) -> Verdict | None:
-    """What the native text of a recording tells about this end; None for nothing.
+    """The cause that the stderr tail of a recording shows for this end; None if it shows none.
 
-    A kill or a termination from outside, and an orderly end, are not explained by it. A fatal line that ordinary log lines
-    follow was somebody else's (a child's), or was survived; so was one that is older than the last cell.
+    The tail does not explain a kill or termination from outside, or an orderly end. A fatal line that is followed by
+    ordinary log lines was survived, or came from another process such as a child. So did one older than the last cell.
     """
     if not gave_up(seen) or native_text_is_old(seen):
         return None
     story = seen.story
-    # A fatal record may go on for pages: all flags that there are, the native stack.
+    # A fatal record may be pages long: a list of all flags, the native stack.
     begin = max(len(story.lines) - _LATE_LINES, 0)
     alive = max(
         (i for i, line in enumerate(story.lines) if line.severity in ("I", "W")), default=-1
@@ -147,7 +147,7 @@ def of_recorded(seen: Observed) -> Verdict | None:
     fatal = next((s for s in late if _gives_up(s) and s.index > alive), None)
     if fatal is None:
         return None
-    # What explains the line with which it gave up stands before it, in it, or goes on from it ("  what():  ...").
+    # The explanation of the fatal line is before it, in it, or in the line after it ("  what():  ...").
     for roles in ((Role.NAMES, Role.DEGRADES), (Role.SUGGESTS,)):
         first = next((s for s in late if s.role in roles and s.index <= fatal.index + 1), None)
         if first is not None:
@@ -156,12 +156,12 @@ def of_recorded(seen: Observed) -> Verdict | None:
 
 
 def _gives_up(sign: Sign) -> bool:
-    """True for a line after which the process that printed it does not live on."""
+    """True for a line after which the process that printed it always ends."""
     return sign.role is Role.FATAL or sign.row.aborts or sign.line.severity == "F"
 
 
 def native_text_is_old(seen: Observed) -> bool:
-    """True when all native text was written before the last cell began, or long before the end; unknown is not old."""
+    """True if the whole stderr tail was written before the last cell began, or long before the end; False if unknown."""
     kernel = dict_of(seen.kernel)
     written = number_of(kernel.get("stderr_time"))
     if written is None:
@@ -177,7 +177,7 @@ def native_text_is_old(seen: Observed) -> bool:
 
 
 def record_is_old(text: str, died: float) -> bool:
-    """True for a record whose own time is not that of the end, Unix seconds."""
+    """True if the time in a record is too far from the end, given in Unix seconds."""
     if not died:
         return False
     if found := _UNIX_TIME.search(text[:80]):
@@ -188,5 +188,5 @@ def record_is_old(text: str, died: float) -> bool:
         ago = died - calendar.timegm(time.strptime(found[1], "%Y-%m-%d %H:%M:%S"))
     except (ValueError, OverflowError):
         return False
-    beside = (ago + _ZONE_SECONDS / 2) % _ZONE_SECONDS - _ZONE_SECONDS / 2
-    return abs(ago) > _FARTHEST_SECONDS or abs(beside) > _LATE_SECONDS
+    offset = (ago + _ZONE_SECONDS / 2) % _ZONE_SECONDS - _ZONE_SECONDS / 2
+    return abs(ago) > _FARTHEST_SECONDS or abs(offset) > _LATE_SECONDS

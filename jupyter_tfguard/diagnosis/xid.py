@@ -1,4 +1,4 @@
-"""Which of the driver's faults count for a death, and what the catalogue says of them."""
+"""Which of the driver's faults count for a death, and their rows in the catalogue."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def xid_row(number: int) -> dict[str, Any] | None:
 def first_xid(seen: Evidence, blame: str) -> Xid | None:
     """The first fault of this kind that counts for this death.
 
-    It counts for an end of the kernel's own making, when the driver puts it down to this kernel, or when it takes the whole
-    card. A pasted log does not say which
-    process it is about: there a process that runs Python counts. Faults that only report clean-up are passed over.
+    A fault counts only if the kernel itself caused its end. The driver must attribute the fault to this kernel, or the
+    fault must affect the whole card. A pasted log does not say which process it is about: there, any Python process
+    counts. Faults that only report clean-up are skipped.
     """
     if seen.pasted is None and not gave_up(seen):
         return None
@@ -49,7 +49,7 @@ def first_xid(seen: Evidence, blame: str) -> Xid | None:
 
 
 def xid_fact(fault: Xid) -> Fact:
-    """What the driver said: as the system log has it, or as an event, which has no line."""
+    """The fact that the driver reported a fault: with the line of the system log, or from an event, which has no line."""
     if fault.is_event:
         return Fact(Source.SERVER, fault.line)
     return quoted(f"The NVIDIA driver reported Xid {fault.number} on GPU {fault.place}", fault.line)
@@ -59,7 +59,7 @@ def _is_ours(seen: Evidence, fault: Xid) -> bool:
     if seen.pasted is not None:
         return not fault.name or runs_python(fault.name)
     if fault.pid is None and fault.is_event:
-        # An event knows only the card: it is this kernel's where nobody else worked there.
+        # An event names only the card. It belongs to this kernel if no other process used that card.
         gpu = card_of(seen, fault)
         processes = gpu.processes if gpu is not None else None
         return bool(processes) and all(
@@ -69,16 +69,16 @@ def _is_ours(seen: Evidence, fault: Xid) -> bool:
 
 
 def card_of(seen: Evidence, fault: Xid) -> Gpu | None:
-    """The card that a fault is about; None when the bundle does not know it."""
+    """The card that a fault is about; None when it is not in the bundle."""
     return next(
         (gpu for gpu in seen.gpus if gpu.is_at(fault.place) or gpu.title == fault.place), None
     )
 
 
 def _on_another_card(seen: Evidence, fault: Xid) -> bool:
-    """True for a card that this kernel was not seen at work on, as far as that could be seen."""
+    """True if the fault is on a card that this kernel was not observed to use, as far as that is visible."""
     kernel_id = seen.identity.get("kernel_id")
-    # A divided card and its instances have one address.
+    # A card and its MIG instances share one address.
     there = [gpu for gpu in seen.gpus if gpu.is_at(fault.place) or gpu.title == fault.place]
     held = [gpu.holds(seen.pid, kernel_id) for gpu in there]
     if not there or True in held:

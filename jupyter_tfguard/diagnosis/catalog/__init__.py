@@ -1,4 +1,4 @@
-"""Facts from outside, each with where it was read: what a rule may know, and no rule carries itself."""
+"""Tables of external facts, each with its source. Rules read such facts from here and contain none themselves."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ else:
         import tomli as tomllib
     except (
         ImportError
-    ):  # in a kernel that `jupyter tfguard enable` gave the guard, nothing was installed for us
+    ):  # `jupyter tfguard enable` does not install our dependencies in the kernel's environment
         from pip._vendor import tomli as tomllib
 
 
 @functools.cache
 def table(name: str) -> dict[str, Any]:
-    """The tables of one file of this folder, by its name without suffix."""
+    """The tables of one file in this folder; `name` is without suffix."""
     return toml_file(__name__, name)
 
 
 def toml_file(package: str, name: str) -> dict[str, Any]:
-    """What a TOML file beside the code holds, by its name without suffix."""
+    """The contents of a TOML file in a package; `name` is without suffix."""
     text = resources.files(package).joinpath(f"{name}.toml").read_text("utf-8")
     found: dict[str, Any] = tomllib.loads(text)
     return found
 
 
 def verified(row: dict[str, Any]) -> bool:
-    """Whether somebody read or measured what a row says. A row that is not verified never decides alone."""
+    """Whether the fact in a row was checked in its source or measured. An unverified row never decides alone."""
     return bool(row["check"] != "unverified")

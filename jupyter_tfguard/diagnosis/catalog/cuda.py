@@ -1,4 +1,4 @@
-"""CUDA toolkits: the display driver that each needs, the libraries that TensorFlow opens, and cuDNN."""
+"""CUDA toolkits: the driver that each needs, the libraries that TensorFlow opens, and cuDNN."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class MinimumDriver:
     """The drivers for Linux that work with a toolkit.
 
     Attributes:
-        cuda: The toolkit, ``12.5.1``.
-        driver: The oldest that runs its programs.
-        toolkit_driver: The one that it came with; PTX of this toolkit is compiled by this one and newer ones only.
-            None when that was not read.
+        cuda: Version of the toolkit, ``12.5.1``.
+        driver: The oldest driver that runs its programs.
+        toolkit_driver: The driver that came with the toolkit. Only this driver and newer ones compile its PTX.
+            None when it is not in the table.
     """
 
     cuda: str
@@ -30,7 +30,7 @@ class MinimumDriver:
         return _at_least(driver_version, self.driver)
 
     def compiles_ptx(self, driver_version: str) -> bool | None:
-        """Whether that driver knows the PTX of this toolkit; None when that is not known."""
+        """Whether that driver compiles the PTX of this toolkit; None when that is not known."""
         return (
             None if self.toolkit_driver is None else _at_least(driver_version, self.toolkit_driver)
         )
@@ -67,7 +67,7 @@ def minimum_driver(cuda: str) -> MinimumDriver | None:
 
 
 def cuda_libraries(cuda_major: int) -> dict[str, str]:
-    """What a build for this major version of CUDA opens, cuDNN apart: file names (``libcudart.so.12``) with pip packages."""
+    """Libraries that a build for this CUDA major version opens, except cuDNN: {file (``libcudart.so.12``): pip package}."""
     rows = table("cuda_libraries")["library"]
     return {row["file"]: row["package"] for row in rows if row["cuda_major"] == cuda_major}
 
@@ -79,9 +79,9 @@ def cudnn_libraries(major: int) -> tuple[str, ...]:
 
 
 def cudnn_fits(loaded: str, built: str) -> bool | None:
-    """Whether the cuDNN that is loaded (``9.1.0``) serves a build with that one (``9.3``, or just ``9``).
+    """Whether the loaded cuDNN (``9.1.0``) works with a program that was built with `built` (``9.3``, or just ``9``).
 
-    It does within a major version, from the minor version on that the build has. None when one of them is no version.
+    The major versions must be equal, and the loaded minor version must not be older. None when one is not a version.
     """
     here, wanted = released(loaded), released(built)
     if here is None or wanted is None:

@@ -1,4 +1,4 @@
-"""What an error of CUDA, cuDNN or cuBLAS means. Whether it is the cause of an end is for the rules."""
+"""What an error of CUDA, cuDNN or cuBLAS means. The rules decide whether it is the cause of an end."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class GpuError:
     """One error number.
 
     Attributes:
-        name: As the driver, or the library, calls it.
-        sticky: True: every later CUDA call of the process fails too, so that it has to be restarted.
+        name: Name in the driver API or the library.
+        sticky: True if every later CUDA call of the process fails too, so that the process must be restarted.
     """
 
     code: int

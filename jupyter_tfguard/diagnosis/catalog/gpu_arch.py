@@ -1,4 +1,4 @@
-"""Whether a TensorFlow build holds code for a GPU."""
+"""Whether a TensorFlow build contains code for a GPU."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _CODE = re.compile(r"(sm|compute)_(\d{1,2})(\d)")
 class Coverage(enum.Enum):
     """How a build runs on a GPU."""
 
-    NATIVE = "native"  # machine code of its own
-    PTX = "ptx"  # the driver compiles PTX at the first use
+    NATIVE = "native"  # machine code for this GPU
+    PTX = "ptx"  # the driver compiles PTX at first use
     NONE = "none"
 
 
 @dataclass(frozen=True)
 class ArchCoverage:
-    """What a build holds for a GPU.
+    """The code of a build for a GPU.
 
     Attributes:
-        code: The entry of the build that serves it, ``sm_80`` or ``compute_90``; None for none.
-        reported: What users met where it should run; None for nothing.
+        code: The entry of the build that runs on the GPU, ``sm_80`` or ``compute_90``; None for none.
+        reported: Problem that users reported although the code should run; None for none.
     """
 
     coverage: Coverage
@@ -40,7 +40,7 @@ class ArchCoverage:
 
 
 def family_of(compute_capability: str) -> str | None:
-    """Name of the generation of a GPU with this compute capability (``8.6``); None when no verified row has it."""
+    """Name of the GPU generation with this compute capability (``8.6``); None when no verified row has it."""
     for row in table(_TABLE)["family"]:
         if compute_capability in row["capabilities"] and verified(row):
             return str(row["name"])

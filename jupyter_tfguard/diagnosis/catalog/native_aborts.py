@@ -1,4 +1,4 @@
-"""What the heap checks of the C library mean by their texts."""
+"""Meaning of the messages of the C library's heap checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from . import table
 
 
 def heap_damage(message: str) -> str | None:
-    """The kind of damage that a line of glibc's heap checks reports; None when its text is not in the table.
+    """The kind of damage that a line of glibc's heap checks reports; None when the message is not in the table.
 
     ``overwritten``, ``freed twice``, ``foreign pointer``, ``foreign allocator`` or ``setting``.
     """

@@ -1,4 +1,4 @@
-"""Versions as their makers released them."""
+"""Parse versions of official releases."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from packaging.version import InvalidVersion, Version
 
 
 def released(text: str) -> Version | None:
-    """The version; None for a nightly, a candidate, a home-made or patched one, and for text that is no version.
+    """The version; None for a nightly, release candidate, custom or patched build, and for text that is not a version.
 
-    A table knows releases only: nothing follows from them for what was built from other sources.
+    The tables contain only releases, which say nothing about builds from other sources.
     """
     try:
         version = Version(text)

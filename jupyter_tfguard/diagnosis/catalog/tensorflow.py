@@ -1,4 +1,4 @@
-"""What a TensorFlow release was built and tested with. Nothing is known here of what is installed."""
+"""What a TensorFlow release was built and tested with. This module does not check what is installed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TABLE = "tensorflow_builds"
 
 @dataclass(frozen=True)
 class SeriesBuild:
-    """What the project says that it built and tested a series with on Linux.
+    """What the TensorFlow project built and tested a series with on Linux, according to its documentation.
 
     Attributes:
-        python: Its versions, ``3.9-3.12``.
-        cuda: ``12.5``.
-        cudnn: ``9.3``.
+        python: Python versions, ``3.9-3.12``.
+        cuda: CUDA version, ``12.5``.
+        cudnn: cuDNN version, ``9.3``.
     """
 
     python: str
@@ -36,9 +36,9 @@ class TensorFlowBuild:
 
     Attributes:
         version: ``2.18.1``.
-        cuda_build_version: The CUDA that it was built with, ``12.5.1``.
-        cudnn_major: The cuDNN that it was built with.
-        gpu_code: The machine code inside: ``sm_80``, ``compute_90`` (that is PTX and machine code).
+        cuda_build_version: The CUDA version that it was built with, ``12.5.1``.
+        cudnn_major: The cuDNN major version that it was built with.
+        gpu_code: The GPU code that it contains: ``sm_80``, ``compute_90`` (that is PTX and machine code).
         and_cuda: The NVIDIA packages of its ``and-cuda`` extra; empty before 2.14, which has none.
         tested: What its series was tested with.
     """
@@ -52,11 +52,11 @@ class TensorFlowBuild:
 
 
 def build_of(version: str) -> TensorFlowBuild | None:
-    """The build of the package ``tensorflow``, of exactly this release; None when it is not in the table.
+    """The build of exactly this release of the package ``tensorflow``; None when it is not in the table.
 
     Args:
-        version: As the package's metadata gives it. A nightly (``2.22.0.dev20260101``) or a home-made one
-            (``2.18.0+local``) is not in the table, and neither is a release that nobody read.
+        version: Version in the package's metadata. Nightly (``2.22.0.dev20260101``) and custom builds
+            (``2.18.0+local``) are not in the table, nor are releases that have not been inspected.
     """
     wanted = released(version)
     return None if wanted is None else _builds().get(wanted)
@@ -80,7 +80,7 @@ def series_build(version: str) -> SeriesBuild | None:
 
 
 def gpu_code_of(package: str) -> str | None:
-    """What the builds of a package hold for GPUs: ``cuda``, ``none`` or ``unknown``; None when it is not in the table."""
+    """GPU code in the builds of a package: ``cuda``, ``none`` or ``unknown``; None when it is not in the table."""
     name = canonicalize_name(package)
     return next((row["gpu"] for row in table(_TABLE)["package"] if row["name"] == name), None)
 
