@@ -45,7 +45,7 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 # Lines of a traceback, a shell prompt, remarks about a failure: none of them shows that the program continued.
-_NOT_LIFE = re.compile(
+_NOT_ORDINARY = re.compile(
     r"(?:Traceback|^\s|^\S{0,80}(?:Error|Exception|Warning|Interrupt|Exit)\b"
     r"|\b(?:errors?|failed|failure|fatal|abort|aborted|killed|died|dead|crash|crashed|restart|restarting|kernel|core dumped|"
     r"signal|exit code|exited|cannot|could not|unable|segmentation|terminated|warning|exception)\b"
@@ -55,7 +55,7 @@ _NOT_LIFE = re.compile(
 
 
 # 5/10 [====>....] - loss: 0.2Segmentation fault (core dumped): a progress bar has no line end, so the message follows it.
-_LAST_WORDS = re.compile(
+_END_TEXT = re.compile(
     r"Fatal Python error: |Segmentation fault|Bus error|Illegal instruction|Aborted\b|Killed\b|terminate called |OMP: Error #"
     r"|Traceback \(most recent call last\)|[Kk]ernel\b.{0,60}\b(?:died|dead|crashed|[Rr]estarting)|[Dd]ead ?[Kk]ernel|double free or corruption|(?:free|malloc|realloc|munmap_chunk)\(\): |slurmstepd: error"
 )
@@ -203,10 +203,10 @@ def _is_starved(line: LogLine) -> bool:
 def _shows_progress(line: LogLine) -> bool:
     """True for a line with a step, an epoch, a metric or a saved result, unless a message about the end follows in it."""
     text = line.message[:300]
-    if line.severity or text.startswith(("File ", "Traceback")) or _LAST_WORDS.search(line.text):
+    if line.severity or text.startswith(("File ", "Traceback")) or _END_TEXT.search(line.text):
         return False
     return _PROGRESS.search(text) is not None or (
-        _DONE.search(text) is not None and _NOT_LIFE.search(text) is None
+        _DONE.search(text) is not None and _NOT_ORDINARY.search(text) is None
     )
 
 
@@ -215,4 +215,4 @@ def _is_ordinary(line: LogLine) -> bool:
     text = line.text[:300]
     if line.severity or len(line.message) <= 3 or line.message.endswith("?"):
         return False
-    return _NOT_LIFE.search(text) is None
+    return _NOT_ORDINARY.search(text) is None

@@ -174,7 +174,7 @@ def _start_failed(seen: Evidence) -> TextEvidence | None:
 
 
 def _endless_recursion(seen: Evidence) -> TextEvidence | None:
-    """Detects recursion of Python functions only: a native function that calls itself leaves no trace in their stack."""
+    """Detects recursion of Python functions only: native recursion leaves no trace in the Python stack."""
     crashed = seen.first_signal in ("SIGSEGV", "SIGBUS") and not seen.kernel_alive
     if not crashed or not any(map(endless, own_stacks((seen.fault_lines,)))):
         return None

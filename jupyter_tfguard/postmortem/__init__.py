@@ -1,1 +1,1 @@
-"""From a dead kernel to a bundle."""
+"""From a dead kernel to a bundle and its report."""

@@ -1,6 +1,6 @@
-"""What can still be read after a kernel died unwatched: counters of its cgroup, and the operating system's log.
+"""Evidence that can still be read after an unwatched kernel died: counters of its cgroup, and the operating system's log.
 
-All of it was read late and by somebody who was not there; a diagnosis never makes more than *likely* of it.
+It was read late, by a process that did not watch the kernel, so findings based on it are never more than *likely*.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BEFORE_DEATH_SECONDS = 5.0
 
 
 def system_log_after(died: float) -> SystemLog:
-    """Lines of the system log from just before the last sign of life on."""
+    """Lines of the system log, starting shortly before the last sign of life."""
     reader = SystemLogReader(from_start=True)
     try:
         lines = reader.lines(died - _BEFORE_DEATH_SECONDS)
@@ -34,10 +34,10 @@ def system_log_after(died: float) -> SystemLog:
 
 
 def counters_around(contents: RecordingContents) -> dict[str, Any]:
-    """``{"before", "after"}`` as :class:`Counters`: the kernel's own last sample, and a reading of now.
+    """``{"before", "after"}`` as :class:`Counters`: the kernel's last sample, and a reading taken now.
 
-    The groups are named by their paths in the recording's header; where they lie is looked up here, never taken from
-    there.
+    The recording's header names the groups by their cgroup paths. Their location in the file system is determined here
+    and never taken from the header.
     """
     last = contents.samples[-1].values if contents.samples else {}
     before = Counters(
@@ -61,7 +61,7 @@ def counters_around(contents: RecordingContents) -> dict[str, Any]:
 
 
 def _groups_before(claimed: object, last: Mapping[str, float]) -> Iterator[GroupCounters]:
-    """The kernel's own group, and the group whose limit binds it when that is another one, as last sampled."""
+    """The kernel's group, and the group whose limit applies if that is a different one, from the last sample."""
     if not isinstance(claimed, dict) or not isinstance(claimed.get("path"), str):
         return
     version = 1 if claimed.get("version") == 1 else 2

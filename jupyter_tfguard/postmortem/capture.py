@@ -1,7 +1,7 @@
-"""Everything that is known about one death, gathered once into a bundle.
+"""Collect everything that is known about one death into a bundle.
 
-What the server saw and what the kernel claimed stay apart. Every text passes redaction here, before it reaches a disk
-that outlives the kernel.
+Facts of the server and claims of the kernel are kept separate. Every text is redacted here, before it is written to a
+disk that outlives the kernel.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def capture(
 
     Args:
         identity: The kernel's process.
-        kernel_id, kernel_name, notebook_path: What the server knows; the recording's header fills what is None.
+        kernel_id, kernel_name, notebook_path: What the server knows; None is replaced by the value in the recording's header.
         recording: The kernel's recording: its folder, or its contents; None when there is none.
-        server: What a watcher saw; None when nobody watched.
-        system_log: The operating system's own log; None when nobody looked.
+        server: Facts of the watcher; None when the kernel was not watched.
+        system_log: The operating system's log; None when it was not read.
     """
     problems = []
     contents = recording if isinstance(recording, RecordingContents) else None
@@ -84,11 +84,11 @@ def capture(
 
 
 def capture_orphan(orphan: Orphan) -> Bundle:
-    """The bundle of a kernel that died while nobody watched: its recording, and what can still be read now."""
+    """The bundle of a kernel that died unwatched: its recording, and the evidence that can still be read now."""
     bundle = capture(identity=orphan.identity, recording=orphan.contents, system_log=None)
     bundle["parent_gone"] = orphan.parent_is_gone
     bundle["judged_by"] = orphan.judged_by.value
-    # Elsewhere the same process ids and group paths name others.
+    # On another machine, the same process ids and group paths belong to other processes.
     if orphan.same_processes:
         died = float(bundle["identity"]["died"])
         bundle["system_log"] = _log(system_log_after(died))
@@ -98,7 +98,7 @@ def capture_orphan(orphan: Orphan) -> Bundle:
 
 
 def _seen(server: ServerFacts) -> dict[str, Any]:
-    # The rows are numbers, and thousands of them: there is no text in them to clean.
+    # The rows are thousands of numbers, with no text to redact.
     facts = clean_value(dataclasses.asdict(dataclasses.replace(server, rows=())))
     assert isinstance(facts, dict)
     return facts | {"rows": [list(row) for row in server.rows]}
@@ -149,7 +149,7 @@ def _text(value: object) -> str | None:
 
 
 def _last_sign_of_life(contents: RecordingContents | None) -> float:
-    """Unix seconds of the newest thing in the recording: the best that files alone can say of the time of death."""
+    """Unix seconds of the newest entry in the recording: the best estimate of the time of death from files alone."""
     if contents is None:
         return time.time()
     newest = [float(event["t"]) for event in contents.events[-1:]]
@@ -162,7 +162,7 @@ def _last_sign_of_life(contents: RecordingContents | None) -> float:
 
 
 def _last_written(paths: Iterable[Path]) -> float | None:
-    """Unix seconds when the newest of these files was last written to; None where none holds anything."""
+    """Unix seconds when the newest of these files was last written to; None if all are empty or missing."""
     found = []
     for path in paths:
         try:

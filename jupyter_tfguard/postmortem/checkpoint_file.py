@@ -1,4 +1,4 @@
-"""The last checkpoint's file as it lies on the disk after the death: as it was seen whole, written to again, or gone."""
+"""State of the last checkpoint's file after the death: unchanged since it was complete, written to again, or gone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from ..threads import background_thread
 
-# A death is told within a second; a file server that is gone would keep it for ever.
+# A crash is reported within a second; an unreachable file server would block the report.
 _PATIENCE_SECONDS = 0.5
-# TensorFlow's own format writes several files beside each other, of which this one comes last.
+# TensorFlow's checkpoint format writes several files with a common prefix; this one is written last.
 _SUFFIXES = ("", ".index")
 
 
@@ -18,10 +18,10 @@ def checkpoint_file(events: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """When the file of the newest checkpoint was last written to.
 
     Args:
-        events: Of the kernel's journal, as it wrote them.
+        events: Unchecked events of the kernel's journal.
 
     Returns:
-        ``modified``: Unix seconds, None when no file is there. None when the journal tells of no checkpoint, or the disk
+        ``modified``: Unix seconds, None when the file is missing. None when the journal records no checkpoint, or the disk
         does not answer.
     """
     path = next((e.get("path") for e in reversed(events) if e.get("kind") == "checkpoint"), None)

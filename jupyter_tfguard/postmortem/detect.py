@@ -1,4 +1,4 @@
-"""Which recordings belong to kernels that did not end orderly, and were not reported by anybody."""
+"""Find recordings of kernels that did not end in an orderly way and were not reported yet."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from ..record.contents import RecordingContents, read_recording, recording_heade
 from ..record.identity import ProcessIdentity, boot_id
 from ..record.recording import remove_recording
 
-# A watcher needs about a tenth of a second for its own report; after this long it is not coming.
+# A watcher needs about a tenth of a second for its report; after this time, it will not report.
 WATCHER_GRACE_SECONDS = 10.0
 _ABANDONED_SECONDS = 86400.0
-_NEAR_FRACTION = 0.8  # of a limit: from here on lack of memory may have ended an idle kernel
+_NEAR_FRACTION = 0.8  # of a limit: above it, lack of memory may have ended an idle kernel
 
 InHand = Callable[[ProcessIdentity], bool]
 
 
 @dataclass(frozen=True)
 class Orphan:
-    """A dead kernel's recording, claimed by this process, which alone may report it.
+    """A dead kernel's recording. This process has claimed it, so no other process reports it.
 
     Attributes:
         identity: The kernel's process.
-        contents: What it recorded.
+        contents: Contents of the recording.
         judged_by: How it is known that the kernel is dead.
-        others: The same recording in other places: copies, claimed as well.
+        others: Copies of the recording in other folders, claimed as well.
     """
 
     identity: ProcessIdentity
@@ -51,7 +51,7 @@ class Orphan:
 
     @property
     def parent_is_gone(self) -> bool:
-        """True when the process that started the kernel no longer runs, or ran before this boot; False when unknown."""
+        """True if the process that started the kernel no longer runs, or ran before this boot; False if unknown."""
         if self.judged_by is JudgedBy.SILENCE:
             return False
         if self.contents.header.get("boot_id") != boot_id():
@@ -63,7 +63,7 @@ class Orphan:
 
     @property
     def same_processes(self) -> bool:
-        """True when process ids and groups in the recording mean the same to this process."""
+        """True if process ids and cgroups in the recording are valid for this process too."""
         return Place.of(self.contents.header) == Place.here()
 
     def remove(self) -> None:
@@ -79,21 +79,21 @@ class Orphan:
 
 
 def nobodys(identity: ProcessIdentity) -> bool:
-    """For a process that watches no kernels."""
+    """Always False: the default for a process that watches no kernels."""
     return False
 
 
 def each_orphan(
     root: Path, copies: Path | None = None, in_hand: InHand = nobodys
 ) -> Iterator[Orphan]:
-    """Claim every recording of a kernel that did not end orderly; remove those of an orderly end.
+    """Claim every recording of a kernel that did not end in an orderly way; remove those of an orderly end.
 
-    One at a time, the newest first. Recordings of living kernels are left alone, and so are those of a watcher that may
-    still be at work.
+    One at a time, the newest first. Recordings of running kernels are skipped, and so are those whose watcher may still
+    report them.
 
     Args:
-        root: Where the kernels of this machine record.
-        copies: Where watchers, those of other machines too, copy recordings to; a copy counts where the original is gone.
+        root: Folder of the recordings of this machine.
+        copies: Folder to which watchers, also on other machines, copy recordings; a copy counts if the original is gone.
         in_hand: Whether this process watches, or watched, the kernel itself, and so reports its end.
     """
     originals = [(path, _place(path)) for path in _recordings(root)]
@@ -108,7 +108,7 @@ def each_orphan(
 
 
 def _recordings(root: Path) -> list[Path]:
-    """Folders of recordings, also of claimed ones, the newest first."""
+    """Folders of recordings, including claimed ones, the newest first."""
     try:
         paths = [root / name for name in os.listdir(root)]
     except OSError:
@@ -126,7 +126,7 @@ def _claimed(path: Path, place: Place, copy: Path | None, in_hand: InHand) -> It
     assert identity is not None
     if is_claimed(path):
         return
-    # Of the living, who may be many, no more than the header is read.
+    # There may be many running kernels, so only the header of their recordings is read.
     judged_by = death_known_by(path, identity, recording_header(path))
     if judged_by is None or (place == Place.here() and in_hand(identity)):
         return
@@ -163,11 +163,11 @@ def _left_to_watcher(contents: RecordingContents) -> bool:
 
 
 def _ended_orderly(contents: RecordingContents) -> bool:
-    """True if the end was asked for, or came to an idle kernel with nothing that speaks of a crash.
+    """True if the end was requested, or the kernel was idle and nothing suggests a crash.
 
     Clients that run notebooks without a server kill an idle kernel when they are done with it (VS Code, nbclient's
-    ``shutdown_kernel="immediate"``); a manager kills one that was asked to end and does not leave in time. ``quit()`` in a
-    cell is no orderly end.
+    ``shutdown_kernel="immediate"``). A manager kills a kernel that does not end in time after a request. ``quit()`` in a
+    cell is not an orderly end.
     """
     asked = [e.get("how") for e in contents.events if e.get("kind") == "exit_requested"]
     if contents.end is not None:
@@ -183,20 +183,20 @@ def _ended_orderly(contents: RecordingContents) -> bool:
 
 
 def _is_watched(contents: RecordingContents) -> bool:
-    """True while the server runs that started the kernel: it would have removed the recording after an orderly end."""
+    """True while the server that started the kernel runs. It would have removed the recording after an orderly end."""
     watcher = contents.header.get("watcher_pid")
     return isinstance(watcher, int) and ProcessIdentity.of(watcher) is not None
 
 
 def _cell_runs(contents: RecordingContents) -> bool:
-    """True also for a recording that says nothing about cells, as a damaged one does."""
+    """True if a cell is running, or the recording has no events about cells, for example because it is damaged."""
     kinds = [e.get("kind") for e in contents.events]
     last = next((k for k in reversed(kinds) if k in ("cell_start", "cell_end")), None)
     return last != "cell_end"
 
 
 def _is_near_limit(contents: RecordingContents) -> bool:
-    """True also where it is not known."""
+    """True if memory use is near a limit, or not known."""
     values = contents.samples[-1].values if contents.samples else {}
     limit = fullest_limit(values)
     used = None if limit is None else used_of(*limit, values)

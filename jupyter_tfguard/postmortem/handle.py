@@ -1,7 +1,7 @@
-"""What happens to every crash, in this order: capture, diagnose, save, notify.
+"""The steps for every crash, in this order: capture, diagnose, save, notify.
 
-A crash comes from the watcher, which saw it (:meth:`Postmortem.handle`), or from a recording whose kernel died while nobody
-watched (:meth:`Postmortem.handle_unwatched`). Its report goes to `on_report`, in a server to the log and to open pages.
+A crash is detected by the watcher (:meth:`Postmortem.handle`), or found in the recording of an unwatched kernel
+(:meth:`Postmortem.handle_unwatched`). Its report is passed to `on_report`: in a server, to the log and to open pages.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ FREE_SPACE = (
 )
 EARLIER_SECONDS = 86400.0
 EARLIER_LIMIT = 30
-# Crashes whose reports could not be written, to be tried again.
+# Crashes whose reports could not be written, to be retried.
 _UNWRITTEN_LIMIT = 20
 
 Json = dict[str, Any]
 
 
 class Postmortem:
-    """Makes the reports. Its methods read and write files, and may be called from any thread.
+    """Creates the reports. Its methods read and write files, and may be called from any thread.
 
     Args:
         recordings: Folder of the kernels' recordings.
-        store: Where reports are kept.
-        settings: What to keep of them.
-        copies: Where watchers copy recordings to; None when they do not.
-        settle: Finishes the copy of a recording and returns its folder; None where recordings are not copied.
-        in_hand: Whether this process watches a kernel, or watched it a moment ago: its crash comes to :meth:`handle`.
-        on_report: Called with the report's line in the list, once for each crash, in the thread that made it.
-        on_failure: Called with a crash whose report could not be written; it is tried again.
+        store: Store of the reports.
+        settings: Retention settings of the reports.
+        copies: Folder to which watchers copy recordings; None when they do not.
+        settle: Finishes the copy of a recording and returns its folder; None if recordings are not copied.
+        in_hand: Whether this process watches a kernel, or watched it until a moment ago, so that :meth:`handle` gets its
+            crash.
+        on_report: Called with the list entry of the report, once for each crash, in the thread that created it.
+        on_failure: Called with a crash whose report could not be written; it is retried.
     """
 
     def __init__(
@@ -76,12 +77,12 @@ class Postmortem:
         self._unwritten: deque[tuple[Death, Path | None]] = deque(maxlen=_UNWRITTEN_LIMIT)
 
     def handle(self, death: Death) -> None:
-        """Report a crash that the watcher saw. Raises nothing: a failure is noted, and the crash is tried again."""
+        """Report a crash that the watcher detected. Raises nothing: a failure is recorded, and the crash is retried."""
         alive = death.facts.kernel_alive
         death = unwrapped(death)
         if self._settle is not None and not alive:
             death = replace(death, recording=self._settle(death.identity))
-        # Claimed, so that no other process reports it; the recording of a living kernel stays where it is.
+        # Claim it, so that no other process reports it; the recording of a running kernel is not claimed.
         claimed = None if alive else claim(death.recording)
         bad = self._try(death, claimed)
         if bad is not None:
@@ -89,7 +90,7 @@ class Postmortem:
             self._on_failure(death, bad)
 
     def _try(self, death: Death, claimed: Path | None) -> Exception | None:
-        """What went wrong, if anything; the crash is then kept for the next time."""
+        """Return the error, if any; the crash is then kept to be retried."""
         living = death.facts.kernel_alive and death.recording.is_dir()
         try:
             bundle = capture(
@@ -102,7 +103,7 @@ class Postmortem:
                 system_log=death.system_log,
             )
             entry = self.report(bundle)
-        except Exception as bad:  # a full disk, a folder of another user, a defect of ours
+        except Exception as bad:  # a full disk, a folder of another user, a bug in tfguard
             self._unwritten.append((death, claimed))
             return bad
         if claimed is not None:
@@ -111,12 +112,12 @@ class Postmortem:
         return None
 
     def handle_unwatched(self) -> list[Json]:
-        """Report every kernel that died while nobody watched; remove the recordings of orderly ends.
+        """Report every kernel that died unwatched; remove the recordings of orderly ends.
 
-        Crashes whose reports could not be written before are tried again first.
+        Crashes whose reports could not be written before are retried first.
 
         Returns:
-            The lines in the list. A crash that cannot be written is noted, and its recording stays.
+            The list entries. If a report cannot be written, the failure is recorded, and the recording is kept.
         """
         for _ in range(len(self._unwritten)):
             death, claimed = self._unwritten.popleft()
@@ -139,13 +140,13 @@ class Postmortem:
         return made
 
     def report(self, bundle: Json) -> Json:
-        """Diagnose a captured crash and save it with its report; older reports make room.
+        """Diagnose a captured crash and save it with its report; older reports are removed to make room.
 
         Returns:
-            Its line in the list.
+            The list entry of the report.
 
         Raises:
-            FolderUnusable, OSError: It could not be written; nothing half-written is left.
+            FolderUnusable, OSError: The report could not be written; no partial files are left.
         """
         bundle["earlier_deaths"] = _earlier_deaths(self._store, float(bundle["identity"]["died"]))
         entry, report = to_entry_and_report(bundle, diagnose(bundle))
@@ -159,11 +160,11 @@ class Postmortem:
         return entry | {"unread": True}
 
     def forget(self, identity: ProcessIdentity, kernel_id: str) -> None:
-        """Remove the recording of a kernel that ended because it was asked to.
+        """Remove the recording of a kernel whose end was requested.
 
         Args:
-            identity: The process that ended: the kernel, or a program around it.
-            kernel_id: Of the kernel.
+            identity: The process that ended: the kernel, or the program that started it.
+            kernel_id: Id of the kernel.
         """
         recorder = recorder_of(self._recordings, identity, kernel_id)
         if recorder != identity and goes_on(recorder):
@@ -176,7 +177,7 @@ class Postmortem:
 
 
 def _earlier_deaths(store: BundleStore, died: float) -> list[Json]:
-    """The crashes of the day before `died` (Unix seconds), at most `EARLIER_LIMIT`, newest first."""
+    """The crashes in the 24 hours before `died` (Unix seconds), at most `EARLIER_LIMIT`, newest first."""
     first, last = stamp(died - EARLIER_SECONDS), stamp(died)
     found: list[Json] = []
     for bundle_id in store.ids():

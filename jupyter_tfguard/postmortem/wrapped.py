@@ -1,7 +1,7 @@
 """Kernels that are started through another program: a script that does not `exec`, ``conda run``, a container's starter.
 
-The server knows and watches that program. Its exit code passes on how the kernel ended; its memory is not the kernel's. After
-the end the kernel's own recording is found by the kernel's id.
+The server knows and watches only that program. Its exit code passes on how the kernel ended, but its memory is not the
+kernel's. After the end, the recording of the kernel is found by the kernel id.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..record.facts import AROUND_THE_KERNEL, ServerFacts
 from ..record.identity import ProcessIdentity
 from ..watch.death import Death
 
-# ipykernel ends itself within two seconds after its starter; the memory of a large process takes longer to be freed.
+# ipykernel ends itself within two seconds after its starter; freeing the memory of a large process takes longer.
 _ENDS_SECONDS = 20.0
 
 
 def unwrapped(death: Death) -> Death:
-    """The crash of the kernel itself, where the process that ended was a program around it. Reads files."""
+    """The crash of the kernel itself, if the process that ended was the program that started it. Reads files."""
     facts = death.facts
     if facts.kernel_alive or facts.exit is None or death.recording.is_dir():
         return death
@@ -36,12 +36,12 @@ def unwrapped(death: Death) -> Death:
 
 
 def recorder_of(root: Path, identity: ProcessIdentity, kernel_id: str) -> ProcessIdentity:
-    """The process that records, or recorded, for a kernel: the watched one, or the one that it started.
+    """The process that writes, or wrote, the recording of a kernel: the watched process, or one that it started.
 
     Args:
         root: Folder of the recordings.
         identity: The watched process.
-        kernel_id: Of the kernel.
+        kernel_id: Id of the kernel.
     """
     if (root / identity.folder_name).is_dir() or not root.is_dir():
         return identity
@@ -55,7 +55,7 @@ def recorder_of(root: Path, identity: ProcessIdentity, kernel_id: str) -> Proces
 
 
 def goes_on(process: ProcessIdentity) -> bool:
-    """Wait until the process has ended; True for a kernel that still runs long after its starter."""
+    """Wait until the process has ended; True for a kernel that is still running long after its starter ended."""
     ends = time.monotonic() + _ENDS_SECONDS
     while process.is_running():
         if time.monotonic() > ends:
@@ -65,7 +65,7 @@ def goes_on(process: ProcessIdentity) -> bool:
 
 
 def _of_kernel(facts: ServerFacts) -> ServerFacts:
-    """What the end of the program around a kernel says about the kernel; what was sampled of that program is left out."""
+    """What the end of the starting program shows about the kernel; samples of that program are left out."""
     ended = facts.exit
     assert ended is not None
     if ended.code is None:

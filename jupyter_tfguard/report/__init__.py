@@ -1,1 +1,1 @@
-"""Findings as text, Markdown and the JSON that the panel reads; and the one way from a bundle to a kept report."""
+"""Findings as text, Markdown, HTML and the JSON that the panel reads, and the conversion of a bundle to a saved report."""

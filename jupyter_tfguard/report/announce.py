@@ -11,18 +11,18 @@ from ..errors import TfGuardError
 from ..record.bundle import ANNOUNCED, BundleStore
 from ..redact import clean, one_line
 
-# Older deaths are in the list; a kernel that starts the next morning does not begin with them.
-_NEWS_SECONDS = 3600.0
+# Older crashes are only in the list; a kernel that starts the next morning does not print them.
+_RECENT_SECONDS = 3600.0
 
 
 def announcement(store: BundleStore, kernel_id: str | None, notebook_path: str | None) -> list[str]:
-    """Two lines about the last accident of this kernel or notebook, and the mark that they were printed; [] if none."""
+    """Return two lines about the last crash of this kernel or notebook, and mark it as announced; [] if there is none."""
     if kernel_id is None and notebook_path is None:
         return []
     if notebook_path is not None:
-        notebook_path = clean(notebook_path)  # as it was when the report was kept
+        notebook_path = clean(notebook_path)  # the saved report has the cleaned path
     for entry in store.entries():
-        if _age_seconds(entry) > _NEWS_SECONDS:
+        if _age_seconds(entry) > _RECENT_SECONDS:
             break
         if entry.get("kernel_alive") or not _same(entry, kernel_id, notebook_path):
             continue

@@ -1,7 +1,7 @@
-"""What identifies a person or a machine is taken out of a report that is about to leave it: home folders, names, secrets.
+"""Remove what identifies a person or a machine from a report before it leaves the machine: home folders, names, secrets.
 
-Secrets were taken out when the report was kept; the text is searched for them again, by what is known of them today.
-``/home/DOMAIN/bob`` cannot be told from ``/home/bob/folder``: of it, only the domain is taken for the name.
+Secrets were already removed when the report was saved. The text is searched again with the current patterns.
+``/home/DOMAIN/bob`` cannot be distinguished from ``/home/bob/folder``: only the domain is removed, as if it were the name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HOME = "~"
 USER = "[user]"
 HOST = "[host]"
 
-# Names that identify nobody, or that occur in texts for other reasons: taken out only where a name is meant.
+# Names that identify nobody, or that are also ordinary words: removed only where a name is meant.
 _ORDINARY = frozenset(
     """
     adam admin app cluster compute cpu cuda data debian docker gpu guest home host jovyan jupyter keras kernel lab linux
@@ -29,7 +29,7 @@ _ORDINARY = frozenset(
     test train ubuntu user work worker workspace
     """.split()  # noqa: SIM905
 )
-# What is kept under these keys is vocabulary of the format when it is built as such, even if it equals somebody's name.
+# Values of these keys are terms of the format if they have the form of a term, even if they equal a person's name.
 _VOCABULARY = frozenset(
     {
         "batch_dtype", "boot_id", "cause", "cell_id", "columns", "confidence", "died_at", "how", "id", "kernel_id", "kind",
@@ -40,14 +40,14 @@ _VOCABULARY = frozenset(
 _TERM = re.compile(r"[A-Za-z0-9][\w.:\[\]-]{0,99}|container limit|system log|GPU \d{1,3} memory")
 _METRIC = re.compile(r"[a-z]+[0-9]{0,3}\.[a-z_]+_(?:bytes|celsius|count|fraction|seconds|watts)")
 
-# Folders of software may hold a folder "home" that is nobody's.
+# Folders of software may contain a folder "home" that belongs to no user.
 _FOLDER = r"/{1,3}(?!(?:s?bin|include|lib(?:32|64)?|node_modules|share|src|(?:dist|site)-packages)/)[\w.@+-]{1,64}"
 _NAME = r"[^/\s'\"<>:;,()\[\]\\]{1,64}"
-# Windows has names with blanks: they end at the next separator, or with the text.
+# Windows user names may contain spaces: they end at the next separator, or at the end of the text.
 _BLANKS = r"[^\s\\/'\"<>:|*?;,]{1,64}(?: [^\s\\/'\"<>:|*?;,]{1,64}){0,4}(?=[\\/'\"]|\Z)"
 _WINDOWS_NAME = rf"(?:{_BLANKS}|[^\s\\/'\"<>:|*?;,)\]]{{1,64}})"
 _USERS = r"(?i:Users|Documents and Settings)"
-# A path begins here: not within a word or another path, but after -I and after \n as repr() writes it.
+# Start of a path: not inside a word or another path, but also after -I, and after \n as repr() writes it.
 _BEGIN = r"(?:(?<![\w/.~-])(?!(?<=:)//)|(?<=\\[nrt])|(?<=[^\w-]-[A-Za-z])|(?<=^-[A-Za-z])|(?<=-isystem)|(?<!http)(?<!https)(://[^\s/'\"<>]{0,255}))"
 _HOMES = (
     # /mnt/c/Users/Bob Miller of WSL, /c/Users/Bob Miller of its shells
@@ -69,7 +69,7 @@ _WHOSE = re.compile(rf"(.*?[\\/](?:home|{_USERS})[\\/]([^\\/]+))(?:[\\/]|\Z)")
 
 @dataclass(frozen=True)
 class Identity:
-    """Whose machine this is. An empty text: not known."""
+    """User and host names of a machine. An empty text means not known."""
 
     home: str
     user: str
@@ -77,20 +77,20 @@ class Identity:
 
     @staticmethod
     def of_here() -> Identity:
-        """As this process sees it; what it cannot see is not known."""
+        """The identity that this process can read; what it cannot read is not known."""
         try:
             home = str(Path.home())
         except RuntimeError:
             home = ""
         try:
             user = getpass.getuser()
-        except (KeyError, OSError, ImportError):  # no account of this number
+        except (KeyError, OSError, ImportError):  # no account with this user id
             user = ""
         return Identity(home, user, socket.gethostname())
 
     @staticmethod
     def of_kernel(bundle: dict[str, Any]) -> Identity:
-        """By the kernel's own recording: it may have run on another machine that shares our folders."""
+        """The identity in the kernel's recording. The kernel may have run on another machine that shares our folders."""
         header = dict_of(dict_of(bundle.get("kernel")).get("header"))
         host = str(header.get("host") or "").partition("/")[0]
         found = (_WHOSE.match(str(header.get(name) or "")) for name in ("cwd", "prefix"))
@@ -99,19 +99,19 @@ class Identity:
 
 
 class Anonymous:
-    """Takes out what identifies somebody, and counts it.
+    """Removes what identifies a person or machine, and counts the removals.
 
     Args:
-        identities: Whose names are looked for; home folders of others go as well.
+        identities: Identities whose names are removed. Home folders of any user are removed too.
 
     Attributes:
-        count: Places where something was taken out until now.
+        count: Number of removals so far.
     """
 
     def __init__(self, *identities: Identity) -> None:
         self.count = 0
         homes = {identity.home for identity in identities if identity.home.startswith("/")}
-        # /data is a home in some containers, and a folder in many a path.
+        # /data is the home folder in some containers, but a part of many other paths.
         own = [
             rf"(?:{_FOLDER}){{0,{4 if home.count('/') > 1 else 0}}}{re.escape(home)}(?![\w.-])"
             for home in sorted(homes - {"/"}, key=len, reverse=True)
@@ -124,7 +124,7 @@ class Anonymous:
         self._names = [*_patterns(users, USER), *_patterns(hosts, HOST)]
 
     def value(self, value: Any) -> Any:
-        """A JSON value with every text in it as :meth:`text` gives it; keys and the format's own words stay."""
+        """A JSON value with :meth:`text` applied to every text in it; keys and terms of the format are not changed."""
         return self._value(clean_value(value))
 
     def _value(self, value: Any, key: str = "") -> Any:
@@ -150,7 +150,7 @@ class Anonymous:
 
 
 def _is_vocabulary(key: str, text: str) -> bool:
-    if key == "name":  # of a curve; elsewhere of somebody's array
+    if key == "name":  # name of a curve; elsewhere, the name of a user's array
         return _METRIC.fullmatch(text) is not None
     return key in _VOCABULARY and _TERM.fullmatch(text) is not None
 
@@ -158,10 +158,10 @@ def _is_vocabulary(key: str, text: str) -> bool:
 def _patterns(names: set[str], mark: str) -> Iterator[tuple[re.Pattern[str], str]]:
     longest_first = sorted((name for name in names if len(name) > 1), key=len, reverse=True)
     ordinary = {name for name in longest_first if len(name) < 3 or name.lower() in _ORDINARY}
-    telling = "|".join(re.escape(name) for name in longest_first if name not in ordinary)
-    if telling:
-        # After \\n as repr() writes it, too.
-        whole = rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{telling})(?![A-Za-z0-9])"
+    distinctive = "|".join(re.escape(name) for name in longest_first if name not in ordinary)
+    if distinctive:
+        # Also after \\n as repr() writes it.
+        whole = rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{distinctive})(?![A-Za-z0-9])"
         yield re.compile(whole), mark
     words = "|".join(re.escape(name) for name in longest_first if name in ordinary)
     if words:

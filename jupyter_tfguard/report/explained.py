@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def to_json(diagnosis: Diagnosis) -> Json:
-    """As :class:`documents.Explanation`, the best finding first; secrets are taken out."""
+    """The diagnosis as :class:`documents.Explanation`, the best finding first; secrets are removed."""
     found: documents.Explanation = {
         "schema_version": 1,
         "findings": [_finding(finding) for finding in diagnosis.findings],
@@ -48,7 +48,7 @@ def _facts(facts: tuple[Fact, ...]) -> list[documents.LogFact]:
 
 
 def render(explained: Json) -> str:
-    """The same for people, from what :func:`to_json` made."""
+    """The result of :func:`to_json` as plain text."""
     best, *others = explained["findings"]
     sections = [
         ("What to do", advice_lines(best["advice"])),
@@ -67,5 +67,5 @@ def render(explained: Json) -> str:
 
 
 def _with_lines(facts: list[Json]) -> list[Json]:
-    """A line of the pasted text is named by its number."""
+    """The facts, with the line number as source if they are about a line of the pasted text."""
     return [{**f, "source": f"line {f['line']}"} if f["line"] else f for f in facts]

@@ -1,4 +1,4 @@
-"""One report as a zip to hand on: the bundle, the report as JSON, Markdown and a page, all without what tells of a person."""
+"""One report as a zip to share: the bundle, and the report as JSON, Markdown and HTML, all without personal data."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .text import markdown
 Json = dict[str, Any]
 
 PREVIEW_CHARACTERS = 200_000
-# Zip files tell when each file was made; here that is nobody's business.
+# Zip files contain the time of each file. A fixed time hides when the export was made.
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
 class Export:
-    """What is handed on.
+    """The files to share.
 
     Attributes:
-        files: Text by name.
-        redacted_count: Places in bundle and report where something was taken out, now or when they were kept.
+        files: {name: text}.
+        redacted_count: Number of removals in the bundle and the report, now or when they were saved.
     """
 
     files: dict[str, str]
@@ -56,28 +56,28 @@ class Export:
 
 
 def export(bundle: Json, report: Json, identity: Identity) -> Export:
-    """Everything about one death, as it may leave this machine.
+    """Everything about one death, anonymised so that it may leave this machine.
 
     Args:
-        bundle: What was recorded.
-        report: What was concluded.
-        identity: Whose names are taken out, and those that the bundle itself tells.
+        bundle: The recorded data.
+        report: The report about it.
+        identity: Names to remove, in addition to those that the bundle contains.
     """
     anonymous = Anonymous(identity, Identity.of_kernel(bundle))
     files = {"bundle.json": _json(anonymous.value(bundle))}
-    told = anonymous.value(report)
-    files["report.json"] = _json(told)
-    files["report.md"] = markdown(told)
-    files["report.html"] = html.render(told)
+    anonymised = anonymous.value(report)
+    files["report.json"] = _json(anonymised)
+    files["report.md"] = markdown(anonymised)
+    files["report.html"] = html.render(anonymised)
     return Export(files, anonymous.count)
 
 
 def shared_markdown(report: Json, identity: Identity) -> str:
-    """The Markdown of a report without what :func:`export` takes out.
+    """The Markdown of a report, anonymised as by :func:`export`.
 
     Args:
-        report: What was concluded.
-        identity: Whose names are taken out.
+        report: The report.
+        identity: Names to remove.
     """
     return markdown(Anonymous(identity).value(report))
 

@@ -7,12 +7,12 @@ import re
 #   File "/usr/lib/python3.11/threading.py", line 320 in wait
 _FRAME = re.compile(r'(?P<start>\s+File ")(?P<path>.+)(?P<end>", line \d+ in .+)')
 _MACHINERY = re.compile(r"[/\\](IPython|ipykernel|jupyter_tfguard|ipykernel_launcher\.py)\b")
-# Between frames of IPython and below them: its event loop and the start of the program.
+# Frames between and below those of IPython: its event loop and the start of the program.
 _BELOW = re.compile(r"[/\\](tornado|asyncio|traitlets)[/\\]|[/\\]runpy\.py$|^<frozen runpy>$")
 
 
 def short_frames(lines: list[str], width: int) -> list[str]:
-    """The lines of a stack with frames of IPython and tfguard folded into one, and long paths cut in the middle."""
+    """The lines of a stack, with frames of IPython and tfguard folded into one line, and long paths cut in the middle."""
     found: list[str] = []
     folded = 0
     for line in [*lines, ""]:

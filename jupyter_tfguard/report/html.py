@@ -1,4 +1,4 @@
-"""A report, and the list of them, as pages of their own: no script, nothing from elsewhere, every text only a text."""
+"""A report, and the list of reports, as HTML pages: no script, no external resources, all values escaped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Links:
-    """Where a page of a server leads; an exported one leads nowhere."""
+    """Links on a page of a server; an exported page has none."""
 
     list: str
     markdown: str
@@ -39,17 +39,17 @@ def render(report: Json, links: Links | None = None) -> str:
     """The report as a page.
 
     Raises:
-        RecordUnreadable: What is kept as a report has another shape.
+        RecordUnreadable: The saved report has an invalid structure.
     """
-    told = _printable(report)
-    confidence = told.get("confidence")
+    cleaned = _printable(report)
+    confidence = cleaned.get("confidence")
     try:
         return _template("report.html").render(
-            report=told,
+            report=cleaned,
             confidence=confidence if confidence in _CONFIDENCES else UNKNOWN_TEXT,
-            died=_stamp(told.get("died_at")),
-            pictures=pictures(told.get("memory")),
-            memory_sentence=memory_sentence(told),
+            died=_stamp(cleaned.get("died_at")),
+            pictures=pictures(cleaned.get("memory")),
+            memory_sentence=memory_sentence(cleaned),
             links=links,
         )
     except (jinja2.TemplateError, *OTHER_SHAPE) as bad:
@@ -57,11 +57,11 @@ def render(report: Json, links: Links | None = None) -> str:
 
 
 def render_list(entries: Iterable[Json], address: Callable[[str], str]) -> str:
-    """All crashes as a page, equal ones in one line.
+    """All crashes as a page; equal ones share one line.
 
     Args:
-        entries: The lines of the list.
-        address: Returns the address of the report with an id.
+        entries: The entries of the list.
+        address: Returns the URL of a report, given its id.
     """
 
     def linked(entry: Json) -> Json:
@@ -75,7 +75,7 @@ def render_list(entries: Iterable[Json], address: Callable[[str], str]) -> str:
 
 
 def render_message(title: str, sentence: str, list_link: str) -> str:
-    """A page that says one thing, such as that there is no such report."""
+    """A page with a single message, for example that there is no such report."""
     return _template("message.html").render(
         title=title, sentence=printable(sentence), list_link=list_link
     )
@@ -103,7 +103,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters.update(bytes=_bytes, clock=_clock, metric=_metric, stamp=_stamp)
-    made.globals["style"] = Markup(_style())  # ours, and no closing tag in it
+    made.globals["style"] = Markup(_style())  # our own file, which contains no closing tag
     return made
 
 
@@ -112,7 +112,7 @@ def _template(name: str) -> jinja2.Template:
 
 
 def _printable(value: Any) -> Any:
-    """What lies in the store may be written by anybody who is this user."""
+    """Clean the values, because any program of this user can write to the store."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
@@ -129,7 +129,7 @@ def _clock(value: object) -> str:
 
 
 def _stamp(value: object) -> str:
-    """``2026-11-21 02:14:07 UTC``; the text itself when it is no stamp of ours."""
+    """``2026-11-21 02:14:07 UTC``; the text itself if it is not in our timestamp format."""
     text = str(value)
     if len(text) == 24 and text[10] == "T" and text.endswith("Z"):
         return f"{text[:10]} {text[11:19]} UTC"

@@ -1,6 +1,6 @@
-"""What a report shows of memory over time: the kernel's own curve, the curves beside it, and the events meanwhile.
+"""Memory over time in a report: the curve of the kernel, other curves, and the events in that time.
 
-The journal may be forged: what has the wrong type is left out, and of too many events the newest are kept.
+The journal may be forged: values of the wrong type are left out, and of too many events only the newest are kept.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from . import documents
 
 MEMORY_POINTS_LIMIT = 600
 CURVE_POINTS_LIMIT = 300
-_CURVES_LIMIT = 16  # two of each card of a machine with eight
-# Events of each kind; an axis has no room for more.
+_CURVES_LIMIT = 16  # two for each card of a machine with eight
+# Events of each kind; the axis has no room for more.
 _EVENTS_LIMITS = {
     "cell": 30,
     "fit": 20,
@@ -48,7 +48,7 @@ Samples = list[tuple[float, float]]
 
 
 def memory_json(seen: Evidence) -> documents.Memory | None:
-    """What is drawn of the memory until the death; None where nobody measured it."""
+    """The data of the memory chart up to the death; None if memory was not measured."""
     points = _points(seen)
     if not points:
         return None
@@ -67,14 +67,14 @@ def memory_json(seen: Evidence) -> documents.Memory | None:
 
 
 def _points(seen: Evidence) -> list[Point]:
-    """Resident memory over the last minutes, and back to the beginning of the cell that was running."""
+    """Resident memory over the last minutes, or since the start of the running cell if that is longer."""
     points = [point for point in seen.timeline("process.rss_bytes") if point.highest > 0]
     recent = seen.series("process.rss_bytes")
     begin = recent[0][0] if recent else -math.inf
     first = _first_since(begin, points)
     cell = activity.last_cell(seen)
     if cell is not None and cell.running and cell.started is not None and cell.started < begin:
-        # One point from before the cell, so that its beginning is on the curve.
+        # Include one point before the cell, so that the curve covers the start of the cell.
         first = max(0, _first_since(cell.started, points) - 1)
     return points[first:]
 
@@ -84,7 +84,7 @@ def _first_since(moment: float, points: list[Point]) -> int:
 
 
 def _drawn(samples: Samples, most: int) -> list[list[float]]:
-    """At most `most` of the samples: the first, the last, and the highest of each stretch between."""
+    """At most `most` of the samples: the first, the last, and the highest of each section between."""
     inner = samples[1:-1]
     stretch = max(1, -(-len(inner) // (most - 2)))
     parts = [inner[i : i + stretch] for i in range(0, len(inner), stretch)]
@@ -94,7 +94,7 @@ def _drawn(samples: Samples, most: int) -> list[list[float]]:
 
 
 def _curves(seen: Evidence, since: float) -> list[documents.Curve]:
-    """What the limit counts, child processes, and this kernel's part of each GPU; a curve that is always 0 is left out."""
+    """Curves of the use that the limit counts, child processes, and each GPU; a curve that is always 0 is left out."""
 
     def curve(
         name: str, title: str, samples: Samples, limit_bytes: float | None = None
@@ -118,7 +118,7 @@ def _curves(seen: Evidence, since: float) -> list[documents.Curve]:
     ]
     for place, gpu in enumerate(seen.gpus):
         own, total = gpu.series("own_bytes"), gpu.memory_total_bytes
-        # The history of a card that the kernel held nothing of is about other programs.
+        # If the kernel held no memory on a card, its curve is about other programs.
         if any(value > 0 for _, value in own):
             card, used = gpu.short_title, gpu.series("memory_used_bytes")
             found.append(curve(f"gpu{place}.own_bytes", f"{card}: this kernel", own, total))
@@ -127,12 +127,12 @@ def _curves(seen: Evidence, since: float) -> list[documents.Curve]:
 
 
 def _events(seen: Evidence, since: float) -> list[documents.Moment]:
-    """Cells, fits, epochs and checkpoints, and what went wrong at the end, by time."""
+    """Cells, fits, epochs, checkpoints and the failures at the end, by time."""
     found = [e for e in _of_journal(seen) if since <= e["time"] <= seen.died + 1]
     kept = [event for event in _endings(seen) if event["time"] >= since]
     for kind, limit in _EVENTS_LIMITS.items():
         same = [event for event in found if event["kind"] == kind]
-        # The newest always, the others at even distances.
+        # Always keep the newest; keep the others at even intervals.
         kept += same[::-1][:: max(1, -(-len(same) // limit))]
     return sorted(kept, key=lambda event: float(event["time"]))
 

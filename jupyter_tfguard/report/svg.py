@@ -1,4 +1,4 @@
-"""The curves of a report as shapes to be drawn without a script: coordinates of each line, tick and label."""
+"""The curves of a report as coordinates of lines, ticks and labels, so that no script is needed to draw them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ..units import human_bytes
 WIDTH = 920
 _LEFT, _RIGHT, _TOP, _FLOOR_ROOM = 62, 14, 16, 22
 _HEADROOM = 1.14
-_SMALLEST_SHARE = 1 / 8  # below it the curve would be flat: then the limit stays outside
+_SMALLEST_SHARE = (
+    1 / 8
+)  # with a smaller share the curve would be flat, so the limit is not drawn inside the chart
 _TIME_PARTS = 4
 _BAD = ("warning", "gpu_oom", "memory_stop", "memory_growth", "hang")
 
@@ -23,7 +25,7 @@ Samples = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Line:
-    """A line: `points` as SVG wants them, its number (0 is the first) and its title."""
+    """A line: `points` in SVG syntax, its number (from 0) and its title."""
 
     points: str
     number: int
@@ -32,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Tick:
-    """A place with a text."""
+    """A position with a label."""
 
     x: float
     y: float
@@ -45,12 +47,12 @@ class Picture:
     """One chart, in pixels of its view box.
 
     Attributes:
-        description: All of it in a sentence.
-        events: Their names are shown by a pointer; the table below the charts holds them too.
-        limit: Height of its line; None where it is outside, or there is none.
-        limit_text: Its name, with an arrow when it is outside.
-        area: The surface below the first line.
-        end: Place of the crash; None where it is not known.
+        description: The chart in one sentence.
+        events: Names are shown on hover, and in the table below the charts.
+        limit: Y coordinate of the limit line; None if it is outside the chart, or there is no limit.
+        limit_text: Name of the limit, with an arrow if it is outside.
+        area: The area below the first line.
+        end: X coordinate of the crash; None if not known.
     """
 
     height: int
@@ -71,12 +73,12 @@ class Picture:
 
     @property
     def floor(self) -> float:
-        """Height of zero."""
+        """Y coordinate of zero."""
         return self.height - _FLOOR_ROOM
 
 
 def pictures(memory: Json | None) -> list[Picture]:
-    """The kernel's memory with the curves beside it, then each GPU; none without samples."""
+    """One chart of the kernel's memory with the related curves, then one per GPU; empty without samples."""
     samples = _samples((memory or {}).get("samples"))
     if memory is None or len(samples) < 2:
         return []

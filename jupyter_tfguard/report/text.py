@@ -1,4 +1,4 @@
-"""A report as plain text: the sentence first, then what to do, then how we know. In Markdown it is this text in a code block."""
+"""A report as plain text: first the headline, then what to do, then how we know. Markdown has this text in a code block."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
     """What ``jupyter tfguard why`` prints.
 
     Args:
-        whole: Print all native lines and frames, and the versions.
+        whole: Print all lines of the stderr tail, all frames, and the versions.
     """
     native, stack = report["native_tail"], report["python_stack"]
     versions = [f"{name} {version}" for name, version in report["versions"].items()]
@@ -51,20 +51,20 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
         ("Versions", wrapped(", ".join(versions), "  ") if versions else []),
     ]
     parts += [f"{title}\n" + "\n".join(lines) for title, lines in sections if lines]
-    # Cleaned when it was written, but any program of this user can write to the store.
+    # The report was cleaned when it was written, but any program of this user can write to the store.
     return printable("\n\n".join(parts)) + "\n"
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """The whole text as a code block, for an issue or a chat: nothing in it has a meaning for Markdown or HTML."""
+    """The whole text as a code block, for an issue or a chat, so that Markdown and HTML do not interpret it."""
     text = render(report, whole=True)
-    # Longer than any run of backquotes in the text, so that the text cannot end the block.
+    # The fence is longer than any run of backquotes in the text, so that the text cannot end the block.
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}text\n{text}{fence}\n"
 
 
 def local_time(utc_text: str) -> str:
-    """``2026-11-21 02:14:07`` in the local time zone; the text itself when it is no time."""
+    """``2026-11-21 02:14:07`` in the local time zone; the text itself if it is not a time."""
     try:
         moment = datetime.datetime.fromisoformat(utc_text.replace("Z", "+00:00"))
     except ValueError:
@@ -93,7 +93,7 @@ def _row(label: str, value: str) -> str:
 
 
 def fact_lines(facts: list[dict[str, Any]]) -> list[str]:
-    """Facts, each behind its source, with the line of a log that it rests on below it."""
+    """Facts, each with its source before it and the log line that it is based on below it."""
     lines = []
     for fact in facts:
         first, *rest = wrapped(fact["text"], " " * 14)
@@ -130,11 +130,11 @@ def advice_lines(steps: list[dict[str, Any]]) -> list[str]:
 
 
 def _others(findings: list[dict[str, Any]]) -> list[str]:
-    """What else was found, each with its evidence and the first thing to do about it."""
+    """The other findings, each with its evidence and the first step of its advice."""
     lines = []
     for finding in findings:
         lines += wrapped(f"{finding['title']} {cause_text(finding)}", "  ")
-        # Reports of an older version and counted deaths tell the title alone.
+        # Reports of older versions and counted crashes contain only the title.
         lines += [f"  {line}" for line in fact_lines(finding.get("evidence") or [])]
         lines += [f"  {line}" for line in advice_lines((finding.get("advice") or [])[:1])]
     return lines

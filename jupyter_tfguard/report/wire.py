@@ -1,4 +1,4 @@
-"""The JSON of a report and of its line in the list: what the panel, ``list --json`` and the other renderers read."""
+"""The JSON of a report and of its list entry, which the panel, ``list --json`` and the other renderers read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _summary(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> documents.Su
 
 
 def _running_cell(seen: Evidence) -> documents.RunningCell | None:
-    """The cell that ran when the kernel died, so that its notebook can carry a mark; None where none ran."""
+    """The cell that ran when the kernel died, which is marked in its notebook; None when no cell ran."""
     cell = activity.last_cell(seen)
     if cell is None or not cell.running:
         return None
@@ -56,16 +56,16 @@ def _running_cell(seen: Evidence) -> documents.RunningCell | None:
 
 
 def to_report(bundle: Json, diagnosis: Diagnosis) -> Json:
-    """The whole report: the line in the list, and all the rest."""
+    """The whole report, including the fields of the list entry."""
     return to_entry_and_report(bundle, diagnosis)[1]
 
 
 def to_entry_and_report(bundle: Json, diagnosis: Diagnosis) -> tuple[Json, Json]:
-    """Both, from one look at the bundle."""
+    """The list entry and the report; the bundle is read only once."""
     seen = Evidence(bundle)
     summary = _summary(bundle, seen, diagnosis)
     report = _report(summary, seen, diagnosis)
-    # Renderers also read reports that other versions kept.
+    # Renderers also read reports that other versions saved.
     return cast(Json, summary), cast(Json, report)
 
 
@@ -96,7 +96,7 @@ def _report(summary: documents.Summary, seen: Evidence, diagnosis: Diagnosis) ->
 
 
 def _others(diagnosis: Diagnosis) -> list[documents.Finding]:
-    """The findings behind the best one; what an earlier one says is not said again."""
+    """The findings after the best one, without facts and advice that an earlier finding already has."""
     said: set[Fact | Advice] = {*diagnosis.best.because, *diagnosis.best.advice}
     found: list[documents.Finding] = []
     for other in diagnosis.findings[1:]:
@@ -115,7 +115,7 @@ def _others(diagnosis: Diagnosis) -> list[documents.Finding]:
 
 
 def _versions(claimed: object) -> dict[str, str]:
-    """Name and version of libraries, as text whatever the kernel wrote there."""
+    """Names and versions of libraries; anything else that the kernel wrote is left out."""
     if not isinstance(claimed, dict):
         return {}
     named = {name: version for name, version in claimed.items() if isinstance(version, str)}
@@ -123,7 +123,7 @@ def _versions(claimed: object) -> dict[str, str]:
 
 
 def utc_text(unix_seconds: float) -> str:
-    """``2026-11-21T02:14:07.123Z``; what lies outside of all calendars becomes their first or last moment."""
+    """``2026-11-21T02:14:07.123Z``; a time that cannot be represented becomes the first or last possible one."""
     known = min(max(unix_seconds, 0.0), _LAST_MOMENT)
     moment = datetime.datetime.fromtimestamp(known, datetime.timezone.utc)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -191,7 +191,7 @@ def _metrics_table(metrics: list[tuple[int, dict[str, float]]]) -> documents.Met
 
 
 def _plain(number: float | None) -> float | str | None:
-    """A loss that is not a number is news; JSON has no number for it, so it becomes the word ``nan`` or ``inf``."""
+    """The number, or the text ``nan`` or ``inf``, which JSON numbers cannot represent but are worth showing as a loss."""
     return number if number is None or math.isfinite(number) else str(number)
 
 
@@ -205,7 +205,7 @@ def _python_stack(seen: Evidence) -> list[str]:
 
 
 def _current_first(lines: list[str]) -> list[str]:
-    """faulthandler's text with the thread that crashed before the others."""
+    """faulthandler's text, with the crashed thread before the others."""
     start = next((i for i, line in enumerate(lines) if line.startswith("Current thread")), None)
     if start is None:
         return lines

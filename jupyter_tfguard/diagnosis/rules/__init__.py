@@ -1,1 +1,1 @@
-"""One file per cause, named as the cause it finds; causes that are only a title and advice are rows of ``table.toml``."""
+"""One file per cause, named after the cause; causes that need only a title and advice are rows of ``table.toml``."""

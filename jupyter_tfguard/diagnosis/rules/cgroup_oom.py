@@ -1,8 +1,8 @@
 """A memory limit of a container, batch job or service ended the kernel.
 
-TextEvidence apart from: a host-wide kill that happens to hit a limited group (no limit was hit), the kill of a neighbour in the
-same group, and a plain ``kill -9`` near the limit (no OOM kill was counted). Source: cgroup-v2 and cgroup-v1/memory
-documentation of Linux; which counter rises where was measured on Linux 6.1 and 6.18.
+The rule does not match: a host-wide kill that happens to hit a limited group (no limit was hit), the kill of a neighbour in
+the same group, and a plain ``kill -9`` near the limit (no OOM kill was counted). Source: cgroup-v2 and cgroup-v1/memory
+documentation of Linux; which counter rises in which group was measured on Linux 6.1 and 6.18.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ..memory import (
 from ..memory_advice import memory_advice
 from ..rule import CONSEQUENCES_OF_A_KILL, rule
 
-# Whoever is killed is as a rule the largest of its group.
+# The killed process is usually the largest of its group.
 _LARGE_FRACTION = 0.5
-# A watcher looks once a second, every five seconds where memory is short.
+# A watcher polls once a second, and every five seconds when memory is short.
 _RECENT_SECONDS = 15.0
 
 
@@ -90,7 +90,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     elif kills and not by_log and not _was_large(seen, limit, claimed=True):
         other = "The kernel held less than half of the limit; a short-lived process between two samples may have been killed instead"
         against = (Fact(Source.SERVER, other),)
-    # A v1 group counts only that it was full; what the kernel itself said of its memory makes nothing certain.
+    # A v1 group counts only that it was full. Self-reported memory of the kernel never makes a finding certain.
     limit_seen = _limit_that_was_hit(seen, claimed=False) is not None
     watched = seen.exit_was_seen and (by_log or (bool(kills) and limit_seen and victim_known))
     certain = watched or seen.system_log.kill_is_certain
@@ -107,13 +107,13 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
 
 
 def _was_large(seen: Evidence, limit: int | None, *, claimed: bool = False) -> bool:
-    """True if it held much of the limit; `claimed`: also by its own samples, where nobody watched."""
+    """True if the kernel held much of the limit; `claimed`: also by its own samples, if no watcher ran."""
     peak = seen.peak(claimed=claimed)
     return limit is not None and peak is not None and peak >= _LARGE_FRACTION * limit
 
 
 def _counted_lately(seen: Evidence) -> bool:
-    """True when the counters were read so shortly before that what rose belongs to this death."""
+    """True if the counters were read so shortly before the death that their rise belongs to it."""
     before = seen.host("time")
     return before is not None and seen.died - before < _RECENT_SECONDS
 
@@ -121,8 +121,8 @@ def _counted_lately(seen: Evidence) -> bool:
 def _limit_that_was_hit(seen: Evidence, *, claimed: bool = True) -> Group | None:
     """The group whose limit was the reason.
 
-    v2 says so. v1 says only that the limit was hit, so the use must have been near it, and the machine not short itself.
-    `claimed`: whether the kernel's own word on that counts, as in :func:`~..memory.reached_bytes`.
+    v2 reports it directly. v1 reports only that the limit was hit, so use must also have been near it, and the machine not
+    short of memory. `claimed`: whether self-reported use counts, as in :func:`~..memory.reached_bytes`.
     """
     for group in seen.groups:
         near = near_limit(seen, claimed=claimed)
@@ -135,7 +135,7 @@ def _limit_that_was_hit(seen: Evidence, *, claimed: bool = True) -> Group | None
 def _counter_fact(seen: Evidence, kills: int, limited: Group | None) -> Fact:
     hits = limited.rise("failcnt_count") if limited else None
     text = "Its memory cgroup counted 1 OOM kill"
-    if kills > 1:  # where a whole group is killed, one victim is counted twice
+    if kills > 1:  # when a whole group is killed, one victim is counted twice
         text = f"Its memory cgroup counted OOM kills (increase of {kills})"
     if hits:
         text += f" and {hits:,} limit hit{'s' if hits > 1 else ''}"

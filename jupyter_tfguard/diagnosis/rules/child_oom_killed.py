@@ -1,4 +1,4 @@
-"""The out-of-memory killer took a process that the kernel had started; the kernel itself lives."""
+"""The out-of-memory killer ended a process that the kernel had started; the kernel is still running."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ def child_oom_killed(seen: Evidence) -> Finding | None:
     """
     if not seen.kernel_alive:
         return None
-    told = (seen.server or {}).get("ended_children")
-    ended = [pid for pid in told if type(pid) is int] if isinstance(told, (list, tuple)) else []
+    reported = (seen.server or {}).get("ended_children")
+    ended = (
+        [pid for pid in reported if type(pid) is int] if isinstance(reported, (list, tuple)) else []
+    )
     named = [kill for kill in seen.system_log.oom_kills if kill.pid in ended]
     own = seen.own_group
     kills = own.rise("oom_kill_count") if own else None

@@ -1,4 +1,4 @@
-"""A request for host memory was refused and the program ended by itself, without a kill."""
+"""A request for host memory was refused and the program ended itself, without a kill."""
 
 from __future__ import annotations
 

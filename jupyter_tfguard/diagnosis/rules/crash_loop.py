@@ -1,6 +1,6 @@
-"""The same death again and again, of the same notebook: restarting it will not help.
+"""The same notebook crashes repeatedly with the same cause: a restart does not help.
 
-Ends that somebody asked for make no loop, nor does a SIGKILL of unknown sender: a person may try it several times.
+Requested ends are not a loop, nor is a SIGKILL of unknown sender, because a user may send it several times.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def crash_loop(seen: Evidence) -> Finding | None:
     span = human_seconds(max(1.0, seen.died - row[-1]))
     whose = seen.identity.get("notebook_path") or "this kernel"
     return Finding(
-        Confidence.LIKELY,  # earlier reports lie in files of the user's
+        Confidence.LIKELY,  # earlier reports are in files that the user can change
         title=f"The same crash for the {_ordinal(count)} time in {span}. A restart will not help; the cause must be fixed.",
         short_title=f"{_ordinal(count).capitalize()} crash of this kind in {span}",
         because=(

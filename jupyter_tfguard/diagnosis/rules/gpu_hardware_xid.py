@@ -1,4 +1,4 @@
-"""The card, its memory or its link failed, by the driver's own word: an Xid of hardware, or errors that only hardware makes.
+"""The card, its memory or its link failed, according to the driver: a hardware Xid, or an error that only hardware causes.
 
 Source: NVIDIA's Xid catalogue, in ``catalog/xid.toml``. Xid 45 reports clean-up and is never a cause.
 """
@@ -44,7 +44,7 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
         because.insert(0, xid_fact(fault))
         if meaning := row.get("meaning"):
             because.append(Fact(source, f"Xid {fault.number}: {meaning}"))
-        # In a recording the fault must also be this kernel's: by its pid, or of the whole card.
+        # In a recording the fault must also belong to this kernel: by its pid, or because it affects the whole card.
         confidence = Confidence.CERTAIN if seen.pasted is not None else Confidence.LIKELY
         what, order = f"The GPU {fault.place}", row.get("advice") or _ORDER
     if card is not None:
@@ -75,7 +75,7 @@ def gpu_hardware_xid(seen: Evidence) -> Finding | None:
 
 
 def _card_facts(seen: Evidence, card: Gpu) -> list[Fact]:
-    """That it is gone, and that this kernel was at work on it."""
+    """The facts that the card is gone, and that this kernel used it."""
     facts = list(share_facts(seen)[:1]) if used_cards(seen) == [card] else []
     if card.lost and gave_up(seen):
         text = f"After the crash, the driver could no longer reach {card.title}: it is lost from the bus"
@@ -84,20 +84,20 @@ def _card_facts(seen: Evidence, card: Gpu) -> list[Fact]:
 
 
 def _lost_card(seen: Evidence) -> Gpu | None:
-    """The card that this kernel used and that the driver has lost; None for none."""
+    """The card that this kernel used and that the driver reports as lost; None for none."""
     if not gave_up(seen):
         return None
     return next((gpu for gpu in seen.gpus if gpu.lost and _used(seen, gpu)), None)
 
 
 def _used(seen: Evidence, gpu: Gpu) -> bool:
-    """True for a card that this kernel was at work on; where that cannot be seen, for the only one."""
+    """True for a card that this kernel used; if that is not visible, for the only card."""
     held = gpu.holds(seen.pid, seen.identity.get("kernel_id"))
     return bool(held) or (held is None and len(seen.gpus) == 1)
 
 
 def _heat_fact(seen: Evidence, gpu: Gpu) -> Fact | None:
-    """How hot it was in its last minute; None when it was not, or when that is not known."""
+    """How hot the card was in the last minute; None if it was not hot, or not known."""
     last = [
         t for when, t in gpu.series("temperature_celsius") if 0 <= seen.died - when < _HOT_SECONDS
     ]

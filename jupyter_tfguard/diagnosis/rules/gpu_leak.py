@@ -1,7 +1,7 @@
 """The memory that this kernel holds on a GPU grew steadily, over epochs, fits or runs of a cell.
 
-TensorFlow's pool takes what a program needs at its largest and keeps it, so under memory growth it levels off within the
-first epochs; where it takes the whole card at its start nothing of this can be seen.
+TensorFlow's pool keeps the most memory that the program needed, so with memory growth it levels off within the first
+epochs. If the pool takes the whole card at its start, growth is not visible.
 """
 
 from __future__ import annotations

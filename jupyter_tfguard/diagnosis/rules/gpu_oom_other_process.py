@@ -1,7 +1,7 @@
-"""The GPU is held by another process, service or tenant: the program found next to nothing, or could not begin at all.
+"""Another process, service or tenant uses the GPU: the program found almost no free memory, or could not start at all.
 
-Where the text tells only that the memory of the GPU ran out, the map of who holds what decides: another one must have held most
-of the card, and this kernel little.
+If the text shows only that GPU memory ran out, the list of processes decides: others must have held most of the card, and
+this kernel little.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..rule import rule
 _MOST_FRACTION = 0.5
 _LITTLE_FRACTION = 0.3
 _SHARE_FRACTION = 0.45
-_TOGETHER = 3  # more of them, each with little, are named by nvidia-smi
+_TOGETHER = 3  # nvidia-smi lists any others, which hold little
 
 
 @rule(
@@ -51,7 +51,7 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
             Fact(Source.SERVER, f"{p.title} held {size} on {held.gpu.title} before the end")
             for p, size in zip(held.most, sizes, strict=True)
         ]
-        # Where this kernel was seen there too, one sentence tells both.
+        # If this kernel was observed on the card too, one sentence covers both.
         facts = (*(share_facts(seen) or seen_facts), *facts)
     return Finding(
         Confidence.LIKELY if seen.pasted is None else text.confidence,
@@ -107,20 +107,20 @@ def _advice(seen: Evidence, held: _Held | None) -> tuple[Advice, ...]:
 
 
 def _half_mib(held: _Held) -> int:
-    """A share for one of two, with room for what CUDA and the driver take beside TensorFlow's pool."""
+    """A memory limit for one of two processes, less what CUDA and the driver use outside TensorFlow's pool."""
     return int(_SHARE_FRACTION * (held.gpu.memory_total_bytes or 0)) >> 20
 
 
 @dataclass(frozen=True)
 class _Held:
-    """A card, and the others that held most of it, the most first."""
+    """A card, and the other processes that held most of it, largest first."""
 
     gpu: Gpu
     most: tuple[GpuProcess, ...]
 
 
 def _held_by_another(seen: Evidence) -> _Held | None:
-    """The card that this kernel used, or the only one, and those others that held most of it; None for none."""
+    """The card that this kernel used, or the only card, and the other processes that held most of it; None for none."""
     ours = used_cards(seen) or seen.gpus
     if len(ours) != 1 or (gpu := ours[0]).processes is None or not gpu.memory_total_bytes:
         return None

@@ -1,7 +1,8 @@
-"""The kernel's memory grew steadily, over epochs, fits or runs of a cell: a leak, which explains how it came to the limit.
+"""The kernel's memory grew steadily, over epochs, fits or runs of a cell: a leak, which explains how it reached the limit.
 
-The end itself is another rule's; this one stands beside it, unless nothing else is known of an end near the limit. Not
-meant: growth within one step, the warm-up of the first epoch, a cache that levels off, one jump (see :mod:`~..growth`).
+Other rules explain the end itself. This finding is shown in addition, unless nothing else is known about an end near the
+limit. Not counted: growth within one step, the warm-up of the first epoch, a cache that levels off, one jump (see
+:mod:`~..growth`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The whole machine ran out of memory, and its out-of-memory killer ended the kernel.
 
-The machine-wide counter alone proves nothing: any process of the machine raises it. It needs the kernel's log line for
-this process, or a kill counted in the kernel's own group while no limit was hit and the machine was short.
+The machine-wide counter alone proves nothing, because a kill of any process raises it. The rule needs a system log line
+for this process, or a kill counted in the cgroup of this kernel while no limit was hit and the machine was short of memory.
 """
 
 from __future__ import annotations

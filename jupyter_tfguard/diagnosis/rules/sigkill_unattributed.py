@@ -1,4 +1,4 @@
-"""SIGKILL, and nothing says from whom. Out of memory is one of its senders, not the only one."""
+"""SIGKILL from an unknown sender. Lack of memory is one possible reason, not the only one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The machine moved memory to disk and back instead of working: training crawled before the end.
+"""The machine moved memory to disk and back instead of working: training became very slow before the end.
 
-TextEvidence apart from: swap that is in use and at rest, a short spike of pressure, slow steps for another reason (a data loader), and
-pressure of which this kernel had no part. Source: Linux Documentation/accounting/psi.rst (`some`: the share of time in which
-at least one task waited for memory); systemd-oomd acts on 60 % over 30 s by default, see oomd.conf(5).
+The rule does not match: swap that is used but idle, a short spike of pressure, steps that are slow for another reason (a
+data loader), and pressure that does not affect this kernel. Source: Linux Documentation/accounting/psi.rst (`some`: the
+share of time in which at least one task waited for memory); systemd-oomd acts on 60 % over 30 s by default, see oomd.conf(5).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def swap_thrash(seen: Evidence) -> Finding | None:
 
 
 def _seconds_pressed(pressure: list[tuple[float, float]]) -> float | None:
-    """For how long, until the last sample, the pressure was high without a break; None when too short."""
+    """Seconds of uninterrupted high pressure up to the last sample; None when too short."""
     begin = None
     for when, share in reversed(pressure):
         if share < _PRESSURE_FRACTION:
@@ -76,7 +76,7 @@ def _seconds_pressed(pressure: list[tuple[float, float]]) -> float | None:
 
 
 def _swap_text(seen: Evidence) -> str | None:
-    """What of this kernel was swapped out; None for nothing: the pressure is another program's."""
+    """How much of this kernel was swapped out; None for nothing, because the pressure then belongs to another program."""
     own = seen.last("process.swap_bytes")
     if own is None or own < _OWN_SWAP_BYTES:
         return None

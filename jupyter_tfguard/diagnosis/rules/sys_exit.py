@@ -1,6 +1,6 @@
 """The kernel process ended itself: quit() in a cell, ``os._exit(n)``, or native code that calls exit().
 
-sys.exit() in a cell is caught by IPython, and in a thread ends that thread alone: neither ends the kernel.
+sys.exit() does not end the kernel: IPython catches it in a cell, and in a thread it ends only that thread.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def sys_exit(seen: Evidence) -> Finding | None:
         return None
     if quit_by_code:
         mark = Fact(Source.KERNEL, "The code in the notebook called quit() or exit()")
-        # That is how these two end a kernel; anything else was called besides, or instead.
+        # quit() and exit() end a kernel this way; with another status, something else was called too, or instead.
         other = Fact(Source.SERVER, f"The exit code was {code}, but quit() exits with 0")
         return Finding(
-            # quit() is the kernel's own word; an exit code of 0 that was seen bears it out.
+            # quit() is self-reported by the kernel; an exit code of 0 that the watcher read confirms it.
             Confidence.CERTAIN if code == 0 else Confidence.LIKELY,
             title="The code in the notebook ended the kernel by calling quit() or exit().",
             short_title="Ended by quit() or exit()",
@@ -56,7 +56,7 @@ def sys_exit(seen: Evidence) -> Finding | None:
             ),
             chips=(f"exit code {code}",) if code is not None else (),
         )
-    # Nothing is known of a kernel without a recording; xeus kernels turn their own SIGSEGV into exit code 1.
+    # A kernel without a recording may be any kernel; xeus kernels turn their own SIGSEGV into exit code 1.
     handled = seen.kernel is None and bool(code)
     doubt = Fact(
         Source.SERVER,

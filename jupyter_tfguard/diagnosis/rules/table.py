@@ -1,6 +1,6 @@
-"""Rules that are a title and advice for what one line of a text names: the rows of ``table.toml``.
+"""Rules with only a title and advice, for causes that one line of text names: the rows of ``table.toml``.
 
-Some of these causes can also be seen without such a line, see :mod:`~..table_words`.
+Some of these causes can also be detected without such a line, see :mod:`~..table_words`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MESSAGE_LIMIT = 300
 
 
 def _finding(row: dict[str, Any], seen: Evidence) -> Finding | None:
-    """The finding of one row; None where neither a text nor the end itself shows its cause."""
+    """The finding of one row; None if neither a text nor the end itself shows its cause."""
     cause = row["cause"]
     text = text_evidence(seen, cause)
     if text is None and cause in WITHOUT_TEXT:
@@ -51,7 +51,7 @@ def _advice(rows: list[dict[str, Any]], message: str, words: Words) -> tuple[Adv
 
 
 def _filled(texts: str | list[str], words: Words) -> str:
-    """The text with its words; of several the first whose words are all known."""
+    """The text with its words filled in; of several texts, the first whose words are all known."""
     for text in [texts] if isinstance(texts, str) else texts:
         try:
             return text.format_map(words)

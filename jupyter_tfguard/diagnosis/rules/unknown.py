@@ -17,7 +17,7 @@ from ..memory import (
 from ..memory_advice import memory_advice
 from ..rule import rule
 
-# What the signals with which native code ends itself stand for, as far as that is known.
+# Meaning of the signals with which native code ends itself, as far as known.
 _OF_NATIVE_CODE = {
     "SIGABRT": "abort() in native code, which printed no explanation",
     "SIGFPE": "an integer division by zero in native code",
@@ -34,7 +34,7 @@ def unknown(seen: Evidence) -> Finding | None:
     if seen.pasted is not None:
         return _of_text(seen)
     signal = seen.first_signal
-    # A kill for lack of memory is a SIGKILL, which a kernel without a watcher cannot note.
+    # A kill for lack of memory is a SIGKILL, which a kernel without a watcher cannot record.
     unseen = signal is None and not seen.exit_was_seen and not seen.only_silent
     near = seen.memory_limit() if unseen and near_limit(seen) else None
     advice: tuple[Advice, ...] = ()
@@ -64,7 +64,7 @@ def unknown(seen: Evidence) -> Finding | None:
     if peak is not None:
         because.append(peak)
     if seen.kernel is None:
-        # `jupyter tfguard enable` does not work for every kernel; the doctor knows for which.
+        # `jupyter tfguard enable` does not work for every kernel; the doctor shows for which it does.
         advice = (
             Advice(
                 "Install the guard in the environment of this kernel.",
