@@ -1,1 +1,1 @@
-"""What is kept on disk, and how to read it back."""
+"""Files of recordings and crash bundles: writing, reading, retention."""

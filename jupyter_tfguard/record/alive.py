@@ -1,12 +1,13 @@
-"""Whether the writer of a recording still lives, and which process may report its death.
+"""Checks whether the writer of a recording is still running, and claims a dead kernel's recording for one report.
 
-Where process ids mean the same as they did to the writer, its process is looked up. Elsewhere (another container or
-machine that shares the folder) the kernel's lock decides: a POSIX record lock on a file in its recording, which the system
-drops at any death and a forked child does not inherit. On a remote file system, where locks may be kept by each machine for
-itself, only the time since the newest change is left.
+In the boot and PID namespace of the writer, its process id is checked. Elsewhere (another container or machine that
+shares the folder) the kernel's lock decides: a POSIX record lock on a file in its recording. The system releases the lock
+whenever the kernel ends, and a forked child does not inherit it. On a remote file system, where each machine may keep its
+own locks, only the time since the newest change is known.
 
-Closing any descriptor of the locked file in the kernel drops the lock. So nothing in the kernel opens its own
-``alive.lock``, and a lock that user code dropped by reading the folder is taken again with the next second's samples.
+Closing any descriptor of the locked file in the kernel releases the lock. So nothing in the kernel opens its own
+``alive.lock``. If user code releases the lock by reading the folder, the kernel takes it again with the next second's
+samples.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 LOCK = "alive.lock"
-# A recording without a change for so long belongs to a dead kernel, where nothing better is known; a claim is abandoned
-# then. The watcher touches its copies of a living kernel's recording every three seconds; other machines may see that a
-# minute late (acregmax of nfs(5)), and their clocks may be some minutes off.
+# If nothing else is known, a recording unchanged for this long belongs to a dead kernel, and an unchanged claim is
+# abandoned. The watcher touches its copies of a running kernel's recording every three seconds. Other machines may see
+# that a minute late (acregmax of nfs(5)), and their clocks may be some minutes off.
 FRESH_SECONDS = 300.0
 _TAKEN = (errno.EAGAIN, errno.EACCES)
 _CLAIMED = re.compile(r"claimed-[0-9a-f]{8}-(\d{1,10}-\d{1,20})", re.ASCII)
@@ -43,19 +44,19 @@ _CLAIMED = re.compile(r"claimed-[0-9a-f]{8}-(\d{1,10}-\d{1,20})", re.ASCII)
 
 @dataclass(frozen=True)
 class Place:
-    """Where process ids mean the same: a boot of a machine, a pid namespace; "" what this system does not have."""
+    """The scope in which a process id is unique: a boot and a PID namespace. "" if the system has no such thing."""
 
     boot_id: str
     pid_namespace: str
 
     @classmethod
     def here(cls) -> Place:
-        """Where this process runs."""
+        """The place of this process."""
         return cls(boot_id(), _pid_namespace())
 
     @classmethod
     def of(cls, header: dict[str, Any]) -> Place:
-        """Where the writer of a recording ran, by its header."""
+        """The place of a recording's writer, from the header."""
         return cls(*(str(header.get(name) or "") for name in ("boot_id", "pid_namespace")))
 
 
@@ -70,14 +71,14 @@ def _pid_namespace() -> str:
 
 
 class AliveLock:
-    """Held by the kernel from the start of its recording to its end.
+    """The lock that the kernel holds while it records.
 
     Args:
-        folder: The recording, new or left over by a dead kernel.
+        folder: The recording; new, or left by a dead kernel.
 
     Raises:
-        FolderUnusable: Another living kernel holds it: two machines gave the same name to a recording.
-        OSError: The file cannot be made.
+        FolderUnusable: Another running kernel holds the lock: two machines use the same recording name.
+        OSError: Could not create the file.
     """
 
     def __init__(self, folder: PrivateFolder) -> None:
@@ -94,21 +95,21 @@ class AliveLock:
                 raise FolderUnusable(
                     f"The recording {folder.path} belongs to another running kernel."
                 ) from bad
-            # No locks here. A file that nobody holds would read as a death.
+            # No locks on this system. An unlocked file would mean that the kernel is dead.
             with contextlib.suppress(OSError):
                 folder.remove(LOCK)
 
     def renew(self) -> bool:
-        """Take the lock again if user code dropped it. Costs a microsecond; not for forked children.
+        """Take the lock again if user code released it. Costs a microsecond. Does nothing in a forked child.
 
         Returns:
-            False when the file was deleted, and so the recording with it.
+            False if the file, and so the recording, was deleted.
         """
         if self._descriptor < 0 or fcntl is None or os.getpid() != self._pid:
             return True
         try:
             found = os.fstat(self._descriptor)
-            # User code that closes descriptors by number may have given ours to a file of its own.
+            # User code may have closed our descriptor and reused its number for another file.
             if (found.st_dev, found.st_ino) != self._identity:
                 return True
             fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,7 +118,7 @@ class AliveLock:
         return found.st_nlink > 0
 
     def close(self) -> None:
-        """Give the descriptor back, and with it the lock; idempotent."""
+        """Close the descriptor, which releases the lock. Idempotent."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             with contextlib.suppress(OSError):
@@ -128,15 +129,15 @@ class AliveLock:
 
 
 class JudgedBy(Enum):
-    """How it is known that a writer is dead."""
+    """The evidence that a writer is dead."""
 
-    LOCK = "lock"  # free, although this file system has locks
-    PROCESS = "process"  # ids here mean what they meant to the writer
-    SILENCE = "silence"  # the time since the newest change, and nothing else
+    LOCK = "lock"  # not held, on a file system that has locks
+    PROCESS = "process"  # no such process in the writer's PID namespace
+    SILENCE = "silence"  # only the time since the newest change
 
 
 def death_known_by(path: Path, writer: ProcessIdentity, header: dict[str, Any]) -> JudgedBy | None:
-    """How it is known that the writer of the recording at `path` is dead; None while it lives, or may live."""
+    """The evidence that the writer of the recording at `path` is dead; None if it is or may be running."""
     if Place.of(header) == Place.here():
         return None if writer.is_running() else JudgedBy.PROCESS
     held = lock_is_held(path)
@@ -148,7 +149,7 @@ def death_known_by(path: Path, writer: ProcessIdentity, header: dict[str, Any]) 
 
 
 def lock_is_held(path: Path) -> bool | None:
-    """Whether the lock of the recording at `path` is held; None when unknown. Not for a recording of this process."""
+    """Whether the lock of the recording at `path` is held; None if unknown. Do not call it for our own recording."""
     if fcntl is None:
         return None
     try:
@@ -160,17 +161,17 @@ def lock_is_held(path: Path) -> bool | None:
     except OSError as bad:
         return True if bad.errno in _TAKEN else None
     finally:
-        os.close(descriptor)  # gives it back
+        os.close(descriptor)  # releases the lock
     return False
 
 
 def silent_seconds(path: Path) -> float:
-    """Seconds since the newest change in a recording."""
+    """Seconds since the newest change of a recording."""
     return time.time() - newest_change(path)
 
 
 def newest_change(path: Path) -> float:
-    """Unix seconds of the newest change of a folder or a file in it; 0 when it cannot be read."""
+    """Unix seconds of the newest change of a folder or a file in it; 0 if it cannot be read."""
     try:
         newest = path.lstat().st_mtime
     except OSError:
@@ -178,14 +179,14 @@ def newest_change(path: Path) -> float:
     return max([newest, *(found.st_mtime for _, found in file_stats(path))])
 
 
-# --- one death makes one report
+# --- claims: one report per crash
 
 
 def claim(path: Path) -> Path | None:
-    """Take a dead kernel's recording for this process alone, also an abandoned one that another process had claimed.
+    """Claim a dead kernel's recording for this process. The abandoned claim of another process can be taken over.
 
     Returns:
-        The folder's new path, ``claimed-<random>-<pid>-<start time>``; None when another process was faster.
+        The folder's new path, ``claimed-<random>-<pid>-<start time>``; None if another process was faster.
     """
     target = path.with_name(f"claimed-{os.urandom(4).hex()}-{recording_name(path)}")
     try:
@@ -193,12 +194,12 @@ def claim(path: Path) -> Path | None:
     except OSError:
         return None
     with contextlib.suppress(OSError):
-        os.utime(target)  # from here on the claim's age counts
+        os.utime(target)  # the age of the claim starts now
     return target
 
 
 def is_claimed(path: Path) -> bool:
-    """True when a process has claimed this recording, and may still be at work on its report."""
+    """True if a process has claimed this recording and may still be writing its report."""
     return _CLAIMED.fullmatch(path.name) is not None and silent_seconds(path) < FRESH_SECONDS
 
 

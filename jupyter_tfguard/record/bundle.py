@@ -1,17 +1,17 @@
-"""The bundle: the folder of one death, with everything a diagnosis may look at, written once and renamed into place.
+"""The bundle: the folder of one crash with all input of a diagnosis. It is written once and renamed into place.
 
 =================  ==========================================================================================
-``bundle.json``    what is known: ``{"format", "id", "identity", "server", "kernel", "system_log"}``
-``report.json``    what was concluded, as the panel reads it
-``entry.json``     its line in the list
+``bundle.json``    the facts: ``{"format", "id", "identity", "server", "kernel", "system_log"}``
+``report.json``    the conclusions, as the panel reads them
+``entry.json``     its entry in the list
 ``read``           empty; present once a person has seen the report
-``announced``      empty; present once an open page has shown it, or the next kernel has printed it
+``announced``      empty; present once an open page has shown the report or the next kernel has printed it
 =================  ==========================================================================================
 
-A folder whose name begins with a dot is being written or removed.
+A folder whose name starts with a dot is being written or removed.
 
-``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the death), ``kernel`` is what the recording claimed,
-``earlier_deaths`` the reports that were kept before it (``cause``, ``died``, ``kernel_id``, ``notebook_path``),
+``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the crash). ``kernel`` is the self-reported content of the
+recording. ``earlier_deaths`` are the reports that already existed (``cause``, ``died``, ``kernel_id``, ``notebook_path``),
 newest first.
 """
 
@@ -50,41 +50,40 @@ def new_bundle_id(pid: int, died: float) -> str:
 
 
 def is_bundle_id(told: object) -> bool:
-    """True for a text that is built as an id: it can be printed and be the name of a folder."""
+    """True for a text with the format of an id, which is safe to print and to use as a folder name."""
     return isinstance(told, str) and _ID.fullmatch(told) is not None
 
 
 def stamp(died: float) -> str:
-    """The part of an id that tells the time of death, Unix seconds; of a time that cannot be, now."""
+    """The time part of an id. `died`: Unix seconds; an implausible time is replaced by the current time."""
     known = died if math.isfinite(died) and 0 <= died < 4e9 else time.time()
     return time.strftime("%Y%m%d-%H%M%S", time.gmtime(known))
 
 
 def died_of(bundle_id: str) -> float:
-    """Unix seconds of the death that an id tells, to the second; 0 when it tells none."""
+    """Time of the crash from an id, in whole Unix seconds; 0 if it has no valid time."""
     day, clock, *_ = bundle_id.split("-")
     try:
         return calendar.timegm(time.strptime(day + clock, "%Y%m%d%H%M%S"))
-    except ValueError:  # a month 13, put there by hand
+    except ValueError:  # for example month 13, in a folder named by hand
         return 0.0
 
 
 class BundleStore:
     """All reports of this user.
 
-    Reading never makes a folder. A damaged report is left out of lists, and one that was removed since it was listed is
-    simply gone.
+    Reading never creates a folder. Lists leave out damaged reports and reports removed meanwhile.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def save(self, bundle: dict[str, Any], report: dict[str, Any], entry: dict[str, Any]) -> None:
-        """Write a bundle with its report; it appears whole or not at all.
+        """Write a bundle with its report. It appears whole or not at all.
 
         Raises:
-            FolderUnusable: The folder cannot be made or is not ours.
-            OSError: The system refused (full disk).
+            FolderUnusable: The folder cannot be created or is not ours.
+            OSError: The write failed (full disk).
         """
         PrivateFolder(self.root)
         bundle_id = _checked(bundle["id"])
@@ -92,7 +91,7 @@ class BundleStore:
         try:
             folder = PrivateFolder(temporary)
             folder.write_whole(BUNDLE, json.dumps(bundle, default=str).encode())
-            # Browsers read these two: their JSON has no NaN.
+            # Browsers read these two, and JSON in browsers has no NaN.
             for name, value in ((REPORT, report), (ENTRY, entry)):
                 folder.write_whole(name, json.dumps(value, allow_nan=False).encode())
             os.rename(temporary, self.root / bundle_id)
@@ -111,9 +110,9 @@ class BundleStore:
             return []
 
     def entries(self) -> list[dict[str, Any]]:
-        """The list's lines, newest death first, each with ``unread``, ``announced`` and ``same_as``.
+        """The entries of the list, newest crash first, each with ``unread``, ``announced`` and ``same_as``.
 
-        ``same_as`` is the id of the newest of a run of equal crashes (:mod:`~.equal`); None for that one itself.
+        ``same_as`` is the id of the newest in a run of equal crashes (:mod:`~.equal`); None for the newest itself.
         """
         found = []
         for report_id in self.ids():
@@ -123,7 +122,7 @@ class BundleStore:
         return with_same_as((entry, died_of(entry["id"])) for entry in found)
 
     def entry(self, report_id: str) -> dict[str, Any]:
-        """One line of the list. Raises as :meth:`bundle`."""
+        """One entry of the list. Raises like :meth:`bundle`."""
         entry = self._load(report_id, ENTRY)
         entry["id"] = report_id
         entry["unread"] = self.is_unread(report_id)
@@ -131,13 +130,13 @@ class BundleStore:
         return entry
 
     def report(self, report_id: str) -> dict[str, Any]:
-        """The report as the panel reads it. Raises as :meth:`bundle`."""
+        """The report as the panel reads it. Raises like :meth:`bundle`."""
         report = self._load(report_id, REPORT)
         report["unread"] = self.is_unread(report_id)
         return report
 
     def bundle(self, bundle_id: str) -> dict[str, Any]:
-        """What is known about the death.
+        """The facts about the crash.
 
         Raises:
             BundleNotFound: No such id.
@@ -152,25 +151,25 @@ class BundleStore:
         return not (self.root / bundle_id / READ).exists()
 
     def mark(self, report_id: str, name: str) -> None:
-        """Leave the mark `READ` or `ANNOUNCED`. Raises as :meth:`bundle`, and OSError."""
+        """Write the mark `READ` or `ANNOUNCED`. Raises like :meth:`bundle`, and OSError."""
         try:
             os.close(self._open(report_id).create(name))
-        except FileNotFoundError as bad:  # removed in this moment
+        except FileNotFoundError as bad:  # removed meanwhile
             raise BundleNotFound(report_id) from bad
 
     def remove(self, report_id: str) -> bool:
-        """Delete a report and all that belongs to it.
+        """Delete a report and all its files.
 
         Returns:
-            False when another process was faster.
+            False if another process was faster.
 
         Raises:
-            BundleNotFound: There was none.
-            OSError: Something of it could not be deleted.
+            BundleNotFound: No such id.
+            OSError: A part of it could not be deleted.
         """
         if not os.path.lexists(self.root / _checked(report_id)):
             raise BundleNotFound(report_id)
-        # Renamed first: a reader finds it whole, or not at all.
+        # Renamed first, so that a reader finds it whole or not at all.
         going = f".{report_id}.{os.getpid()}-{secrets.token_hex(2)}"
         try:
             os.rename(self.root / report_id, self.root / going)
@@ -180,11 +179,11 @@ class BundleStore:
         return True
 
     def leftovers(self) -> list[str]:
-        """Names of folders whose writer or remover was killed in the middle of it, or is at it now."""
+        """Names of folders that are being written or removed, or were when their process was killed."""
         return [n for n in self._names() if n[:1] == "." and _ID.fullmatch(n[1:].partition(".")[0])]
 
     def size_bytes(self, bundle_id: str) -> int:
-        """Bytes of the bundle's files; 0 when it is gone."""
+        """Size of the bundle's files; 0 if it is gone."""
         return sum(found.st_size for _, found in file_stats(self.root / bundle_id))
 
     def _open(self, bundle_id: str) -> PrivateFolder:
@@ -200,7 +199,7 @@ class BundleStore:
 
     def _load(self, bundle_id: str, name: str) -> dict[str, Any]:
         content = self._open(bundle_id).read(name, _LIMIT_BYTES)
-        if not content and not (self.root / bundle_id).exists():  # removed while it was read
+        if not content and not (self.root / bundle_id).exists():  # removed while we read it
             raise BundleNotFound(bundle_id)
         try:
             value = json.loads(content or b"")
@@ -214,11 +213,11 @@ class BundleStore:
 
 
 def check_format(bundle: dict[str, Any]) -> None:
-    """Refuse a bundle that this version cannot read.
+    """Reject a bundle that this version cannot read.
 
     Raises:
         RecordTooNew: A newer major format.
-        RecordUnreadable: No format at all.
+        RecordUnreadable: There is no format number.
     """
     major = major_of(bundle)
     if major is None:

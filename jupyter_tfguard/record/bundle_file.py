@@ -1,6 +1,6 @@
-"""Reads a bundle that is not in the store: a bundle's folder, or an exported zip.
+"""Reads a bundle outside the store: the folder of a bundle, or an exported zip.
 
-Either may come from a stranger. One file is read, up to the size that a bundle may have; nothing is unpacked or changed.
+Neither is trusted. One file is read, up to the size limit of a bundle; nothing is unpacked or changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def read_bundle_file(path: Path) -> dict[str, Any]:
     """The bundle in a folder or in an exported zip.
 
     Raises:
-        RecordUnreadable: There is no bundle, or it is damaged. RecordTooNew: it is from a newer version.
+        RecordUnreadable: There is no bundle, or it is damaged.
+        RecordTooNew: It is from a newer version.
     """
     content = _from_folder(path) if os.path.isdir(path) else _from_zip(path)
     if len(content) > LIMIT_BYTES:
@@ -59,7 +60,7 @@ def _from_zip(path: Path) -> bytes:
                 return file.read(LIMIT_BYTES + 1)
     except RecordUnreadable:
         raise
-    # Encrypted, truncated, or no zip at all; each compression method has its own errors.
+    # Encrypted, truncated, or not a zip file. Each compression method has its own exceptions.
     except Exception as bad:
         raise RecordUnreadable(
             f"Could not read {path} as an exported report: {one_line(str(bad))}."

@@ -1,4 +1,4 @@
-"""A recording read back: what is intact of it, whatever became of the rest."""
+"""Reads the intact parts of a recording."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from .recording import (
 from .records import FORMAT, RecordFile, major_of, read_records
 from .series import Summary
 
-# More kinds of signals end nobody's kernel; a folder with more such files is forged.
+# No kernel is ended by more kinds of signals. A folder with more such files is forged.
 SIGNALS_LIMIT = 32
 _TEXT_LIMIT_BYTES = 64 * 1024
-# More than any file of ours has; a longer one is damaged or forged, and is not read to its end.
+# The guard writes no larger file. A larger file is damaged or forged, and is not read to its end.
 RECORDS_LIMIT_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class RecordingContents:
-    """A recording read back. Everything in it is what the kernel claimed; what is damaged or absent is empty."""
+    """The content of a recording. All of it is self-reported by the kernel. Damaged or absent parts are empty."""
 
     path: Path
     header: dict[str, Any]
@@ -55,7 +55,7 @@ class RecordingContents:
 
 
 def read_recording(path: Path) -> RecordingContents:
-    """Read what is intact of a recording, live or dead.
+    """Read the intact parts of a recording. The kernel may be running or dead.
 
     Raises:
         RecordUnreadable: There is no such folder, or its header cannot be read.
@@ -105,7 +105,7 @@ def read_recording(path: Path) -> RecordingContents:
 
 
 def recording_header(path: Path) -> dict[str, Any]:
-    """The header of a recording and nothing else; empty when it cannot be read."""
+    """Only the header of a recording; empty if it cannot be read."""
     try:
         return _header(PrivateFolder(path, make=False)) or {}
     except FolderUnusable:
@@ -117,7 +117,7 @@ def _header(folder: PrivateFolder) -> dict[str, Any] | None:
 
 
 def _records(folder: PrivateFolder, name: str, problems: list[str]) -> RecordFile:
-    """The records of a file; none, and why, when it cannot be read. One that is not there or empty was never begun."""
+    """The records of a file. If it cannot be read, adds the reason to `problems`. A missing or empty file is no problem."""
     content = folder.read(name, RECORDS_LIMIT_BYTES)
     if content:
         try:

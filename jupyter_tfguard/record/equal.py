@@ -1,4 +1,4 @@
-"""Equal crashes: of the same notebook, with the same cause, each within an hour of the one before. A list shows them as one."""
+"""Groups equal crashes: same notebook, same cause, each within an hour of the previous one. A list shows one entry."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Entry = dict[str, Any]
 
 
 def with_same_as(entries: Iterable[tuple[Entry, float]]) -> list[Entry]:
-    """The list's lines, each with ``same_as``: the id of the newest of a run of equal crashes; None for that one itself.
+    """The entries of the list, each with ``same_as``: the id of the newest in its run of equal crashes; None for the newest.
 
-    A crash of unknown notebook and kernel equals no other.
+    A crash of an unknown notebook and kernel is equal to no other.
 
     Args:
-        entries: Newest first, each with the Unix seconds of the death.
+        entries: Newest first, each with the Unix seconds of the crash.
     """
     latest: dict[tuple[str, str, bool], tuple[str, float]] = {}
     found = []
@@ -31,7 +31,7 @@ def with_same_as(entries: Iterable[tuple[Entry, float]]) -> list[Entry]:
 
 
 def folded(entries: Iterable[Entry]) -> list[tuple[Entry, list[Entry]]]:
-    """The newest of each run of equal crashes, with the others of its run.
+    """The newest crash of each run of equal crashes, with the others of that run.
 
     Args:
         entries: As :meth:`~.bundle.BundleStore.entries` returns them.

@@ -1,6 +1,6 @@
-"""What the watcher saw of a kernel from outside: the part of a bundle that the kernel itself cannot forge.
+"""Facts that the watcher observed about a kernel from outside: the part of a bundle that the kernel cannot forge.
 
-All of it is plain data; :func:`dataclasses.asdict` gives the JSON. Unknown is None.
+All classes are plain data; :func:`dataclasses.asdict` gives the JSON. Unknown is None.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ class ExitFacts:
     """How the process ended.
 
     Attributes:
-        signal: ``"SIGKILL"``; None when it was no signal.
-        code: Exit code; None when a signal ended it.
-        how: ``waitid``, ``pidfd_info`` or ``returncode``: where this was read; `AROUND_THE_KERNEL` where it
-            is of a program that had started the kernel and waited for it.
+        signal: Such as ``"SIGKILL"``; None if no signal ended it.
+        code: Exit code; None if a signal ended it.
+        how: The source: ``waitid``, ``pidfd_info`` or ``returncode``; `AROUND_THE_KERNEL` if the status is that of a
+            program that started the kernel and waited for it.
     """
 
     signal: str | None
@@ -32,13 +32,13 @@ class GroupCounters:
     """Memory counters of one cgroup at one moment.
 
     Attributes:
-        path: As in ``/proc/[pid]/cgroup``.
+        path: Path as in ``/proc/[pid]/cgroup``.
         version: 1 or 2.
-        own: True for the kernel's own group, False for an ancestor.
+        own: True for the group that contains the kernel, False for an ancestor.
         limit_bytes: ``memory.max`` or ``memory.limit_in_bytes``; None = no limit.
         used_bytes: ``memory.current`` or ``memory.usage_in_bytes``.
         peak_bytes: ``memory.peak`` or ``memory.max_usage_in_bytes``.
-        oom_count: v2, ``oom`` of ``memory.events.local``: this group's own limit was the reason. None on v1.
+        oom_count: v2 ``oom`` of ``memory.events.local``: the limit of this group was the reason. None on v1.
         oom_kill_count: v2 ``oom_kill`` of ``memory.events``, v1 ``oom_kill`` of ``memory.oom_control``.
         failcnt_count: v1 ``memory.failcnt``, v2 ``max`` of ``memory.events.local``: the limit was hit.
     """
@@ -60,11 +60,11 @@ class Counters:
 
     Attributes:
         time: Unix seconds when they were read.
-        groups: The kernel's own cgroup first, then its ancestors.
-        host_oom_kill_count: ``oom_kill`` of ``/proc/vmstat``: the whole machine's, cgroup kills included.
+        groups: The cgroup of the kernel first, then its ancestors.
+        host_oom_kill_count: ``oom_kill`` of ``/proc/vmstat``: for the whole machine, cgroup kills included.
         host_available_bytes: MemAvailable. host_total_bytes: MemTotal.
         swap_total_bytes, swap_free_bytes: SwapTotal, SwapFree.
-        group_pids: Processes of the kernel's own cgroup; None when not read.
+        group_pids: Processes in the cgroup of the kernel; None if not read.
     """
 
     time: float
@@ -79,10 +79,10 @@ class Counters:
 
 @dataclass(frozen=True)
 class SystemLogLine:
-    """One line of the operating system's own log.
+    """One line of the operating system's log.
 
     Attributes:
-        time: Unix seconds, as well as the log tells it.
+        time: Unix seconds, as precise as the log has them.
         text: The line without its time stamp.
     """
 
@@ -92,10 +92,10 @@ class SystemLogLine:
 
 @dataclass(frozen=True)
 class SystemLog:
-    """Lines of the system log that speak of memory kills or of this process.
+    """Lines of the system log about out-of-memory kills or this process.
 
     Attributes:
-        readable: False when the log may not be read here.
+        readable: False if the log may not be read here.
         reason: Why not.
         lines: Oldest first.
     """
@@ -107,12 +107,12 @@ class SystemLog:
 
 @dataclass(frozen=True)
 class Fork:
-    """A forked child that ran no program of its own, while its kernel stood still.
+    """A forked child that had not called exec while its kernel hung.
 
     Attributes:
         pid: Its process id.
         started: Unix seconds of the fork.
-        wait: What its main thread waited for; a name of :class:`~..collectors.standstill.Wait`.
+        wait: What its main thread was waiting for; a name of :class:`~..collectors.standstill.Wait`.
     """
 
     pid: int
@@ -122,16 +122,16 @@ class Fork:
 
 @dataclass(frozen=True)
 class Hang:
-    """A kernel that stood still in the middle of a cell: no step, no processor time, no input or output, no GPU at work.
+    """A kernel that hung during a cell: no step, no processor time, no input or output, no GPU activity.
 
     Attributes:
-        since: Unix seconds when it was last seen doing anything.
-        noticed: Unix seconds when it had stood still for as long as the option says.
-        wait: What its main thread waited for; a name of :class:`~..collectors.standstill.Wait`.
-        in_fit: True when a fit, evaluate or predict was running.
+        since: Unix seconds of its last observed activity.
+        noticed: Unix seconds when it had been hanging for the time set by the option.
+        wait: What its main thread was waiting for; a name of :class:`~..collectors.standstill.Wait`.
+        in_fit: True if a fit, evaluate or predict was running.
         forks: Forked children.
-        stacks: Python stacks of all threads; empty where they could not be had.
-        main_thread: How `stacks` names the main thread; None = not known.
+        stacks: Python stacks of all threads; empty if they could not be read.
+        main_thread: Name of the main thread in `stacks`; None = unknown.
     """
 
     since: float
@@ -145,22 +145,22 @@ class Hang:
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """Everything the watcher saw of one death (or of one killed child, with ``kernel_alive``).
+    """Everything the watcher observed about one crash (or about one killed child, with ``kernel_alive``).
 
     Attributes:
-        exit: None when the kernel lives, or when the status could not be read.
-        died: Unix seconds when the death was noticed.
-        kernel_alive: True for a child that was killed while the kernel goes on.
-        shutting_down: The end was asked for.
+        exit: None if the kernel is running, or if the status could not be read.
+        died: Unix seconds when the crash was noticed.
+        kernel_alive: True for a child that was killed while the kernel keeps running.
+        shutting_down: The shutdown was requested.
         peak_bytes: Highest resident memory known (VmHWM with the samples).
         columns: Names of the columns of `rows`; the first is ``time`` (Unix seconds), the others metric names.
         rows: Samples, oldest first; None = unknown.
-        before: Counters at the last sample. after: counters read after the death.
-        ended_children: Process ids of children that vanished since the last look.
-        ended_neighbours: Other processes of the kernel's cgroup that vanished since the last look; None = not known.
-        hang: How it had stood still until the end; None for a kernel that had not.
-        answered: False for a process from which the host heard nothing at all; None = not known.
-        gpus: One dictionary per GPU; what may stand in it is told in ``diagnosis/gpus.py``.
+        before: Counters at the last sample. after: Counters read after the crash.
+        ended_children: Process ids of children that ended since the last poll.
+        ended_neighbours: Other processes in the kernel's cgroup that ended since the last poll; None = unknown.
+        hang: The hang that lasted until the end; None if the kernel was not hanging.
+        answered: False if the host never received anything from the process; None = unknown.
+        gpus: One dictionary per GPU; ``diagnosis/gpus.py`` describes its keys.
         unavailable: What could not be read, and why: ``{"NVML": "no driver library"}``.
     """
 

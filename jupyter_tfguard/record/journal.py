@@ -1,7 +1,7 @@
-"""Events as records: JSON text, in as many records as it needs.
+"""Events as records: the JSON text of an event is split over as many records as it needs.
 
-All parts but the last are of type 4, the last is of type 3; they follow each other without a gap in their sequence. An
-event of which a part is missing is left out.
+All parts but the last are of type 4; the last is of type 3. Their sequence numbers are consecutive. An event with a
+missing part is left out.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Event = dict[str, Any]
 
 
 def write_event(writer: RecordWriter, kind: str, fields: dict[str, Any]) -> None:
-    """Append one event. A field that makes it too long is cut.
+    """Append one event. If it is too long, its texts are cut.
 
     Raises:
-        OSError: The system refused the write.
+        OSError: The write failed.
     """
     text = _text({"kind": kind} | fields)
     size = writer.payload_bytes
@@ -53,7 +53,7 @@ def _text(event: Event) -> bytes:
 
 
 def _cut(value: Any) -> Any:
-    """A text, or the texts of a list, cut; other values as they are."""
+    """Cut a text or the texts of a list; other values are unchanged."""
     if isinstance(value, list):
         return [_cut(one) for one in value]
     return value[:_CUT_LENGTH] if isinstance(value, str) else value
@@ -65,15 +65,17 @@ def _json(event: Event) -> bytes:
 
 
 class EventReader:
-    """Puts events together from records that come in order, at once or little by little."""
+    """Assembles events from records in order, in one or several steps."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._next = 0
 
     def take(self, record: Record) -> Event | None:
-        """The event that this record completes: its fields, and ``n`` (sequence), ``t`` (Unix seconds), ``m`` (monotonic
-        seconds). None when it completes none, and when a part of it is missing or damaged."""
+        """The event that this record completes; None if it completes none, or if a part is missing or damaged.
+
+        The event has its fields, ``n`` (sequence), ``t`` (Unix seconds) and ``m`` (monotonic seconds).
+        """
         if record.type not in (EVENT, EVENT_PART):
             return None
         if record.sequence != self._next:
@@ -101,6 +103,6 @@ class EventReader:
 
 
 def read_events(records: list[Record]) -> list[Event]:
-    """The events that these records hold, in order."""
+    """The events in these records, in order."""
     reader = EventReader()
     return [event for record in records if (event := reader.take(record)) is not None]

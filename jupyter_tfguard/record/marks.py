@@ -1,5 +1,7 @@
-"""Where cells and fits began, where memory ran out or was seen to grow, and where the guard stopped a cell: for the axis of a
-memory curve, live while a kernel runs, and at once for a report."""
+"""Marks on the time axis of a memory curve, live and in a report.
+
+A mark shows where a cell or fit started, where memory ran out or was growing, or where the guard stopped a cell.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +12,23 @@ from typing import Any
 
 _SAME_MOMENT_SECONDS = 1.0
 _TEXT_LIMIT = 40
-# Events of a kernel that goes on: what a curve and a timeline call them.
+# Labels in a curve and a timeline for events that the kernel survives.
 OUT_OF_MEMORY_LABELS = {"gpu_oom": "GPU OOM", "memory_stop": "stopped", "memory_growth": "grows"}
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment of the curve. `time`: Unix seconds."""
+    """A labelled moment of the curve. `time`: Unix seconds."""
 
     time: float
     label: str
 
 
 class MarkReader:
-    """Makes marks of a journal's events, which may be forged: what has the wrong type is left out.
+    """Converts the events of a journal to marks. Events may be forged: values of the wrong type are ignored.
 
     Args:
-        limit: Marks kept, the newest.
+        limit: Number of marks to keep, the newest.
     """
 
     def __init__(self, limit: int) -> None:
@@ -36,11 +38,11 @@ class MarkReader:
 
     @property
     def marks(self) -> list[Mark]:
-        """In the order of the events."""
+        """The marks in the order of their events."""
         return list(self._marks)
 
     def take(self, event: dict[str, Any]) -> None:
-        """Look at the next event."""
+        """Process the next event."""
         kind, when, moment = event.get("kind"), _number(event.get("t")), _number(event.get("m"))
         if when is None or moment is None:
             return
@@ -52,7 +54,7 @@ class MarkReader:
         elif kind == "fit_start":
             what = event.get("what")
             what = what[:_TEXT_LIMIT] if isinstance(what, str) and what else "fit"
-            # A cell that does nothing but fit gets one mark, not two on top of each other.
+            # A cell that starts a fit at once gets one mark instead of two overlapping ones.
             alone = bool(self._marks) and self._marks[-1] is self._cell
             if alone and moment - self._cell_moment < _SAME_MOMENT_SECONDS:
                 self._marks.pop()

@@ -1,4 +1,4 @@
-"""The native text of a recording: ``stderr.N.txt``, written by ``stderr_tail.py`` in the kernel, read by everybody else."""
+"""Reads the stderr tail of a recording: the files ``stderr.N.txt``, which ``stderr_tail.py`` writes in the kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUFFIX = ".txt"
 NATIVE_TEXT_FILES = f"{PREFIX}*{SUFFIX}"
 # The two newest are kept: at least the last 1 MiB.
 FILE_BYTES = 1024 * 1024
-# Of it, what goes into a report.
+# The part of it that goes into a report.
 KEPT_BYTES = 64 * 1024
 # Recordings of version 2.0 had up to three files of this size, with NUL bytes around the text.
 _READ_BYTES = 96 * 1024
@@ -27,7 +27,7 @@ def file_name(number: int) -> str:
 
 
 def numbers_of(names: list[str]) -> list[int]:
-    """Numbers of the files of native text among `names`, oldest first."""
+    """Numbers of the stderr files among `names`, oldest first."""
     return sorted(
         int(middle)
         for name in names
@@ -40,16 +40,16 @@ def numbers_of(names: list[str]) -> list[int]:
 
 
 def last_words(folder: PrivateFolder) -> str:
-    """The newest native text in a recording, at most :data:`KEPT_BYTES` of UTF-8; NUL bytes are left out."""
+    """The stderr tail of a recording: at most :data:`KEPT_BYTES` of UTF-8, without NUL bytes."""
     numbers = numbers_of(folder.names())[-_READ_FILES:]
     text = b"".join(folder.read(file_name(number), _READ_BYTES) or b"" for number in numbers)
     return text.replace(b"\0", b"")[-KEPT_BYTES:].decode("utf-8", "replace")
 
 
 def native_text_since(folder: PrivateFolder, place: int) -> str:
-    """The native text after the first `place` bytes of it, as far as it is kept: at least the last 1 MiB.
+    """The native text from byte `place` on, as far as it is kept: at least the last 1 MiB.
 
-    Text of children counts like the kernel's own. Each file but the newest has :data:`FILE_BYTES`.
+    Text of child processes is included. Each file but the newest has :data:`FILE_BYTES`.
     """
     parts = []
     for number in numbers_of(folder.names()):
@@ -61,7 +61,7 @@ def native_text_since(folder: PrivateFolder, place: int) -> str:
 
 
 def add_last_words(path: Path, text: bytes) -> None:
-    """Add text that was left in the pipe at the kernel's death to its recording, if there is one. Nothing is raised."""
+    """Add text left in the pipe at the kernel's death to its recording, if there is one. Never raises."""
     with contextlib.suppress(OSError, FolderUnusable):
         folder = PrivateFolder(path, make=False)
         newest = max(numbers_of(folder.names()), default=0)

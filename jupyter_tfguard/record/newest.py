@@ -1,8 +1,8 @@
-"""The newest value of something that changes often: two records that take turns, so that one whole value is always there.
+"""Files that keep the newest value: two records written in turn, so one of them is always whole.
 
-There are two: the progress of a fit, and what TensorFlow's allocators say of themselves, as ``{"devices": [{"device":
-"GPU:0", "in_use_bytes", "peak_bytes"}]}``. The file of the second is made at the first value: a kernel that uses no GPU has
-none.
+There are two such files: the progress of a fit, and the statistics of TensorFlow's allocators as ``{"devices": [{"device":
+"GPU:0", "in_use_bytes", "peak_bytes"}]}``. The second is created with its first value, so a kernel that uses no GPU has no
+such file.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ GPU_MEMORY_TYPES = {GPU_MEMORY: {"name": "gpu memory", "text": "json"}}
 RECORD_BYTES = 1024
 CAPACITY = 2
 TEXT_LIMIT_BYTES = RECORD_BYTES - RECORD_HEAD_BYTES
-# As many as fit into a record, whatever their numbers are; no machine of today has more.
+# As many as fit into a record, whatever their values. No machine has more today.
 DEVICES_LIMIT = 8
 
 
 def write_progress(writer: RecordWriter, value: dict[str, Any]) -> None:
-    """Put the value over the older of the two. Where there is no room for all of its ``logs``, the last are left out.
+    """Write the value over the older record. If its ``logs`` do not all fit, the last ones are left out.
 
     Raises:
-        ValueError: Its JSON is longer than `TEXT_LIMIT_BYTES` without them too; the one before stays.
-        OSError: The system refused the write.
+        ValueError: The JSON is longer than `TEXT_LIMIT_BYTES` even without ``logs``. The previous value stays.
+        OSError: The write failed.
     """
     text = _json(value)
     while len(text) > TEXT_LIMIT_BYTES and (logs := value.get("logs")):
@@ -46,24 +46,24 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def write_gpu_memory(writer: RecordWriter, devices: list[dict[str, Any]]) -> None:
-    """Put the newest numbers over the older of the two; devices beyond the eighth are left out.
+    """Write the values over the older record. Devices after the eighth are left out.
 
     Raises:
-        OSError: The system refused the write.
+        OSError: The write failed.
     """
     text = json.dumps({"devices": devices[:DEVICES_LIMIT]}, separators=(",", ":"))
     writer.write(GPU_MEMORY, text.encode())
 
 
 def newest_progress(records: list[Record]) -> dict[str, Any] | None:
-    """The newest whole value of these records, oldest first; None when there is none."""
+    """The newest intact value; None if there is none. `records` are ordered oldest first."""
     return next(_values(records, PROGRESS), None)
 
 
 def newest_gpu_memory(records: list[Record]) -> list[dict[str, Any]] | None:
-    """The devices of the newest whole value of these records, oldest first; None when there is none.
+    """The devices of the newest intact value; None if there is none. `records` are ordered oldest first.
 
-    Each is typed and named once; a number that is none is None.
+    Each device appears once. An invalid number is None.
     """
     for value in _values(records, GPU_MEMORY):
         devices = value.get("devices")
@@ -90,11 +90,11 @@ def _values(records: list[Record], number: int) -> Iterator[dict[str, Any]]:
 
 
 def is_device(value: object) -> bool:
-    """True for an object with the name of a GPU device, such as ``GPU:0``."""
+    """True for an object that names a GPU device, such as ``GPU:0``."""
     name = value.get("device") if isinstance(value, dict) else None
     return isinstance(name, str) and re.fullmatch(r"GPU:[0-9]{1,4}", name) is not None
 
 
 def size(value: object) -> int | None:
-    """A number of bytes that can be; None for anything else."""
+    """A plausible number of bytes; None for anything else."""
     return value if type(value) is int and 0 <= value < 1 << 53 else None

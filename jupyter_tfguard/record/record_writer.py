@@ -1,7 +1,7 @@
-"""Writes files of records (records.py), from any thread or signal handler of one process.
+"""Writes files of records (records.py) from any thread or signal handler of one process.
 
-A record is written by one ``pwrite`` that does not cross a page, so a kill leaves it whole or absent. Nothing is mapped
-into memory: a file that somebody cuts short would end the process with SIGBUS.
+One ``pwrite`` that does not cross a page writes a record, so after a kill the record is whole or absent. Files are not
+memory-mapped: if a mapped file is truncated, SIGBUS ends the process.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _open_writers: weakref.WeakSet[RecordWriter] = weakref.WeakSet()
 
 
 class RecordWriter:
-    """Writes records into an open, empty file of its own. Threads and signal handlers may write at any time.
+    """Writes records to an open, empty file. Threads and signal handlers may write at any time.
 
-    A process forked off writes nothing, whatever its parent's threads were doing at that moment.
+    A forked process writes nothing, whatever its parent's threads were doing at the fork.
 
     Args:
-        descriptor: Open for reading and writing; the writer's from here on, unless it raises.
-        name: Of what is kept here, for the header.
+        descriptor: Open for reading and writing. The writer owns it from now on, unless the constructor raises.
+        name: Name of the content, for the header.
         record_bytes: Size of a record, a power of two from 64 to 4096.
-        capacity: Records kept.
-        types: What the header says of each type of record.
-        grow_bytes: Reserve the disk in steps of this size as the file fills; None: all of it now.
+        capacity: Number of records in the ring.
+        types: The header's entry for each record type.
+        grow_bytes: Reserve disk space in steps of this size as the file fills; None: reserve all of it now.
 
     Raises:
-        OSError: The system refused; no space for the whole file, for instance: better now than at the last record.
-        ValueError: The sizes are not allowed, or `types` is too long for a header.
+        OSError: A system call failed; for instance, no space for the whole file.
+        ValueError: The sizes are invalid, or `types` is too long for a header.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class RecordWriter:
         self._reserved = HEADER_BYTES
         self._grow_bytes = grow_bytes
         self._numbers = itertools.count(1)
-        # Re-entrant: a signal handler of the user's may come to us inside a write.
+        # Re-entrant: the user's signal handler may call us during a write.
         self._lock = threading.RLock()
         block = header_block(
             {
@@ -80,11 +80,11 @@ class RecordWriter:
                 "name": name,
                 "record_bytes": record_bytes,
                 "capacity": capacity,
-                "types": {str(number): dict(told) for number, told in types.items()},
+                "types": {str(number): dict(fields) for number, fields in types.items()},
                 "created": time.time(),
             }
         )
-        # Before the space is taken: whenever a kill comes, the file is empty or has its header.
+        # Before the space is reserved: after a kill at any moment, the file is empty or has its header.
         self._put(block, 0)
         self._put(block, BLOCK_BYTES)
         if grow_bytes is None:
@@ -93,14 +93,14 @@ class RecordWriter:
 
     @property
     def payload_bytes(self) -> int:
-        """The longest payload."""
+        """Size of the longest payload."""
         return self._record_bytes - RECORD_HEAD_BYTES
 
     def next_sequences(self, count: int) -> int:
-        """The first of `count` sequences in a row that no other record gets."""
+        """Reserve `count` consecutive sequence numbers and return the first."""
         while True:
             taken = [next(self._numbers) for _ in range(count)]
-            # A signal handler or another thread that wrote in between left a gap, which is allowed anywhere else.
+            # A signal handler or another thread may have written meanwhile. Unused numbers are allowed.
             if taken[-1] - taken[0] == count - 1:
                 return taken[0]
 
@@ -113,23 +113,23 @@ class RecordWriter:
         monotonic: float | None = None,
         wall: float | None = None,
     ) -> None:
-        """Put a record over the oldest one; nothing happens once the writer is closed, or in a forked process.
+        """Write a record over the oldest one. Does nothing after close, and in a forked process.
 
         Args:
-            type: What the payload is.
-            payload: At most :attr:`payload_bytes`.
-            sequence: Its place in the order; None: the next one.
-            monotonic, wall: When it was; None: now.
+            type: Type of the payload.
+            payload: At most :attr:`payload_bytes` bytes.
+            sequence: Sequence number; None: the next one.
+            monotonic, wall: Time of the record; None: now.
 
         Raises:
-            OSError: The system refused the write, or other code closed the descriptor: then this is told once.
+            OSError: The write failed, or other code closed the descriptor. The latter is raised once.
             ValueError: The payload is too long.
         """
         if len(payload) > self.payload_bytes:
             raise ValueError(f"{len(payload)} bytes do not fit a record of {self._record_bytes}")
         if (
             self._descriptor < 0
-        ):  # and in a forked process the lock may be held by a thread that is not there
+        ):  # in a forked process, a thread that no longer exists may hold the lock
             return
         body = (
             RECORD_HEAD.pack(
@@ -154,9 +154,9 @@ class RecordWriter:
                     raise
 
     def _check(self) -> None:
-        """About 1 µs: the number may stand for a file of the user's by now."""
+        """Check that the descriptor number has not been reused. Costs about 1 µs."""
         same = identity(self._descriptor) == self._identity
-        # Asked only now: a signal handler of the user's may fork or close in between.
+        # Checked last: the user's signal handler may fork or close meanwhile.
         if self._descriptor >= 0 and not same:
             self._descriptor = -1
             raise OSError(errno.EBADF, "other code closed its file descriptor")
@@ -181,17 +181,17 @@ class RecordWriter:
             else:
                 os.ftruncate(self._descriptor, end)
         except OSError as bad:
-            # Some file systems cannot: a full disk then shows at a write, as an error like any other.
+            # Some file systems cannot reserve space. A full disk is then an error of a later write.
             if bad.errno not in _NO_PREALLOCATION:
                 raise
             os.ftruncate(self._descriptor, end)
         self._reserved = end
 
     def close(self) -> None:
-        """Give the descriptor back; doing it twice is harmless."""
+        """Close the descriptor. Idempotent."""
         if self._descriptor < 0:
             return
-        with self._lock:  # nobody writes to a number that has become another file's
+        with self._lock:  # else a write could go to a reused descriptor number
             self._give_descriptor_back()
 
     def _give_descriptor_back(self) -> None:
@@ -200,11 +200,11 @@ class RecordWriter:
             close_ours(descriptor, self._identity)
 
 
-def _leave_to_parent() -> None:
-    """In a forked process: no writer here has a file any more. No lock is asked for: its owner may not be here."""
+def _close_in_child() -> None:
+    """In a forked process: close the files of all writers. Takes no lock, because its owner may not exist here."""
     for writer in list(_open_writers):
         writer._give_descriptor_back()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_parent)
+    os.register_at_fork(after_in_child=_close_in_child)

@@ -1,19 +1,19 @@
 """The recording: one folder per running kernel process, named by process id and start time. ``FORMAT.md`` specifies it.
 
 =====================  =======================================================================================
-``header.json``        who this is: see :class:`Recording`
-``samples.ring``       every sample the kernel took of itself in the last minutes (series.py)
-``seconds.ring``       one summary of them a second for an hour, ``minutes.ring`` one a minute for a week
+``header.json``        the process and its notebook: see :class:`Recording`
+``samples.ring``       all samples of the last minutes (series.py)
+``seconds.ring``       a summary for each second of an hour; ``minutes.ring``: each minute of a week
 ``events.ring``        events: cell, fit, limit, fault (journal.py)
 ``progress.ring``      progress of the running fit (newest.py)
-``gpu_memory.ring``    what TensorFlow's allocators say of themselves; made when there is a GPU device (newest.py)
-``stderr.N.txt``       the last native text; the highest N is the newest (stderr_tail.py, native_text.py)
-``fault.txt``          faulthandler's text of a fatal signal
+``gpu_memory.ring``    statistics of TensorFlow's allocators; only with a GPU device (newest.py)
+``stderr.N.txt``       the stderr tail; the highest N is the newest (stderr_tail.py, native_text.py)
+``fault.txt``          faulthandler's output at a fatal signal
 ``signal-NAME.txt``    Python stack at a terminating signal, for instance ``signal-SIGTERM.txt``
-``end.json``           present when the kernel ended in an orderly way
-``stacks.txt``         Python stacks of all threads, when somebody asked for them (stacks.py)
-``stacks-wanted``      put there by whoever asks; the kernel removes it when it has written them
-``alive.lock``         held by the kernel while it lives (alive.py)
+``end.json``           present if the kernel ended normally
+``stacks.txt``         Python stacks of all threads, written on request (stacks.py)
+``stacks-wanted``      the request; the kernel removes it after writing the stacks
+``alive.lock``         locked by the kernel while it is running (alive.py)
 =====================  =======================================================================================
 """
 
@@ -62,18 +62,18 @@ GROW_BYTES = 64 * 1024
 
 
 class Recording:
-    """The writing side, in the kernel. What cannot be written is left out and noted once; the rest goes on.
+    """Writes the recording, in the kernel. A file that cannot be written is skipped and noted once.
 
-    Threads and signal handlers may call at any time. In a forked process every call does nothing.
+    Threads and signal handlers may call it at any time. In a forked process every call does nothing.
 
     Args:
         root: Folder of all recordings.
         identity: This process.
-        header: What is known at the start: ``kernel_id``, ``notebook_path``, ``parent_pid``, ``versions``, ...
+        header: Facts known at the start: ``kernel_id``, ``notebook_path``, ``parent_pid``, ``versions``, ...
         metrics: The columns of the samples.
 
     Raises:
-        FolderUnusable: The folder itself cannot be made, or belongs to another kernel that lives.
+        FolderUnusable: The folder cannot be created, or belongs to another running kernel.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Recording:
         self._pid = os.getpid()
         self._columns = tuple(metric.name for metric in metrics)
         self.folder = PrivateFolder(root / identity.folder_name)
-        # Before the header: whoever finds one may ask whether its writer lives.
+        # Before the header: a reader that finds a header may check the lock.
         self._alive = self._lock()
         self.header: dict[str, Any] = {
             "format": list(FORMAT),
@@ -138,14 +138,14 @@ class Recording:
                 )
             except BaseException:
                 os.close(descriptor)
-                # What it took of a full disk is wanted elsewhere.
+                # Frees what it reserved on a full disk.
                 with contextlib.suppress(OSError):
                     self.folder.remove(name)
                 raise
 
     @property
     def _is_mine(self) -> bool:
-        """False in a process that was forked off the one that records."""
+        """False in a forked child of the recorded process."""
         return os.getpid() == self._pid
 
     @contextlib.contextmanager
@@ -158,7 +158,7 @@ class Recording:
             note_problem(f"recording: {name}", bad)
 
     def _write(self, name: str, write: Callable[..., None], *what: Any) -> None:
-        """Write to a file; one that the system refuses to write is given up and noted."""
+        """Write to a file. A file that fails with OSError is closed and noted."""
         writer = self._writers.get(name)
         if writer is None:
             return
@@ -166,7 +166,7 @@ class Recording:
             write(writer, *what)
         except Exception as bad:
             if is_users(bad):
-                raise  # a TimeoutError is an OSError too, and no reason to give the file up
+                raise  # for example the user's TimeoutError, which is an OSError too
             if isinstance(bad, OSError):
                 self._writers.pop(name, None)
                 with contextlib.suppress(OSError):
@@ -186,7 +186,7 @@ class Recording:
         self._write(EVENTS, journal.write_event, kind, fields)
 
     def sample(self, sample: Sample) -> None:
-        """Write a sample, and the summary of a second or a minute that has gone by. For one thread."""
+        """Write a sample, and the summary of each second or minute that has ended. Call it from one thread only."""
         try:
             numbers = series.row(self._columns, sample.values)
             self._write(SAMPLES, series.write_sample, sample, numbers)
@@ -210,21 +210,21 @@ class Recording:
         self._write(PROGRESS, newest.write_progress, value)
 
     def set_gpu_memory(self, devices: list[dict[str, Any]]) -> None:
-        """Write what TensorFlow's allocators say of themselves; the first time makes the file. For one thread."""
+        """Write the statistics of TensorFlow's allocators. The first call creates the file. Call it from one thread only."""
         if not self._gpu_memory_begun and self._is_mine:
             self._gpu_memory_begun = True
             self._make(GPU_MEMORY, newest.RECORD_BYTES, newest.CAPACITY, newest.GPU_MEMORY_TYPES)
         self._write(GPU_MEMORY, newest.write_gpu_memory, devices)
 
     def end(self, reason: str) -> None:
-        """Leave the mark of an orderly end."""
+        """Write the mark of a normal end."""
         if not self._is_mine:
             return
         with self._part("end mark"):
             _mark_end(self.folder, reason)
 
     def close(self) -> None:
-        """Give all descriptors back; the files stay."""
+        """Close all descriptors. The files stay."""
         writers, self._writers = self._writers, {}
         for writer in writers.values():
             with contextlib.suppress(OSError):
@@ -233,14 +233,14 @@ class Recording:
             self._alive.close()
 
     def remove(self) -> None:
-        """Close, and delete the folder."""
+        """Close the recording and delete the folder."""
         self.close()
         if self._is_mine:
             remove_recording(self.folder.path)
 
 
 def mark_end(path: Path, reason: str) -> None:
-    """Leave the mark of an orderly end in the recording of another process, if there is one."""
+    """Write the mark of a normal end to the recording of another process, if there is one."""
     with contextlib.suppress(OSError, FolderUnusable):
         _mark_end(PrivateFolder(path, make=False), reason)
 
@@ -250,7 +250,7 @@ def _mark_end(folder: PrivateFolder, reason: str) -> None:
 
 
 def remove_recording(path: Path) -> None:
-    """Delete a recording, its header first: what a kill leaves of it then is no recording any more, and no death."""
+    """Delete a recording. The header goes first, so that a kill in between leaves nothing that counts as a crash."""
     with contextlib.suppress(OSError):
         os.unlink(path / HEADER)
     remove_folder(path)

@@ -1,6 +1,7 @@
-"""Records on disk: one ring of fixed-size records in one file, the oldest overwritten by the newest. ``FORMAT.md`` is the
-specification; this module is how a file lies in bytes, and how it is read. It is written by record_writer.py; what a
-record means is told elsewhere: series.py, journal.py, newest.py.
+"""A file of records: a ring of fixed-size records, in which the newest overwrites the oldest.
+
+This module covers the byte layout and reading; ``FORMAT.md`` is the specification. record_writer.py writes the file.
+series.py, journal.py and newest.py define the payloads.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class Record(NamedTuple):
     """One intact record.
 
     Attributes:
-        sequence: Rises with each record of one writer, first 1; orders records when clocks jump.
-        monotonic: ``time.monotonic()`` of the writer, seconds; comparable within one boot.
-        time: Wall clock, Unix seconds UTC; for people.
-        type: What the payload is; see the header's ``types``.
-        payload: The bytes of the record's own.
+        sequence: Increases with each record of one writer, from 1; gives the order even if clocks jump.
+        monotonic: ``time.monotonic()`` of the writer, in seconds; comparable within one boot.
+        time: Wall clock, Unix seconds UTC; for display.
+        type: Type of the payload; see the header's ``types``.
+        payload: The content of the record.
     """
 
     sequence: int
@@ -46,11 +47,11 @@ class Record(NamedTuple):
 
 
 class RecordFile(NamedTuple):
-    """A file of records read back.
+    """The content of a file of records.
 
     Attributes:
-        header: The JSON of its header, as found; keys that this version does not know included.
-        records: The intact records by sequence, oldest first, types that this version does not know included.
+        header: The JSON of the header, with keys unknown to this version.
+        records: The intact records by sequence, oldest first, with types unknown to this version.
     """
 
     header: dict[str, Any]
@@ -61,14 +62,14 @@ class RecordFile(NamedTuple):
         return (record for record in self.records if record.type == number)
 
     def type_named(self, number: int) -> dict[str, Any]:
-        """What the header says of a type; empty when it says nothing that makes sense."""
+        """The header's entry for a type; empty if it is missing or invalid."""
         types = self.header.get("types")
         found = types.get(str(number)) if isinstance(types, dict) else None
         return found if isinstance(found, dict) else {}
 
 
 def record_bytes_for(payload_bytes: int) -> int:
-    """Size of a record that holds so large a payload: a power of two."""
+    """Record size that fits a payload of this size: a power of two."""
     needed = max(SMALLEST_RECORD_BYTES, RECORD_HEAD_BYTES + payload_bytes)
     return 1 << (needed - 1).bit_length()
 
@@ -85,7 +86,7 @@ def check_sizes(record_bytes: int, capacity: int) -> None:
 
 
 def header_block(header: dict[str, Any]) -> bytes:
-    """One copy of the header; ValueError when the JSON does not fit."""
+    """One copy of the header. Raises ValueError if the JSON does not fit."""
     text = json.dumps(header).encode()
     if _BLOCK.size + len(text) > BLOCK_BYTES:
         raise ValueError(f"{len(text)} bytes of JSON do not fit the header of a file of records")
@@ -93,7 +94,7 @@ def header_block(header: dict[str, Any]) -> bytes:
 
 
 class RecordHeader(NamedTuple):
-    """What a reader needs to find the records; sizes are within the bounds of the format."""
+    """The header and what a reader needs to find the records. The sizes are checked."""
 
     json: dict[str, Any]
     record_bytes: int
@@ -101,15 +102,15 @@ class RecordHeader(NamedTuple):
 
     @property
     def file_bytes(self) -> int:
-        """Size of the whole file, once it is full."""
+        """Size of the full file."""
         return HEADER_BYTES + self.capacity * self.record_bytes
 
 
 def read_header(content: bytes, what: str = "The file of records") -> RecordHeader:
-    """The header of a file of records, from whichever of its two copies is intact.
+    """The header of a file of records, from the first intact copy of two.
 
     Args:
-        content: At least the first 8192 bytes of the file, or all there are.
+        content: At least the first 8192 bytes, or the whole file if it is shorter.
         what: Names the file in errors.
 
     Raises:
@@ -137,7 +138,7 @@ def read_header(content: bytes, what: str = "The file of records") -> RecordHead
 
 
 def major_of(told: object) -> int | None:
-    """The major version that a header, a bundle or a report names in ``format``; None when it names none."""
+    """The major version in ``format`` of a header, a bundle or a report; None if there is none."""
     version = told.get("format") if isinstance(told, dict) else None
     if not isinstance(version, list) or not version:
         return None
@@ -151,7 +152,7 @@ def _integer(value: object) -> int:
 
 
 def _is_number(value: object) -> TypeGuard[int]:
-    """True for 32 bits; ``true``, ``2.0`` and ``"2"`` are none, though another reader may take them for one."""
+    """True for an unsigned 32-bit integer. ``true``, ``2.0`` and ``"2"`` are not accepted: readers differ on them."""
     return type(value) is int and 0 <= value < 1 << 32
 
 
@@ -170,7 +171,7 @@ def _block_json(block: bytes) -> dict[str, Any] | None:
 
 
 def intact_records(content: bytes, record_bytes: int, *, after: int = 0) -> Iterator[Record]:
-    """The intact records among whole ones that lie one after the other, in that order; with sequences after `after`."""
+    """The intact records in a run of whole records, in that order; only sequences above `after`."""
     longest = record_bytes - RECORD_HEAD_BYTES
     for start in range(0, len(content) - record_bytes + 1, record_bytes):
         head = start + RECORD_CRC.size
@@ -183,10 +184,10 @@ def intact_records(content: bytes, record_bytes: int, *, after: int = 0) -> Iter
 
 
 def read_records(content: bytes, what: str = "The file of records") -> RecordFile:
-    """The header and the intact records of a file; torn, damaged and empty ones are left out.
+    """The header and the intact records of a file. Torn, damaged and empty records are skipped.
 
     Args:
-        content: The file, as much of it as there is.
+        content: The file, which may be truncated.
         what: Names the file in errors.
 
     Raises:

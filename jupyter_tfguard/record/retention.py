@@ -1,7 +1,7 @@
-"""Removes what is kept: reports over a limit of count, bytes or days, and what its owner asks to remove.
+"""Removes reports above a limit of count, bytes or days, and reports and recordings on the user's request.
 
-Several processes may remove, write and read at the same time. Only what tfguard names as its own is touched: there may be
-other things in the same folder. What a living kernel is writing stays.
+Several processes may remove, write and read at the same time. Only names that tfguard creates are touched: the folder may
+contain other files. The recordings of running kernels stay.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _LEFTOVER_SECONDS = 3600.0
 
 
 def prune(store: BundleStore, *, limit_count: int, limit_bytes: int, limit_days: float) -> None:
-    """Remove the oldest reports that are over a limit. The newest unread one always stays.
+    """Remove the oldest reports above a limit. The newest unread report always stays.
 
     Args:
         store: All reports.
-        limit_count: Reports kept at most.
-        limit_bytes: Bytes of reports kept at most.
-        limit_days: Days since the death.
+        limit_count: Largest number of reports to keep.
+        limit_bytes: Largest total size of the reports to keep.
+        limit_days: Largest age of a report, in days since the crash.
     """
     sweep_leftovers(store, age_seconds=_LEFTOVER_SECONDS)
     now, total_bytes = time.time(), 0
@@ -40,13 +40,13 @@ def prune(store: BundleStore, *, limit_count: int, limit_bytes: int, limit_days:
         too_old = now - died_of(bundle_id) > limit_days * 86400
         over = too_old or position >= limit_count or total_bytes > limit_bytes
         if over and bundle_id != newest_unread:
-            # Where it cannot be deleted, the next prune tries again.
+            # If it cannot be deleted, the next prune tries again.
             with contextlib.suppress(BundleNotFound, OSError):
                 store.remove(bundle_id)
 
 
 def sweep_leftovers(store: BundleStore, *, age_seconds: float) -> None:
-    """Delete folders that a killed process left half written or half removed, at least so long ago."""
+    """Delete folders of this age or older that a killed process left half written or half removed."""
     for name in store.leftovers():
         path = store.root / name
         with contextlib.suppress(OSError):
@@ -56,12 +56,12 @@ def sweep_leftovers(store: BundleStore, *, age_seconds: float) -> None:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was removed, and what was not.
+    """The result of a removal.
 
     Attributes:
         removed: Ids of reports, or names of recordings.
-        living: Recordings of kernels that run, left alone.
-        stayed: What could not be removed, each with the reason.
+        living: Recordings of running kernels, which are never removed.
+        stayed: Items that could not be removed, each with the reason.
     """
 
     removed: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Forgotten:
 
 
 def forget_reports(store: BundleStore, ids: Iterable[str]) -> Forgotten:
-    """Remove these reports. One that is gone since it was listed counts as removed."""
+    """Remove these reports. A report that is already gone counts as removed."""
     removed, stayed = [], []
     for report_id in ids:
         try:
@@ -83,14 +83,14 @@ def forget_reports(store: BundleStore, ids: Iterable[str]) -> Forgotten:
 
 
 def forget_leftovers(store: BundleStore) -> None:
-    """Remove what killed writers left half done among the reports, then the folder itself if it is empty."""
+    """Remove half-written and half-removed reports, then the folder if it is empty."""
     sweep_leftovers(store, age_seconds=0.0)
     with contextlib.suppress(OSError):
         store.root.rmdir()
 
 
 def forget_recordings(root: Path) -> Forgotten:
-    """Remove every recording of a kernel that does not run any more."""
+    """Remove the recordings of all kernels that are no longer running."""
     living: list[str] = []
     dead: list[str] = []
     for path in sorted(root.iterdir()) if root.is_dir() else ():

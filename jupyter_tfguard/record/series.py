@@ -1,7 +1,7 @@
-"""Samples as records, and what becomes of them when they are old: minimum, maximum and last value of a stretch of time.
+"""Samples as records, and their summaries: minimum, maximum and last value of a stretch of time.
 
-Three resolutions, so that a death, an epoch and a day can all be read: every sample of the last minutes, a summary for
-each second of the last hour, and one for each minute of the last week.
+There are three resolutions, for a crash, an epoch and a day: every sample of the last minutes, a summary of each second of
+the last hour, and a summary of each minute of the last week.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .records import Record, RecordFile, record_bytes_for
 
 SAMPLE = 1
 SUMMARY = 2
-# Year 5138: what lies beyond is no moment but damage, and people's calendars do not reach it.
+# Year 5138. A later time is damage, and the datetime module cannot represent all of them.
 _LAST_MOMENT = 1e11
 _PARTS = 3
 
@@ -35,12 +35,12 @@ def summary_bytes(metrics: Sequence[Metric]) -> int:
 
 
 def sample_type(metrics: Sequence[Metric]) -> dict[int, dict[str, Any]]:
-    """What a header says of samples: one f64 per column, NaN is unknown."""
+    """The header's entry for samples: one f64 per column, NaN is unknown."""
     return {SAMPLE: {"name": "sample", "number": "f64", "columns": _columns(metrics)}}
 
 
 def summary_type(metrics: Sequence[Metric]) -> dict[int, dict[str, Any]]:
-    """What a header says of summaries: all minima, all maxima, all last values, as f32, NaN is unknown."""
+    """The header's entry for summaries: all minima, all maxima, all last values, as f32, NaN is unknown."""
     return {
         SUMMARY: {
             "name": "summary",
@@ -59,18 +59,18 @@ def _columns(metrics: Sequence[Metric]) -> list[dict[str, str]]:
 
 
 def row(columns: Sequence[str], values: Mapping[str, float]) -> list[float]:
-    """The values in the order of the columns; NaN what is not known."""
+    """The values in the order of the columns; NaN if unknown."""
     return [values.get(name, math.nan) for name in columns]
 
 
 def write_sample(writer: RecordWriter, sample: Sample, numbers: list[float]) -> None:
-    """Write a sample, its values given as a row. Raises OSError when the system refuses."""
+    """Write a sample. `numbers` are its values as a row. Raises OSError if the write fails."""
     payload = _packed("d", numbers)
     writer.write(SAMPLE, payload, sample.sequence, monotonic=sample.monotonic, wall=sample.time)
 
 
 def write_summary(writer: RecordWriter, stretch: Stretch) -> None:
-    """Write a stretch. Raises OSError when the system refuses."""
+    """Write a stretch. Raises OSError if the write fails."""
     payload = _packed("f", [*stretch.minimum, *stretch.maximum, *stretch.last])
     writer.write(SUMMARY, payload, monotonic=stretch.monotonic, wall=stretch.time)
 
@@ -95,11 +95,11 @@ def _unpacked(kind: str, payload: bytes, count: int) -> array[float] | None:
 
 @dataclass(slots=True)
 class Stretch:
-    """A stretch of time; each list has one number per column, NaN unknown. One sample is a stretch too.
+    """A stretch of time. Each list has one number per column; NaN is unknown. One sample is a stretch too.
 
     Attributes:
-        monotonic, time: Of the last sample in it.
-        minimum, maximum, last: The numbers.
+        monotonic, time: Times of the last sample in it.
+        minimum, maximum, last: The values.
     """
 
     monotonic: float
@@ -110,11 +110,11 @@ class Stretch:
 
 
 class Stretches:
-    """Gathers rows into stretches of so many seconds. The wall clock may jump: they are told by the monotonic one.
+    """Groups rows into stretches of equal length. The wall clock may jump, so the monotonic clock decides.
 
     Args:
         seconds: Length of a stretch.
-        on_end: Given each stretch once the next one has begun.
+        on_end: Called with each stretch when the next one begins.
     """
 
     def __init__(self, seconds: float, on_end: Callable[[Stretch], None]) -> None:
@@ -124,7 +124,7 @@ class Stretches:
         self._now: Stretch | None = None
 
     def add(self, found: Stretch) -> None:
-        """Put a sample, or a shorter stretch, to the one it falls into."""
+        """Add a sample or a shorter stretch to its stretch."""
         number = found.monotonic // self._seconds
         before = self._now
         if before is None or number != self._number:
@@ -133,7 +133,7 @@ class Stretches:
                 self._on_end(before)
             return
         before.monotonic, before.time = found.monotonic, found.time
-        # x != x holds for NaN alone. New lists, because one sample's may be all three at once.
+        # x != x is true for NaN only. New lists, because the three lists of one sample may be the same object.
         before.minimum = [
             a if a <= b or b != b else b for a, b in zip(before.minimum, found.minimum, strict=True)
         ]
@@ -147,10 +147,10 @@ class Stretches:
 
 
 class Summary(NamedTuple):
-    """Minimum, maximum and last value of each metric in one stretch of time, exact to 6e-8.
+    """Minimum, maximum and last value of each metric in one stretch of time; relative error at most 6e-8.
 
     Attributes:
-        sequence, monotonic, time: Of its record; the moments are those of the last sample in the stretch.
+        sequence, monotonic, time: From the record; the times are those of the last sample in the stretch.
     """
 
     sequence: int
@@ -162,17 +162,17 @@ class Summary(NamedTuple):
 
     @property
     def minimum(self) -> dict[str, float]:
-        """Lowest value per metric name; what was not known is left out."""
+        """Lowest value per metric name, without unknown values."""
         return self._part(0)
 
     @property
     def maximum(self) -> dict[str, float]:
-        """Highest value per metric name; what was not known is left out."""
+        """Highest value per metric name, without unknown values."""
         return self._part(1)
 
     @property
     def last(self) -> dict[str, float]:
-        """Last known value per metric name; what was not known is left out."""
+        """Last known value per metric name, without unknown values."""
         return self._part(2)
 
     def _part(self, number: int) -> dict[str, float]:
@@ -205,14 +205,14 @@ def read_summaries(file: RecordFile) -> list[Summary]:
 
 
 def is_moment(record: Record) -> bool:
-    """True when its times can be times: whoever forges a record repairs its CRC as well."""
+    """True if the record's times are plausible. A forged record can have a valid CRC."""
     return 0 <= record.time < _LAST_MOMENT and abs(record.monotonic) < _LAST_MOMENT
 
 
 def _column_names(file: RecordFile, number: int, numbers: str) -> tuple[str, ...]:
-    told = file.type_named(number)
-    columns = told.get("columns")
-    if told.get("number") != numbers or not isinstance(columns, list):
+    fields = file.type_named(number)
+    columns = fields.get("columns")
+    if fields.get("number") != numbers or not isinstance(columns, list):
         return ()
     names = [column.get("name") for column in columns if isinstance(column, dict)]
     if len(names) != len(columns) or not all(isinstance(name, str) for name in names):

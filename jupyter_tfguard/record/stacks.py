@@ -1,4 +1,4 @@
-"""Python stacks of all threads as faulthandler writes them, read back."""
+"""Parses the Python stacks of all threads in faulthandler's format."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 LIMIT_BYTES = 256 * 1024
-# Keys of the recording's header: how a watcher gets at the stacks, see kernel/stacks.py.
+# Key of the recording's header: how a watcher requests the stacks, see kernel/stacks.py.
 HEADER_KEY = "stacks"
 _FRAME_LIMIT = 100
-# Below the code of a user's thread there is none of these.
-_MACHINERY = ("/ipykernel/", "/jupyter_tfguard/", "/IPython/core/history.py")
+# The stack of a thread with user code contains none of these.
+_SERVICE_PATHS = ("/ipykernel/", "/jupyter_tfguard/", "/IPython/core/history.py")
 
 # Thread 0x00007f3a [name] (most recent call first):      Current thread 0x...      Stack (most recent call first):
 _THREAD = re.compile(
@@ -46,11 +46,11 @@ def stacks_of(lines: list[str]) -> dict[str, list[Frame]]:
 
 
 def user_first(lines: list[str], main_thread: str | None) -> list[str]:
-    """The same text with the main thread at the top, then the threads of the user's code, then the kernel's machinery.
+    """Sort the stacks: the main thread, then threads with user code, then the kernel's service threads.
 
     Args:
-        lines: Of the stacks.
-        main_thread: How they name the main thread; None = not known.
+        lines: Lines of the stacks.
+        main_thread: Name of the main thread in `lines`; None = unknown.
     """
     parts: list[list[str]] = []
     for line in lines:
@@ -77,24 +77,24 @@ def _rank(part: list[str], main_thread: str | None) -> int:
         return 0
     frames = stacks_of(part).values()
     files = [frame.file.replace("\\", "/") for stack in frames for frame in stack]
-    return 2 if any(name in file for file in files for name in _MACHINERY) else 1
+    return 2 if any(name in file for file in files for name in _SERVICE_PATHS) else 1
 
 
 def thread_name(ident: int) -> str:
-    """How faulthandler names the thread with this :attr:`threading.Thread.ident`.
+    """faulthandler's name of the thread with this :attr:`threading.Thread.ident`.
 
-    Source: CPython, ``write_thread_id`` in Python/traceback.c: as many digits as an unsigned long has.
+    Source: CPython, ``write_thread_id`` in Python/traceback.c: the number of hexadecimal digits of an unsigned long.
     """
     return f"0x{ident:016x}"
 
 
 def claims(header: dict[str, Any] | None) -> dict[str, Any]:
-    """What the kernel says of its stacks; empty without a guard."""
+    """The header's entry about stacks; empty without a guard."""
     found = (header or {}).get(HEADER_KEY)
     return found if isinstance(found, dict) else {}
 
 
 def service_threads(header: dict[str, Any] | None) -> tuple[int, ...]:
-    """Native ids of the threads of the kernel's machinery, as it claims them; empty when not known."""
+    """Native ids of the kernel's service threads, self-reported by the kernel; empty if unknown."""
     found = claims(header).get("service_threads")
     return tuple(t for t in found[:100] if type(t) is int) if isinstance(found, list) else ()

@@ -1,14 +1,14 @@
-"""Keeps the last native text of a kernel: fd 2 becomes a pipe of ours, and a thread moves its text to a file, then on.
+"""Records the stderr tail of a kernel: fd 2 becomes a pipe, and a thread saves its text to a file and forwards it.
 
-As in a bare kernel, fd 2 is a pipe that somebody reads. The operating system moves the text from the pipe into a file
-(``splice``); the thread reads it from there and writes it to the old fd 2, with ordinary back-pressure: nothing is dropped
+In a kernel without the guard, fd 2 is a pipe too. The operating system moves the text from our pipe into a file
+(``splice``). The thread reads it from there and writes it to the old fd 2, with ordinary back-pressure: nothing is dropped
 or reordered. At any moment each byte is in the file or still in the pipe. The watcher holds the pipe's read end as well
-(``watch/held_pipe.py``) and reads what is left in it after the kernel's death; without a watcher that part is lost.
+(``watch/held_pipe.py``) and reads the rest after the kernel's death. Without a watcher the rest is lost.
 
-While native code holds the GIL, the thread stops after the first piece of text, and the pipe fills up: a writer then
-waits after 256 KiB, where a bare kernel's waits after 64 KiB.
+While native code holds the GIL, the thread stops after the first piece of text, and the pipe fills up. A writer then
+blocks after 256 KiB; without the guard it blocks after 64 KiB.
 
-Text that Python writes to ``sys.stderr`` does not come here: ipykernel sends it itself. Not on Windows.
+Text that Python writes to ``sys.stderr`` does not pass through here: ipykernel sends it itself. Not on Windows.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ except ImportError:  # Windows
 
 STDERR = 2
 LEAST_FILE_SIZE_LIMIT_BYTES = FILE_BYTES
-# Not more: Linux allows all pipes of a user 64 MiB together, and makes further ones tiny.
+# Not more: Linux allows 64 MiB for all pipes of a user, and makes further pipes tiny.
 _PIPE_BYTES = 256 * 1024
 _CHUNK_BYTES = 64 * 1024
-# A file system that cannot (also where another layer says so), or a sandbox that does not allow it.
+# The file system (or a layer over it) does not support splice, or a sandbox forbids it.
 _CANNOT_SPLICE = (errno.EINVAL, errno.ENOSYS, errno.EPERM)
 _QUIET_SECONDS = 0.015
 _LONGEST_SECONDS = 0.05
 _DRAIN_SECONDS = 2.0
-_CLOSE_SECONDS = 0.2  # it ends at once where no child holds the pipe
+_CLOSE_SECONDS = 0.2  # the thread ends immediately if no child holds the pipe
 _STEP_SECONDS = 0.001
 
 
 class StderrTail:
-    """Keeps and forwards what is written to fd 2, from :meth:`start` to :meth:`stop`.
+    """Records and forwards text written to fd 2, from :meth:`start` to :meth:`stop`.
 
     Args:
-        folder: Where the files ``stderr.N.txt`` are made.
-        on_problem: Called with a sentence when text is no longer kept.
+        folder: Folder of the files ``stderr.N.txt``.
+        on_problem: Called with a message when text is no longer recorded.
     """
 
     def __init__(self, folder: PrivateFolder, on_problem: Callable[[str], None]) -> None:
@@ -64,31 +64,31 @@ class StderrTail:
         self._file: tuple[int, int] | None = None  # number and descriptor
         self._splices = hasattr(os, "splice")
         self._sent = 0
-        self._taken = 0  # from the pipe, where nothing is spliced
-        self._taking = threading.Lock()
+        self._read_bytes = 0  # read from the pipe, if splice is not used
+        self._read_lock = threading.Lock()
         self._stopping = False
         self._thread: threading.Thread | None = None
 
     @property
     def running(self) -> bool:
-        """True while fd 2 is ours and its text is kept."""
+        """True while fd 2 is our pipe and its text is recorded."""
         return self._thread is not None and self._file is not None and not self._stopping
 
     @property
     def pipe(self) -> dict[str, int] | None:
-        """Descriptor and inode of the pipe's read end, for the watcher; None when there is no pipe."""
+        """Descriptor and inode of the pipe's read end, for the watcher; None if there is no pipe."""
         expected = self._identities.get(self._source)
         if self._thread is None or self._stopping or expected is None:
             return None
         return {"descriptor": self._source, "inode": expected[1]}
 
     def start(self) -> None:
-        """Make fd 2 our pipe.
+        """Replace fd 2 by our pipe.
 
         Raises:
-            SourceUnavailable: Not on this system, fd 2 is closed, or files may not be long enough.
-            FolderUnusable: The file cannot be made safely.
-            OSError: The system refused; fd 2 is as it was.
+            SourceUnavailable: The system is not supported, fd 2 is closed, or the file size limit is too low.
+            FolderUnusable: Could not create the file safely.
+            OSError: A system call failed. fd 2 is unchanged.
         """
         if fcntl is None:
             raise SourceUnavailable("The stderr tail is not recorded on Windows.")
@@ -109,30 +109,31 @@ class StderrTail:
                 os.close(target)
             self._thread = self._started()
         except BaseException:
-            self._give_back()
+            self._restore_fd2()
             self._close_all()
             raise
 
     def written(self) -> int:
-        """Bytes of native text so far: a place for :func:`~.native_text.native_text_since`."""
+        """Bytes of native text so far: a position for :func:`~.native_text.native_text_since`."""
         while True:
             file = self._file
             if file is None or not self._splices:
-                with self._taking:
-                    return self._taken + unread_bytes(self._source)
+                with self._read_lock:
+                    return self._read_bytes + unread_bytes(self._source)
             size, unread = _size(file[1]), unread_bytes(self._source)
-            if (file, size) == (self._file, _size(file[1])):  # else some was moved meanwhile
+            if (file, size) == (self._file, _size(file[1])):  # else text was moved meanwhile
                 return (file[0] - 1) * FILE_BYTES + size + unread
 
     def wait_forwarded(
         self, seconds: float, reader_waits: Callable[[], bool] = lambda: True
     ) -> None:
-        """Wait until the text so far was forwarded and read there, for so many seconds at most.
+        """Wait until the text so far was forwarded and read from the old fd 2.
 
-        What is printed next then comes after it, and ipykernel's flush at the end of a cell sends it.
+        Text printed next then comes after it, and ipykernel's flush at the end of a cell sends it.
 
         Args:
-            reader_waits: Whether the reader has handed on what it read.
+            seconds: Longest wait.
+            reader_waits: Whether the reader has passed on what it read.
         """
         wanted = self.written()
         end = time.monotonic() + seconds
@@ -142,9 +143,9 @@ class StderrTail:
             time.sleep(_STEP_SECONDS)
 
     def stop(self) -> None:
-        """Put the old fd 2 back, unless user code has replaced ours, and forward what is left.
+        """Restore the old fd 2, unless user code has replaced ours, and forward the rest of the text.
 
-        Children that inherited the pipe keep it: their text is forwarded as long as the kernel lives.
+        Children that inherited the pipe keep it. Their text is forwarded while the kernel is running.
         Does nothing in a forked child.
         """
         thread = self._thread
@@ -152,14 +153,14 @@ class StderrTail:
             return
         wanted = self.written()
         self._stopping = True
-        self._give_back()
+        self._restore_fd2()
         end = time.monotonic() + _DRAIN_SECONDS
         while thread.is_alive() and self._sent < wanted and time.monotonic() < end:
             time.sleep(_STEP_SECONDS)
         thread.join(_CLOSE_SECONDS)
 
     def leave_child(self) -> None:
-        """In a forked child: close its copies of our descriptors. fd 2 stays: the parent keeps what is written there."""
+        """In a forked child: close its copies of our descriptors. fd 2 stays open: the parent records its text."""
         self._thread = None
         self._close_all()
 
@@ -173,10 +174,10 @@ class StderrTail:
         return descriptor
 
     def _is_ours(self, descriptor: int) -> bool:
-        """False when user code closed it: its number may mean a file of the user's by now."""
+        """False if user code closed it: the descriptor number may have been reused."""
         return identity(descriptor) == self._identities.get(descriptor, ())
 
-    def _give_back(self) -> None:
+    def _restore_fd2(self) -> None:
         is_our_pipe = identity(STDERR) == self._identities.get(self._source, ())
         if is_our_pipe and self._is_ours(self._outlet):
             os.dup2(self._outlet, STDERR)
@@ -199,8 +200,8 @@ class StderrTail:
         try:
             self._move()
         except Exception as bad:
-            self._give_back()
-            self._leave_file(bad)
+            self._restore_fd2()
+            self._stop_recording(bad)
         finally:
             self._stopping = True
             self._close_all()
@@ -208,9 +209,9 @@ class StderrTail:
     def _move(self) -> None:
         """Move text until all writers have closed the pipe.
 
-        An abort comes right after its last words, and faulthandler then walks the stacks of all threads. It crashes when
-        a thread enters or leaves Python functions meanwhile. So the inner loop calls C functions only, and text is
-        forwarded, which wakes ipykernel's threads, only when nobody has written for a moment.
+        An abort follows its message immediately, and faulthandler then walks the stacks of all threads. It crashes if a
+        thread enters or leaves Python functions meanwhile. So the inner loop calls C functions only. Forwarding text
+        wakes ipykernel's threads, so it happens only after a moment without new text.
 
         Raises:
             OSError: User code closed one of our descriptors.
@@ -245,42 +246,42 @@ class StderrTail:
                     moved = os.splice(self._source, file, FILE_BYTES - size, offset_dst=size)
                     size += moved
             except OSError as bad:
-                self._taken, self._splices = start + size, False
+                self._read_bytes, self._splices = start + size, False
                 if bad.errno not in _CANNOT_SPLICE:
                     self._forward(file, start, size)
-                    self._leave_file(bad)
+                    self._stop_recording(bad)
                     continue
             self._forward(file, start, size)
             if not moved:
                 return
-            self._turn()
+            self._next_file()
 
     def _copy(self) -> bool:
-        """Read a piece, write it to the file if there is one, and forward it; False at the end."""
+        """Read a piece of text, write it to the file if there is one, and forward it. False at the end of the text."""
         file = self._file
         room = _CHUNK_BYTES
         if file is not None:
             size = self._sent - (file[0] - 1) * FILE_BYTES
             room = min(room, FILE_BYTES - size)
-        with self._taking:
+        with self._read_lock:
             text = os.read(self._source, room)
-            self._taken += len(text)
+            self._read_bytes += len(text)
         if file is not None:
             self._check(file[1])
             try:
                 if os.pwrite(file[1], text, size) < len(text):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             except OSError as bad:
-                self._leave_file(bad)
+                self._stop_recording(bad)
             time.sleep(_QUIET_SECONDS)
         self._send(text)
-        self._turn()
+        self._next_file()
         return bool(text)
 
     def _forward(self, file: int, start: int, size: int) -> None:
         while (left := start + size - self._sent) > 0:
             text = os.pread(file, min(left, _CHUNK_BYTES), self._sent - start)
-            if not text:  # somebody cut the file
+            if not text:  # the file was truncated
                 self._sent += left
             self._send(text)
 
@@ -289,16 +290,16 @@ class StderrTail:
             self._check(self._outlet)
             try:
                 count = os.write(self._outlet, text)
-            except BlockingIOError:  # another program of this terminal has made it so
+            except BlockingIOError:  # another program on this terminal set O_NONBLOCK
                 time.sleep(_STEP_SECONDS)
                 continue
-            except OSError:  # nobody reads there any more
+            except OSError:  # the reader is gone
                 count = len(text)
             self._sent += count
             text = text[count:]
 
-    def _turn(self) -> None:
-        """Go on in a new file when this one is full; the two newest are kept."""
+    def _next_file(self) -> None:
+        """Start a new file when this one is full. The two newest files are kept."""
         if self._file is None or self._sent < self._file[0] * FILE_BYTES:
             return
         number, full = self._file
@@ -307,16 +308,16 @@ class StderrTail:
                 raise FolderUnusable("The recording has ended.")
             self._file = number + 1, self._own(self._folder.create(file_name(number + 1)))
         except (OSError, FolderUnusable) as bad:
-            self._taken, self._splices = self._sent, False
-            self._leave_file(bad)
+            self._read_bytes, self._splices = self._sent, False
+            self._stop_recording(bad)
             return
         close_ours(full, self._identities.pop(full, None))
         if number > 1:
             with contextlib.suppress(OSError):
                 self._folder.remove(file_name(number - 1))
 
-    def _leave_file(self, why: Exception) -> None:
-        """Keep no more text; it is still forwarded."""
+    def _stop_recording(self, why: Exception) -> None:
+        """Stop recording. Text is still forwarded."""
         self._file = None
         if not self._stopping:
             reason = why.strerror if isinstance(why, OSError) else str(why)

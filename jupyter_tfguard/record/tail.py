@@ -1,4 +1,4 @@
-"""Follows a file of records while it is written: each record is returned once, in order."""
+"""Follows a file of records while it is written. Each record is returned once, in order."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ..errors import RecordUnreadable
 from ..private_files import PrivateFolder
 from .records import HEADER_BYTES, Record, intact_records, read_header
 
-# File systems tell times in steps of some milliseconds; a file as old as this has none of its step left to come.
+# File times have a resolution of some milliseconds. After this long, a new write always changes the file time.
 _SETTLED_SECONDS = 1.0
 
 
 class RecordTail:
-    """The records of one file that were not seen before.
+    """Returns the new records of one file.
 
     Args:
-        name: Of the file.
-        limit_bytes: A longer file is not followed: it is not one of ours.
+        name: File name.
+        limit_bytes: A longer file is not followed; the guard does not write such files.
     """
 
     def __init__(self, name: str, limit_bytes: int) -> None:
@@ -31,15 +31,15 @@ class RecordTail:
         self._settled: tuple[int, int] | None = None
 
     def read(self, folder: PrivateFolder) -> list[Record]:
-        """New records in the order they were written; none when the file cannot be read now.
+        """New records in the order they were written; none if the file cannot be read now.
 
-        Where the writer has gone once around the ring since the last time, the oldest are lost.
+        If the writer has overwritten the whole ring since the last call, the oldest records are lost.
         """
         try:
             found = os.stat(folder.path / self._name, follow_symlinks=False)
         except OSError:
             return []
-        # A stat costs a tenth of what reading costs.
+        # A stat costs a tenth of a read.
         stamp = (found.st_mtime_ns, found.st_ino)
         if stamp == self._settled:
             return []
@@ -58,7 +58,7 @@ class RecordTail:
         return records
 
     def _in_order(self, new: dict[int, Record], capacity: int) -> list[Record]:
-        """The records up to a gap. One that is still there the next time will stay: its number was never used."""
+        """The records up to a gap. A gap that is still there at the next read is permanent: its number was never used."""
         numbers = sorted(new)
         lapped = bool(numbers) and numbers[-1] - self._last >= capacity
         records = []

@@ -1,7 +1,7 @@
-"""What the server saw of a metric and what the kernel recorded of it, as one line of points; each says whose it is.
+"""Merges the server's observations and the kernel's recording of a metric into one timeline; each point has its source.
 
-From its first row to its last the server's rows count alone. What is older or newer is the kernel's own word: good enough to
-draw, and never enough to be *certain* of anything.
+Between the server's first and last row only the server's rows are used. Older and newer points are self-reported by the
+kernel: good enough to draw, but never enough for a *certain* finding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .series import Summary
 
 Source = Literal["server", "kernel"]
 
-# What a summary keeps in a bundle: the metrics that a curve is drawn of.
+# The metrics of summaries that are kept in a bundle, because curves show them.
 MAIN_METRICS = (
     "process.rss_bytes",
     "process.children_rss_bytes",
@@ -31,12 +31,12 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A metric at a moment, or over the stretch of time that ends there.
+    """A metric at a moment, or over the stretch of time that ends at that moment.
 
     Attributes:
         time: Unix seconds.
-        lowest, highest: The same, where it was one sample.
-        source: Who says so.
+        lowest, highest: Extreme values; equal for a single sample.
+        source: Origin of the value.
     """
 
     time: float
@@ -46,19 +46,19 @@ class Point:
 
 
 def timeline(name: str, server: Table, kernel: Table, died: float) -> list[Point]:
-    """All points of a metric, by time.
+    """All points of a metric, sorted by time.
 
     Args:
-        name: Of the metric.
-        server: ``columns`` and ``rows`` as in :class:`~.facts.ServerFacts`; empty: nobody watched.
+        name: Name of the metric.
+        server: ``columns`` and ``rows`` as in :class:`~.facts.ServerFacts`; empty if there was no watcher.
         kernel: ``samples``, ``seconds`` and ``minutes`` as in a bundle, each with ``columns`` and ``rows``; may be forged.
-        died: Unix seconds; what the kernel says of later moments is left out.
+        died: Unix seconds of the crash; later points from the kernel are left out.
     """
     seen = sorted(
         (Point(when, value, value, "server") for when, value in column(server, name)), key=_time
     )
     claimed: list[Point] = []
-    # From fine to coarse: a summary counts only for what is older than anything finer.
+    # From fine to coarse: a summary is used only if it is older than all finer points.
     for resolution in ("samples", "seconds", "minutes"):
         table = kernel.get(resolution)
         found = sorted(_claims(table if isinstance(table, dict) else {}, name), key=_time)
@@ -83,7 +83,7 @@ def _claims(table: Table, name: str) -> Iterator[Point]:
 
 
 def column(table: Table, name: str) -> Iterator[tuple[float, float]]:
-    """(Unix seconds, value) of one column of a table with ``columns`` and ``rows``; unknown and forged values are left out."""
+    """(Unix seconds, value) of one column of a table with ``columns`` and ``rows``, without unknown and invalid values."""
     columns, rows = table.get("columns"), table.get("rows")
     if (
         not isinstance(columns, (list, tuple))
@@ -100,7 +100,7 @@ def column(table: Table, name: str) -> Iterator[tuple[float, float]]:
 
 
 def _is_number(value: object) -> bool:
-    # NaN compares false with everything.
+    # Every comparison with NaN is false.
     return type(value) in (int, float) and -1e300 < value < 1e300  # type: ignore[operator]
 
 
@@ -108,7 +108,7 @@ def thinned_table(summaries: list[Summary], limit: int) -> dict[str, Any]:
     """Summaries as a table with ``<metric>.min`` and ``<metric>.max`` of the main metrics.
 
     Args:
-        limit: Rows at most; beyond it neighbours become one, with the lowest minimum and the highest maximum.
+        limit: Largest number of rows. Above it, adjacent rows are merged: lowest minimum, highest maximum.
     """
     stretch = max(1, -(-len(summaries) // limit))
     known = summaries[0].columns if summaries else ()
