@@ -1,1 +1,1 @@
-"""Checks before the crash: is every part of tfguard in place, and if not, why and what to do."""
+"""Checks before a crash: whether every part of tfguard works, and if not, why and what to do."""

@@ -1,4 +1,4 @@
-"""What the installed TensorFlow was built for."""
+"""The versions that the installed TensorFlow was built for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..collectors.packages import Package
 from ..collectors.versions import InstalledTensorFlow
 from ..diagnosis.catalog.tensorflow import build_of, gpu_code_of, series_build
 
-# The packages that put a folder `tensorflow` in place. Source: their pages in the package index.
+# The packages that install a folder `tensorflow`. Source: their pages in the package index.
 PROVIDERS = (
     "tensorflow",
     "tensorflow-cpu",
@@ -32,13 +32,13 @@ class Build:
     """A build of TensorFlow.
 
     Attributes:
-        package: The package it came in.
-        version: Of that package.
-        uses_cuda: Whether it uses NVIDIA's GPUs; None when its build information is missing.
-        cuda: The CUDA it was built with, ``12.5.1``.
-        cudnn: The cuDNN it was built with, ``9.3``, or just ``9`` when the minor version is not known.
-        gpu_code: The GPU code inside: ``sm_80``, ``compute_90``.
-        in_table: Whether it is a published build that the tables know.
+        package: The package that contains it.
+        version: Version of that package.
+        uses_cuda: Whether it uses NVIDIA GPUs; None if its build information is missing.
+        cuda: CUDA version of the build, such as ``12.5.1``.
+        cudnn: cuDNN version of the build, such as ``9.3``; only ``9`` if the minor version is unknown.
+        gpu_code: The GPU code that it contains: ``sm_80``, ``compute_90``.
+        in_table: Whether it is a published build that is in the tables.
     """
 
     package: Package
@@ -54,7 +54,7 @@ class Build:
 
 
 def build_of_installed(installed: InstalledTensorFlow) -> Build | None:
-    """What it was built for, by its own build information; None when its package has no version."""
+    """The build, from its own build information; None if its package has no version."""
     package = installed.package
     if package is None or package.version is None:
         return None
@@ -72,7 +72,7 @@ def build_of_installed(installed: InstalledTensorFlow) -> Build | None:
 
 
 def _is_published(package: Package, installed: InstalledTensorFlow) -> bool:
-    """False for a nightly, patched or home-made build, which may have been built with another CUDA."""
+    """False for a nightly, patched or custom build, which may use another CUDA."""
     if gpu_code_of(package.name) not in ("cuda", "none"):
         return False
     published = build_of(package.version or "")

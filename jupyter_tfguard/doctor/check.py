@@ -1,4 +1,4 @@
-"""What a check is, and how the files in ``checks/`` are found: no list to extend."""
+"""The result of a check, and the discovery of the files in ``checks/``. There is no list to extend."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What was compared, how it stands, and the one command that mends it."""
+    """What was compared, the result, and the one command that fixes the problem."""
 
     name: str
     status: Status
@@ -39,18 +39,18 @@ class Checks(TypedDict):
     checks: list[CheckResult]
 
 
-# None: it has no subject on this machine
+# None: the check does not apply to this machine
 Check = Callable[[Environment], CheckResult | list[CheckResult] | None]
 
 
 def run_checks(machine: Environment) -> list[CheckResult]:
-    """All checks, in the order of their files' names. One that breaks is reported as such, never raised."""
+    """Run all checks, in the order of their file names. An exception becomes a result and is never raised."""
     results: list[CheckResult] = []
     for module in pkgutil.iter_modules(checks_package.__path__):
         try:
             check: Check = importlib.import_module(f"{checks_package.__name__}.{module.name}").check
             found = check(machine)
-        except Exception as bad:  # the other checks are still worth having
+        except Exception as bad:  # the other checks still run
             found = CheckResult(module.name, Status.UNKNOWN, f"{type(bad).__name__}: {bad}")
         results += found if isinstance(found, list) else [] if found is None else [found]
     return results
@@ -63,7 +63,7 @@ def to_json(results: list[CheckResult]) -> dict[str, Any]:
 
 
 def exit_code(results: list[CheckResult]) -> int:
-    """0 when all is well or only warnings stand, 1 with a problem, 2 when something could not be checked."""
+    """0: ok or only warnings; 1: at least one problem; 2: something could not be checked."""
     found = {result.status for result in results}
     if Status.PROBLEM in found:
         return 1

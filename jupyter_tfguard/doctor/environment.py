@@ -1,7 +1,7 @@
-"""The machine and the Python environment that the checks look at: this one, or one that a test has made.
+"""The machine and the Python environment to check: the current one, or one that a test has created.
 
-A check is ``check(machine: Environment) -> CheckResult | None``, None where it has no subject (no TensorFlow, no GPU). It
-takes all its facts from here, so that it can be shown every kind of trouble without having it.
+A check is ``check(machine: Environment) -> CheckResult | None``, None if it does not apply (no TensorFlow, no GPU). All
+its facts come from here, so that tests can simulate every problem.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from ..collectors.versions import InstalledTensorFlow, installed_tensorflow
 from .build import PROVIDERS, Build, build_of_installed
 
 VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
-DRIVER_LIBRARY = "libcuda.so.1"  # what programs that use CUDA open
-# The command of Ubuntu and its relatives; other systems have a package of another name.
+DRIVER_LIBRARY = "libcuda.so.1"  # the library that CUDA programs load
+# The command for Ubuntu and its derivatives; other systems use another package name.
 INSTALL_DRIVER = "sudo ubuntu-drivers install && sudo reboot"
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where the facts lie; those that cost something are read once.
+    """Access to the facts. Expensive facts are read once.
 
     Attributes:
-        root: Folder below which ``proc``, ``sys``, ``dev``, ``etc`` and ``usr`` lie.
+        root: Folder that contains ``proc``, ``sys``, ``dev``, ``etc`` and ``usr``.
         environ: The environment variables that a kernel started from here would have.
-        import_folders: Where packages are looked for, in the order of ``sys.path``.
-        python: The interpreter, as its commands are written.
-        python_version: As ``platform.python_version`` gives it.
+        import_folders: Folders searched for packages, in the order of ``sys.path``.
+        python: The interpreter, as written in commands.
+        python_version: Result of ``platform.python_version``.
         prefix: ``sys.prefix`` of the interpreter.
         system: ``sys.platform``.
-        processor: As ``platform.machine`` gives it: ``x86_64``, ``aarch64``.
-        driver_limit_seconds: How long the driver may take to answer; that of an idle machine with several GPUs takes
-            seconds to wake up.
+        processor: Result of ``platform.machine``: ``x86_64``, ``aarch64``.
+        driver_limit_seconds: Timeout for the driver. On an idle machine with several GPUs the driver takes seconds to
+            start.
     """
 
     root: Path
@@ -54,7 +54,7 @@ class Environment:
 
     @classmethod
     def here(cls) -> Environment:
-        """The one this process runs in."""
+        """The environment of this process."""
         return cls(
             root=Path("/"),
             environ=dict(os.environ),
@@ -67,45 +67,45 @@ class Environment:
         )
 
     def path(self, absolute: str) -> Path:
-        """Where a file of the machine lies, by its usual absolute path: ``/proc/meminfo``."""
+        """The path of a file of the machine, from its usual absolute path: ``/proc/meminfo``."""
         return self.root / absolute.lstrip("/")
 
     def pip(self, command: str, *words: str) -> str:
-        """A command of this interpreter's pip, or of uv, whose environments have none; packages quoted for a shell."""
+        """A command of this interpreter's pip, or of uv if the environment has no pip. Words are quoted for a shell."""
         quoted = [f'"{word}"' if set(word) & set("<>[]!~*; ") else word for word in words]
         if find_package("pip", self.import_folders) is None:
-            asked = [word for word in quoted if word != "-y"]  # uv never asks back
-            return f"uv pip {command} --python {self.python} {' '.join(asked)}"
+            accepted = [word for word in quoted if word != "-y"]  # uv never prompts
+            return f"uv pip {command} --python {self.python} {' '.join(accepted)}"
         return f"{self.python} -m pip {command} {' '.join(quoted)}"
 
     @cached_property
     def tensorflow(self) -> InstalledTensorFlow | None:
-        """The TensorFlow that an import would find; None when there is none."""
+        """The TensorFlow that an import would find; None if there is none."""
         return installed_tensorflow(self.import_folders, PROVIDERS)
 
     @cached_property
     def build(self) -> Build | None:
-        """What that TensorFlow was built for; None without TensorFlow, or when its package has no version."""
+        """The build of that TensorFlow; None without TensorFlow, or if its package has no version."""
         return None if self.tensorflow is None else build_of_installed(self.tensorflow)
 
     @cached_property
     def library_owners(self) -> dict[Path, list[Package]]:
-        """Which packages put each shared library where it lies."""
+        """The packages that installed each shared library."""
         return library_owners(self.import_folders)
 
     @cached_property
     def nvidia(self) -> NvidiaHardware:
-        """NVIDIA's GPUs, as the OS kernel shows them."""
+        """NVIDIA GPUs as the OS kernel shows them."""
         return nvidia_hardware(self.root)
 
     @cached_property
     def driver(self) -> DriverAnswer:
-        """What NVIDIA's driver says when it is asked, in a process of its own."""
+        """The answer of NVIDIA's driver, queried in a separate process."""
         return ask_driver(self.environ, self.driver_limit_seconds)
 
     @property
     def gpu_build(self) -> Build | None:
-        """The build, where it uses CUDA and there is an NVIDIA GPU that it may use; else None."""
+        """The build, if it uses CUDA and there is an NVIDIA GPU that it may use; else None."""
         if self.build is None or not self.build.uses_cuda or self.system != "linux":
             return None
         may_use = self.nvidia.is_there and not self.gpu_withheld and not self.gpus_hidden
@@ -113,18 +113,18 @@ class Environment:
 
     @property
     def gpus_hidden(self) -> bool:
-        """Whether ``CUDA_VISIBLE_DEVICES`` lets no GPU be seen: empty, or a first entry that is no GPU."""
+        """Whether ``CUDA_VISIBLE_DEVICES`` hides all GPUs: it is empty, or its first entry is not a GPU."""
         visible = self.environ.get(VISIBLE_VARIABLE)
         return visible is not None and visible.split(",")[0].strip() in ("", "-1", "NoDevFiles")
 
     @property
     def gpu_withheld(self) -> bool:
-        """Whether the machine's GPU was not handed to this container."""
+        """Whether this container has no access to the machine's GPU."""
         return self.in_container and not (self.nvidia.is_wsl or self.nvidia.device_files)
 
     @property
     def in_container(self) -> bool:
-        """Whether this is a container, as far as containers say so."""
+        """Whether this is a container, as far as can be detected."""
         marks = ("/.dockerenv", "/run/.containerenv", "/.singularity.d")
-        told = "KUBERNETES_SERVICE_HOST" in self.environ or "container" in self.environ
-        return told or any(self.path(mark).exists() for mark in marks)
+        declared = "KUBERNETES_SERVICE_HOST" in self.environ or "container" in self.environ
+        return declared or any(self.path(mark).exists() for mark in marks)

@@ -1,8 +1,8 @@
-"""Which files of CUDA and cuDNN TensorFlow would load, which version they are, and how to install others.
+"""Finds the CUDA and cuDNN files that TensorFlow would load, their versions, and how to install others.
 
 Folders are searched in the dynamic loader's order: ``LD_LIBRARY_PATH``, the run path of TensorFlow's wheels (NVIDIA's
-packages beside it; conda's ``lib``), the system's folders. Nothing is loaded. Not seen: another run path of a home-made
-build, and libraries that another package has loaded before.
+packages in the same folder; conda's ``lib``), the system's folders. Nothing is loaded. Not detected: another run path
+of a custom build, and libraries that another package has already loaded.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _VERSION = re.compile(r"\.so\.(\d+(?:\.\d+)*)$")
 
 @dataclass(frozen=True)
 class Library:
-    """One file that answers to a name.
+    """One file found for a library name.
 
     Attributes:
-        version: Of the package that brought it, ``9.3.0.75``, or by the name of the file, ``9.3.0`` of
-            ``libcudnn.so.9 -> libcudnn.so.9.3.0``; None when neither says more than the name that is opened.
-        by_variable: ``LD_LIBRARY_PATH`` leads to it.
+        version: Version of the package that installed it, ``9.3.0.75``, or from the file name, ``9.3.0`` of
+            ``libcudnn.so.9 -> libcudnn.so.9.3.0``; None if neither has more detail than the name that is opened.
+        by_variable: True if it was found through ``LD_LIBRARY_PATH``.
     """
 
     path: Path
@@ -47,7 +47,7 @@ class Library:
 
 
 def find_libraries(machine: Environment, soname: str) -> list[Library]:
-    """All files that answer to this name, each once; the first is the one that is loaded."""
+    """All files with this name, each once. The first one is loaded."""
     found: dict[Path, Library] = {}
     for folder, by_variable in _folders(machine):
         path = folder / soname
@@ -58,7 +58,7 @@ def find_libraries(machine: Environment, soname: str) -> list[Library]:
 
 
 def install_libraries(machine: Environment, build: Build) -> str:
-    """The command that puts the libraries beside this TensorFlow."""
+    """The command that installs the libraries for this TensorFlow."""
     if build.package.installer == "conda":
         return (
             f'conda install -p {machine.prefix} -c conda-forge "tensorflow={build.version}=cuda*"'
@@ -67,7 +67,7 @@ def install_libraries(machine: Environment, build: Build) -> str:
 
 
 def without_folders(machine: Environment, libraries: Sequence[Library]) -> str:
-    """The command that takes the folders of these files out of ``LD_LIBRARY_PATH``. Kernels have the server's variables."""
+    """The command that removes the folders of these files from ``LD_LIBRARY_PATH``; kernels inherit it."""
     folders = {library.path.parent.resolve() for library in libraries}
     entries = machine.environ.get(PATH_VARIABLE, "").split(":")
     kept = [entry for entry in entries if entry and Path(entry).resolve() not in folders]
@@ -76,7 +76,7 @@ def without_folders(machine: Environment, libraries: Sequence[Library]) -> str:
 
 
 def _folders(machine: Environment) -> Iterator[tuple[Path, bool]]:
-    # An empty or relative entry means the current folder: each notebook's own, so it is not followed.
+    # An empty or relative entry depends on the current folder, which differs per notebook, so it is not searched.
     for entry in machine.environ.get(PATH_VARIABLE, "").split(":"):
         if entry.startswith("/"):
             yield Path(entry), True
@@ -88,7 +88,7 @@ def _folders(machine: Environment) -> Iterator[tuple[Path, bool]]:
 
 
 def _configured(machine: Environment) -> list[Path]:
-    """The system's folders. Source: ld.so(8), and ldconfig(8) for the files with further ones."""
+    """The system's folders. Source: ld.so(8), and ldconfig(8) for the files that list more folders."""
     further = []
     for file in sorted(machine.path("/etc/ld.so.conf.d").glob("*.conf")):
         lines = file.read_text("utf-8", "replace").splitlines()
@@ -99,7 +99,7 @@ def _configured(machine: Environment) -> list[Path]:
 
 def _version(machine: Environment, file: Path, soname: str) -> str | None:
     owners = {package.version for package in machine.library_owners.get(file, ())}
-    if owners:  # of two packages that wrote it, nobody knows which came last
+    if owners:  # if two packages wrote it, the last one is unknown
         return owners.pop() if len(owners) == 1 else None
     by_name, opened = _VERSION.search(file.name), _VERSION.search(soname)
     if by_name is None or (opened is not None and by_name[1] == opened[1]):

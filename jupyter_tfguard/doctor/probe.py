@@ -1,4 +1,4 @@
-"""A process that records as a kernel does and is killed: what can be read back of it on this machine."""
+"""Starts a process that records like a kernel, kills it, and reads its recording."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _READY = b"ready\n"
 _SAMPLES = 3
 _LIMIT_SECONDS = 15.0
 _TEXT_SECONDS = 5.0
-# The package may not be importable by its name: `jupyter tfguard enable` installs nothing. At the end of the path, so that
-# nothing else is taken from there that the environment has itself.
+# The package may not be importable by its name: `jupyter tfguard enable` installs nothing. It is appended to the path,
+# so that the environment's own packages are preferred.
 _CHILD = """
 import sys
 sys.path.append(sys.argv[1])
@@ -42,11 +42,11 @@ record_until_killed(Path(sys.argv[2]))
 
 @dataclass(frozen=True)
 class Probed:
-    """What became of the probe.
+    """The result of the probe.
 
     Attributes:
-        missing: What a report would lack, in words; empty when all was there.
-        seconds: How long it took.
+        missing: Parts that a report would lack, as text; empty if complete.
+        seconds: Duration.
     """
 
     missing: tuple[str, ...]
@@ -54,10 +54,10 @@ class Probed:
 
 
 def probe(root: Path, python: str) -> Probed:
-    """Start a process that records below `root` and kills itself, read its record, and remove it.
+    """Start a process that records below `root` and kills itself; read its recording and remove it.
 
     Raises:
-        TfGuardError: The process did not come so far as to record.
+        TfGuardError: The process ended or timed out before it had recorded.
     """
     begun = time.monotonic()
     package = Path(__file__).parents[2]
@@ -97,9 +97,9 @@ def _missing(found: RecordingContents) -> tuple[str, ...]:
 
 
 def record_until_killed(root: Path) -> None:
-    """Runs in the process that is killed: writes one of everything, says so, and kills itself.
+    """Run in the process that is killed: write one of everything, report that, and kill this process.
 
-    What cannot be written is left out, as in a kernel, and found missing.
+    As in a kernel, parts that cannot be written are left out. The reader reports them as missing.
     """
     fall_silent()
     identity = ProcessIdentity.of(os.getpid())
@@ -116,7 +116,7 @@ def record_until_killed(root: Path) -> None:
         values = {name: value for c in collectors for name, value in c.collect().items()}
         recording.sample(Sample(number, time.monotonic(), time.time(), values))
     os.write(2, f"{LAST_WORDS}\n".encode())
-    # Nobody holds its pipe, as a watcher does: what is still in there would be lost.
+    # No watcher keeps the pipe open, so text that is still in it would be lost.
     end = time.monotonic() + _TEXT_SECONDS
     while (
         tail.running and time.monotonic() < end and LAST_WORDS not in last_words(recording.folder)

@@ -1,4 +1,4 @@
-"""The results of the checks as text: problems first, then what is in order, then the counts."""
+"""Formats the results of the checks: problems first, then passed checks, then the counts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _KEPT = "\xa0"
 
 
 def text(results: Sequence[CheckResult]) -> str:
-    """A paragraph with its cure for each result that is not ok; of the others the names (their texts are in ``--json``)."""
+    """A paragraph with the fix for each result that is not ok; only the names of the others (texts: ``--json``)."""
     order = list(_MARKS)
     ranked = sorted(results, key=lambda result: order.index(result.status))
     wrong = [line for r in ranked if r.status is not Status.OK for line in _lines(r)]
-    # No line ends within a name.
+    # Lines do not break inside a name.
     names = ", ".join(r.name.replace(" ", _KEPT) for r in ranked if r.status is Status.OK)
     fine = [
         line.replace(_KEPT, " ")
@@ -34,7 +34,7 @@ def _lines(result: CheckResult) -> list[str]:
 
 
 def _wrapped(line: str) -> list[str]:
-    # A path that is cut in two can be neither read nor copied.
+    # A path broken over two lines can be neither read nor copied.
     return textwrap.wrap(
         line, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )

@@ -1,9 +1,9 @@
 """Checks whether the writer of a recording is still running, and claims a dead kernel's recording for one report.
 
 In the boot and PID namespace of the writer, its process id is checked. Elsewhere (another container or machine that
-shares the folder) the kernel's lock decides: a POSIX record lock on a file in its recording. The system releases the lock
-whenever the kernel ends, and a forked child does not inherit it. On a remote file system, where each machine may keep its
-own locks, only the time since the newest change is known.
+shares the folder) the kernel's lock decides: a POSIX record lock on a file in its recording. The system releases the
+lock whenever the kernel ends, and a forked child does not inherit it. On a remote file system, where each machine may
+keep its own locks, only the time since the newest change is known.
 
 Closing any descriptor of the locked file in the kernel releases the lock. So nothing in the kernel opens its own
 ``alive.lock``. If user code releases the lock by reading the folder, the kernel takes it again with the next second's

@@ -10,9 +10,9 @@
 
 A folder whose name starts with a dot is being written or removed.
 
-``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the crash). ``kernel`` is the self-reported content of the
-recording. ``earlier_deaths`` are the reports that already existed (``cause``, ``died``, ``kernel_id``, ``notebook_path``),
-newest first.
+``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the crash). ``kernel`` is the self-reported content of
+the recording. ``earlier_deaths`` are the reports that already existed (``cause``, ``died``, ``kernel_id``,
+``notebook_path``), newest first.
 """
 
 from __future__ import annotations

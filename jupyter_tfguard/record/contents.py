@@ -117,7 +117,7 @@ def _header(folder: PrivateFolder) -> dict[str, Any] | None:
 
 
 def _records(folder: PrivateFolder, name: str, problems: list[str]) -> RecordFile:
-    """The records of a file. If it cannot be read, adds the reason to `problems`. A missing or empty file is no problem."""
+    """The records of a file. If it is unreadable, adds the reason to `problems`; missing or empty is no problem."""
     content = folder.read(name, RECORDS_LIMIT_BYTES)
     if content:
         try:

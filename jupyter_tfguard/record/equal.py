@@ -11,7 +11,7 @@ Entry = dict[str, Any]
 
 
 def with_same_as(entries: Iterable[tuple[Entry, float]]) -> list[Entry]:
-    """The entries of the list, each with ``same_as``: the id of the newest in its run of equal crashes; None for the newest.
+    """The entries, each with ``same_as``: the id of the newest in its run of equal crashes; None for the newest.
 
     A crash of an unknown notebook and kernel is equal to no other.
 

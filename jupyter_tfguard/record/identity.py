@@ -1,7 +1,7 @@
 """Identifies the process of a record. The process id alone is not enough, because ids are reused.
 
-A process is identified by its id, its start time in clock ticks since boot (field 22 of ``/proc/[pid]/stat``, proc_pid_stat(5))
-and the boot id. Without procfs the start time comes from psutil, in hundredths of a second.
+A process is identified by its id, its start time in clock ticks since boot (field 22 of ``/proc/[pid]/stat``,
+proc_pid_stat(5)) and the boot id. Without procfs the start time comes from psutil, in hundredths of a second.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Removes reports above a limit of count, bytes or days, and reports and recordings on the user's request.
 
-Several processes may remove, write and read at the same time. Only names that tfguard creates are touched: the folder may
-contain other files. The recordings of running kernels stay.
+Several processes may remove, write and read at the same time. Only names that tfguard creates are touched: the folder
+may contain other files. The recordings of running kernels stay.
 """
 
 from __future__ import annotations

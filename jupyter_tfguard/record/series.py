@@ -1,7 +1,7 @@
 """Samples as records, and their summaries: minimum, maximum and last value of a stretch of time.
 
-There are three resolutions, for a crash, an epoch and a day: every sample of the last minutes, a summary of each second of
-the last hour, and a summary of each minute of the last week.
+There are three resolutions, for a crash, an epoch and a day: every sample of the last minutes, a summary of each
+second of the last hour, and a summary of each minute of the last week.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Records the stderr tail of a kernel: fd 2 becomes a pipe, and a thread saves its text to a file and forwards it.
 
 In a kernel without the guard, fd 2 is a pipe too. The operating system moves the text from our pipe into a file
-(``splice``). The thread reads it from there and writes it to the old fd 2, with ordinary back-pressure: nothing is dropped
-or reordered. At any moment each byte is in the file or still in the pipe. The watcher holds the pipe's read end as well
-(``watch/held_pipe.py``) and reads the rest after the kernel's death. Without a watcher the rest is lost.
+(``splice``). The thread reads it from there and writes it to the old fd 2, with ordinary back-pressure: nothing is
+dropped or reordered. At any moment each byte is in the file or still in the pipe. The watcher keeps the pipe's read end
+open as well (``watch/held_pipe.py``) and reads the rest after the kernel's death. Without a watcher the rest is lost.
 
 While native code holds the GIL, the thread stops after the first piece of text, and the pipe fills up. A writer then
 blocks after 256 KiB; without the guard it blocks after 64 KiB.

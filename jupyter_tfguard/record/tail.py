@@ -58,7 +58,7 @@ class RecordTail:
         return records
 
     def _in_order(self, new: dict[int, Record], capacity: int) -> list[Record]:
-        """The records up to a gap. A gap that is still there at the next read is permanent: its number was never used."""
+        """The records up to a gap. A gap that persists at the next read is permanent: its number was never used."""
         numbers = sorted(new)
         lapped = bool(numbers) and numbers[-1] - self._last >= capacity
         records = []

@@ -83,7 +83,7 @@ def _claims(table: Table, name: str) -> Iterator[Point]:
 
 
 def column(table: Table, name: str) -> Iterator[tuple[float, float]]:
-    """(Unix seconds, value) of one column of a table with ``columns`` and ``rows``, without unknown and invalid values."""
+    """(Unix seconds, value) of one column of a table with ``columns`` and ``rows``; only known, valid values."""
     columns, rows = table.get("columns"), table.get("rows")
     if (
         not isinstance(columns, (list, tuple))

@@ -1,4 +1,4 @@
-"""Does a killed process leave a readable recording?"""
+"""Checks that a killed process leaves a readable recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "recording of a killed process"
 
 
 def check(machine: Environment) -> CheckResult:
-    """Really kills one that records where kernels do, beside their recordings."""
+    """Kill a real process that records in a folder next to the kernels' recordings."""
     root = recordings_folder().with_name(f"doctor-{os.getpid()}")
     try:
         found = probe(root, machine.python)

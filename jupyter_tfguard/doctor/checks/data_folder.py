@@ -1,4 +1,4 @@
-"""Can records be written where they are kept, is there room, and will they outlive the container."""
+"""Checks that the data folder is writable, has free space, and outlives the container."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..check import CheckResult, Status
 from ..environment import Environment
 
 NAME = "data folder"
-# A kernel takes a few, all reports together 64 MiB.
+# A kernel needs a few MiB; all reports together need 64 MiB.
 _LEAST_FREE_BYTES = 256 * 1024 * 1024
-# File systems that containers put over their image.
+# File systems of the writable layer of a container.
 _LAYERS = ("overlay", "aufs", "fuse.fuse-overlayfs")
 
 
 def check(machine: Environment) -> list[CheckResult]:
-    """Writes and removes one small file; looks at the space left and at what is mounted there."""
+    """Write and remove one small file; check the free space and the mount."""
     path = data_folder()
     try:
         folder = PrivateFolder(path)

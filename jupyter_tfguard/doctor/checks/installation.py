@@ -1,4 +1,4 @@
-"""Is every part of tfguard in place and switched on: in kernels, in the server, in JupyterLab; and what failed lately."""
+"""Checks that all parts of tfguard are installed and enabled (kernels, server, JupyterLab), and recent errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAILURES = "errors of tfguard itself"
 
 
 def check(machine: Environment) -> list[CheckResult]:
-    """Server part and panel belong to the environment that tfguard is installed in."""
+    """Server extension and panel are checked only in the environment in which tfguard is installed."""
     if find_package("jupyter-tfguard", machine.import_folders) is None:
         text = f"{machine.prefix} has no tfguard of its own: its kernels load this one through `jupyter tfguard enable`"
         return [CheckResult(KERNELS, Status.OK, text), _switch(), _failures()]
@@ -46,7 +46,7 @@ def _kernels(machine: Environment) -> CheckResult:
 
 
 def _switch() -> CheckResult:
-    """The environment variable, then the per-user file; and the options that are not at their defaults."""
+    """The environment variable, then the per-user file, then the options that differ from their defaults."""
     if disabled_by_environment():
         text = f"{DISABLE_VARIABLE} is set in this environment: no kernel loads the guard."
         return CheckResult(SWITCH, Status.WARNING, text, f"unset {DISABLE_VARIABLE}")
@@ -66,7 +66,7 @@ def _switch() -> CheckResult:
 
 
 def _server(machine: Environment) -> CheckResult:
-    """The configuration folders that Jupyter Server reads, nearest first; the first file that names us decides."""
+    """The configuration folders of Jupyter Server, highest priority first. The first file that names us decides."""
     fix = f"{machine.python} -m jupyter server extension enable jupyter_tfguard"
     for folder in jupyter_config_path():
         for path in sorted(Path(folder).glob("jupyter_server_config.d/*.json")):
@@ -88,7 +88,7 @@ def _is_enabled_by(path: Path) -> bool | None:
 
 
 def _panel(machine: Environment) -> CheckResult:
-    """The prebuilt extension in the folders that JupyterLab reads."""
+    """The prebuilt extension in JupyterLab's extension folders."""
     for folder in jupyter_path("labextensions"):
         package = Path(folder) / "jupyter-tfguard" / "package.json"
         if package.is_file():
@@ -102,7 +102,7 @@ def _panel(machine: Environment) -> CheckResult:
 
 
 def _failures() -> CheckResult:
-    """The newest failure of the last seven days."""
+    """The newest error of the last seven days."""
     problems = read_problems()
     if not problems:
         return CheckResult(FAILURES, Status.OK, "none in the last seven days")

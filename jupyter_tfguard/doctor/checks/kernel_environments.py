@@ -1,4 +1,4 @@
-"""Which kernels of other environments lack the guard; their packages are read on disk, nothing of them is imported."""
+"""Finds kernels of other environments without the guard. Their packages are read from disk, not imported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_ONCE = 8
 
 
 def check(machine: Environment) -> list[CheckResult] | None:
-    """All kernels that Jupyter finds here and that run in another environment than this one."""
+    """All kernels that Jupyter finds here and that run in another environment."""
     specs = [spec for spec in kernel_specs() if _is_of_interest(spec, machine)]
     if not specs:
         return None
@@ -44,7 +44,7 @@ def check(machine: Environment) -> list[CheckResult] | None:
 
 def _is_of_interest(spec: FoundSpec, machine: Environment) -> bool:
     command = python_command(spec.argv)
-    # What another program starts (conda run, docker, ssh) is not run by the doctor; `enable` asks it.
+    # The doctor does not run wrapped commands (conda run, docker, ssh); `enable` does.
     return command is not None and command[0] != machine.python and not is_wrapped(spec.argv)
 
 

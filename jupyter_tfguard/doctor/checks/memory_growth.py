@@ -1,4 +1,4 @@
-"""Will TensorFlow take GPU memory as it needs it: the variables that decide, and where they come from."""
+"""Checks whether TensorFlow allocates GPU memory on demand: the variables that decide, and where they are set."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class _Setting:
     """One value of a variable.
 
     Attributes:
-        name: Of the variable.
-        value: As it is written.
-        spec: The kernel whose ``kernel.json`` sets it; None: it is in this environment, and so in all kernels started
-            from here that set no other.
+        name: Name of the variable.
+        value: Its text.
+        spec: The kernel whose ``kernel.json`` sets it. None: it is set in this environment, and so in all kernels
+            started from here that do not override it.
     """
 
     name: str
@@ -35,20 +35,20 @@ class _Setting:
 
     @property
     def text(self) -> str:
-        """``NAME=value``, and where from."""
-        told = f"{self.name}={self.value[:80]}"
-        return f"{told}, set for kernel {self.spec.name}" if self.spec is not None else told
+        """``NAME=value``, and where it is set."""
+        assignment = f"{self.name}={self.value[:80]}"
+        return f"{assignment}, set for kernel {self.spec.name}" if self.spec is not None else assignment
 
     @property
     def fix(self) -> str:
-        """How it is taken away."""
+        """How to remove it."""
         return (
             f"unset {self.name}" if self.spec is None else f'"{self.spec.file}": remove {self.name}'
         )
 
 
 def _settings(machine: Environment, names: Collection[str]) -> list[_Setting]:
-    """Which of these variables are set, here and by the kernels of this machine."""
+    """The variables that are set, in this environment and by the kernels of this machine."""
     here = [_Setting(name, machine.environ[name]) for name in names if name in machine.environ]
     by_kernels = [
         _Setting(name, spec.environ[name], spec)
@@ -60,12 +60,12 @@ def _settings(machine: Environment, names: Collection[str]) -> list[_Setting]:
 
 
 def check(machine: Environment) -> list[CheckResult] | None:
-    """Growth first; then the other variables of the table that do not do what they say."""
+    """Memory growth first, then other variables of the table that are ignored, slow or in conflict."""
     if machine.tensorflow is None:
         return None
     rows = {row["name"]: row for row in table("gpu_memory_variables")["variable"]}
     found = _settings(machine, rows)
-    # One that the guard has set, for this process or for the server it was started by, is no choice of the user's.
+    # A variable set by the guard, for this process or for its parent server, is not the user's choice.
     ours = GROWTH_MARKER_VARIABLE in machine.environ
     growth = [s for s in found if s.name == GROWTH_VARIABLE and not (ours and s.spec is None)]
     results = [_growth(setting) for setting in growth]

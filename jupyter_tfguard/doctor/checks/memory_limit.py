@@ -1,4 +1,4 @@
-"""How much memory a kernel may use: the limit of the control group against the machine's memory."""
+"""Checks how much memory a kernel may use: the limit of the control group and the machine's memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..check import CheckResult, Status
 from ..environment import Environment
 
 NAME = "memory limit"
-# TensorFlow 2.21 holds 0.6 GiB after its import, measured without a GPU.
+# TensorFlow 2.21 uses 0.6 GiB after its import, measured without a GPU.
 _LITTLE_BYTES = 2 * GIB
 _NEAR_FRACTION = 0.9
 
 
 def check(machine: Environment) -> CheckResult | None:
-    """The limit that binds, and how near its use is."""
+    """The limit that is reached first, and the memory in use."""
     if machine.system != "linux":
         return None
     root = str(machine.root).rstrip("/")

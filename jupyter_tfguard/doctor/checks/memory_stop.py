@@ -1,4 +1,4 @@
-"""Is the stop before memory runs out as good as the option says: is its native library there?"""
+"""Checks that the stop before memory runs out works at the configured level: its native library must be present."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME = "stop before memory runs out"
 
 
 def check(machine: Environment) -> CheckResult | None:
-    """None while the option is off: nothing needs the library then."""
+    """None if the option is off: the library is not needed then."""
     level = load_settings().stop
     if level == "off" or machine.system != "linux":
         return None

@@ -1,4 +1,4 @@
-"""Process limits whose errors do not name a limit: threads, file size, address space."""
+"""Checks process limits whose errors do not name the limit: threads, file size, address space."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..check import CheckResult, Status
 from ..environment import Environment
 
 NAME = "process limits"
-# TensorFlow and the math libraries beside it start several threads per core: 9 on 2 cores after a first fit, measured.
+# TensorFlow and its math libraries start several threads per core: 9 on 2 cores after a first fit, measured.
 _FEW_TASKS_COUNT = 1024
 _CROWDED_FRACTION = 0.8
 
 
 def check(machine: Environment) -> list[CheckResult] | None:
-    """Those of this process, which a kernel started from here inherits."""
+    """The limits of this process. A kernel started from here inherits them."""
     if machine.system != "linux":
         return None
     root = str(machine.root).rstrip("/")

@@ -1,4 +1,4 @@
-"""Has every kernel that is running the guard, and if not, why not. Linux only."""
+"""Checks that every running kernel has the guard, and if not, why. Linux only."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from ..environment import Environment
 
 NAME = "running kernels"
 _STARTING_SECONDS = 15.0
-_CLOCK_SECONDS = 0.1  # start times are counted in ticks, file times by another clock
-_TOLD_COUNT = 5
+_CLOCK_SECONDS = 0.1  # start times are in ticks, and file times come from another clock
+_SHOWN_COUNT = 5
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
@@ -44,9 +44,9 @@ class RunningKernel:
     Attributes:
         pid: Its process id.
         start_time: Clock ticks since boot.
-        started: Unix seconds.
+        started: Start time, Unix seconds.
         argv: Its command line.
-        environ: The environment it was started with.
+        environ: Its environment at the start.
     """
 
     pid: int
@@ -57,7 +57,7 @@ class RunningKernel:
 
     @property
     def title(self) -> str:
-        """How people know it: by its notebook."""
+        """Its notebook and process id."""
         notebook = self.environ.get("JPY_SESSION_NAME")
         return (
             f"{os.path.basename(notebook)} (process {self.pid})"
@@ -67,7 +67,7 @@ class RunningKernel:
 
     @property
     def prefix(self) -> Path | None:
-        """The environment it runs in, by the path of its interpreter; None when that is no path of an environment."""
+        """Its environment, from the path of its interpreter; None if the path is not in an environment."""
         python = Path(self.argv[0])
         prefix = python.parent.parent
         marks = (prefix / "pyvenv.cfg", prefix / "conda-meta")
@@ -75,12 +75,12 @@ class RunningKernel:
 
     @property
     def config_file(self) -> Path | None:
-        """The file that `jupyter tfguard enable` had it read; None when it was not given the guard so."""
+        """The configuration file set by `jupyter tfguard enable`; None if it was not enabled that way."""
         return config_file_of(self.argv)
 
     @property
     def kernel_name(self) -> str | None:
-        """The name of its kernel specification; None when its connection file does not tell."""
+        """The name of its kernel specification, from its connection file; None if unknown."""
         for before, word in zip(self.argv, self.argv[1:], strict=False):
             if before == "-f":
                 with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -90,7 +90,7 @@ class RunningKernel:
 
     @property
     def is_recorded(self) -> bool:
-        """True when there is a recording of it."""
+        """True if there is a recording of this kernel."""
         roots = [recordings_folder()]
         if self.environ.get(DIRECTORY_VARIABLE):
             roots.append(Path(self.environ[DIRECTORY_VARIABLE]) / "recordings")
@@ -100,19 +100,19 @@ class RunningKernel:
 
 
 def check(machine: Environment) -> list[CheckResult] | None:
-    """Compares the process table with the recordings; nothing is asked of the kernels."""
+    """Compare the process table with the recordings. The kernels receive no requests."""
     if machine.system != "linux" or not _wanted():
         return None
-    grown = [k for k in running_kernels(machine) if time.time() - k.started > _STARTING_SECONDS]
-    bare = [kernel for kernel in grown if not kernel.is_recorded]
-    if not grown:
+    started_up = [k for k in running_kernels(machine) if time.time() - k.started > _STARTING_SECONDS]
+    bare = [kernel for kernel in started_up if not kernel.is_recorded]
+    if not started_up:
         return None
     if not bare:
-        count = "1, with the guard" if len(grown) == 1 else f"{len(grown)}, each with the guard"
+        count = "1, with the guard" if len(started_up) == 1 else f"{len(started_up)}, each with the guard"
         return [CheckResult(NAME, Status.OK, count)]
-    results = [_result(machine, kernel) for kernel in bare[:_TOLD_COUNT]]
-    if len(bare) > _TOLD_COUNT:
-        text = f"{len(bare) - _TOLD_COUNT} more kernels have no guard"
+    results = [_result(machine, kernel) for kernel in bare[:_SHOWN_COUNT]]
+    if len(bare) > _SHOWN_COUNT:
+        text = f"{len(bare) - _SHOWN_COUNT} more kernels have no guard"
         results.append(CheckResult(NAME, Status.WARNING, text))
     return results
 
@@ -130,7 +130,7 @@ def _result(machine: Environment, kernel: RunningKernel) -> CheckResult:
 
 
 def _why(machine: Environment, kernel: RunningKernel) -> tuple[str, str | None]:
-    """Why a kernel has no recording, as far as files tell, and what to do."""
+    """Why a kernel has no recording, as far as files show, and what to do."""
     if disabled_by_environment(kernel.environ):
         return f"{DISABLE_VARIABLE} is set in its environment", f"unset {DISABLE_VARIABLE}"
     spec, given = _spec_of(kernel), kernel.config_file
@@ -156,7 +156,7 @@ def _why(machine: Environment, kernel: RunningKernel) -> tuple[str, str | None]:
 
 
 def _spec_of(kernel: RunningKernel) -> FoundSpec | None:
-    """The specification that it was started by; None when another Jupyter started it, which has others by these names."""
+    """The kernel's specification; None if another Jupyter with other specifications started the kernel."""
     try:
         spec = kernel_spec(kernel.kernel_name or "")
     except KernelSpecUnusable:
@@ -167,9 +167,9 @@ def _spec_of(kernel: RunningKernel) -> FoundSpec | None:
 
 
 def running_kernels(machine: Environment) -> Iterator[RunningKernel]:
-    """Those whose environment may be read."""
+    """The running kernels whose environment may be read."""
     proc = machine.path("/proc")
-    # Finer than the ``btime`` of /proc/stat. Sample of /proc/uptime: ``2255.78 4301.60``
+    # More precise than ``btime`` of /proc/stat. Sample of /proc/uptime: ``2255.78 4301.60``
     booted = time.time() - float(read_text(str(proc / "uptime")).split()[0])
     for folder in sorted(proc.glob("[0-9]*"), key=lambda folder: int(folder.name)):
         try:
@@ -178,9 +178,9 @@ def running_kernels(machine: Environment) -> Iterator[RunningKernel]:
             argv = tuple(filter(None, read_text(str(folder / "cmdline")).split("\0")))
             if python_command(argv) is None:
                 continue
-            # Field 22 of the line; the name before it may hold spaces and brackets.
+            # Field 22 of the line. The process name before it may contain spaces and brackets.
             ticks = int(read_text(str(folder / "stat")).rpartition(")")[2].split()[19])
             environ = read_environ(str(folder / "environ"))
         except (OSError, SourceUnavailable, ValueError, IndexError):
-            continue  # it has ended, or is not ours to look at
+            continue  # the process has ended, or may not be read
         yield RunningKernel(int(folder.name), ticks, booted + ticks / _TICKS, argv, environ)

@@ -1,4 +1,4 @@
-"""Is /dev/shm large enough. TensorFlow itself needs none; worker processes and NCCL pass data through it."""
+"""Checks that /dev/shm is large enough. TensorFlow itself needs none; worker processes and NCCL use it for data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNITS = {"": 1, "k": KIB, "m": KIB**2, "g": KIB**3}
 
 
 def check(machine: Environment) -> CheckResult | None:
-    """The size it was mounted with; 64 MiB is what containers get when nobody asks for more."""
+    """Check the mounted size. Containers have 64 MiB by default."""
     if machine.system != "linux":
         return None
     folder = machine.path(_FOLDER)
@@ -42,8 +42,8 @@ def check(machine: Environment) -> CheckResult | None:
     if used > _FULL_FRACTION and mount is not None and mount.point == _FOLDER:
         text = f"{used:.0%} of {_FOLDER} is in use: SIGBUS kills a kernel that finds it full."
         return CheckResult(NAME, Status.WARNING, text, f"ls -lS {_FOLDER}")
-    told = "no size of its own" if size is None else human_bytes(size)
-    return CheckResult(NAME, Status.OK, f"{_FOLDER} has {told}")
+    size_text = "no size of its own" if size is None else human_bytes(size)
+    return CheckResult(NAME, Status.OK, f"{_FOLDER} has {size_text}")
 
 
 def _fix(machine: Environment) -> str:

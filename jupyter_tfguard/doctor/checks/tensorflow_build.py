@@ -1,4 +1,4 @@
-"""Which TensorFlow an import would find, and whether it is one and whole."""
+"""Checks which TensorFlow an import would find, and that it is a single, complete package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAME = "TensorFlow"
 
 
 def check(machine: Environment) -> CheckResult:
-    """The packages that provide it, in the order of the import folders."""
+    """Check the packages that provide TensorFlow, in the order of the import folders."""
     installed, build = machine.tensorflow, machine.build
     if installed is None:
         text = "not installed in this environment; nothing to check"
@@ -30,7 +30,7 @@ def check(machine: Environment) -> CheckResult:
 def _over_each_other(
     machine: Environment, installed: InstalledTensorFlow, build: Build
 ) -> CheckResult | None:
-    # tensorflow-intel belongs to the tensorflow that asks for it.
+    # tensorflow-intel belongs to the tensorflow package that requires it.
     named = {line.split(";")[0].split("=")[0].strip() for line in build.package.requires}
     beside = [
         p

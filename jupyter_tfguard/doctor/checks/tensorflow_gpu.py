@@ -1,4 +1,4 @@
-"""Is there an NVIDIA GPU, and can this TensorFlow reach it: build, driver, container, what hides it."""
+"""Checks for an NVIDIA GPU that this TensorFlow can use: build, driver, container, variables that hide it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HAND_OVER = "docker run --gpus all ..."
 
 
 def check(machine: Environment) -> CheckResult | None:
-    """What the OS kernel shows of GPUs and drivers, before any library is asked."""
+    """Check what the OS kernel shows about GPUs and drivers, before any library is called."""
     build, hardware = machine.build, machine.nvidia
     if build is None or machine.system != "linux":
         return None

@@ -1,4 +1,4 @@
-"""Has this TensorFlow code for the GPUs of this machine."""
+"""Checks that this TensorFlow contains code for the GPUs of this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME = "GPU architecture"
 
 
 def check(machine: Environment) -> list[CheckResult] | None:
-    """The compute capability of each GPU, as the driver has it, against the code that the build says it holds."""
+    """Compare each GPU's compute capability, from the driver, with the code that the build declares."""
     build = machine.gpu_build
     if build is None or (not machine.nvidia.device_files and not machine.nvidia.is_wsl):
         return None

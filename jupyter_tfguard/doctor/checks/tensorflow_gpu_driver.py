@@ -1,4 +1,4 @@
-"""Does NVIDIA's driver work, is it of one piece, and new enough for the CUDA that TensorFlow was built with."""
+"""Checks that NVIDIA's driver works, has one version, and is new enough for the CUDA version of TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOK = 'nvidia-smi || sudo dmesg | grep -iE "nvrm|xid"'
 
 
 def check(machine: Environment) -> CheckResult | None:
-    """The module in the OS kernel, the library that programs load, and what that says when it is asked."""
+    """Check the module in the OS kernel, the library that programs load, and the library's answer."""
     build, hardware = machine.gpu_build, machine.nvidia
     libraries = find_libraries(machine, DRIVER_LIBRARY)
     if build is None or not libraries or not (hardware.module_version or hardware.is_wsl):
@@ -50,7 +50,7 @@ def _too_old(machine: Environment, build: Build, library: Library) -> CheckResul
     if needed is None or version is None:
         return None
     fits, where = needed.fits(version), ""
-    if machine.nvidia.is_wsl:  # the version is that of Windows' driver, so its CUDA is compared
+    if machine.nvidia.is_wsl:  # the version is that of the Windows driver, so CUDA versions are compared
         brings, wanted = released(machine.driver.cuda_driver_version or ""), released(needed.cuda)
         fits = brings is None or wanted is None or brings.major >= wanted.major
         where = "; update the NVIDIA driver of Windows"
@@ -65,7 +65,7 @@ def _no_answer(machine: Environment) -> CheckResult | None:
     if answer.mismatch:
         return CheckResult(NAME, Status.PROBLEM, str(answer.reason), "sudo reboot")
     if answer.absent:
-        return None  # the check of the architecture says so: nothing else needs that library
+        return None  # the architecture check reports it: nothing else needs that library
     if answer.reason is not None:
         return CheckResult(
             NAME, Status.UNKNOWN, f"{answer.reason}; TensorFlow may get the same error", _LOOK
@@ -83,5 +83,5 @@ def _version(machine: Environment, library: Library) -> str | None:
 
 
 def _is_compat(library: Library) -> bool:
-    # The package cuda-compat puts a newer library in front of an older driver, on cards that allow it.
+    # The package cuda-compat combines a newer library with an older driver, on GPUs that support it.
     return "compat" in library.path.parts

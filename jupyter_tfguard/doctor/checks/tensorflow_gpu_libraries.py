@@ -1,4 +1,4 @@
-"""Which CUDA libraries and which cuDNN TensorFlow would load: are they all there, and new enough for the build."""
+"""Checks that the CUDA libraries and cuDNN that TensorFlow would load exist and are new enough for the build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CUDNN = "cuDNN"
 
 
 def check(machine: Environment) -> list[CheckResult] | None:
-    """By the names that TensorFlow opens; the first file of each name counts."""
+    """Search for the names that TensorFlow opens. The first file of each name counts."""
     build = machine.gpu_build
     cuda, cudnn = (
         (None, None) if build is None else (released(build.cuda or ""), released(build.cudnn or ""))
@@ -34,11 +34,11 @@ def check(machine: Environment) -> list[CheckResult] | None:
             "and prints only one line about it at start"
         )
         return [CheckResult(CUDA, Status.PROBLEM, text, install_libraries(machine, build))]
-    asked = {one.name: one.specifier for one in requirements(machine, build, EXTRA)}
+    required = {one.name: one.specifier for one in requirements(machine, build, EXTRA)}
     old = [
         found[0]
         for name, found in opened.items()
-        if packages[name] in asked and older(found[0].version, asked[packages[name]])
+        if packages[name] in required and older(found[0].version, required[packages[name]])
     ]
     return [
         _cuda(machine, build, next(iter(opened.values()))[0], old),
@@ -71,7 +71,7 @@ def _cudnn(machine: Environment, build: Build, copies: list[Library]) -> CheckRe
 
 
 def _instead(machine: Environment, build: Build, wrong: list[Library]) -> str:
-    """The command after which other files than these are found."""
+    """The command that makes TensorFlow find other files than these."""
     if any(library.by_variable for library in wrong):
         return without_folders(machine, wrong)
     return install_libraries(machine, build)

@@ -1,4 +1,4 @@
-"""Are the packages in place that the installed TensorFlow asks for, in versions that it works with."""
+"""Checks that the packages required by the installed TensorFlow are installed in compatible versions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..check import CheckResult, Status
 from ..environment import Environment
 
 NAME = "TensorFlow's dependencies"
-# Older releases were built for NumPy 1, also those that set no upper limit.
+# Older releases were built for NumPy 1, even if they set no upper limit.
 # Source: the note `numpy` of the table tensorflow_builds.
 _FIRST_FOR_NUMPY_2 = Version("2.18")
 _LOWER = (">=", "~=", "==")
 
 
 def check(machine: Environment) -> CheckResult | None:
-    """By TensorFlow's own metadata: it does not run with older versions; newer ones were not tested with it.
+    """Use TensorFlow's metadata. It does not run with older versions; newer versions were not tested with it.
 
     Native code for NumPy 1 does not load under NumPy 2.
     """
@@ -47,7 +47,7 @@ def check(machine: Environment) -> CheckResult | None:
 
 
 def requirements(machine: Environment, build: Build, extra: str = "") -> list[Requirement]:
-    """What TensorFlow asks for on this machine, with one of its extras."""
+    """The requirements of TensorFlow on this machine, with one of its extras."""
     markers = {
         "python_version": ".".join(machine.python_version.split(".")[:2]),
         "python_full_version": machine.python_version,
@@ -65,7 +65,7 @@ def requirements(machine: Environment, build: Build, extra: str = "") -> list[Re
 
 
 def older(version: str | None, wanted: SpecifierSet) -> bool:
-    """Whether a version is below what is asked for; False for one that is unknown."""
+    """Whether a version is below the required one; False for an unknown version."""
     here = _version(version)
     lowest = [Version(s.version.removesuffix(".*")) for s in wanted if s.operator in _LOWER]
     return here is not None and any(here < limit for limit in lowest)
@@ -91,7 +91,7 @@ def _version(text: str | None) -> Version | None:
 
 
 def _spec(one: Requirement) -> str:
-    """As pip takes it, the lower limit first and without single versions that are left out: ``numpy>=1.26.0,<2.2.0``."""
+    """In pip's syntax, lower limit first, without excluded single versions: ``numpy>=1.26.0,<2.2.0``."""
     # "<5.0.0dev" means "<5.0.0".
     parts = [str(part).removesuffix("dev") for part in one.specifier if part.operator != "!="]
     return one.name + ",".join(sorted(parts, reverse=True))

@@ -1,4 +1,4 @@
-"""Has the processor the instructions that the published wheels are compiled for."""
+"""Checks that the processor supports the instructions used by the published wheels."""
 
 from __future__ import annotations
 
