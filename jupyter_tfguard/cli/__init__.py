@@ -1,4 +1,4 @@
-"""The command line: ``jupyter tfguard ...``. One thin file per command, found by themselves."""
+"""The command line: ``jupyter tfguard ...``. Each command is one thin file, which is discovered automatically."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        Exit code: 0 done, 2 could not; `doctor` also 1, a problem was found.
+        Exit code: 0 success, 2 failure; `doctor` also returns 1 if it found a problem.
     """
     chosen = make_parser().parse_args(arguments)
     try:
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{_PROGRAM}: {bad}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader (head, less) has seen enough.
+        # The reader (head, less) closed the pipe.
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line, which the documentation describes too."""
+    """The parser of the whole command line. The documentation is generated from it too."""
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
         description="Explains why a Jupyter kernel died, and records the running ones.",

@@ -1,4 +1,4 @@
-"""What several commands do: open the reports, after reporting kernels that died while nobody watched; take an id."""
+"""Shared by several commands: open the reports, including those of unwatched crashes, and find a report by id."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..record.bundle import BundleStore
 
 
 def open_store() -> BundleStore:
-    """All reports of this user, those of unwatched deaths included.
+    """All reports of this user. First creates the missing reports of unwatched crashes.
 
     Raises:
         SettingsUnreadable: The per-user settings file is damaged.
@@ -25,11 +25,11 @@ def open_store() -> BundleStore:
 
 
 def one_id(ids: Iterable[str], beginning: str) -> str:
-    """The one id that begins like this.
+    """The only id that starts with `beginning`.
 
     Raises:
-        BundleNotFound: None does.
-        TfGuardError: Several do.
+        BundleNotFound: There is none.
+        TfGuardError: There are several.
     """
     found = [known for known in ids if known.startswith(beginning)] if beginning else []
     if beginning in found or len(found) == 1:

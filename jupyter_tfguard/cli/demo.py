@@ -1,4 +1,4 @@
-"""``jupyter tfguard demo``: real deaths, real reports, and with ``--lab`` JupyterLab with the panel."""
+"""``jupyter tfguard demo``: real crashes, real reports, and with ``--lab`` JupyterLab with the panel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Check what it needs, then run it."""
+    """Check that the required packages are installed, then run the demo."""
     from ..demo.run import run as run_demo
 
     needed = ("tensorflow", "jupyterlab") if chosen.lab else ("tensorflow",)

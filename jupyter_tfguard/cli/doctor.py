@@ -1,4 +1,4 @@
-"""``jupyter tfguard doctor``: is everything in place."""
+"""``jupyter tfguard doctor``: check the installation."""
 
 from __future__ import annotations
 

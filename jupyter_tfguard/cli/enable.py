@@ -30,7 +30,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Change the kernel's specification, and say what was done."""
+    """Change the kernel specification and print what was done."""
     change = (disable if chosen.off else enable)(chosen.kernel)
     if chosen.json:
         print(json.dumps(vars(change), indent=2, default=str))

@@ -1,4 +1,4 @@
-"""``jupyter tfguard explain [FILE | -]``: what a pasted log tells, without any recording."""
+"""``jupyter tfguard explain [FILE | -]``: explain a crash from a log, without a recording."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..diagnosis.pasted import Pasted
 from ..errors import TfGuardError
 from ..report import explained
 
-# The end of a log tells why it ended; what stands further up than this does not.
+# The cause of a crash is at the end of a log; earlier text is not read.
 LONGEST_BYTES = 4 * 1024 * 1024
 
 
@@ -47,7 +47,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print what the text tells."""
+    """Print the findings for the text."""
     try:
         status = exit_status(chosen.exit_signal, chosen.exit_code)
     except ValueError as bad:
@@ -64,7 +64,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _read(name: str) -> str:
-    """The end of a file, whatever bytes it holds.
+    """The end of a file, decoded. Its bytes may be in any encoding.
 
     Raises:
         TfGuardError: It cannot be read.
@@ -82,9 +82,9 @@ def _read(name: str) -> str:
 
 
 def decoded(raw: bytes) -> str:
-    """Text of a log in whatever encoding: Windows consoles write UTF-16 into files."""
+    """Text of a log in UTF-8 or UTF-16: Windows consoles write UTF-16 into files."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace")
-    if raw[1:200:2].count(0) > 40:  # its beginning was cut off, or it has no mark
+    if raw[1:200:2].count(0) > 40:  # the byte order mark was cut off or is missing
         return raw.decode("utf-16-le", "replace")
     return raw.decode("utf-8", "replace").removeprefix("\ufeff")

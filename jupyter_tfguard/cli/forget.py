@@ -1,4 +1,4 @@
-"""``jupyter tfguard forget``: remove reports, or all that is kept of dead kernels."""
+"""``jupyter tfguard forget``: remove reports, or everything recorded of dead kernels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Remove, after asking. Exit code 0: done, 2: nothing removed, or something stayed."""
+    """Remove after confirmation. Exit code 0: done; 2: nothing was removed, or some items remain."""
     store = BundleStore(bundles_folder())
     wanted = _wanted(chosen, store.ids())
     if not _is_sure(chosen, len(wanted)):
@@ -60,7 +60,7 @@ def run(chosen: argparse.Namespace) -> int:
         recordings = [forget_recordings(root) for root in roots]
         forget_leftovers(store)
         done += [_forget_problems(), *recordings]
-    told: Removal = {
+    result: Removal = {
         "schema_version": 1,
         "reports": list(done[0].removed),
         "recordings": [name for found in recordings for name in found.removed],
@@ -68,10 +68,10 @@ def run(chosen: argparse.Namespace) -> int:
         "not_removed": [text for found in done for text in found.stayed],
     }
     if chosen.json:
-        print(json.dumps(told, indent=2))
+        print(json.dumps(result, indent=2))
     else:
-        _print(told, everything=chosen.all)
-    return 2 if told["not_removed"] else 0
+        _print(result, everything=chosen.all)
+    return 2 if result["not_removed"] else 0
 
 
 def _wanted(chosen: argparse.Namespace, kept: list[str]) -> list[str]:
@@ -83,7 +83,7 @@ def _wanted(chosen: argparse.Namespace, kept: list[str]) -> list[str]:
 
 
 def _is_sure(chosen: argparse.Namespace, count: int) -> bool:
-    """Whether to go on; only what removes everything needs a yes."""
+    """Whether to continue. Only removal of everything needs confirmation."""
     if chosen.yes or not chosen.all:
         return True
     if not sys.stdin.isatty():
@@ -108,21 +108,21 @@ def _forget_problems() -> Forgotten:
     return Forgotten()
 
 
-def _print(told: Removal, *, everything: bool) -> None:
-    removed = _count(len(told["reports"]), "report")
+def _print(result: Removal, *, everything: bool) -> None:
+    removed = _count(len(result["reports"]), "report")
     if everything:
-        removed += f" and {_count(len(told['recordings']), 'recording')} of dead kernels"
+        removed += f" and {_count(len(result['recordings']), 'recording')} of dead kernels"
     print(f"Deleted {removed}.")
-    living = told["living_recordings_left"]
+    living = result["living_recordings_left"]
     if living:
         print(
             f"Kept {_count(living, 'recording')} of running kernels. "
             "To delete them, shut the kernels down, then run this command again."
         )
-    if told["not_removed"]:
-        first = told["not_removed"][0]
+    if result["not_removed"]:
+        first = result["not_removed"][0]
         print(
-            f"jupyter tfguard: could not delete {_count(len(told['not_removed']), 'item')}; the first is {first}. "
+            f"jupyter tfguard: could not delete {_count(len(result['not_removed']), 'item')}; the first is {first}. "
             f"Check the permissions of {data_folder()}, or delete the items yourself.",
             file=sys.stderr,
         )

@@ -1,4 +1,4 @@
-"""``jupyter tfguard list``: all reports that are kept, newest first; equal crashes are one entry."""
+"""``jupyter tfguard list``: all reports, newest first. Equal crashes are one entry."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """``jupyter tfguard schema [NAME]``: the JSON Schema of a document that other commands and the REST API print.
 
-Each schema is made from the types that the code which prints the document is checked against.
+Each schema is generated from the types that mypy checks the printing code against.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..options import Options
 from ..report.documents import Crashes, Explanation, Report
 from .forget import Removal
 
-# Name of the document: its type, and where it comes from. REST paths are below tfguard/api/.
+# Document name: its type and its source. REST paths are below tfguard/api/.
 DOCUMENTS: dict[str, tuple[Any, str]] = {
     "change": (Change, "jupyter tfguard enable --json"),
     "checks": (Checks, "jupyter tfguard doctor --json"),
@@ -49,7 +49,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print one schema, or the names of all."""
+    """Print one schema, or the names of all schemas."""
     if chosen.name is not None:
         print(json.dumps(schema_of(chosen.name), indent=2))
     else:
@@ -75,7 +75,7 @@ def schema_of(name: str) -> Json:
 
 
 def _object(shape: Any, definitions: Json) -> Json:
-    """Schema of a dataclass or a TypedDict; further keys are allowed, as a later version may add some."""
+    """Schema of a dataclass or a TypedDict. Other keys are allowed, because a later version may add some."""
     hints = typing.get_type_hints(shape, include_extras=True)
     required = getattr(shape, "__required_keys__", hints)
     return {
@@ -107,7 +107,7 @@ def _schema(hint: Any, definitions: Json) -> Json:
     if dataclasses.is_dataclass(hint) or typing.is_typeddict(hint):
         name = hint.__name__
         if name not in definitions:
-            definitions[name] = {}  # a type that holds itself
+            definitions[name] = {}  # for a recursive type
             definitions[name] = _object(hint, definitions)
         return {"$ref": f"#/$defs/{name}"}
     if isinstance(hint, type) and issubclass(hint, enum.Enum):

@@ -1,4 +1,4 @@
-"""``jupyter tfguard why [ID | BUNDLE]``: why a kernel died; the last one unless an id or a bundle is given."""
+"""``jupyter tfguard why [ID | BUNDLE]``: why a kernel crashed. The default is the last crash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..shield import note_problem
 from ..units import human_seconds
 from ._records import one_id, open_store
 
-_OLD_SECONDS = 600.0  # an older crash may not be the one that the user means
+_OLD_SECONDS = 600.0  # an older crash may not be the crash that the user means
 NOTHING = "No reports: tfguard has recorded no crash yet."
 
 
@@ -71,7 +71,10 @@ def run(chosen: argparse.Namespace) -> int:
     _print(store.report(report_id), chosen.json)
     try:
         store.mark(report_id, READ)
-    except (OSError, BundleNotFound) as bad:  # a full disk, or removed meanwhile: it was shown
+    except (
+        OSError,
+        BundleNotFound,
+    ) as bad:  # a full disk, or removed meanwhile; the report was shown
         note_problem("marking a report as read", bad)
     return 0
 

@@ -1,4 +1,4 @@
-"""Real deaths of real kernels in a real Jupyter server, and the reports about them."""
+"""Real crashes of real kernels in a real Jupyter server, and their reports."""
 
 from .own_limit import limit_memory
 

@@ -1,7 +1,7 @@
-"""A real memory limit around one process, where this machine lets us set one.
+"""Sets a real memory limit for one process, if this machine allows it.
 
-Tried in order: a control group of our own (version 2 or 1, needs the right to make one: root, or a delegated group), then
-a scope of the user's systemd. Source: cgroup-v2.rst and cgroup-v1/memory.rst of Linux; org.freedesktop.systemd1(5).
+Tried in order: a new control group (version 2 or 1; requires root or a delegated group), then a scope of the user's
+systemd. Source: cgroup-v2.rst and cgroup-v1/memory.rst of Linux; org.freedesktop.systemd1(5).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ..collectors.memory_group import memory_groups
 from ..errors import SourceUnavailable, TfGuardError
 
 _numbers = itertools.count(1)
-NAME_PREFIX = "tfguard-demo-"  # then the process that made it
+NAME_PREFIX = "tfguard-demo-"  # followed by the id of the process that created it
 
 
 class NoLimitPossible(TfGuardError):
-    """This machine lets us set no memory limit; the text says what was tried."""
+    """This machine does not allow setting a memory limit. The text lists what was tried."""
 
 
 class LimitedGroup:
-    """A control group with a memory limit, made in our own group or the nearest ancestor that lets us.
+    """A control group with a memory limit, created in our group or the nearest ancestor that allows it.
 
     Args:
-        limit_bytes: The limit; swap is switched off with it.
+        limit_bytes: The limit. Swap is disabled for the group.
 
     Raises:
-        NoLimitPossible: No group can be made here.
+        NoLimitPossible: No group can be created here.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -58,7 +58,7 @@ class LimitedGroup:
         """Move a process into the group.
 
         Raises:
-            NoLimitPossible: The system refused.
+            NoLimitPossible: The system does not allow it.
         """
         try:
             (self.folder / "cgroup.procs").write_text(str(pid))
@@ -66,7 +66,7 @@ class LimitedGroup:
             raise NoLimitPossible(f"{self.folder}: {bad.strerror}") from bad
 
     def remove(self) -> None:
-        """Delete the group once its processes are gone; tried for two seconds."""
+        """Delete the group after its processes have ended. Retries for two seconds."""
         for _ in range(20):
             with contextlib.suppress(OSError):
                 self.folder.rmdir()
@@ -88,7 +88,7 @@ class SystemdScope:
             raise NoLimitPossible("no systemd of this user is running")
 
     def add(self, pid: int) -> None:
-        """Move a process into the scope. Raises as :meth:`LimitedGroup.add`."""
+        """Move a process into the scope. Raises like :meth:`LimitedGroup.add`."""
         done = subprocess.run(
             self.command(pid), capture_output=True, text=True, timeout=20, check=False
         )
@@ -96,7 +96,7 @@ class SystemdScope:
             raise NoLimitPossible(f"systemd refused a scope: {done.stderr.strip()[:200]}")
 
     def command(self, pid: int) -> list[str]:
-        """The call of StartTransientUnit(name, mode, properties, aux)."""
+        """The command that calls StartTransientUnit(name, mode, properties, aux)."""
         manager = (
             "org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager"
         )
@@ -108,14 +108,14 @@ class SystemdScope:
         return [self._busctl, *call.split()]
 
     def remove(self) -> None:
-        """Nothing to do: the scope ends with its last process."""
+        """Do nothing: the scope ends with its last process."""
 
 
 def make_limit(limit_bytes: int) -> LimitedGroup | SystemdScope:
-    """The first way that works here.
+    """The first kind of limit that works here.
 
     Raises:
-        NoLimitPossible: None does; the text says why.
+        NoLimitPossible: None works; the text says why.
     """
     try:
         return LimitedGroup(limit_bytes)
@@ -127,10 +127,10 @@ def make_limit(limit_bytes: int) -> LimitedGroup | SystemdScope:
 
 
 def set_limit(folder: Path, version: int, limit_bytes: int) -> None:
-    """Set the limit of a control group, swap included. Raises OSError."""
+    """Set the limit of a control group, including swap. Raises OSError."""
     if version == 2:
         limit, swap, swap_bytes = "memory.max", "memory.swap.max", 0
-    else:  # there the second limit counts memory and swap together, and may never be below the first
+    else:  # in version 1, the second limit counts memory plus swap, and must not be below the first
         limit, swap = "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"
         swap_bytes = limit_bytes
         with contextlib.suppress(OSError):

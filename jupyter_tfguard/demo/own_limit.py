@@ -1,4 +1,4 @@
-"""A memory limit around the kernel that calls, so that a cell of a guide can run out of memory and harm nothing else."""
+"""Limits the memory of the calling kernel, so that a guide's cell can run out of memory without other harm."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def limit_memory(gib: float = 2.0) -> None:
     second.
 
     Args:
-        gib: The limit. Swap is switched off with it.
+        gib: The limit in GiB. Swap is disabled too.
 
     Raises:
-        NoLimitPossible: This machine lets you set no limit, or has less memory than that. The text says what was tried.
+        NoLimitPossible: This machine does not allow a limit, or has less memory available.
+            The text lists what was tried.
     """
     limit_bytes = int(gib * GIB)
     available = psutil.virtual_memory().available
@@ -45,12 +46,12 @@ def limit_memory(gib: float = 2.0) -> None:
 
 
 def remove_left_groups() -> None:
-    """Delete the groups of kernels that have ended; an ended kernel cannot delete its own."""
+    """Delete the groups of kernels that have ended. A kernel cannot delete its own group."""
     for group in _visible_groups():
         for left in Path(group.directory).glob(f"{NAME_PREFIX}*"):
             pid = left.name.removeprefix(NAME_PREFIX).partition("-")[0]
             if pid.isdigit() and not psutil.pid_exists(int(pid)):
-                with contextlib.suppress(OSError):  # still in use, or of another user
+                with contextlib.suppress(OSError):  # still in use, or owned by another user
                     left.rmdir()
 
 

@@ -1,4 +1,4 @@
-"""Runs the stories one after the other and prints each report as a user reads it."""
+"""Runs the stories in sequence and prints each report as a user sees it."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _NOTEBOOK = "walk-through.ipynb"
 
 
 def run(*, lab: bool) -> int:
-    """The whole demo.
+    """Run the whole demo.
 
     Args:
-        lab: Leave JupyterLab open on the walk-through notebook at the end, until Ctrl-C.
+        lab: At the end, keep JupyterLab open with the walk-through notebook until Ctrl-C.
 
     Returns:
-        0 when every death was explained, 2 when one was not.
+        0 if every crash was explained, else 2.
 
     Raises:
-        TfGuardError: The server does not come up.
+        TfGuardError: The server does not start.
     """
     work = Path(tempfile.mkdtemp(prefix="tfguard-demo-"))
-    # Ended from outside, the server must not stay behind.
+    # When SIGTERM ends the demo, the server must end too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     began = time.monotonic()
     _say(
@@ -83,7 +83,7 @@ def _stories() -> list[Story]:
         available = int(HostCollector().collect()["host.available_bytes"])
     except (SourceUnavailable, KeyError):
         available = 0
-    # The machine must never be the one that runs out.
+    # The machine itself must never run out of memory.
     limit = min(LIMIT_BYTES, int(available * 0.7) // (GIB // 4) * (GIB // 4))
     if limit < SMALLEST_LIMIT_BYTES:
         _say(
@@ -145,7 +145,7 @@ def _set_limit(
 
 
 def _run_cells(server: DemoServer, story: Story, kernel_id: str, ends: float) -> None:
-    """Run the cells; a reply that never comes means that the kernel died, which is what we are here for."""
+    """Run the cells until one gets no reply: the kernel has crashed, as intended."""
     client = server.connect(kernel_id)
     try:
         for cell in story.cells:
@@ -195,7 +195,7 @@ def _stay_open(server: DemoServer) -> None:
 
 
 def _walk_through() -> Path:
-    """The walk-through notebook: beside this file in an installed package, in ``notebooks/`` of a checkout."""
+    """The walk-through notebook: in this folder in an installed package, in ``notebooks/`` in a checkout."""
     here = Path(__file__).parent
     for path in (here / _NOTEBOOK, here.parents[1] / "notebooks" / _NOTEBOOK):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""A real Jupyter server for the demo, and the two things asked of it: sessions, and tfguard's reports."""
+"""A real Jupyter server for the demo, with requests for sessions and tfguard's reports."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from jupyter_client.blocking import BlockingKernelClient
 
 from ..errors import TfGuardError
 
-# A machine that is busy with other work may take ten times as long as an idle one.
+# A busy machine may take ten times longer than an idle one.
 _START_SECONDS = _KERNEL_SECONDS = _ANSWER_SECONDS = 120.0
 _END_SECONDS = 30.0
 _GONE = (404, 410)
-# The server is on this machine: a proxy would not find it, and would learn its token.
+# The server is on this machine. A proxy would not find it, and would receive its token.
 _DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class DemoServer:
-    """Starts a server on the loopback address and ends it again.
+    """A server on the loopback address.
 
     Args:
         work: Folder of the notebooks, private to the demo.
-        lab: JupyterLab instead of the bare server.
+        lab: Start JupyterLab instead of the bare server.
         python: The interpreter that runs it.
         program: Module of another Jupyter application, such as ``notebook``.
-        options: For its command line.
-        before: A server that has ended, in the same folder: this one takes its place, with its port and token.
+        options: Command-line options.
+        before: An ended server in the same folder. The new server uses its port and token.
 
     Raises:
-        TfGuardError: It does not come up; the end of its log is in the text.
+        TfGuardError: It does not start. The text contains the end of its log.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class DemoServer:
             "JUPYTER_RUNTIME_DIR": str(self.runtime),
             "JUPYTER_TOKEN": self.token,
         }
-        # TensorFlow's own reports of its start would hide the demo's.
+        # TensorFlow's messages at start would hide the reports of the demo.
         environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log
@@ -114,11 +114,11 @@ class DemoServer:
         return "\n".join(f"  {line}" for line in lines[-12:])
 
     def get(self, path: str) -> Any:
-        """JSON of a route that is only read. Raises OSError."""
+        """JSON response of a GET request. Raises OSError."""
         return self.ask("GET", path)
 
     def write_notebook(self, name: str, cells: Sequence[str] = ()) -> Path:
-        """A notebook file in the server's folder."""
+        """Write a notebook file to the server's folder and return its path."""
         written: list[dict[str, Any]] = [
             {
                 "cell_type": "code",
@@ -137,7 +137,7 @@ class DemoServer:
         return path
 
     def start_session(self, notebook: Path, kernel_name: str = "python3") -> dict[str, Any]:
-        """A kernel for a notebook file: the session as the server tells it. Raises OSError."""
+        """Start a kernel for a notebook file; returns the session from the server. Raises OSError."""
         body = {
             "path": notebook.relative_to(self.work).as_posix(),
             "name": notebook.name,
@@ -148,7 +148,7 @@ class DemoServer:
         return session
 
     def end_session(self, session: dict[str, Any]) -> None:
-        """Shut the kernel down. A session that is gone already is fine. Raises OSError."""
+        """Shut the kernel down. Ignores a session that has already ended. Raises OSError."""
         ends = time.monotonic() + _END_SECONDS
         while True:
             try:
@@ -158,20 +158,20 @@ class DemoServer:
                 refused.close()
                 if refused.code in _GONE:
                     return
-                # While a dead kernel is being restarted, the manager of jupyter_client (8.10, too) fails to shut it down.
+                # While a dead kernel restarts, the manager of jupyter_client (still in 8.10) fails to shut it down.
                 if time.monotonic() > ends:
                     raise
             time.sleep(0.1)
 
     def kernel_pid(self, kernel_id: str) -> int | None:
-        """Process id of a kernel that the watcher knows; None while it does not."""
+        """Process id of a kernel; None while the watcher does not know it."""
         for kernel in self.get("tfguard/api/status")["kernels"]:
             if kernel["kernel_id"] == kernel_id and kernel["pid"]:
                 return int(kernel["pid"])
         return None
 
     def connect(self, kernel_id: str) -> BlockingKernelClient:
-        """A client of a kernel that answers; to be stopped with ``stop_channels``.
+        """A client of a kernel that responds. Call ``stop_channels`` to stop the client.
 
         Raises:
             RuntimeError: It does not answer within a minute.
@@ -184,7 +184,7 @@ class DemoServer:
             try:
                 client.wait_for_ready(timeout=_KERNEL_SECONDS)
             except RuntimeError:
-                # A kernel whose heart does not beat yet is taken for dead.
+                # A kernel without a heartbeat yet is considered dead.
                 if time.monotonic() > ends:
                     client.stop_channels()
                     raise
@@ -193,7 +193,7 @@ class DemoServer:
                 return client
 
     def report_of(self, kernel_id: str) -> dict[str, Any] | None:
-        """The newest report about this kernel's death; None while there is none."""
+        """The newest report of a crash of this kernel; None while there is none."""
         for entry in self.get("tfguard/api/crashes")["crashes"]:
             if entry["kernel_id"] == kernel_id and not entry["kernel_alive"]:
                 report: dict[str, Any] = self.get(f"tfguard/api/crashes/{entry['id']}")
@@ -201,11 +201,11 @@ class DemoServer:
         return None
 
     def mark_read(self, report: dict[str, Any]) -> None:
-        """Say that a person has seen the report. Raises OSError."""
+        """Mark the report as read. Raises OSError."""
         self.ask("POST", f"tfguard/api/crashes/{report['id']}/read", {})
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """JSON of a route. Raises OSError (urllib's errors are ones)."""
+        """JSON response of a request. Raises OSError, the base class of urllib's errors."""
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Authorization", f"token {self.token}")
         data = None if body is None else json.dumps(body).encode()

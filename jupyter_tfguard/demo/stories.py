@@ -1,4 +1,4 @@
-"""The deaths of the demo: what is said before, the cells that are run, what is expected."""
+"""The crashes of the demo: the introduction, the cells to run, and the limits."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ..units import GIB, human_bytes
 
-# Measured with TensorFlow 2.21 on CPU: 0.6 GiB for Python and TensorFlow; the images, and twice their bytes more while
-# Keras copies them; then about 6 GiB for the first step of batch size 2048. So 10,000 images and 6 GiB reach that step.
+# Measured with TensorFlow 2.21 on CPU: 0.6 GiB for Python and TensorFlow; the images, plus twice their size while Keras
+# copies them; then about 6 GiB for the first step of batch size 2048. So 10,000 images and 6 GiB reach that step.
 LIMIT_BYTES = 6 * GIB
 SMALLEST_LIMIT_BYTES = 5 * GIB // 2
 _IMAGE_COUNT = 10_000
@@ -38,14 +38,14 @@ _CNN_FIT = "history = model.fit(images, labels, batch_size=2048, epochs=5)"
 
 @dataclass(frozen=True)
 class Story:
-    """One death.
+    """One crash.
 
     Attributes:
-        name: File name of its notebook, without the ending.
+        name: File name of its notebook, without the extension.
         intro: What is about to happen.
-        cells: Run one after the other; the last one does not come back.
-        limit_bytes: Memory limit to set around the kernel first; None = none.
-        seconds_limit: Given up after this long.
+        cells: Run in sequence; the last cell does not return.
+        limit_bytes: Memory limit to set for the kernel before the cells run; None = none.
+        seconds_limit: Timeout.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Story:
 
 
 def memory_story(limit_bytes: int) -> Story:
-    """The program that people paste into forums, in a container that is too small for its batch."""
+    """A typical program from forum posts, with a memory limit that is too low for its batch size."""
     # A smaller limit leaves room for less data; the first step must still be reached.
     share = (limit_bytes - SMALLEST_LIMIT_BYTES) / (LIMIT_BYTES - SMALLEST_LIMIT_BYTES)
     count = max(_BATCH_SIZE, int(_IMAGE_COUNT * min(1.0, share)))

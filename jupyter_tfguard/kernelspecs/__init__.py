@@ -1,1 +1,1 @@
-"""The kernels that Jupyter can start on this machine, and how one of another environment gets the guard."""
+"""The kernels that Jupyter can start on this machine, and how to load the guard into kernels of other environments."""

@@ -1,10 +1,10 @@
-"""The command of a kernel: what starts it, and the one word that gives it the guard.
+"""The command of a kernel: how it is started, and the option that loads the guard.
 
-``--config=FILE`` makes IPython read one more configuration file beside the user's own; FILE is
-``kernel/enabled_config.py`` of the installed tfguard, so an update of tfguard updates the kernel's guard. Where the file
-is gone, IPython starts without it. The text of the file is edited, so that all the rest stays byte for byte.
+``--config=FILE`` makes IPython read another configuration file in addition to the user's own; FILE is
+``kernel/enabled_config.py`` of the installed tfguard, so an update of tfguard updates the kernel's guard. If the file
+is missing, IPython starts without it. ``kernel.json`` is edited as text, so that the rest stays byte-identical.
 
-Source: ``BaseIPythonApplication.extra_config_file``, seen with ipykernel 6.19 to 7.4 and IPython 8.39 to 9.18.
+Source: ``BaseIPythonApplication.extra_config_file``, checked with ipykernel 6.19 to 7.4 and IPython 8.39 to 9.18.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..errors import KernelSpecUnusable
 CONFIG_FILE = Path(__file__).parents[1] / "kernel" / "enabled_config.py"
 STARTUP_FILE = Path("etc", "ipython", "startup", "00-tfguard.py")
 _MODULES = ("ipykernel_launcher", "ipykernel")
-# Names that Jupyter replaces by the interpreter it runs in itself. Source: KernelManager.format_kernel_cmd
+# Names that Jupyter replaces by its own interpreter. Source: KernelManager.format_kernel_cmd
 _OWN_PYTHON = (
     "python",
     f"python{sys.version_info[0]}",
@@ -34,9 +34,9 @@ _ARGV = re.compile(r'"argv"\s*:\s*\[\s*(?:"(?:[^"\\]|\\.)*"\s*,\s*)*"(?:[^"\\]|\
 
 
 def python_command(argv: Sequence[str]) -> list[str] | None:
-    """The part of a command that is the interpreter, wrappers included; None when no ``-m ipykernel`` follows.
+    """The interpreter part of a command, including wrappers; None if no ``-m ipykernel`` follows.
 
-    ``conda run -n tf python -m ipykernel_launcher -f {connection_file}`` gives the first five words.
+    ``conda run -n tf python -m ipykernel_launcher -f {connection_file}`` returns the first five words.
     """
     for place in range(1, len(argv) - 1):
         if argv[place] == "-m" and argv[place + 1] in _MODULES:
@@ -45,12 +45,12 @@ def python_command(argv: Sequence[str]) -> list[str] | None:
 
 
 def is_wrapped(argv: Sequence[str]) -> bool:
-    """True when another program starts the interpreter."""
+    """True if another program starts the interpreter."""
     return any(not word.startswith("-") for word in (python_command(argv) or [])[1:])
 
 
 def loads_own_guard(argv: Sequence[str]) -> bool:
-    """True when the environment of a kernel has a tfguard that loads itself; False behind a wrapper."""
+    """True if the kernel's environment has a tfguard that loads itself; False for a wrapped command."""
     command = python_command(argv)
     if command is None or is_wrapped(argv):
         return False
@@ -58,29 +58,29 @@ def loads_own_guard(argv: Sequence[str]) -> bool:
 
 
 def enable_command(name: str, argv: Sequence[str]) -> str | None:
-    """The command that gives a kernel the guard; None where it would be refused, or there would be nothing to do."""
+    """The command that enables the guard for a kernel; None if it would be rejected or change nothing."""
     if python_command(argv) is None or has_own_config(argv) or loads_own_guard(argv):
         return None
     return f"jupyter tfguard enable --kernel {shlex.quote(name)}"
 
 
 def config_file_of(argv: Sequence[str]) -> Path | None:
-    """The file of a tfguard that a kernel's command names; None when it names none."""
+    """The tfguard configuration file in a kernel's command; None if there is none."""
     paths = (Path(word.removeprefix(_OPTION)) for word in argv if word.startswith(_OPTION))
     return next((path for path in paths if path.parts[-3:] == _OURS), None)
 
 
 def has_own_config(argv: Sequence[str]) -> bool:
-    """Whether a kernel's command names a configuration file of the user's own. IPython takes one such file only."""
+    """Whether a kernel's command has the user's own --config option. IPython accepts only one."""
     named = any(word == "--config" or word.startswith(_OPTION) for word in argv)
     return named and config_file_of(argv) is None
 
 
 def with_guard(text: str, config_file: Path) -> str:
-    """A ``kernel.json`` whose command loads the guard.
+    """The text of ``kernel.json`` with a command that loads the guard.
 
     Raises:
-        KernelSpecUnusable: Its command names a configuration file of the user's own, or is not where it is expected.
+        KernelSpecUnusable: Its command has its own --config option, or is not found in the text.
     """
     argv = json.loads(text).get("argv")
     if has_own_config(argv):
@@ -98,7 +98,7 @@ def with_guard(text: str, config_file: Path) -> str:
 
 
 def without_guard(text: str) -> str:
-    """The ``kernel.json`` without that word; what somebody has edited since then stays."""
+    """The text of ``kernel.json`` without that option. Later edits by others stay."""
     for word in json.loads(text).get("argv", []):
         if config_file_of([word]) is not None:
             for encoded in {json.dumps(word), json.dumps(word, ensure_ascii=False)}:

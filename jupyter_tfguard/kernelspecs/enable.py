@@ -1,4 +1,4 @@
-"""Give the kernel of another environment the guard, and take it back. Nothing is installed into that environment."""
+"""Enables and disables the guard for a kernel of another environment. Installs nothing into that environment."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .command import CONFIG_FILE, config_file_of, with_guard, without_guard
 from .found import FoundSpec, kernel_spec
 from .interpreter import OLDEST_PYTHON, Interpreter, ask
 
-_ASK_SECONDS = 30.0  # `conda run` takes some
-# Source: KernelManager.kernel_spec, which is read once in the life of a manager.
+_ASK_SECONDS = 30.0  # `conda run` takes several seconds
+# Source: KernelManager.kernel_spec, which a manager reads only once.
 _RESTART = "A running kernel keeps its old command, even after a restart. Shut it down, then start it again."
 
 
@@ -41,10 +41,10 @@ class Change:
 
 
 def enable(name: str) -> Change:
-    """Make a kernel load the guard from its next start on.
+    """Make a kernel load the guard at its next start.
 
     Raises:
-        KernelSpecUnusable: There is no such kernel, it cannot have the guard, or its file cannot be changed.
+        KernelSpecUnusable: There is no such kernel, the guard cannot run in it, or its file cannot be changed.
     """
     spec = kernel_spec(name)
     python = ask(spec, CONFIG_FILE, seconds=_ASK_SECONDS)
@@ -65,7 +65,7 @@ def enable(name: str) -> Change:
 
 
 def disable(name: str) -> Change:
-    """Take the guard back: the file is what it was before.
+    """Undo :func:`enable`: restore the kernel's command.
 
     Raises:
         KernelSpecUnusable: There is no such kernel, or its file cannot be changed.
@@ -100,10 +100,10 @@ def _check(spec: FoundSpec, python: Interpreter) -> None:
 
 
 def _write(spec: FoundSpec, text: str) -> None:
-    """Write the file in one piece, with the mode of the old one.
+    """Replace the file atomically, with the mode of the old file.
 
     Raises:
-        KernelSpecUnusable: It belongs to somebody else, or is a link into a store of packages.
+        KernelSpecUnusable: It belongs to another user, or is a link into a package store.
     """
     temporary = spec.file.with_name(f".{spec.file.name}.{os.getpid()}")
     try:

@@ -1,6 +1,6 @@
-"""The kernel specifications that Jupyter finds on this machine: ``kernel.json``, and what starts the kernel.
+"""The kernel specifications that Jupyter finds on this machine: ``kernel.json`` and the command in it.
 
-Specifications that a server makes up itself (nb_conda_kernels, remote kernels) are not here: they have no file.
+Specifications that a server generates (nb_conda_kernels, remote kernels) are not included: they have no file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class FoundSpec:
     """One kernel specification.
 
     Attributes:
-        name: As Jupyter knows it, in small letters.
+        name: Jupyter's name for it, in lower case.
         folder: The folder of its ``kernel.json``.
-        text: That file's text, every byte of it.
-        content: The same as JSON.
+        text: The unchanged text of that file.
+        content: The text parsed as JSON.
     """
 
     name: str
@@ -37,7 +37,7 @@ class FoundSpec:
 
     @property
     def file(self) -> Path:
-        """Its ``kernel.json``; IPython's own kernel may have none."""
+        """Its ``kernel.json``; IPython's default kernel may have none."""
         return self.folder / KERNEL_FILE
 
     @property
@@ -47,17 +47,17 @@ class FoundSpec:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What it adds to the environment."""
+        """Environment variables that it sets."""
         return {name: str(value) for name, value in self.content.get("env", {}).items()}
 
 
 def kernel_specs() -> list[FoundSpec]:
-    """All that can be read, by name."""
+    """All readable specifications, sorted by name."""
     return sorted(_readable(_manager()), key=lambda spec: spec.name)
 
 
 def kernel_spec(name: str) -> FoundSpec:
-    """The one that Jupyter takes for this name.
+    """The specification that Jupyter uses for this name.
 
     Raises:
         KernelSpecUnusable: There is none, or it cannot be read.
@@ -74,9 +74,9 @@ def kernel_spec(name: str) -> FoundSpec:
 def _manager() -> Any:
     manager = KernelSpecManager()
     with warnings.catch_warnings():
-        # IPython's folder is looked up for kernels too, and IPython warns when it cannot be written.
+        # Jupyter searches IPython's folder too, and IPython warns if the folder is not writable.
         warnings.simplefilter("ignore")
-        manager.kernel_dirs  # noqa: B018 - the folders are looked up now
+        manager.kernel_dirs  # noqa: B018 - resolves the folders now
     return manager
 
 
@@ -85,7 +85,7 @@ def _readable(manager: Any) -> Iterator[FoundSpec]:
         try:
             yield _read(manager, name, Path(folder))
         except KernelSpecUnusable:
-            continue  # Jupyter cannot start it either, and says so
+            continue  # Jupyter cannot start it either, and reports that
 
 
 def _read(manager: Any, name: str, folder: Path) -> FoundSpec:
@@ -93,7 +93,9 @@ def _read(manager: Any, name: str, folder: Path) -> FoundSpec:
     try:
         text = file.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        text = json.dumps(manager.get_kernel_spec(name).to_dict())  # the one that ipykernel brings
+        text = json.dumps(
+            manager.get_kernel_spec(name).to_dict()
+        )  # the default kernel of ipykernel
     except (OSError, ValueError) as bad:
         raise KernelSpecUnusable(f"Could not read {file}: {bad}.") from bad
     try:

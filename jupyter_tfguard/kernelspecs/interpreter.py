@@ -1,6 +1,6 @@
-"""The Python environment that a kernel runs in: asked once for its folders, and then read on disk.
+"""The Python environment of a kernel: its interpreter prints its folders once; package versions are read from disk.
 
-Nothing of that environment is imported: its interpreter answers one question in isolated mode.
+Nothing of that environment is imported: its interpreter runs one small script in isolated mode.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _TENSORFLOWS = (
     "tensorflow-intel",
     "tensorflow-macos",
 )
-# Isolated mode leaves out the user's own packages, which a kernel outside of a virtual environment has.
-_QUESTION = """
+# Isolated mode leaves out the user's site packages, which a kernel outside a virtual environment has.
+_SCRIPT = """
 import json, os, site, sys
 venv = sys.prefix != getattr(sys, "base_prefix", sys.prefix)
 own = [] if venv else [site.getusersitepackages()]
@@ -36,13 +36,13 @@ print(json.dumps([sys.version_info[:3], sys.prefix, sys.path + own, os.path.isfi
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What runs a kernel.
+    """The interpreter of a kernel.
 
     Attributes:
-        version: Of Python: ``(3, 10, 13)``.
+        version: Python version: ``(3, 10, 13)``.
         prefix: Its ``sys.prefix``.
-        folders: Where it finds packages.
-        sees_us: True when it can open the files of this tfguard.
+        folders: Folders in which it finds packages.
+        sees_us: True if it can open the files of this tfguard.
     """
 
     version: tuple[int, ...]
@@ -52,24 +52,24 @@ class Interpreter:
 
     @property
     def has_guard(self) -> bool:
-        """True when a tfguard of its own loads itself into its kernels."""
+        """True if the environment has a tfguard that loads itself into its kernels."""
         installed = self.version_of("jupyter-tfguard") is not None
         return installed and (self.prefix / STARTUP_FILE).is_file()
 
     @property
     def is_too_old(self) -> bool:
-        """True when the guard cannot run in it."""
+        """True if its Python is too old for the guard."""
         return self.version < OLDEST_PYTHON
 
     def version_of(self, *distributions: str) -> str | None:
-        """Version of the first of these that is installed there. Source: the metadata on disk."""
+        """Version of the first of these packages that is installed. Source: the metadata on disk."""
         for name in distributions:
             for found in metadata.distributions(name=name, path=list(self.folders)):
                 return str(found.version)
         return None
 
     def versions(self) -> dict[str, str | None]:
-        """Python, ipykernel and TensorFlow; None what is not installed there."""
+        """Versions of Python, ipykernel and TensorFlow; None if not installed."""
         return {
             "python": ".".join(map(str, self.version)),
             "ipykernel": self.version_of("ipykernel"),
@@ -80,16 +80,16 @@ class Interpreter:
 def ask(
     spec: FoundSpec, our_file: Path, *, seconds: float, environ: Mapping[str, str] = os.environ
 ) -> Interpreter:
-    """Where a kernel's interpreter finds its packages.
+    """Run a kernel's interpreter to find the folders of its packages.
 
     Args:
         spec: The kernel.
-        our_file: A file of this tfguard that it is to open.
-        seconds: How long it may take.
-        environ: The environment that its own variables are added to.
+        our_file: A file of this tfguard, to check that the interpreter can open it.
+        seconds: Timeout.
+        environ: The environment to which the kernel's variables are added.
 
     Raises:
-        KernelSpecUnusable: It is no ipykernel, does not start, or takes too long.
+        KernelSpecUnusable: It is not an ipykernel, does not start, or takes too long.
     """
     command = python_command(spec.argv)
     if command is None:
@@ -100,7 +100,7 @@ def ask(
     environment = {**environ, **spec.environ}
     try:
         done = subprocess.run(
-            [*command, "-I", "-c", _QUESTION, str(our_file)],
+            [*command, "-I", "-c", _SCRIPT, str(our_file)],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

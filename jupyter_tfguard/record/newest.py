@@ -1,8 +1,8 @@
 """Files that keep the newest value: two records written in turn, so one of them is always whole.
 
 There are two such files: the progress of a fit, and the statistics of TensorFlow's allocators as ``{"devices":
-[{"device": "GPU:0", "in_use_bytes", "peak_bytes"}]}``. The second is created with its first value, so a kernel that uses
-no GPU has no such file.
+[{"device": "GPU:0", "in_use_bytes", "peak_bytes"}]}``. The second is created with its first value, so a kernel that
+uses no GPU has no such file.
 """
 
 from __future__ import annotations

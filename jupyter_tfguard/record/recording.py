@@ -210,7 +210,7 @@ class Recording:
         self._write(PROGRESS, newest.write_progress, value)
 
     def set_gpu_memory(self, devices: list[dict[str, Any]]) -> None:
-        """Write the statistics of TensorFlow's allocators; the first call creates the file. Call from one thread only."""
+        """Write the statistics of TensorFlow's allocators; the first call creates the file. For one thread."""
         if not self._gpu_memory_begun and self._is_mine:
             self._gpu_memory_begun = True
             self._make(GPU_MEMORY, newest.RECORD_BYTES, newest.CAPACITY, newest.GPU_MEMORY_TYPES)

@@ -74,7 +74,7 @@ export type Gpus = Readonly<{
   devices: GpuDevice[];
 }>;
 
-/** A logged value: a number, a word for values that JSON cannot hold (`nan`, `inf`), or null. */
+/** A logged value: a number, a word for values that JSON cannot represent (`nan`, `inf`), or null. */
 export type Logged = number | string | null;
 
 /** One `fit`, `evaluate` or `predict`. Epoch and step count from 1; step is the one running. */

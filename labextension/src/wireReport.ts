@@ -35,7 +35,7 @@ export type TimelineEvent = Readonly<{ time: number; kind: string; label: string
 
 export type Sample = [number, number | null];
 
-/** Another metric beside the kernel's memory; the limit is that of a GPU. */
+/** Another metric besides the kernel's memory; the limit is that of a GPU. */
 export type Curve = Readonly<{
   name: string;
   title: string;

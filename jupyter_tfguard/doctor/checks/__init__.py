@@ -1,1 +1,1 @@
-"""One file per check: each has a function `check(machine)` that returns one `CheckResult`, several, or None without a subject."""
+"""One file per check: `check(machine)` returns one `CheckResult`, a list of them, or None if it does not apply."""

@@ -37,7 +37,11 @@ class _Setting:
     def text(self) -> str:
         """``NAME=value``, and where it is set."""
         assignment = f"{self.name}={self.value[:80]}"
-        return f"{assignment}, set for kernel {self.spec.name}" if self.spec is not None else assignment
+        return (
+            f"{assignment}, set for kernel {self.spec.name}"
+            if self.spec is not None
+            else assignment
+        )
 
     @property
     def fix(self) -> str:

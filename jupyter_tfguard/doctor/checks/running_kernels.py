@@ -103,12 +103,18 @@ def check(machine: Environment) -> list[CheckResult] | None:
     """Compare the process table with the recordings. The kernels receive no requests."""
     if machine.system != "linux" or not _wanted():
         return None
-    started_up = [k for k in running_kernels(machine) if time.time() - k.started > _STARTING_SECONDS]
+    started_up = [
+        k for k in running_kernels(machine) if time.time() - k.started > _STARTING_SECONDS
+    ]
     bare = [kernel for kernel in started_up if not kernel.is_recorded]
     if not started_up:
         return None
     if not bare:
-        count = "1, with the guard" if len(started_up) == 1 else f"{len(started_up)}, each with the guard"
+        count = (
+            "1, with the guard"
+            if len(started_up) == 1
+            else f"{len(started_up)}, each with the guard"
+        )
         return [CheckResult(NAME, Status.OK, count)]
     results = [_result(machine, kernel) for kernel in bare[:_SHOWN_COUNT]]
     if len(bare) > _SHOWN_COUNT:

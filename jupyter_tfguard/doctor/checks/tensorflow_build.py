@@ -32,14 +32,14 @@ def _over_each_other(
 ) -> CheckResult | None:
     # tensorflow-intel belongs to the tensorflow package that requires it.
     named = {line.split(";")[0].split("=")[0].strip() for line in build.package.requires}
-    beside = [
+    overlapping = [
         p
         for p in installed.packages[1:]
         if p.name not in named and p.folder == build.package.folder
     ]
-    if not beside:
+    if not overlapping:
         return None
-    names = " and ".join(map(str, (build.package, *beside)))
+    names = " and ".join(map(str, (build.package, *overlapping)))
     text = (
         f"{names} are installed over each other in {build.package.folder}: "
         "the folder `tensorflow` contains a mixture of them"

@@ -50,7 +50,9 @@ def _too_old(machine: Environment, build: Build, library: Library) -> CheckResul
     if needed is None or version is None:
         return None
     fits, where = needed.fits(version), ""
-    if machine.nvidia.is_wsl:  # the version is that of the Windows driver, so CUDA versions are compared
+    if (
+        machine.nvidia.is_wsl
+    ):  # the version is that of the Windows driver, so CUDA versions are compared
         brings, wanted = released(machine.driver.cuda_driver_version or ""), released(needed.cuda)
         fits = brings is None or wanted is None or brings.major >= wanted.major
         where = "; update the NVIDIA driver of Windows"

@@ -22,7 +22,9 @@ def check(machine: Environment) -> CheckResult | None:
     allowed = required is None or SpecifierSet(required).contains(here, prereleases=True)
     if allowed and (not made_for or ".".join(here.split(".")[:2]) in made_for):
         return CheckResult(NAME, Status.OK, f"{here}, supported by {build}")
-    wanted = f"is built for Python {', '.join(made_for)}" if allowed else f"requires Python {required}"
+    wanted = (
+        f"is built for Python {', '.join(made_for)}" if allowed else f"requires Python {required}"
+    )
     text = f"{machine.python} is Python {here}; {build} {wanted} and cannot be imported"
     fix = machine.pip("install", "--force-reinstall", "tensorflow")
     return CheckResult(NAME, Status.PROBLEM, text, fix)

@@ -56,7 +56,7 @@ function send(model: IWidgetModel, content: Record<string, unknown>): void {
   try {
     model.send(content);
   } catch {
-    // There is no kernel, so nobody waits for it.
+    // There is no kernel, so the message is not needed.
   }
 }
 

@@ -29,7 +29,7 @@ function row(...cells: readonly HTMLElement[]): HTMLElement {
   return element('div', 'jp-TfGuard-row jp-mod-wrap', ...cells);
 }
 
-/** A bar that is filled from the left; the text beside it has the same content. */
+/** A bar that is filled from the left; the text next to it has the same content. */
 class Bar {
   readonly node = element('div', 'jp-TfGuard-bar', this._fill());
 
