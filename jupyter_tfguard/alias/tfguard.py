@@ -1,4 +1,4 @@
-"""The importable ``tfguard``: lets ``%load_ext tfguard`` work exactly so. Everything lives in `jupyter_tfguard`."""
+"""The importable name ``tfguard``, for ``%load_ext tfguard``. The code is in `jupyter_tfguard`."""
 
 from jupyter_tfguard import (
     __version__,

@@ -1,7 +1,7 @@
-# Installed by jupyter-tfguard as {sys.prefix}/etc/ipython/startup/00-tfguard.py: starts its guard in every Jupyter kernel
-# of this environment, and does nothing in a terminal. TFGUARD_DISABLE=1 in the environment switches it off.
-# It runs in the user's namespace, so it leaves no name there, not even a docstring; an error here would keep the user's
-# own startup files from running, so none gets out.
+# Installed by jupyter-tfguard as {sys.prefix}/etc/ipython/startup/00-tfguard.py. It starts the guard in every Jupyter kernel
+# of this environment and does nothing in a terminal. TFGUARD_DISABLE=1 in the environment switches it off.
+# It runs in the user's namespace, so it leaves no name there, not even a docstring. An exception here would prevent the
+# user's own startup files from running, so all exceptions are caught.
 
 
 def _tfguard_autostart() -> None:
@@ -12,7 +12,7 @@ def _tfguard_autostart() -> None:
         try:
             import jupyter_tfguard.shield as shield
         except ImportError:
-            return  # uninstalled, and this file was left behind
+            return  # tfguard was uninstalled, but this file remains
         with shield.shielded("kernel start"):
             from jupyter_tfguard.kernel.startup import autostart
 

@@ -1,1 +1,1 @@
-"""The guard in the kernel: how it starts, what it listens to, and how it goes."""
+"""The part of the guard that runs inside the kernel: start, events, and unloading."""

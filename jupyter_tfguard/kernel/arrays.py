@@ -1,7 +1,7 @@
 """The largest arrays at the top level of the notebook, by name and bytes.
 
-Only objects whose size is known without work: NumPy arrays, TensorFlow tensors and variables, pandas frames and series.
-Lists and dictionaries are not measured. User code is never run: types are compared, attributes of foreign types are not
+Covers objects whose size is cheap to read: NumPy arrays, TensorFlow tensors and variables, pandas frames and series.
+Lists and dictionaries are not measured. No user code runs: types are compared, and attributes of unknown types are not
 read.
 """
 
@@ -13,12 +13,12 @@ import re
 import sys
 from typing import Any
 
-# Some microseconds each, of a cell's time.
+# Each name adds a few microseconds to the cell.
 _NAMES_LIMIT = 500
 
 
 def largest_arrays(namespace: dict[str, Any], count: int = 5) -> list[dict[str, Any]]:
-    """The `count` largest, as ``{"name", "bytes"}``, largest first; only the newest 500 names count.
+    """The `count` largest arrays as ``{"name", "bytes"}``, largest first, among the newest 500 names.
 
     Args:
         namespace: The user's global names, newest last; those with a leading underscore are skipped.
@@ -36,15 +36,15 @@ def largest_arrays(namespace: dict[str, Any], count: int = 5) -> list[dict[str, 
 
 
 def newest(namespace: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The names made last, with their values."""
+    """The newest 500 names with their values, newest first."""
     try:
         return list(itertools.islice(reversed(namespace.items()), _NAMES_LIMIT))
     except RuntimeError:
-        return []  # a thread of the user's makes names right now
+        return []  # a user thread is adding names at the same time
 
 
 class Sizes:
-    """Bytes of one value, with the libraries as they are loaded now."""
+    """Measures values of the libraries that are loaded when it is created."""
 
     def __init__(self) -> None:
         numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
@@ -55,13 +55,13 @@ class Sizes:
         self.any_library = self._ndarray is not None or "tensorflow" in sys.modules
 
     def of(self, value: Any) -> int | None:
-        """Bytes the value's data takes; None when it is nothing we measure."""
-        # `isinstance` asks the value for its __class__, which a proxy answers with code of its own.
+        """Bytes of the value's data; None for a type that is not measured."""
+        # `isinstance` reads the value's __class__, and a proxy may run its own code for that.
         kind = type(value)
         try:
             if self._ndarray is not None and issubclass(kind, self._ndarray):
                 if self._memmap is not None and issubclass(kind, self._memmap):
-                    return None  # lies in a file
+                    return None  # its data is in a file
                 return int(self._ndarray.nbytes.__get__(value))
             if self._frame is not None and kind is self._frame:
                 widths = (getattr(dtype, "itemsize", 8) for dtype in value.dtypes)
@@ -71,7 +71,7 @@ class Sizes:
             if kind.__module__.startswith(("tensorflow.", "keras.src.", "tf_keras.src.")):
                 return _tensor_bytes(value)
         except Exception:
-            return None  # a half-made object; there is nothing to say about it
+            return None  # a partly constructed object
         return None
 
 
@@ -89,7 +89,7 @@ def _tensor_bytes(value: Any) -> int | None:
 
 
 def _width(dtype: Any) -> int | None:
-    """Bytes of one element: a TensorFlow dtype knows, Keras 3 gives a name like ``bfloat16``."""
+    """Bytes of one element, from a TensorFlow dtype or a Keras 3 name like ``bfloat16``."""
     if not isinstance(dtype, str):
         return int(dtype.size) or None
     if dtype == "bool":

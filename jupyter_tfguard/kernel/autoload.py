@@ -1,4 +1,4 @@
-"""The IPython extension of kernels that were given the guard by ``jupyter tfguard enable``: starts it without a word."""
+"""The IPython extension that starts the guard, without output, in kernels enabled by ``jupyter tfguard enable``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..shield import shielded
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Called by IPython at the start of the kernel, before any startup file."""
+    """Start the guard. IPython calls this at kernel start, before any startup file."""
     with shielded("kernel start"):
         from .startup import autostart
 

@@ -1,11 +1,12 @@
-"""The memory of each cell: what was there at its start, the highest while it ran, and what stayed behind.
+"""The memory of each cell: at its start, at its peak, and at its end.
 
-Host memory is the kernel process's own, without its children. Where the process's highest resident memory (VmHWM) rose
-within the cell, it is the cell's peak, exactly, also while native code held the GIL; else the highest sample within the
-cell is. GPU memory is what TensorFlow's allocators say, likewise: exact where their peak rose, else the highest sample. Of
-several GPU devices the sums are given, the sum of the peaks too, which need not have been at one moment.
+Host memory is that of the kernel process without its children. If the process's peak resident memory (VmHWM) rose during
+the cell, that value is the exact peak of the cell, even if native code held the GIL; otherwise the peak is the highest
+sample. GPU memory comes from TensorFlow's allocators in the same way: exact if their peak rose, otherwise the highest
+sample. Values of several GPU devices are added up. The sum of the peaks is an upper bound: the devices may have peaked at
+different times.
 
-Cells that run beside each other (threads, subshells) each see all that the process does meanwhile.
+Cells that run concurrently (threads, subshells) each measure the whole process.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Devices = tuple[DeviceMemory, ...]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Bytes at the start of a cell, the highest within it, and at its end; None unknown."""
+    """Bytes at the start of a cell, the highest during it, and at its end; None if unknown."""
 
     start_bytes: int | None = None
     highest_bytes: int | None = None
@@ -33,7 +34,7 @@ class Measured:
 
     @property
     def kept_bytes(self) -> int | None:
-        """How much more there was at the end than at the start; may be negative."""
+        """Memory at the end minus memory at the start; may be negative."""
         return self._above_start(self.end_bytes)
 
     def _above_start(self, value: int | None) -> int | None:
@@ -42,20 +43,20 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class CellMemory:
-    """What a cell did to both kinds of memory."""
+    """Host and GPU memory of one cell."""
 
     host: Measured
     gpu: Measured
 
     @property
     def rise_bytes(self) -> int:
-        """The larger of the two rises: what lists are sorted by; 0 where neither is known."""
+        """The larger of the two rises, for sorting; 0 if neither is known."""
         return max(self.host.peak_bytes or 0, self.gpu.peak_bytes or 0)
 
 
 @dataclass(eq=False, slots=True)
 class Stretch:
-    """One cell while it runs: what was known at its start, and the highest samples since."""
+    """One running cell: memory at its start, and the highest samples since."""
 
     rss_bytes: int | None
     peak_bytes: int | None
@@ -68,8 +69,8 @@ class CellMeter:
     """Measures cells.
 
     Args:
-        host: The metrics of this process, fresh.
-        gpu: What TensorFlow's allocators say; None while TensorFlow has made no GPU device.
+        host: Reads the current metrics of this process.
+        gpu: Reads TensorFlow's allocators; returns None while TensorFlow has created no GPU device.
     """
 
     def __init__(
@@ -80,26 +81,26 @@ class CellMeter:
         self._running: list[Stretch] = []
 
     def begin(self) -> Stretch:
-        """A cell begins."""
+        """Start measuring a cell."""
         stretch = Stretch(*_host(self._host()), self._gpu())
         self._running.append(stretch)
         return stretch
 
     def sampled_host(self, rss_bytes: float | None) -> None:
-        """A sample of this process's resident memory; from any thread."""
+        """Take a sample of this process's resident memory. Thread-safe."""
         if rss_bytes is not None:
             for stretch in tuple(self._running):
                 stretch.highest_rss_bytes = max(stretch.highest_rss_bytes, int(rss_bytes))
 
     def sampled_gpu(self, devices: Devices) -> None:
-        """A sample of TensorFlow's allocators; from any thread."""
+        """Take a sample of TensorFlow's allocators. Thread-safe."""
         for stretch in tuple(self._running):
             highest = stretch.highest_gpu_bytes
             for one in devices:
                 highest[one.device] = max(highest.get(one.device, 0), one.in_use_bytes)
 
     def end(self, stretch: Stretch) -> CellMemory:
-        """The cell has ended: what it did to memory."""
+        """Stop measuring a cell, and return its memory."""
         if stretch in self._running:
             self._running.remove(stretch)
         rss, peak = _host(self._host())
@@ -110,7 +111,7 @@ class CellMeter:
 
 
 def _host(metrics: Mapping[str, float]) -> tuple[int | None, int | None]:
-    """Resident memory and its highest so far."""
+    """Resident memory and its peak so far, in bytes."""
     rss, peak = metrics.get("process.rss_bytes"), metrics.get("process.peak_bytes")
     return None if rss is None else int(rss), None if peak is None else int(peak)
 
@@ -121,15 +122,15 @@ def _host_highest(stretch: Stretch, rss: int | None, peak: int | None) -> int | 
     if rss is None or stretch.rss_bytes is None:
         return None
     seen = max(stretch.highest_rss_bytes, stretch.rss_bytes, rss)
-    # Linux keeps resident memory per processor and may be some hundred KiB off; the peak bounds it.
+    # Linux counts resident memory per CPU and may be off by a few hundred KiB; the peak is an upper bound.
     return seen if peak is None else min(seen, peak)
 
 
 def _of_devices(stretch: Stretch, end: Devices | None) -> Measured:
-    """GPU memory: sums over the devices that answered."""
+    """GPU memory, summed over the devices that could be read."""
     if end is None:
         return Measured()
-    # A device that was made in this cell began with nothing: it had no allocator.
+    # A device created during this cell had no allocator at its start, so it counts from 0.
     begun = {one.device: one for one in stretch.gpu or ()}
     known = [one for one in end if stretch.gpu is None or one.device in begun]
     if not known:

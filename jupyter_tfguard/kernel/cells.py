@@ -1,4 +1,4 @@
-"""What each cell was, when it began, how it ended, what it did to memory, and the table of ``%tfguard cells``."""
+"""Records the start, end and memory of each cell, and formats the table of ``%tfguard cells``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Emit = Callable[..., None]
 
 @dataclass
 class _Open:
-    """A running cell. `request`: the message that asked for it. `source`: its text, by which its end is known."""
+    """A running cell. `request`: id of its execute request. `source`: its text, which identifies its end event."""
 
     count: int | None
     head: str | None
@@ -40,7 +40,7 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class EndedCell:
-    """A cell that has ended. `head`: first characters of its source; None when they are not kept."""
+    """A cell that has ended. `head`: first characters of its source; None if source text is not recorded."""
 
     count: int | None
     head: str | None
@@ -49,16 +49,16 @@ class EndedCell:
 
 
 class CellRecorder:
-    """Listens to IPython's events of one shell.
+    """Records cells from the events of one IPython shell.
 
     Args:
         shell: The IPython shell.
         emit: Called with the kind of an event and its fields.
         meter: Measures memory from the start of a cell to its end.
-        gpu_oom: Asked at the end of a cell that failed.
+        gpu_oom: Reports GPU memory errors at the end of a failed cell.
         keep_text: Whether the head of the source is kept.
         on_start: Called when a cell begins.
-        on_end: Called when the last running one has ended, with its number and its error.
+        on_end: Called when the last running cell has ended, with its number and its error.
 
     Attributes:
         ended: The cells that have ended, oldest first, the newest 200.
@@ -83,10 +83,8 @@ class CellRecorder:
         self._keep_text = keep_text
         self._on_start = on_start
         self._on_end = on_end
-        self._open: dict[
-            int, _Open
-        ] = {}  # by thread: ipykernel's subshells run cells beside each other
-        # IPython raises its counter before the event in some versions and after the cell in others,
+        self._open: dict[int, _Open] = {}  # by thread: ipykernel's subshells run cells concurrently
+        # Some IPython versions raise the counter before the event and others after the cell,
         # so the number of the next cell is kept here.
         self._next_count: int | None = getattr(shell, "execution_count", None)
 
@@ -96,12 +94,12 @@ class CellRecorder:
         return bool(self._open)
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Register for IPython's cell events."""
         self._shell.events.register("pre_run_cell", self._before)
         self._shell.events.register("post_run_cell", self._after)
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Unregister from IPython's cell events."""
         for event, function in (("pre_run_cell", self._before), ("post_run_cell", self._after)):
             if function in self._shell.events.callbacks.get(event, ()):
                 self._shell.events.unregister(event, function)
@@ -112,9 +110,9 @@ class CellRecorder:
         request = self._request()
         running = self._open.get(thread)
         if running is not None and running.request == request:
-            return  # a cell that runs cells
+            return  # this cell was started by the running cell
         if self._open:
-            self._drop_left(thread)
+            self._drop_abandoned(thread)
         source = getattr(info, "raw_cell", None)
         head = _head(source or "") if self._keep_text else None
         memory = self._meter.begin()
@@ -138,7 +136,7 @@ class CellRecorder:
     def _after(self, result: Any = None) -> None:
         self._next_count = getattr(self._shell, "execution_count", None)
         running = self._open.get(threading.get_ident())
-        # Not an empty cell, which ends without having begun, or one that this cell runs.
+        # Skip an empty cell, which has an end event but no start event, and a cell that the running cell started.
         source = getattr(getattr(result, "info", None), "raw_cell", None)
         if running is None or running.source != source:
             return
@@ -156,7 +154,7 @@ class CellRecorder:
                 with shielded("GPU OOM"):
                     self._gpu_oom.report(error, running.beginning, running.count)
         except KeyboardInterrupt:
-            pass  # Stop came after the end of the user's code: there is only ours to stop
+            pass  # Stop was pressed after the user's code had ended; it interrupts only our code
         finally:
             try:
                 self._emit("cell_end", **fields)
@@ -177,11 +175,11 @@ class CellRecorder:
             "gpu_bytes": memory.gpu.end_bytes,
         }
 
-    def _drop_left(self, thread: int) -> None:
-        """Forget the cells whose end was never told: this thread's, of an earlier request, and those of ended threads."""
+    def _drop_abandoned(self, thread: int) -> None:
+        """Drop cells without an end event: the one of an earlier request in this thread, and those of ended threads."""
         live = {one.ident for one in threading.enumerate()} - {thread}
-        for left in [one for one in self._open if one not in live]:
-            self._meter.end(self._open.pop(left).memory)
+        for abandoned in [one for one in self._open if one not in live]:
+            self._meter.end(self._open.pop(abandoned).memory)
 
     def _request(self) -> str | None:
         parent = self._shell.kernel.get_parent("shell") or {}
@@ -197,15 +195,15 @@ class CellRecorder:
 
 
 def _head(source: str) -> str:
-    """The first characters of a cell, secrets taken out before anything is cut off."""
-    from ..redact import redact  # its patterns take 2 ms to build: not at kernel start
+    """The first characters of a cell. Secrets are redacted before the text is cut."""
+    from ..redact import redact  # its patterns take 2 ms to build, so not at kernel start
 
     text = redact(source.lstrip()[:_REDACTED_CHARACTERS]).rstrip()
     return text if len(text) <= _HEAD_CHARACTERS else text[: _HEAD_CHARACTERS - 1] + "…"
 
 
 def cells_text(ended: Sequence[EndedCell]) -> str:
-    """The ended cells of this kernel, the ten with the largest rise, largest first; a sentence when there is none."""
+    """A table of the ten ended cells with the largest rise, largest first; a sentence if no cell has ended."""
     if not ended:
         return "No cell has finished since tfguard was loaded into this kernel."
     shown = sorted(ended, key=lambda cell: -cell.memory.rise_bytes)[:SHOWN]
@@ -241,7 +239,7 @@ def _signed(number: int | None) -> str:
 
 
 def _aligned(rows: list[list[str]], *, heads: bool) -> list[str]:
-    """Columns: the cell and its source to the left, numbers to the right."""
+    """Align the columns: cell and source left, numbers right."""
     left = 2 if heads else 1
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

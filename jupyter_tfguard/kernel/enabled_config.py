@@ -1,6 +1,6 @@
-# Read by IPython, as one more configuration file, in kernels that `jupyter tfguard enable` gave the guard. These run in an
-# environment without tfguard: here it is made importable, it alone and under its two names, without touching sys.path.
-# Nothing gets out of here: the kernel is more than its guard. Any Python 3 can read this file.
+# IPython reads this as an additional configuration file in kernels enabled by `jupyter tfguard enable`. Those kernels run in
+# an environment without tfguard. This file makes only tfguard importable, under its two names, without changing sys.path.
+# No exception leaves this file, so a failure never breaks the kernel. The syntax works in any Python 3.
 import importlib.util
 import os
 import sys
@@ -22,7 +22,7 @@ def _load(name: str, file: str, folders: "list[str] | None" = None) -> None:
 def _make_importable() -> None:
     own = importlib.util.find_spec("jupyter_tfguard")
     if own is not None and own.origin is not None:
-        return  # installed there meanwhile; without an origin it is a folder that an uninstall left
+        return  # installed since; without an origin it is only a folder left by an uninstall
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     _load("jupyter_tfguard", os.path.join(package, "__init__.py"), [package])
     beside = os.path.join(os.path.dirname(package), "tfguard.py")

@@ -1,6 +1,6 @@
-"""How an orderly end is told: ``quit`` by user code, a shutdown that was asked for, or the interpreter's own end.
+"""Records orderly ends of the kernel: ``quit`` in user code, a shutdown request, or the exit of the interpreter.
 
-A death leaves no mark; that is how it is told from an end.
+A crash leaves no such record. This distinguishes a crash from an orderly end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REQUEST = "shutdown_request"
 
 
 class Endings:
-    """Watches how this kernel is asked to end.
+    """Watches for shutdown requests, ``quit`` and interpreter exit.
 
     Args:
         shell: The IPython shell, with its kernel.
@@ -35,8 +35,8 @@ class Endings:
         self._wrapped: list[tuple[dict[str, Any], Any, Any]] = []
 
     def start(self) -> None:
-        """Begin to watch."""
-        # After ipykernel's own, so before it: it waits for a reader of fd 2 that we feed.
+        """Install the hooks."""
+        # Registered after ipykernel's exit handler, so it runs first. That handler waits for a reader of fd 2, which we feed.
         atexit.register(self._at_exit)
         with shielded("watching for the kernel's shutdown"):
             self._shell.observe(self._exit_now, "exit_now")
@@ -45,7 +45,7 @@ class Endings:
                 self._wrap(handlers)
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Remove the hooks."""
         atexit.unregister(self._at_exit)
         with shielded("watching for the kernel's shutdown"):
             self._shell.unobserve(self._exit_now, "exit_now")
@@ -75,7 +75,7 @@ class Endings:
 
     @shield("noting quit")
     def _exit_now(self, change: Any) -> None:
-        # A shutdown request sets exit_now as well, after it was noted above.
+        # A shutdown request also sets exit_now, after `_requested` has recorded it.
         if change["new"] and self._reason != _REQUEST:
             self._reason = "quit"
             self._emit("exit_requested", how="quit", restart=None)

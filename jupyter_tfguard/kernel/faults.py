@@ -1,7 +1,7 @@
-"""Python stacks of a fatal or terminating signal, written at C level into files of ours.
+"""Python stacks at a fatal or terminating signal, written at C level into the recording.
 
-faulthandler writes them even while native code holds the GIL, and the process then dies of its signal as it would have
-without us. A faulthandler or a signal handler that the user or the application installed is left alone.
+faulthandler writes them even while native code holds the GIL. The process then dies of the signal as it would without the
+guard. If the user or the application has enabled faulthandler or installed a signal handler, it is not changed.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ import signal
 from ..private_files import PrivateFolder
 from ..record.recording import FAULT, SIGNAL_PREFIX
 
-# One file each, because the text does not name the signal.
+# One file per signal, because the text does not name the signal.
 _TERMINATING = ("SIGTERM", "SIGHUP", "SIGXCPU", "SIGQUIT")
 
 
 class FaultFiles:
-    """Keeps faulthandler pointed at the recording, from :meth:`start` to :meth:`stop`."""
+    """Directs faulthandler's output to the recording, from :meth:`start` to :meth:`stop`."""
 
     def __init__(self, folder: PrivateFolder) -> None:
         self._folder = folder
         self._fault: int | None = None
-        self._signals: dict[int, int] = {}  # descriptor by number
+        self._signals: dict[int, int] = {}  # file descriptor by signal number
 
     def start(self) -> str:
-        """Point faulthandler at our files.
+        """Direct faulthandler's output to our files.
 
         Returns:
-            ``ours``; ``user`` when the user had enabled it before: then its text goes where the user wants it.
+            ``ours``, or ``user`` if the user had already enabled faulthandler; its output then stays where the user sends it.
 
         Raises:
             FolderUnusable: A file cannot be made safely.
-            OSError: The system refused a file.
+            OSError: The system could not create a file.
         """
         state = "user"
         if not faulthandler.is_enabled():
@@ -47,7 +47,7 @@ class FaultFiles:
 
     def _register(self, name: str) -> None:
         number = getattr(signal, name, None)
-        # None: installed outside Python. SIG_IGN: nohup. Both have their reason.
+        # Keep a handler installed outside Python (None) and SIG_IGN, which nohup sets.
         if number is None or signal.getsignal(number) is not signal.SIG_DFL:
             return
         descriptor = self._folder.create(f"{SIGNAL_PREFIX}{name}.txt", append=True)
@@ -55,16 +55,16 @@ class FaultFiles:
         self._signals[int(number)] = descriptor
 
     def stop(self) -> None:
-        """Undo it. A handler that user code put in the place of ours stays.
+        """Undo :meth:`start`. A handler that user code has set since stays.
 
-        If user code called ``faulthandler.enable`` after us, that is undone too: it cannot be told from ours.
+        If user code has called ``faulthandler.enable`` since, that is undone too: it cannot be distinguished from ours.
         """
         if self._fault is not None:
             faulthandler.disable()
             os.close(self._fault)
             self._fault = None
         for number, descriptor in self._signals.items():
-            # Unregistering puts the default back, over a handler that the user has set since.
+            # Unregistering restores the default, so skip a signal whose handler the user has set since.
             if signal.getsignal(number) is signal.SIG_DFL:
                 faulthandler.unregister(number)
                 os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The memory guard around a fit: refused when it cannot fit, saved when it was stopped or when a batch system ends the job."""
+"""Refuses a fit that cannot fit into memory, and saves the model if a fit is stopped or a batch system ends the job."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..training.progress import FitProgress
 
 
 class FitGuard(FitHooks):
-    """What the guard does around each run.
+    """The guard's hooks around each run.
 
     Args:
-        guard: Of this kernel.
+        guard: The memory guard of this kernel.
     """
 
     def __init__(self, guard: MemoryGuard) -> None:
@@ -29,14 +29,14 @@ class FitGuard(FitHooks):
         self._signal: BatchSignal | None = None
 
     def refusal(self, what: str, arguments: dict[str, Any], model: Any) -> BaseException | None:
-        """The exception for a fit that is certain not to fit."""
+        """The exception to raise if the fit certainly needs more memory than is available; otherwise None."""
         if what != "fit" or not self._guard.is_watching:
             return None
         found = check_fit(arguments, model, self._guard.available_bytes, self._guard.total_bytes())
         return None if found is None else self._guard.refuse(found.text())
 
     def begins(self, model: Any, progress: FitProgress) -> None:
-        """Save the model if the batch system ends the job."""
+        """In a batch job, arrange to save the model if the batch system ends the job."""
         if progress.what != "fit" or not self._in_batch_job or not self._guard.is_started:
             return
 
@@ -50,7 +50,7 @@ class FitGuard(FitHooks):
     def ends(
         self, error: BaseException | None, model: Any, progress: FitProgress
     ) -> BaseException | None:
-        """The exception to raise; the guard's own says where the model was saved."""
+        """The exception to raise. If the guard stopped the fit, its message says where the model was saved."""
         watching, self._signal = self._signal, None
         if watching is not None:
             with shielded("SIGTERM of a batch system"):
@@ -65,8 +65,8 @@ class FitGuard(FitHooks):
 
     def _save(self, raised: BaseException, model: Any, progress: FitProgress) -> None:
         if progress.finished_step is None and not progress.earlier_steps:
-            return  # no step has ended: the user's code makes the same again
-        release_frames(raised)  # batches of the fit
+            return  # no step has ended: running the code again creates the same model
+        release_frames(raised)  # frees the batches of the fit
         try:
             free = self._guard.available_bytes
             saved = save(model, Position.of(progress), Path.cwd(), available_bytes=free)

@@ -1,8 +1,8 @@
-"""A cell that ended because the GPU's memory ran out, while the kernel lives on: three lines under its traceback.
+"""Explains a cell that failed because GPU memory ran out: three lines under its traceback.
 
-TensorFlow raises ``ResourceExhaustedError``; what was asked for, what was free and who held it stands in the text that its
-allocator logged in this cell. What is not told there is left out. An error that the user's own code caught is no business
-of ours, and neither is one of the CPU's memory.
+TensorFlow raises ``ResourceExhaustedError``, and the kernel keeps running. The text that the allocator logged during the
+cell says how much was requested, how much was free and what used the rest. Facts missing from that text are left out.
+Errors that user code caught, and errors about CPU memory, are not reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ..training.progress import FitProgress
 
 _CHAIN_LIMIT = 20
-_TEXT_LIMIT = 100_000  # a graph's error tells where each node was made before it tells why
+_TEXT_LIMIT = (
+    100_000  # the error of a graph lists where each node was created before it states the cause
+)
 _WAIT_SECONDS = 1.0
 # OOM when allocating tensor with shape[8,3] and type float on /job:localhost/.../device:GPU:0 by allocator GPU_0_bfc
 _ALLOCATOR = re.compile(r"by allocator (\w{1,40})")
@@ -27,7 +29,7 @@ _ALLOCATOR = re.compile(r"by allocator (\w{1,40})")
 _RAN_OUT = re.compile(
     r"Allocator \(GPU_\w{1,20}\) ran out of memory trying to allocate (?![^\n]{0,200}not a failure)"
 )
-# From XLA, which names no device: Out of memory while trying to allocate 2147483648 bytes.
+# From XLA, without a device name: Out of memory while trying to allocate 2147483648 bytes.
 _XLA = re.compile(r"Out of memory (?:while trying to allocate|allocating) \d{1,18} bytes")
 # Failed copying input tensor from ...CPU:0 to ...GPU:0 in order to run _EagerConst: Dst tensor is not initialized.
 _COPY_FAILED = "Dst tensor is not initialized"
@@ -35,23 +37,23 @@ _COPY_FAILED = "Dst tensor is not initialized"
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Of a cell. `words`: where its native text begins; None while none is kept. `time`: Unix seconds."""
+    """The start of a cell. `words`: offset of its native text; None if none is kept. `time`: Unix seconds."""
 
     words: int | None
     time: float
 
 
 class GpuOomNotice:
-    """Tells of errors that ended a cell.
+    """Reports GPU out-of-memory errors that ended a cell.
 
     Args:
         emit: Called with the kind of an event and its fields.
         place: Bytes of native text so far.
-        text_since: The native text since a place.
-        wait_forwarded: Waits so many seconds at most until the native text so far was kept and forwarded.
-        fit: The newest fit, None when there was none.
-        gpu_made: True once TensorFlow has made a GPU device.
-        prints: Whether the lines are printed, beside the event.
+        text_since: The native text from an offset on.
+        wait_forwarded: Waits, at most the given seconds, until the native text so far is stored and forwarded.
+        fit: The newest fit; None if there was none.
+        gpu_made: True once TensorFlow has created a GPU device.
+        prints: Whether to print the lines as well as record them.
     """
 
     def __init__(
@@ -74,24 +76,24 @@ class GpuOomNotice:
         self._prints = prints
 
     def begin(self) -> Beginning:
-        """A cell begins; costs some microseconds."""
+        """Note the start of a cell; takes a few microseconds."""
         return Beginning(self._place(), time.time())
 
     def report(self, error: BaseException, cell: Beginning, count: int | None) -> None:
-        """A cell ended with this error: tell the three lines where it was the GPU's memory.
+        """Report the error that ended a cell if GPU memory ran out.
 
-        IPython has shown the error by now, so the lines come under its traceback.
+        IPython has already shown the traceback, so the lines appear under it.
         """
         message = out_of_memory_text(error)
         if message is None:
             return
-        # The allocator's own text may be hundreds of KiB, and is on its way; ours belongs under it.
-        with contextlib.suppress(KeyboardInterrupt):  # Stop, of this wait: the cell has ended
+        # The allocator's text may be hundreds of KiB and still in transit; our lines must come after it.
+        with contextlib.suppress(KeyboardInterrupt):  # Stop ends only this wait: the cell has ended
             self._wait_forwarded(_WAIT_SECONDS)
         native = "" if cell.words is None else self._text_since(cell.words)
         if not speaks_of_gpu(message, native, gpu_made=self._gpu_made()):
             return
-        # only here: its patterns take time to build
+        # imported only here: its patterns take time to build
         from ..diagnosis.gpu_oom_lines import gpu_oom_lines
 
         fit = self._fit()
@@ -104,9 +106,9 @@ class GpuOomNotice:
 
 
 def out_of_memory_text(error: BaseException) -> str | None:
-    """The text of TensorFlow's error in this one, its causes or what it came from; None when there is none."""
+    """The text of TensorFlow's out-of-memory error in this error or its causes; None if there is none."""
     for one in _chain(error):
-        names = {kind.__name__ for kind in type(one).__mro__ if _is_tensorflows(kind)}
+        names = {kind.__name__ for kind in type(one).__mro__ if _is_from_tensorflow(kind)}
         if "ResourceExhaustedError" in names:
             return _text(one)
         if "InternalError" in names and _COPY_FAILED in (text := _text(one)):
@@ -114,12 +116,12 @@ def out_of_memory_text(error: BaseException) -> str | None:
     return None
 
 
-def _is_tensorflows(kind: type) -> bool:
+def _is_from_tensorflow(kind: type) -> bool:
     return str(getattr(kind, "__module__", "")).partition(".")[0] == "tensorflow"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what led to it: each once, at most twenty."""
+    """The error, its causes and contexts, each once, at most twenty."""
     ahead: list[Any] = [error]
     seen: set[int] = set()
     while ahead and len(seen) < _CHAIN_LIMIT:
@@ -137,7 +139,7 @@ def _text(error: BaseException) -> str:
 
 
 def speaks_of_gpu(message: str, native_text: str, *, gpu_made: bool) -> bool:
-    """True when it was a GPU's memory that ran out, not the host's: pinned host memory has a ``gpu_host`` allocator."""
+    """True if GPU memory ran out, not host memory. The ``gpu_host`` allocator manages pinned host memory."""
     allocator = _ALLOCATOR.search(message)
     if allocator is not None:
         name = allocator[1].lower()

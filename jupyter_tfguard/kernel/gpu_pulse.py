@@ -1,4 +1,4 @@
-"""The kernel's own samples of its GPU memory: TensorFlow's allocators once a second, and what its log said of each device."""
+"""Samples GPU memory in the kernel: TensorFlow's allocators once a second, and what its log says about each device."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..training.gpu_memory import DeviceMemory, GpuAllocators, created_devices
 
 _EVERY_SECONDS = 1.0
 _READS_OF_LOG = (
-    30  # the lines about new devices go through a pipe and may arrive after the devices exist
+    30  # log lines about new devices go through a pipe and may arrive after the devices exist
 )
 
 
 class GpuPulse:
-    """Asks TensorFlow's allocators now and then; does nothing while TensorFlow has made no GPU device.
+    """Reads TensorFlow's allocators once a second; does nothing while TensorFlow has created no GPU device.
 
     Args:
-        allocators: Who is asked.
-        on_sample: Given what they said.
-        write: Keeps what they said; called when it has changed.
-        native_text: The last native words: TensorFlow logs a line about each device just before it makes it.
+        allocators: The allocators to read.
+        on_sample: Called with each reading.
+        write: Stores a reading; called only if it has changed.
+        native_text: The stderr tail: TensorFlow logs a line about each device just before it creates it.
         emit: Called with the kind of an event and its fields.
     """
 
@@ -42,13 +42,13 @@ class GpuPulse:
         self._emit = emit
         self._devices: tuple[str, ...] = ()
         self._reads_left = 0
-        self._told: list[dict[str, Any]] = []
+        self._reported: list[dict[str, Any]] = []
         self._written: tuple[DeviceMemory, ...] | None = None
         self._due = 0.0
         self._failed = False
 
     def tick(self) -> None:
-        """Called with every sample, by one thread. Raises nothing; a failure of ours is noted, and it rests from then on."""
+        """Called with every sample, by one thread. Never raises: after a failure it notes the problem and stays off."""
         if self._failed:
             return
         try:
@@ -59,21 +59,21 @@ class GpuPulse:
                     self._devices, self._reads_left = devices, _READS_OF_LOG
                 if self._reads_left:
                     self._reads_left -= 1
-                    self._tell_made(devices)
-                self._ask()
+                    self._report_devices(devices)
+                self._read()
         except Exception as error:
             self._failed = True
             note_problem("reading TensorFlow's GPU memory", error)
 
-    def _tell_made(self, devices: tuple[str, ...]) -> None:
-        for made in created_devices(self._native_text()):
-            if made["device"] in devices and made not in self._told:
-                self._told.append(made)
-                self._emit("gpu_device", **made)
-        if {made["device"] for made in self._told}.issuperset(devices):
+    def _report_devices(self, devices: tuple[str, ...]) -> None:
+        for device in created_devices(self._native_text()):
+            if device["device"] in devices and device not in self._reported:
+                self._reported.append(device)
+                self._emit("gpu_device", **device)
+        if {device["device"] for device in self._reported}.issuperset(devices):
             self._reads_left = 0
 
-    def _ask(self) -> None:
+    def _read(self) -> None:
         found = self._allocators.read()
         if not found:
             return

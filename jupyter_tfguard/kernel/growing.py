@@ -1,7 +1,7 @@
-"""Which of the user's containers have more entries each time one looks: what a loop keeps.
+"""Finds the user's containers that grow steadily, such as a list that a loop appends to.
 
-Only lengths that are known without work are read, and no code of the user's runs: lists, dictionaries, sets and deques at the
-top level of the notebook and in the user's own callbacks, and how often a ``tf.function`` was traced.
+Reads only lengths that are cheap to read, and runs no user code: lists, dictionaries, sets and deques at the top level of
+the notebook and in the user's callbacks, and how often a ``tf.function`` was traced.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _CONTAINERS: tuple[Any, ...] = (list, dict, set, deque)
 _PLAIN = (int, float, bool, str, bytes)
 _TRACING_COUNT = "experimental_get_tracing_count"
 _LIBRARIES = ("keras", "tensorflow", "tf_keras")
-_OF_IPYTHON = ("In", "Out")
-# A container may miss a few: one that keeps each third batch.
+_IPYTHON_NAMES = ("In", "Out")
+# A container need not grow in every round: one may keep only every third batch.
 _RISES_FRACTION = 0.8
 
 
@@ -36,9 +36,9 @@ class Grown:
 
     Attributes:
         name: ``kept``, or ``Collect.kept`` for an attribute of a callback.
-        count: Entries now; of a function how often it was traced.
-        added: Since the first look.
-        added_bytes: What these take, by the size of the last one; None where it is nothing that can be measured.
+        count: Entries now; for a function, how often it was traced.
+        added: Entries added since the first reading.
+        added_bytes: Size of the added entries, estimated from the last one; None if it cannot be measured.
         is_function: It is a ``tf.function``.
     """
 
@@ -50,15 +50,15 @@ class Grown:
 
 
 class Growing:
-    """Compares the lengths of one look with those of the looks before."""
+    """Compares the lengths of containers between readings."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
-        self._looks = 0
+        self._readings = 0
 
     def look(self, places: Iterable[tuple[str, Any]]) -> None:
-        """Read the lengths. `places`: as :func:`places_of` gives them."""
-        self._looks += 1
+        """Read the lengths. `places`: from :func:`places_of`."""
+        self._readings += 1
         for name, value in places:
             count = _count(value)
             if count is None:
@@ -71,7 +71,7 @@ class Growing:
                 seen.last = count
 
     def grown(self, places: Iterable[tuple[str, Any]]) -> list[Grown]:
-        """Those that grew at nearly every look, what takes most first."""
+        """Containers that grew at nearly every reading, largest growth in bytes first."""
         sizes = Sizes()
         found = [
             Grown(
@@ -83,7 +83,7 @@ class Growing:
             )
             for name, value in places
             if (seen := self._seen.get(name)) is not None
-            and seen.rises >= _RISES_FRACTION * (self._looks - 1)
+            and seen.rises >= _RISES_FRACTION * (self._readings - 1)
         ]
         return sorted(found, key=lambda one: (-(one.added_bytes or 0), -one.added))
 
@@ -91,7 +91,7 @@ class Growing:
 def places_of(
     namespace: dict[str, Any], callbacks: Iterable[Any] = ()
 ) -> Iterator[tuple[str, Any]]:
-    """(name, value) of what may keep things: attributes of the user's own callbacks, and the newest names of the notebook."""
+    """(name, value) of possible holders: attributes of the user's callbacks, and the newest names of the notebook."""
     for callback in callbacks:
         kind = type(callback)
         attributes = getattr(callback, "__dict__", None)
@@ -101,7 +101,7 @@ def places_of(
             if not name.startswith("_"):
                 yield f"{kind.__name__}.{name}"[:80], value
     for name, value in newest(namespace):
-        if isinstance(name, str) and not name.startswith("_") and name not in _OF_IPYTHON:
+        if isinstance(name, str) and not name.startswith("_") and name not in _IPYTHON_NAMES:
             yield name[:80], value
 
 

@@ -1,7 +1,8 @@
-"""An alarm while memory grows steadily: from epoch to epoch of a fit, from fit to fit of a cell, from run to run of a cell.
+"""Raises an alarm if memory grows steadily over the epochs of a fit, the fits of a cell, or the runs of a cell.
 
-Of GPU memory only the epochs are compared, by what TensorFlow's tensors take: its pool gives nothing back. The measure is that of the report after a crash, :mod:`~..diagnosis.growth`. The moments are those of the journal's events, in
-the main thread; the sampling thread does the rest.
+For GPU memory only epochs are compared, by the bytes in TensorFlow's tensors, because its pool never releases memory. The
+criterion is that of the crash report, :mod:`~..diagnosis.growth`. Points are taken at journal events in the main thread;
+the sampling thread evaluates them.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ if TYPE_CHECKING:
 
 EVENT = "memory_growth"
 _POINTS = 400
-_CELLS = 20  # whose runs are compared
+_CELLS = 20  # at most, whose runs are compared
 _HOLDERS = 3
-# Of the rise: what takes less is not what fills the memory.
+# Fraction of the rise; a container that grew by less does not explain it.
 _HOLDER_FRACTION = 0.1
-_LOOK_SECONDS = 1.0
+_JUDGE_SECONDS = 1.0
 
 
 @dataclass
 class _Rounds:
-    """What comes again and again: the epochs of a fit, the fits of a cell, or the runs of a cell."""
+    """Repeated rounds: the epochs of a fit, the fits of a cell, or the runs of a cell."""
 
     per: str  # name of a :class:`~..diagnosis.growth.Per`
     points: list[tuple[float, float]] = field(default_factory=list)  # (number, bytes)
@@ -41,15 +42,15 @@ class _Rounds:
     began: float = field(default_factory=time.monotonic)
     first: int = 0
     count: int = 0
-    told: bool = False
+    alarmed: bool = False
     lowest: float | None = None  # since the last epoch ended
 
     def sampled(self, size: float) -> None:
-        """A sample within an epoch, bytes."""
+        """Take a sample during an epoch, in bytes."""
         self.lowest = size if self.lowest is None else min(self.lowest, size)
 
     def add(self, number: int, size: float) -> None:
-        """A round has ended, or begins; `size`: bytes then."""
+        """Add a point at the start or end of a round. `size`: bytes at that moment."""
         if not self.points:
             self.first, self.began = number, time.monotonic()
         if not self.points or number > self.points[-1][0]:
@@ -59,21 +60,21 @@ class _Rounds:
 
     @property
     def seconds_each(self) -> float:
-        """Mean length of a round."""
+        """Mean duration of a round."""
         rounds = self.points[-1][0] - self.first
         return (time.monotonic() - self.began) / rounds if rounds > 0 else 0.0
 
 
 class GrowthAlarm:
-    """Follows one kernel.
+    """Raises the alarm for one kernel.
 
     Args:
         namespace: The user's global names.
         emit: Called with the kind of an event and its fields.
-        fit: The newest fit; None when there was none.
+        fit: The newest fit; None if there was none.
 
     Attributes:
-        holders: What grew at the same time, a sentence each; of the running fit or cell, once the alarm was raised.
+        holders: Containers that grew at the same time, a sentence each; set by an alarm in the running fit or cell.
     """
 
     def __init__(
@@ -89,12 +90,12 @@ class GrowthAlarm:
         self._epochs, self._gpu_epochs = _Rounds("EPOCH"), _Rounds("EPOCH")
         self._fits = _Rounds("FIT")
         self._cells: dict[str, _Rounds] = {}
-        self._fresh: list[_Rounds] = []  # have a new point
+        self._fresh: list[_Rounds] = []  # rounds with a new point
         self._due = 0.0
         self.holders: tuple[str, ...] = ()
 
     def take(self, kind: str, fields: Mapping[str, Any]) -> None:
-        """An event of the journal; costs some microseconds."""
+        """Take an event of the journal; takes a few microseconds."""
         if kind == "epoch_end":
             for rounds in (self._epochs, self._gpu_epochs):
                 lowest, rounds.lowest = rounds.lowest, None
@@ -122,7 +123,7 @@ class GrowthAlarm:
 
     def _point(self, rounds: _Rounds, number: int, size: float) -> None:
         rounds.add(number, size)
-        if rounds.told or len(rounds.points) < 2:  # most cells run once
+        if rounds.alarmed or len(rounds.points) < 2:  # most cells run once
             return
         rounds.growing.look(self._places())
         self._fresh.append(rounds)
@@ -132,26 +133,26 @@ class GrowthAlarm:
         return list(places_of(self._namespace, () if fit is None else fit.callbacks))
 
     def sampled(self, values: Mapping[str, float]) -> None:
-        """A sample, in the sampling thread."""
+        """Take a sample; called in the sampling thread."""
         size = values.get("process.rss_bytes")
         if size is not None:
             self._epochs.sampled(size + values.get("process.swap_bytes", 0.0))
         now = time.monotonic()
         if not self._fresh or now < self._due:
             return
-        fresh, self._fresh, self._due = self._fresh, [], now + _LOOK_SECONDS
+        fresh, self._fresh, self._due = self._fresh, [], now + _JUDGE_SECONDS
         for rounds in fresh:
             points = list(rounds.points)
-            is_ready = len(points) > FEWEST_POINTS and not rounds.told
+            is_ready = len(points) > FEWEST_POINTS and not rounds.alarmed
             if is_ready and (trend := grown(points)) is not None:
                 self._judge(rounds, trend, values)
 
     def sampled_gpu(self, devices: Sequence[DeviceMemory]) -> None:
-        """A sample of TensorFlow's allocators."""
+        """Take a sample of TensorFlow's allocators."""
         self._gpu_epochs.sampled(sum(one.in_use_bytes for one in devices))
 
     def _judge(self, rounds: _Rounds, trend: Trend, values: Mapping[str, float]) -> None:
-        # Only here: few kernels come so far.
+        # Imported only here: few kernels need it.
         from ..diagnosis.growth import Growth, Per, matters
 
         is_gpu = rounds is self._gpu_epochs
@@ -167,9 +168,9 @@ class GrowthAlarm:
         growth = Growth(per, trend, over, names=names)
         if not matters(growth, limit and limit.size_bytes, room, ahead):
             return
-        rounds.told = True
+        rounds.alarmed = True
         self.holders = tuple(
-            _sentence(one, per.value.split()[-1], number - 2)  # seen since the second
+            _sentence(one, per.value.split()[-1], number - 2)  # first read at the second round
             for one in rounds.growing.grown(self._places())
             if one.added_bytes is None or one.added_bytes >= _HOLDER_FRACTION * trend.rise
         )[:_HOLDERS]

@@ -1,4 +1,4 @@
-"""The header of this kernel's recording: what is known at the start, and what changes meanwhile."""
+"""The header of this kernel's recording: facts known at the start, and facts that change while it runs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ..record.recording import Recording
 
 _COMMAND_CHARACTERS = 500
 _KERNEL_ID = re.compile(r"kernel-(.+)\.json")
-# Version numbers taken when these are found imported; nothing is imported for it.
+# Versions are read once these are imported; nothing is imported to read them.
 _LIBRARIES = ("tensorflow", "keras", "tf_keras", "numpy")
 
 
 def kernel_header(shell: Any) -> dict[str, Any]:
-    """The header's fields that stand from the start on; None what is not known."""
+    """The header fields known at kernel start; None for unknown values."""
     connection = _connection_file(shell)
     return {
         "kernel_id": kernel_id(connection),
@@ -57,7 +57,7 @@ def _connection_file(shell: Any) -> Path | None:
 
 
 def kernel_id(connection: Path | None) -> str | None:
-    """The id that a Jupyter server gave: part of the connection file's name."""
+    """The kernel id assigned by the Jupyter server, from the name of the connection file."""
     match = _KERNEL_ID.fullmatch(connection.name) if connection is not None else None
     return match[1] if match else None
 
@@ -71,7 +71,7 @@ def _kernel_name(connection: Path | None) -> str | None:
 
 
 def claim_environment() -> None:
-    """Take the variables of the environment as meant for this kernel, unless another kernel's code started it."""
+    """Mark the environment variables as belonging to this kernel, unless they were inherited from another kernel."""
     os.environ.setdefault(KERNEL_VARIABLE, str(os.getpid()))
 
 
@@ -82,12 +82,12 @@ def release_environment() -> None:
 
 
 def _is_inherited() -> bool:
-    """True where the environment is that of another guarded kernel: ``!papermill x.ipynb`` in a cell."""
+    """True if the environment is that of another guarded kernel, as with ``!papermill x.ipynb`` in a cell."""
     return os.environ.get(KERNEL_VARIABLE, str(os.getpid())) != str(os.getpid())
 
 
 def _starter_command() -> str | None:
-    """The command line of the process that started this kernel: without a server it names the notebook."""
+    """The command line of the process that started this kernel; without a server it may name the notebook."""
     try:
         command = read_small(f"/proc/{os.getppid()}/cmdline").decode("utf-8", "replace")
     except OSError:
@@ -96,23 +96,23 @@ def _starter_command() -> str | None:
 
 
 def watcher_pid() -> int | None:
-    """Process id of the server whose watcher looks after this kernel, as its environment tells."""
+    """Process id, from the environment, of the server whose watcher tracks this kernel."""
     text = "" if _is_inherited() else os.environ.get(WATCHER_VARIABLE, "")
     return int(text) if text.isascii() and text.isdigit() else None
 
 
 def watcher_alive() -> bool:
-    """True while that server runs."""
+    """True while that server is running."""
     pid = watcher_pid()
     identity = None if pid is None else ProcessIdentity.of(pid)
     return identity is not None and identity.is_running()
 
 
 def library_versions(just_imported: str | None = None) -> dict[str, str]:
-    """Versions of the libraries that are imported now, of those a report names.
+    """Versions of the libraries named in reports that are imported now.
 
     Args:
-        just_imported: A module whose import calls us: complete, though Python has not said so yet.
+        just_imported: The module whose import triggered this call: complete, though Python still marks it as initializing.
     """
     found = {}
     for name in _LIBRARIES:
@@ -126,12 +126,12 @@ def library_versions(just_imported: str | None = None) -> dict[str, str]:
 
 
 def is_being_imported(module: ModuleType) -> bool:
-    """True while the module's own code is still running."""
+    """True while the module's code is still being executed."""
     return bool(getattr(vars(module).get("__spec__"), "_initializing", False))
 
 
 def _module_version(name: str) -> str | None:
-    """The version a loaded module tells, otherwise the installed one; nothing is imported."""
+    """``__version__`` of the loaded module, otherwise the installed version; nothing is imported."""
     version = vars(sys.modules[name]).get("__version__") if name in sys.modules else None
     if isinstance(version, str):
         return version
@@ -142,10 +142,10 @@ def _module_version(name: str) -> str | None:
 
 
 class HeaderKeeper:
-    """Writes what changes while the kernel runs into the header; nothing where there is no recording.
+    """Writes facts that change while the kernel runs into the header; does nothing without a recording.
 
     Args:
-        recording: The recording now.
+        recording: Returns the current recording.
     """
 
     def __init__(self, recording: Callable[[], Recording | None]) -> None:
@@ -154,16 +154,16 @@ class HeaderKeeper:
         self._starter_is_gone = False
 
     def write(self, fields: dict[str, Any]) -> None:
-        """Put fields into the header."""
+        """Write fields into the header."""
         recording = self._recording()
         if recording is not None:
             recording.write_header(fields)
 
     def versions(self, just_imported: str | None = None) -> None:
-        """Look for libraries that were imported since.
+        """Record the versions of newly imported libraries.
 
         Args:
-            just_imported: A module whose import calls us.
+            just_imported: The module whose import triggered this call.
         """
         recording = self._recording()
         if recording is None:
@@ -173,7 +173,7 @@ class HeaderKeeper:
             recording.write_header({"versions": versions})
 
     def memory_group(self, cgroup: CgroupCollector | None) -> None:
-        """Keep in the header which cgroup this kernel is in: after a death nothing else knows it."""
+        """Record the cgroup of this kernel: after a crash it cannot be found out otherwise."""
         recording = self._recording()
         if cgroup is None or recording is None:
             return
@@ -183,7 +183,7 @@ class HeaderKeeper:
             recording.write_header({"memory_group": group})
 
     def starter(self) -> None:
-        """Note once that the process which started this kernel has ended: a kernel that ended first did not end because of it."""
+        """Record once that the parent process has ended: a kernel that ended earlier did not end because of that."""
         if not self._starter_is_gone and os.getppid() != self._starter_pid:
             self._starter_is_gone = True
             self.write({"starter_gone": time.time()})

@@ -1,8 +1,8 @@
-"""Tells when a module has been imported by the user's own code, without importing anything.
+"""Calls a function after user code has imported a given module, without importing anything itself.
 
-A finder at the head of ``sys.meta_path`` answers only for the names it was given. It lets the other finders find the
-module, stands in for its loader, and puts the true loader back before the module runs, so that the module never sees us.
-Lazy loaders work: the callback comes at the first access. A reload calls back again: callbacks are idempotent.
+A finder at the front of ``sys.meta_path`` handles only the given names. It lets the other finders find the module, wraps
+its loader, and restores the original loader before the module runs, so the module never sees the wrapper.
+Lazy loaders work: the callback runs at the first access. A reload runs the callback again: callbacks are idempotent.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Callback = Callable[[ModuleType], None]
 
 
 class ImportHook(MetaPathFinder):
-    """Calls a function per module name after that module was imported.
+    """Calls a function after the module it is registered for was imported.
 
     Args:
-        callbacks: Function per full module name; given the module, in the thread that imports.
+        callbacks: Function by full module name; called with the module, in the importing thread.
     """
 
     def __init__(self, callbacks: Mapping[str, Callback]) -> None:
@@ -34,7 +34,7 @@ class ImportHook(MetaPathFinder):
         self._searching = threading.local()
 
     def install(self) -> None:
-        """Listen; modules that are there already are called back now."""
+        """Install the finder, and run the callbacks of modules that are already imported."""
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         for name in self._callbacks:
@@ -43,7 +43,7 @@ class ImportHook(MetaPathFinder):
                 self._call(name, module)
 
     def uninstall(self) -> None:
-        """Listen no more."""
+        """Remove the finder and the callbacks."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         self._callbacks.clear()
@@ -54,16 +54,16 @@ class ImportHook(MetaPathFinder):
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        """The true spec with a stand-in loader, for one of our names; None for any other."""
+        """The original spec with a wrapped loader for one of the registered names; None for any other name."""
         if fullname not in self._callbacks or getattr(self._searching, "name", None) == fullname:
             return None
-        self._searching.name = fullname  # the other finders are asked through us again
+        self._searching.name = fullname  # the other finders may call this method again
         try:
-            spec = _find_among_others(self, fullname, path, target)
+            spec = _find_with_others(self, fullname, path, target)
         finally:
             self._searching.name = None
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = _StandIn(self, spec.loader)
+            spec.loader = _WrappedLoader(self, spec.loader)
         return spec
 
     def _call(self, name: str, module: ModuleType) -> None:
@@ -73,7 +73,7 @@ class ImportHook(MetaPathFinder):
                 callback(module)
 
 
-def _find_among_others(
+def _find_with_others(
     ours: ImportHook, fullname: str, path: Sequence[str] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
     for finder in list(sys.meta_path):
@@ -86,35 +86,35 @@ def _find_among_others(
     return None
 
 
-class _StandIn(Loader):
-    """Loads as the true loader does, then calls back."""
+class _WrappedLoader(Loader):
+    """Loads the module with the original loader, then runs the callback."""
 
-    def __init__(self, hook: ImportHook, true_loader: Any) -> None:
+    def __init__(self, hook: ImportHook, original: Any) -> None:
         self._hook = hook
-        self._true = true_loader
+        self._original = original
 
     def __getattr__(self, name: str) -> Any:
-        # is_package, get_data, get_source, ...: whatever is used between finding and loading
-        if name == "_true":  # of a copy that is being made
+        # is_package, get_data, get_source, ...: may be used between finding and loading
+        if name == "_original":  # while this object is being copied
             raise AttributeError(name)
-        return getattr(self._true, name)
+        return getattr(self._original, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """As the true loader."""
-        create = getattr(self._true, "create_module", None)
+        """Delegate to the original loader."""
+        create = getattr(self._original, "create_module", None)
         module: ModuleType | None = create(spec) if create is not None else None
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the true loader back, run the module, call back."""
+        """Restore the original loader, run the module, and run the callback."""
         spec = module.__spec__
         assert spec is not None
-        spec.loader = self._true
+        spec.loader = self._original
         if getattr(module, "__loader__", None) is self:
-            module.__loader__ = self._true
-        self._true.exec_module(module)
-        if isinstance(self._true, importlib.util.LazyLoader):
-            # Nothing has run yet, and asking the module for anything would load it: wait for its first use.
-            spec.loader = _StandIn(self._hook, spec.loader)
+            module.__loader__ = self._original
+        self._original.exec_module(module)
+        if isinstance(self._original, importlib.util.LazyLoader):
+            # The module has not run yet, and reading any attribute would load it: wait for its first use.
+            spec.loader = _WrappedLoader(self._hook, spec.loader)
         else:
             self._hook._call(spec.name, module)

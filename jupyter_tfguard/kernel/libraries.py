@@ -1,4 +1,4 @@
-"""What the guard does with the user's TensorFlow and Keras, once he has imported them: memory growth, and fits recorded."""
+"""Hooks into the user's TensorFlow and Keras once they are imported: memory growth and the recording of fits."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class UserLibraries:
-    """Listens to the imports of this kernel; imports none of these libraries itself.
+    """Acts on imports in this kernel; imports none of these libraries itself.
 
     Args:
         settings: The options.
         emit: Called with the kind of an event and its fields.
-        header: Keeps the versions.
-        rss_bytes: Resident memory of this kernel now.
-        on_progress: Given the record of a fit that has come further.
-        on_growth: Called when memory growth is another than before.
-        on_problem: Told what could not be done.
+        header: Stores the versions.
+        rss_bytes: Returns the current resident memory of this kernel.
+        on_progress: Called with each new progress record of a fit.
+        on_growth: Called when the state of memory growth has changed.
+        on_problem: Called with a description of what failed.
         on_import: Called when TensorFlow, Keras or NumPy has been imported.
-        hooks: Gives what is done around each fit.
+        hooks: Returns the hooks to run around each fit.
 
     Attributes:
-        growth: Memory growth as it was last looked at; None until TensorFlow is imported.
+        growth: Memory growth as last read; None until TensorFlow is imported.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class UserLibraries:
         )
 
     def set_growth(self) -> None:
-        """Set memory growth in the environment, for a TensorFlow that is imported later."""
+        """Set memory growth in the environment, before TensorFlow is imported."""
         self._growth_setting.set()
 
     def undo_growth(self) -> None:
-        """Leave the environment as it was."""
+        """Restore the environment."""
         self._growth_setting.undo()
 
     def refresh_growth(self) -> None:
-        """Look at memory growth again: the user's own calls may have come since. Tells only of a change."""
+        """Read memory growth again, because user code may have changed it; report only a change."""
         if "tensorflow" not in sys.modules:
             return
         found = self._growth_setting.state()
@@ -95,29 +95,29 @@ class UserLibraries:
 
     @property
     def progress(self) -> FitProgress | None:
-        """The newest fit, running or ended; None when there was none."""
+        """The newest fit, running or ended; None if there was none."""
         return None if self._training is None else self._training.board.current
 
     def start(self) -> None:
-        """Begin to listen; what is imported already counts as imported now."""
+        """Install the import hook; libraries that are already imported are handled now."""
         self._hook.install()
 
     def tick(self) -> None:
-        """Called with every sample: write what the steps have counted."""
+        """Called with every sample: write the progress of the steps."""
         if self._training is not None:
             self._training.tick()
 
     def stop_listening(self) -> None:
-        """Leave later imports alone."""
+        """Ignore later imports."""
         self._hook.uninstall()
 
     def detach(self) -> None:
-        """Leave Keras as it was."""
+        """Undo the changes to Keras."""
         if self._training is not None:
             self._training.detach()
 
     def leave_child(self) -> None:
-        """In a forked child: its fits and imports are not this kernel's."""
+        """In a forked child: record neither its fits nor its imports."""
         if self._training is not None:
             self._training.silence()
         self._hook.uninstall()

@@ -30,8 +30,8 @@ def tfguard(line: str) -> None:
     ``%tfguard pause``, ``%tfguard resume``: switch the stop of cells that fill the memory off and on.
     ``%tfguard doctor``: checks of the installation, TensorFlow and the GPU.
     """
-    if (asked := _CRASH.fullmatch(line.strip())) is not None:
-        _why(int(asked[1]))
+    if (crash := _CRASH.fullmatch(line.strip())) is not None:
+        _why(int(crash[1]))
     elif (action := actions().get(line.strip() or "status")) is not None:
         action()
     else:
@@ -103,7 +103,7 @@ def _why(number: int = 1) -> None:
     """Show why the last kernel died. With `--crash N`, the N-th latest crash."""
     from ..report.text import render
 
-    # The death that is asked for may be being reported just now.
+    # The report of that crash may still be in progress.
     if (session := current()) is not None:
         session.news.wait_reported(_REPORT_SECONDS)
     store = BundleStore(bundles_folder())
@@ -132,10 +132,10 @@ def _doctor() -> None:
 
 
 def register(shell: Any) -> None:
-    """Make ``%tfguard`` known to the shell."""
+    """Register ``%tfguard`` with the shell."""
     shell.register_magic_function(tfguard, magic_kind="line", magic_name=NAME)
 
 
 def unregister(shell: Any) -> None:
-    """Take ``%tfguard`` out again."""
+    """Remove ``%tfguard`` from the shell."""
     shell.magics_manager.magics["line"].pop(NAME, None)

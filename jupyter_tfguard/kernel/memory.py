@@ -1,4 +1,4 @@
-"""The memory of this kernel: what samples it, and what it is right now."""
+"""The memory of this kernel: its sampler and its current values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..training.gpu_memory import DeviceMemory, GpuAllocators
 
 
 class KernelMemory:
-    """Asks the system and TensorFlow's allocators about this process. What is not known is left out.
+    """Reads the memory of this process from the system and TensorFlow's allocators. Unknown values are left out.
 
     Attributes:
-        cgroup: Its memory group, from :meth:`sampler` on; None where there is none.
-        allocators: Of TensorFlow's GPU devices.
+        cgroup: The memory group of this process, set by :meth:`sampler`; None if there is none.
+        allocators: The allocators of TensorFlow's GPU devices.
     """
 
     def __init__(self) -> None:
@@ -29,9 +29,9 @@ class KernelMemory:
         self._process: ProcessCollector | None = None
 
     def sampler(self) -> Sampler:
-        """Samples all that this system tells of this process's memory; its metrics are the columns of the recording."""
+        """A sampler of all available memory metrics of this process; its metrics are the columns of the recording."""
         collectors = _collectors(os.getpid())
-        if self.ulimits():  # who sets a limit later is seen by the server
+        if self.ulimits():  # the server sees a limit that is set later
             collectors.append(self._ulimits)
         with contextlib.suppress(SourceUnavailable):
             self._process = ProcessCollector(os.getpid())
@@ -39,7 +39,7 @@ class KernelMemory:
         return Sampler(collectors)
 
     def process(self) -> dict[str, float]:
-        """The metrics of this process now; empty where the system has none, and after :meth:`close`."""
+        """The current metrics of this process; empty if the system has none, and after :meth:`close`."""
         if self._process is None:
             return {}
         try:
@@ -48,23 +48,23 @@ class KernelMemory:
             return {}
 
     def rss_bytes(self) -> int | None:
-        """Resident memory of this kernel now; None when unknown."""
+        """Current resident memory of this kernel; None if unknown."""
         value = self.process().get("process.rss_bytes")
         return None if value is None else int(value)
 
     def ulimits(self) -> dict[str, float]:
-        """Limits of this process's memory and what is in use of them; empty without any."""
+        """The ulimits on this process's memory and the use of each; empty if none is set."""
         try:
             return self._ulimits.collect()
         except SourceUnavailable:
             return {}
 
     def gpu(self) -> tuple[DeviceMemory, ...]:
-        """What TensorFlow's allocators say now; empty while TensorFlow has made no GPU device, or tells nothing."""
+        """Current readings of TensorFlow's allocators; empty if there is no GPU device yet or none can be read."""
         return self.allocators.read() or ()
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the file descriptors."""
         process, self._process = self._process, None
         if process is not None:
             process.close()

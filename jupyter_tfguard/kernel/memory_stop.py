@@ -1,4 +1,4 @@
-"""The memory guard in this kernel: what it is told of cells and fits, and what it says to the user."""
+"""Connects the memory guard to this kernel: cells and fits go in, messages to the user come out."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _PART_NAMES = {
 
 
 class MemoryStop:
-    """Stops cells that are about to fill the memory, if the user's options want that.
+    """Stops cells that are about to fill the memory, if the options say so.
 
     Args:
         level: The option ``TfGuard.stop``.
         shell: The IPython shell.
         emit: Called with the kind of an event and its fields.
-        fit: The newest fit; None when there was none.
-        holders: What is known to grow in the running cell, a sentence each.
+        fit: The newest fit; None if there was none.
+        holders: Containers known to grow in the running cell, a sentence each.
 
     Attributes:
-        guard: What does the work; None while nothing is stopped.
+        guard: The memory guard; None while it is not running.
     """
 
     def __init__(
@@ -59,14 +59,16 @@ class MemoryStop:
         self.guard: MemoryGuard | None = None
 
     def start(self) -> None:
-        """Begin to watch.
+        """Start the memory guard.
 
         Raises:
-            SourceUnavailable: This system cannot do it.
+            SourceUnavailable: This system does not support it.
         """
         if self._level == "off":
             return
-        from ..guard.memory_guard import MemoryGuard  # not at the start of a kernel without it
+        from ..guard.memory_guard import (
+            MemoryGuard,
+        )  # a kernel with the option off does not import it
 
         guard = MemoryGuard(
             self._shell.user_ns,
@@ -77,9 +79,9 @@ class MemoryStop:
         )
         guard.start(free_signal())
         self.guard = guard
-        self._follow_tracebacks(guard)
+        self._hook_tracebacks(guard)
 
-    def _follow_tracebacks(self, guard: MemoryGuard) -> None:
+    def _hook_tracebacks(self, guard: MemoryGuard) -> None:
         # IPython has no event between the end of the user's code and the traceback.
         shown = self._shell.showtraceback
 
@@ -92,7 +94,7 @@ class MemoryStop:
         self._shell.showtraceback = showtraceback
 
     def fit_hooks(self) -> FitHooks:
-        """What it does around each fit."""
+        """The hooks to run around each fit."""
         if self.guard is None:
             return FitHooks()
         from .fit_guard import FitGuard
@@ -102,7 +104,7 @@ class MemoryStop:
     def state(self) -> dict[str, Any]:
         """For the header of the recording: ``{"state", "level", "stop_bytes", "notes"}``.
 
-        State is on, paused, off or unavailable. Notes: what does not work here and why, a sentence each.
+        State: on, paused, off or unavailable. Notes: which parts do not work here and why, a sentence each.
         """
         if self._level == "off":
             state = "off"
@@ -130,22 +132,22 @@ class MemoryStop:
         return "Stop: not possible on this system"
 
     def cell_begins(self) -> None:
-        """A cell begins."""
+        """Notify the guard that a cell begins."""
         if self.guard is not None:
             self.guard.cell_begins()
 
     def cell_ends(self, count: int | None, error: BaseException | None) -> None:
-        """A cell has ended.
+        """Notify the guard that a cell has ended, and report a stop.
 
         Args:
-            count: Its number.
-            error: What ended it.
+            count: The number of the cell.
+            error: The exception that ended the cell, if any.
         """
         stop = None if self.guard is None else self.guard.cell_ends(error)
         if stop is None:
             return
         if error is not None and stop.lines[0] not in str(error):
-            # It surfaced as an error that says nothing of the limit.
+            # The exception that the user sees does not mention the limit.
             print(stop.text, file=sys.stderr)
         self._emit(
             EVENT,
@@ -157,7 +159,7 @@ class MemoryStop:
         )
 
     def imported(self) -> None:
-        """A library was imported."""
+        """Notify the guard that a library was imported."""
         if self.guard is not None:
             self.guard.imported()
 
@@ -172,14 +174,14 @@ class MemoryStop:
             self.guard.resume()
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the memory guard."""
         guard, self.guard = self.guard, None
         if guard is not None:
             vars(self._shell).pop("showtraceback", None)
             guard.stop()
 
     def leave_child(self) -> None:
-        """In a forked child."""
+        """Detach the guard in a forked child."""
         if self.guard is not None:
             self.guard.leave_child()
 

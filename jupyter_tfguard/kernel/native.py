@@ -1,4 +1,4 @@
-"""What is kept of native code: its last words, and the Python stacks of a fatal signal or of a standstill."""
+"""Records the stderr tail, and the Python stacks at a fatal signal or during a hang."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _HIGHEST_DESCRIPTOR = 0xFFFFFF
 
 
 class NativeParts:
-    """Begun with the recording, whose folder they write to. What fails is left out and told.
+    """The parts that write native text and stacks into the recording's folder. A part that fails is left out and reported.
 
     Args:
-        problems: Gets a sentence for each part that cannot begin.
-        on_problem: Called with a sentence when native text is no longer kept.
+        problems: A sentence is added for each part that cannot start.
+        on_problem: Called with a sentence when native text is no longer recorded.
     """
 
     def __init__(self, problems: list[str], on_problem: Callable[[str], None]) -> None:
@@ -40,7 +40,7 @@ class NativeParts:
         self._stacks: StacksOnRequest | None = None
 
     def start(self, folder: PrivateFolder, *, keep_text: bool) -> None:
-        """Begin to keep stack traces at fatal signals, and native text if that is wanted."""
+        """Start recording stack traces at fatal signals, and native text if `keep_text`."""
         self._folder = folder
         with part("stack traces at fatal signals", self._problems):
             self._faults = FaultFiles(folder)
@@ -52,20 +52,20 @@ class NativeParts:
                 self._tail = tail
 
     def offer_stacks(self, recording: Recording, thread: int | None) -> None:
-        """Answer whoever wants stacks, and say so in the header.
+        """Serve requests for stacks, and announce this in the header.
 
         Args:
             thread: Native id of the thread that calls :meth:`tick`.
         """
         with part("stack traces of a hung kernel", self._problems):
             stacks = StacksOnRequest(
-                recording.folder, lambda told: recording.write_header({HEADER_KEY: told})
+                recording.folder, lambda fields: recording.write_header({HEADER_KEY: fields})
             )
             stacks.start(thread)
             self._stacks = stacks
 
     def state(self) -> dict[str, Any]:
-        """What of it is in force, for the header."""
+        """Which parts are active, for the header."""
         return {
             "faulthandler": self._faulthandler_state,
             "stderr": self._tail is not None and self._tail.running,
@@ -73,32 +73,32 @@ class NativeParts:
         }
 
     def place(self) -> int | None:
-        """Bytes of native text so far; None while none is kept."""
+        """Bytes of native text so far; None while none is recorded."""
         return None if self._tail is None else self._tail.written()
 
     def text(self, since: int | None = None) -> str:
-        """Native text since a place, or the last of it; empty where none is kept."""
+        """Native text from an offset on, or the stderr tail; empty if none is recorded."""
         if self._folder is None or self._tail is None:
             return ""
         return last_words(self._folder) if since is None else native_text_since(self._folder, since)
 
     def wait_forwarded(self, seconds: float) -> None:
-        """Wait until the native text so far was forwarded, for so many seconds at most."""
+        """Wait until the native text so far was forwarded, for at most `seconds`."""
         if self._tail is not None:
             self._tail.wait_forwarded(seconds, _pipe_readers_wait)
 
     def cell_ends(self) -> None:
         """Called after each cell: its native text must be forwarded before ipykernel reports the end of the cell."""
-        with contextlib.suppress(KeyboardInterrupt):  # Stop, of this wait: the cell has ended
+        with contextlib.suppress(KeyboardInterrupt):  # Stop ends only this wait: the cell has ended
             self.wait_forwarded(_CELL_END_SECONDS)
 
     def tick(self) -> None:
-        """Called with every sample: stacks may be wanted."""
+        """Called with every sample: serve a request for stacks, if there is one."""
         if self._stacks is not None:
             self._stacks.tick()
 
     def stop(self) -> None:
-        """End every part; one that fails does not keep the others."""
+        """Stop every part; a failure of one does not prevent the others from stopping."""
         for ended in (self._tail, self._faults, self._stacks):
             if ended is not None:
                 with shielded("unloading"):
@@ -106,7 +106,7 @@ class NativeParts:
         self._tail = self._faults = self._stacks = None
 
     def leave_child(self) -> None:
-        """In a forked child: undo what reaches into it. A killed worker must not look like a dead kernel."""
+        """In a forked child: undo what it has inherited. A killed worker must not look like a crashed kernel."""
         tail, self._tail = self._tail, None
         if tail is not None:
             with shielded("forked child"):
@@ -115,14 +115,14 @@ class NativeParts:
 
 
 def _pipe_readers_wait() -> bool:
-    """True when ipykernel's threads that read fd 1 and 2 wait for text, so that they have handed on what they read.
+    """True if ipykernel's threads that read fd 1 and 2 wait for text, and so have forwarded what they read.
 
-    Also where the system does not show what a thread does.
+    Also True if the system does not show what a thread is doing.
     """
     for thread in threading.enumerate():
         if is_pipe_reader(thread):
-            # "0 0x2f 0x7f5c3c0..": number and arguments of a system call, here read; "running" outside of one. A thread
-            # that waits for the GIL has an address in the place of the descriptor.
+            # "0 0x2f 0x7f5c3c0..": number and arguments of a system call, here read; "running" outside of one. For a thread
+            # that waits for the GIL the first argument is an address, not a descriptor.
             with contextlib.suppress(OSError, SourceUnavailable):
                 fields = read_small(f"/proc/self/task/{thread.native_id}/syscall").split()
                 if len(fields) < 2 or int(fields[1], 16) > _HIGHEST_DESCRIPTOR:

@@ -1,6 +1,6 @@
-"""Crashes of earlier kernels: reported where no watcher did, and printed at the first cell, once.
+"""Crashes of earlier kernels: reports those that no watcher has reported, and prints them once, at the first cell.
 
-It happens in threads of its own: a cell waits a moment for them once, never for a file.
+Background threads read all files. The first cell waits for them once, at most 0.25 s.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _WAIT_SECONDS = 0.25
 
 
 class News:
-    """What the user of this kernel should hear of earlier ones.
+    """Announces crashes of earlier kernels in this kernel.
 
     Args:
         settings: The options.
-        kernel_id, notebook_path: Whose crash is of interest here.
+        kernel_id, notebook_path: Only crashes of this kernel or notebook are announced.
     """
 
     def __init__(self, settings: TfGuard, kernel_id: str | None, notebook_path: str | None) -> None:
@@ -38,18 +38,18 @@ class News:
         self._printed = not settings.announce_last_death
 
     def start(self) -> None:
-        """Report kernels that died unwatched, in the background; a running watcher does that itself."""
+        """Report kernels that crashed without a watcher, in the background; a running watcher reports them itself."""
         if watcher_alive() or (copies_folder() is None and not has_dead_recordings()):
             self._reported.set()
         else:
             background_thread(self._report, "tfguard-reports").start()
 
     def wait_reported(self, seconds: float) -> None:
-        """Wait, no longer than that, until the reports of kernels that died without a server are made."""
+        """Wait, at most `seconds`, until kernels that crashed without a server have been reported."""
         self._reported.wait(seconds)
 
     def at_cell(self) -> None:
-        """At the start of a cell: print the lines. What is not ready now is printed at a later cell."""
+        """Print the lines at the start of a cell; lines that are not ready yet are printed at a later cell."""
         if self._printed:
             return
         wait = 0.0
@@ -59,7 +59,7 @@ class News:
                 return
             wait = _WAIT_SECONDS
             self._ready = threading.Event()
-            background_thread(functools.partial(self._ask, self._ready), "tfguard-news").start()
+            background_thread(functools.partial(self._fetch, self._ready), "tfguard-news").start()
         if self._ready.wait(wait):
             self._printed = True
             for line in self._lines:
@@ -78,7 +78,7 @@ class News:
         finally:
             self._reported.set()
 
-    def _ask(self, ready: threading.Event) -> None:
+    def _fetch(self, ready: threading.Event) -> None:
         self._reported.wait()
         try:
             with shielded("announcing the last crash"):
@@ -92,7 +92,7 @@ class News:
 
 
 def has_dead_recordings() -> bool:
-    """True when there is a recording whose kernel does not run here; a thread examines it."""
+    """True if there is a recording whose kernel is not running here; a thread examines it later."""
     try:
         paths = list(recordings_folder().iterdir())
     except OSError:

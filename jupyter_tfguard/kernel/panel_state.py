@@ -1,6 +1,6 @@
-"""What ``%tfguard panel`` shows of this kernel, put together from what is sampled and recorded already.
+"""The data of ``%tfguard panel``, taken from existing samples and the recording.
 
-The kernel takes no samples while native code holds the GIL. Of GPUs it knows what TensorFlow's allocators say.
+The kernel takes no samples while native code holds the GIL. GPU data comes only from TensorFlow's allocators.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FREE = ("cgroup.reclaimable_bytes", "host.available_bytes")
 
 
 class Guarded(Protocol):
-    """What a panel reads of the kernel's guard, which is a :class:`~.session.GuardSession`."""
+    """The attributes of a :class:`~.session.GuardSession` that a panel reads."""
 
     recording: Recording | None
     pulse: Pulse | None
@@ -44,7 +44,7 @@ class Guarded(Protocol):
 
 
 class PanelState:
-    """Reads the newest state of a kernel from within. Threads may ask at the same time.
+    """Reads the current state of a kernel from inside it. Thread-safe.
 
     Args:
         session: The guard of the kernel.
@@ -57,13 +57,13 @@ class PanelState:
         self._lock = threading.Lock()
 
     def sampled(self, sample: Sample) -> None:
-        """Take one of the kernel's own samples: from those of busy times it is foreseen when the limit comes."""
+        """Take a sample of the kernel; samples taken while a cell runs feed the forecast of when the limit is reached."""
         if self._session.cells.is_running and "process.rss_bytes" in sample.values:
             values = {**sample.values, **self._session.memory.ulimits()}
             self._forecaster.take(sample.monotonic, values, fullest_limit(values))
 
     def now(self) -> dict[str, Any]:
-        """``PanelState`` of the widget; what is not known is None."""
+        """``PanelState`` of the widget; unknown values are None."""
         session = self._session
         live = self._live()
         header = live.header or {}
@@ -85,7 +85,7 @@ class PanelState:
         }
 
     def history(self) -> list[list[float | int | None]]:
-        """``[time, bytes in use]`` of the last 5 minutes, oldest first: the highest of each second."""
+        """``[time, bytes in use]`` of the last 5 minutes, oldest first; the maximum of each second."""
         recording = self._session.recording
         if recording is None:
             return []
@@ -109,14 +109,14 @@ class PanelState:
         return rows
 
     def close(self) -> None:
-        """Give the descriptor of the recording's folder back."""
+        """Close the descriptor of the recording's folder."""
         with self._lock:
             if self._reader is not None:
                 self._reader.close()
                 self._reader = None
 
     def _live(self) -> Live:
-        """What the recording says; nothing where there is none."""
+        """The live state from the recording; empty without a recording."""
         recording = self._session.recording
         if recording is None:
             return Live()
@@ -126,7 +126,7 @@ class PanelState:
             return self._reader.read()
 
     def _host(self) -> dict[str, Any]:
-        """``Host`` of the wire."""
+        """``Host`` of the wire format."""
         sample, values = self._values()
         limit = fullest_limit(values)
         return {
@@ -142,7 +142,7 @@ class PanelState:
         }
 
     def _values(self) -> tuple[Sample | None, dict[str, float]]:
-        """The kernel's newest sample and its metrics; None and empty if it is old."""
+        """The kernel's newest sample and its metrics; None and an empty dictionary if it is too old."""
         pulse = self._session.pulse
         sample = pulse.latest if pulse is not None else None
         if sample is None or time.monotonic() - sample.monotonic > _FRESH_SECONDS:
@@ -166,13 +166,13 @@ class PanelState:
 
 
 def _highest_in_use(limit: Limit | None, second: Summary) -> int | None:
-    """The most that was in use in a second: of what is free or can be given back the least counts."""
+    """The most memory in use within a second: the maximum of each metric, but the minimum of free and reclaimable memory."""
     lowest = {name: second.minimum[name] for name in _FREE if name in second.minimum}
     return _whole(memory_in_use(limit, {**second.maximum, **lowest}))
 
 
 def _name(path: object) -> str | None:
-    """The last part of a notebook's path; None where a front end named a folder or a session's id instead."""
+    """The last part of a notebook's path; None if the front end gave a folder or a session id."""
     name = str(path or "").replace("\\", "/").rpartition("/")[2]
     return name[:_TEXT_LIMIT] if "." in name else None
 

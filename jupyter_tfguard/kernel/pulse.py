@@ -1,6 +1,6 @@
-"""The kernel's own samples, for places where no watcher looks at it from outside.
+"""Samples the kernel from inside, for kernels that no watcher samples from outside.
 
-A thread in the kernel is blind while native code holds the GIL; a watcher's samples are better where there is one.
+A thread in the kernel cannot sample while native code holds the GIL, so a watcher's samples are better if there is one.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _FIRST_SECONDS = 0.05
 
 
 class Pulse:
-    """A thread that samples, fast while a cell runs, slowly otherwise.
+    """A thread that samples at one rate while a cell runs, and at a lower one otherwise.
 
     Args:
-        sampler: Owned from here on.
-        busy_hertz, idle_hertz: Samples a second.
-        on_sample: Given each sample, in the thread.
+        sampler: Takes the samples; closed by :meth:`stop`.
+        busy_hertz, idle_hertz: Samples per second.
+        on_sample: Called with each sample, in the thread.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Pulse:
         self.latest: Sample | None = None
 
     def start(self) -> None:
-        """Begin to sample."""
+        """Start sampling."""
         self._thread.start()
 
     @property
@@ -54,13 +54,13 @@ class Pulse:
         return self._thread.native_id
 
     def set_busy(self, busy: bool) -> None:
-        """Tell that a cell has begun, or that the last one has ended."""
+        """Set whether a cell is running."""
         self._busy = busy
         if busy:
             self._change.set()
 
     def stop(self) -> None:
-        """Take no more samples."""
+        """Stop sampling."""
         self._stopping = True
         self._change.set()
         self._thread.join(_STOP_SECONDS)
@@ -68,7 +68,7 @@ class Pulse:
             self._sampler.close()
 
     def _run(self) -> None:
-        # The first sample costs some milliseconds: not in the middle of the kernel's start.
+        # The first sample takes a few milliseconds, so it must not delay the kernel's start.
         self._change.wait(_FIRST_SECONDS)
         while not self._stopping:
             try:
@@ -80,7 +80,7 @@ class Pulse:
             self._sleep(time.monotonic())
 
     def _sleep(self, sampled: float) -> None:
-        """Until the next sample is due; a cell that begins brings it forward, but never beyond the busy rate."""
+        """Sleep until the next sample is due. The start of a cell shortens the wait, but never beyond the busy rate."""
         while not self._stopping:
             pause = self._busy_seconds if self._busy else self._idle_seconds
             left = sampled + pause - time.monotonic()

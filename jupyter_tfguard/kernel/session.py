@@ -1,4 +1,4 @@
-"""Everything the guard does in one kernel, begun together and undone together. What fails is left out and noted."""
+"""Starts and stops all parts of the guard in one kernel. A part that fails is left out and noted."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class GuardSession:
         settings: The options.
 
     Attributes:
-        problems: What it must do without, a sentence each.
-        recording: None where nothing can be recorded, and at the end.
-        pulse: The kernel's own samples; None where there are none.
-        panel: Of ``%tfguard panel``; None before it was asked for.
-        memory, libraries, cells, stop: Other parts that are shown.
+        problems: What does not work, a sentence each.
+        recording: None if nothing can be recorded, and after the end.
+        pulse: Samples this kernel; None if that does not work.
+        panel: The panel of ``%tfguard panel``; None until it is first shown.
+        memory, libraries, cells, stop: Parts that status and panel read.
     """
 
     def __init__(self, shell: Any, settings: TfGuard) -> None:
@@ -113,10 +113,10 @@ class GuardSession:
         self._endings = Endings(shell, self.emit, self._at_exit)
         self.panel: Panel | None = None
 
-    # --- beginning
+    # --- start
 
     def start(self) -> None:
-        """Begin. Memory growth comes first: it matters most, and needs nothing else."""
+        """Start all parts. Memory growth comes first: it matters most, and depends on nothing else."""
         with part("memory growth", self.problems):
             self.libraries.set_growth()
         sampler = self.memory.sampler()
@@ -155,17 +155,17 @@ class GuardSession:
         )
         self._native.start(recording.folder, keep_text=self.settings.keep_native_stderr)
 
-    # --- what happens meanwhile
+    # --- events and samples
 
     def emit(self, kind: str, **fields: Any) -> None:
-        """Put an event into the journal."""
+        """Write an event to the journal."""
         if self.recording is not None:
             self.recording.event(kind, **fields)
             with shielded("alarm about growing memory"):
                 self._growth_alarm.take(kind, fields)
 
     def _gpu_devices(self) -> tuple[DeviceMemory, ...] | None:
-        """TensorFlow's view of its devices. While native text waits it is not asked, so that text goes first."""
+        """Read TensorFlow's allocators, after a wait for pending native text: they are not read while it is pending."""
         if self.memory.allocators.devices():
             self._native.wait_forwarded(_TEXT_SECONDS)
         return self.memory.allocators.read()
@@ -236,7 +236,7 @@ class GuardSession:
     # --- the stop of cells that fill the memory
 
     def _write_stop_state(self) -> None:
-        """Write the stop's state if it is another one: it depends on the memory group and on the imported libraries."""
+        """Write the stop's state if it has changed: it depends on the memory group and the imported libraries."""
         if (
             self.recording is not None
             and self.recording.header["guard"]["stop"] != self.stop.state()
@@ -244,13 +244,13 @@ class GuardSession:
             self._write_guard_state()
 
     def pause_stop(self) -> str:
-        """Stop no cell until :meth:`resume_stop`; a sentence for the user."""
+        """Stop no cell until :meth:`resume_stop`; returns a sentence for the user."""
         self.stop.pause()
         self._write_guard_state()
         return self.stop.text()
 
     def resume_stop(self) -> str:
-        """Stop cells again; a sentence for the user."""
+        """Stop cells again; returns a sentence for the user."""
         self.stop.resume()
         self._write_guard_state()
         return self.stop.text()
@@ -258,7 +258,7 @@ class GuardSession:
     # --- end
 
     def unload(self) -> None:
-        """Undo everything, and leave no recording: from here on the kernel is not guarded."""
+        """Undo everything and remove the recording: the kernel is no longer guarded."""
         self._stop()
         self.libraries.undo_growth()
         release_environment()
@@ -275,14 +275,14 @@ class GuardSession:
             return
         self.recording.end(reason)
         if watcher_alive() or reason == "quit":
-            # The watcher reads the mark, and clears away; without one, quit() is told by the next kernel.
+            # The watcher reads the end mark and removes the recording; without one, the next kernel reports quit().
             self.recording.close()
         else:
             self.recording.remove()
         self.recording = None
 
     def _stop(self) -> None:
-        """End every part; one that fails does not keep the others."""
+        """Stop every part; a failure of one does not prevent the others from stopping."""
         stops: list[Callable[[], None]] = [] if self.panel is None else [self.panel.stop]
         stops += [
             self._endings.stop,
@@ -299,14 +299,17 @@ class GuardSession:
         self.pulse = self.panel = None
 
     def leave_child(self) -> None:
-        """In a forked child: undo what reaches into it, and never touch the parent's recording again."""
+        """In a forked child: undo what it has inherited, and never touch the parent's recording again."""
         recording, self.recording = self.recording, None
         self.pulse = self.panel = None
-        # Before anything of ours imports: an import of another thread was cut off, and would be waited for without end.
+        # First, before any of our code imports: the fork may have cut off an import in another thread, and waiting for it
+        # would never end.
         leaves = [self.libraries.leave_child, self.cells.stop, self._native.leave_child]
         leaves.append(self.stop.leave_child)
         if recording is not None:
-            leaves.append(recording.close)  # with its lock, which says that the kernel runs
+            leaves.append(
+                recording.close
+            )  # and with it the lock that shows that the kernel is running
         for leave in leaves:
             with shielded("forked child"):
                 leave()

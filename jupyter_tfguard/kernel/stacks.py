@@ -1,10 +1,10 @@
-"""Python stacks of all threads, for whoever watches this kernel and wants to know why it stands still.
+"""Writes the Python stacks of all threads on request, so that a watcher can find out why the kernel hangs.
 
-The watcher puts a file into the recording; the guard's own thread sees it, writes the stacks and removes it. Where native
-code holds the GIL that thread cannot: then the watcher sends it a real-time signal, and faulthandler writes at C level.
-The signal goes to that one thread, so that no system call of the user's code is interrupted.
+The watcher creates a file in the recording; the guard's sampling thread detects it, writes the stacks and removes it. While
+native code holds the GIL that thread cannot run; the watcher then sends it a real-time signal, and faulthandler writes at
+C level. The signal goes only to that thread, so no system call in user code is interrupted.
 
-No message of ipykernel's control channel is used: the server would take the kernel for idle after its answer.
+ipykernel's control channel is not used: after its reply the server would consider the kernel idle.
 """
 
 from __future__ import annotations
@@ -26,58 +26,58 @@ from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import thread_name
 
 _EVERY_SECONDS = 0.5
-# Of every kernel; but the user's code runs in threads of some of their modules too.
+# Service threads of every kernel. User code runs in threads of some of their modules too.
 _OUR_PACKAGES = ("ipykernel", "IPython")
 _USERS_MODULES = ("ipykernel.subshell", "IPython.lib.backgroundjobs")
 _OUR_NAMES = ("IOPub", "Control", "Shell channel")
 _OUR_PREFIX = "tfguard-"
 _PIPE_READER = "_watch_pipe_fd"
-# What libzmq calls its threads, which carry the messages.
+# libzmq's name for its threads, which carry the messages.
 _CARRIERS = b"ZMQbg"
 
 
 class StacksOnRequest:
-    """Answers requests for stacks, from :meth:`start` to :meth:`stop`.
+    """Serves requests for stacks, from :meth:`start` to :meth:`stop`.
 
     Args:
-        folder: Of the recording.
-        tell: Called with what a watcher has to know, whenever it is another.
+        folder: The folder of the recording.
+        tell: Called with the facts that a watcher needs, whenever they change.
     """
 
     def __init__(self, folder: PrivateFolder, tell: Callable[[dict[str, Any]], None]) -> None:
         self._folder = folder
-        self._tell = tell
+        self._publish = tell
         self._file: int | None = None
         self._signal: int | None = None
         self._thread: int | None = None
-        self._carriers: set[int] = set()
+        self._carrier_threads: set[int] = set()
         self._service_threads: set[int] | None = None
         self._next = 0.0
 
     def start(self, thread: int | None) -> None:
-        """Make the file, and take a signal that nobody uses.
+        """Create the file, and register an unused signal.
 
         Args:
             thread: Native id of the thread that calls :meth:`tick`.
 
         Raises:
-            FolderUnusable: The file cannot be made safely.
-            OSError: The system refused it.
+            FolderUnusable: The file cannot be created safely.
+            OSError: The system could not create the file.
         """
         self._file = self._folder.create(STACKS, append=True)
         if hasattr(faulthandler, "register") and (number := free_signal()) is not None:
             faulthandler.register(number, file=self._file, all_threads=True)
             self._signal = number
-        self._thread, self._carriers = thread, message_carriers()
-        self._look_at_threads()
+        self._thread, self._carrier_threads = thread, message_carriers()
+        self._update_threads()
 
-    def _look_at_threads(self) -> None:
-        # Some begin later: ipykernel's look for its parent, a widget's.
-        found = service_threads() | self._carriers
+    def _update_threads(self) -> None:
+        # Some start later: ipykernel's parent poller, and a thread of a widget.
+        found = service_threads() | self._carrier_threads
         if found == self._service_threads:
             return
         self._service_threads = found
-        self._tell(
+        self._publish(
             {
                 "signal": self._signal,
                 "thread": self._thread,
@@ -87,21 +87,21 @@ class StacksOnRequest:
         )
 
     def tick(self) -> None:
-        """Look for a request, and for new threads, twice a second at most."""
+        """Check for a request and for new threads, at most twice a second."""
         now = time.monotonic()
         if self._file is None or now < self._next:
             return
         self._next = now + _EVERY_SECONDS
-        self._look_at_threads()
+        self._update_threads()
         if self._folder.has(STACKS_WANTED):
-            # Whoever asked sees that there is no answer.
+            # On failure the request file stays, so the requester sees that there is no answer.
             with contextlib.suppress(OSError, FolderUnusable):
                 os.ftruncate(self._file, 0)
                 faulthandler.dump_traceback(self._file, all_threads=True)
                 self._folder.remove(STACKS_WANTED)
 
     def stop(self) -> None:
-        """Undo it; a handler that user code put in the place of ours stays."""
+        """Undo :meth:`start`. A handler that user code has set since stays."""
         if self._signal is not None:
             if signal.getsignal(self._signal) is signal.SIG_DFL:
                 faulthandler.unregister(self._signal)
@@ -112,10 +112,10 @@ class StacksOnRequest:
 
 
 def free_signal() -> int | None:
-    """A real-time signal without a handler, Python's or native; None where there is none."""
+    """A real-time signal without a Python or native handler; None if there is none."""
     if not hasattr(signal, "SIGRTMAX"):
         return None
-    # From above: the lowest ones are what others take first.
+    # Highest first: other software usually takes the lowest ones.
     for number in range(signal.SIGRTMAX - 1, signal.SIGRTMIN, -1):
         if signal.getsignal(number) is signal.SIG_DFL and not catches(os.getpid(), number):
             return number
@@ -123,7 +123,7 @@ def free_signal() -> int | None:
 
 
 def service_threads() -> set[int]:
-    """Native ids of the threads of Python that belong to the machinery, not to the user's code."""
+    """Native ids of the Python threads that belong to Jupyter or the guard, not to user code."""
     return {
         t.native_id for t in threading.enumerate() if _is_service(t) and t.native_id is not None
     }
@@ -141,12 +141,12 @@ def _is_service(thread: threading.Thread) -> bool:
 
 
 def is_pipe_reader(thread: threading.Thread) -> bool:
-    """True for the threads of ipykernel that read fd 1 and 2."""
+    """True for ipykernel's threads that read fd 1 and 2."""
     return _PIPE_READER in thread.name
 
 
 def message_carriers() -> set[int]:
-    """Native ids of libzmq's threads, ten messages a second for a widget of ours; asked before the user's code begins some."""
+    """Native ids of libzmq's threads, which carry ten messages a second for our widget; read before user code starts its own."""
     found = set()
     with contextlib.suppress(OSError):
         for thread in map(int, os.listdir("/proc/self/task")):

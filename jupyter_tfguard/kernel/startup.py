@@ -1,4 +1,4 @@
-"""Starts the guard in a kernel, once: by the startup file, quietly, or by ``%load_ext tfguard``."""
+"""Starts the guard in a kernel once: from the startup file, without output, or by ``%load_ext tfguard``."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ..shield import fall_silent, note_problem, shield, shielded
 from .current import current, of_parent, set_current
 from .session import GuardSession
 
-# IPython knows the extension by both names.
+# The extension can be loaded under both names.
 NAMES = ("tfguard", "jupyter_tfguard")
 
 _fork_hook_registered = False
 
 
 def is_kernel(shell: Any) -> bool:
-    """True for the shell of a Jupyter kernel; False in a terminal."""
+    """True for the shell of a Jupyter kernel; False for one in a terminal."""
     return getattr(shell, "kernel", None) is not None
 
 
 @shield("kernel start")
 def autostart(shell: Any) -> None:
-    """Start the guard without a word, unless it is switched off or runs already."""
+    """Start the guard without output, unless it is switched off or already running."""
     if is_kernel(shell):
         start(shell)
 
 
 def start(shell: Any) -> GuardSession | None:
-    """The guard of this kernel, started if need be; None when it is switched off."""
+    """The guard of this kernel, started if necessary; None if it is switched off."""
     running = current()
     if running is not None:
         return running
@@ -42,7 +42,7 @@ def start(shell: Any) -> GuardSession | None:
     if not settings.active:
         return None
     session = GuardSession(shell, settings)
-    # Before it starts: a callback of its own may ask for it.
+    # Set before the start: a callback of the session may call current().
     set_current(session)
     session.start()
     _register_fork_hook()
@@ -51,16 +51,16 @@ def start(shell: Any) -> GuardSession | None:
 
         register(shell)
     with shielded("extension names"):
-        _enter(shell)
+        _register_names(shell)
     return session
 
 
 def stop(shell: Any) -> None:
-    """Undo everything, if the guard runs."""
+    """Undo everything if the guard is running."""
     session = current()
     set_current(None)
     with shielded("extension names"):
-        _leave(shell)
+        _unregister_names(shell)
     with shielded("magics"):
         from .magics import unregister
 
@@ -71,7 +71,7 @@ def stop(shell: Any) -> None:
 
 @shield("%load_ext tfguard")
 def load(shell: Any) -> None:
-    """Start the guard if it does not run, and print one line about it in any case."""
+    """Start the guard if it is not running, and always print one line about its state."""
     if not is_kernel(shell):
         print(
             f"tfguard {__version__}: works in Jupyter kernels only; it does nothing in a terminal."
@@ -88,12 +88,12 @@ def load(shell: Any) -> None:
 
 @shield("%unload_ext tfguard")
 def unload(shell: Any) -> None:
-    """Undo everything; the kernel is then as it would be without us."""
+    """Undo everything; the kernel is then as it was without the guard."""
     stop(shell)
 
 
 def read_settings(shell: Any) -> TfGuard:
-    """The options; the defaults, with a note, when the user's file cannot be read."""
+    """The options; if the user's file cannot be read, the defaults, and the problem is noted."""
     try:
         return load_settings(shell)
     except SettingsUnreadable as bad:
@@ -102,7 +102,7 @@ def read_settings(shell: Any) -> TfGuard:
 
 
 def _why_off() -> str:
-    """What switches the guard off, and how to have it back."""
+    """What switches the guard off, and how to enable it."""
     if disabled_by_environment():
         return f"{DISABLE_VARIABLE} is set in the environment. To enable tfguard, remove it and restart Jupyter"
     place = f"{user_settings_file()} or in IPython's configuration"
@@ -124,10 +124,10 @@ def _in_child() -> None:
         session.leave_child()
 
 
-def _enter(shell: Any) -> None:
-    """Let IPython's ``%unload_ext`` and ``%load_ext`` reach us although the startup file did the loading.
+def _register_names(shell: Any) -> None:
+    """Make ``%unload_ext`` and ``%load_ext`` work although the startup file loaded the guard.
 
-    IPython answers a second ``%load_ext`` itself ("already loaded"); a user who types it wants to know the state.
+    IPython itself answers a second ``%load_ext`` with "already loaded"; here it prints the state instead.
     """
     manager = shell.extension_manager
     for name in NAMES:
@@ -145,7 +145,7 @@ def _enter(shell: Any) -> None:
         manager.load_extension = load_extension
 
 
-def _leave(shell: Any) -> None:
+def _unregister_names(shell: Any) -> None:
     manager = shell.extension_manager
     for name in NAMES:
         manager.loaded.discard(name)

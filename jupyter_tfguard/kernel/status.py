@@ -16,7 +16,7 @@ from .session import GuardSession
 
 
 def state_line(session: GuardSession) -> str:
-    """One line: whether the kernel is guarded, and what is missing."""
+    """One line: whether the kernel is guarded, and what does not work."""
     session.libraries.refresh_growth()
     known = []
     missing = []
@@ -29,7 +29,7 @@ def state_line(session: GuardSession) -> str:
         known.append("nothing is recorded")
     if watcher_alive():
         known.append("tracked by the Jupyter server")
-    elif os.environ.get("JPY_SESSION_NAME"):  # a Jupyter server started this kernel
+    elif os.environ.get("JPY_SESSION_NAME"):  # set by the Jupyter server that started this kernel
         missing.append(
             "the server extension is not loaded: restart Jupyter, then reload this page."
         )
@@ -59,7 +59,7 @@ def status_text(session: GuardSession) -> str:
 
 
 def _noted(session: GuardSession) -> list[str]:
-    """Problems noted after the start; on a full disk they are recorded nowhere else."""
+    """Problems noted after the start; if the disk is full they are recorded nowhere else."""
     known = ("kernel start: ", "kernel: ") if session.problems else ()
     return [text for text in noted_in_this_process() if not text.startswith(known)]
 

@@ -1,7 +1,7 @@
 """``%tfguard panel``: the panel as a widget in a cell's output, for JupyterLab, VS Code, Colab and the classic Notebook.
 
-anywidget, and with it ipywidgets, are imported when the first panel is asked for. Without them, and in front ends without
-widgets, the output is the text of ``%tfguard status``.
+anywidget and ipywidgets are imported when the first panel is shown. Without them, and in front ends without widgets, the
+output is the text of ``%tfguard status``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STATIC = Path(__file__).parents[1] / "static"
 
 
 def show(session: GuardSession) -> None:
-    """Put the kernel's panel into the output of the running cell."""
+    """Show the kernel's panel in the output of the running cell."""
     from IPython.display import display
 
     widget_class = _widget_class()
@@ -39,9 +39,9 @@ def show(session: GuardSession) -> None:
 
 @functools.cache
 def _widget_class() -> Any:
-    """The class of our widgets; None where they cannot be made: no anywidget, or a checkout that was not built."""
+    """The widget class; None if anywidget is missing or the checkout was not built."""
     try:
-        import anywidget  # enables Colab's manager of such widgets by itself
+        import anywidget  # enables Colab's widget manager by itself
         import traitlets
 
         code = (STATIC / "widget.js").read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ def _widget_class() -> Any:
         return None
 
     class TfGuardPanel(anywidget.AnyWidget):
-        """`state` and `history` are read when a front end asks for them; what changes is sent as messages."""
+        """`state` and `history` are read when a front end requests them; changes are sent as messages."""
 
         _esm = code
         _css = style

@@ -1,1 +1,1 @@
-"""The user's Keras and TensorFlow, once the user's own code has imported them."""
+"""Works with the user's Keras and TensorFlow, after user code has imported them."""

@@ -1,13 +1,13 @@
-"""Follows ``fit``, ``evaluate`` and ``predict`` of the user's Keras, once it is imported.
+"""Records ``fit``, ``evaluate`` and ``predict`` of the user's Keras, once it is imported.
 
-Keras decorates these methods: the decorator's function, which removes Keras' own frames from tracebacks, calls the method
-that it keeps in its closure. That one is exchanged for ours, which adds a callback to those of the user. The methods of the
-class stay the same objects, so they pickle, print and compare as they do without us, and our frame is removed from
-tracebacks together with those of Keras. If our code fails, the user's fit runs as it would without us; its exceptions pass
-unchanged.
+Keras decorates these methods: the decorator's function removes Keras' frames from tracebacks and calls the original method,
+which it keeps in its closure. The guard replaces the method in that closure with a wrapper that adds a callback to those of
+the user. The methods of the class stay the same objects, so they pickle, print and compare as before, and the wrapper's
+frame is removed from tracebacks together with those of Keras. If the guard's code fails, the fit runs as it would without
+the guard. Exceptions of the fit pass unchanged.
 
-Covers Keras 3, Keras 2 (TensorFlow 2.15) and tf_keras. Not the graph mode of TensorFlow 1, and no training without ``fit``:
-loops around ``GradientTape`` or ``train_on_batch`` are not seen.
+Covers Keras 3, Keras 2 (TensorFlow 2.15) and tf_keras. Does not cover the graph mode of TensorFlow 1, or training without
+``fit``, such as loops with ``GradientTape`` or ``train_on_batch``.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from .watch import FitWatch, make_callback_class
 
 Emit = Callable[..., None]
 METHODS = ("fit", "evaluate", "predict")
-# Code that calls `predict` a thousand times a minute would push everything else out of the journal.
+# Code that calls `predict` a thousand times a minute would otherwise fill the journal and displace all other events.
 _BURST_COUNT = 50
 _RUNS_PER_SECOND = 1.0
 
 
-# Where Keras' decorator keeps the parts of paths whose frames it removes from tracebacks (Keras 2.15 to 3.15).
+# The variable of Keras' decorator with the path fragments whose frames it removes from tracebacks (Keras 2.15 to 3.15).
 _HIDDEN_PATHS = "_EXCLUDED_PATHS"
 
 
 @dataclass
 class _Run:
-    """One call of a wrapped method, with the arguments to call the original with."""
+    """One call of a wrapped method, with the arguments for the original method."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -51,13 +51,13 @@ class _Run:
 
 
 class TrainingRecorder:
-    """Records the training that happens in this process.
+    """Records the training in this process.
 
     Args:
         emit: Called with the kind of an event and its fields.
-        board: Where progress is shown; closed with the recorder.
-        rss_bytes: The process's resident memory now, None when unknown.
-        hooks: Of others, around each run.
+        board: Writes the progress; closed with the recorder.
+        rss_bytes: Returns the process's current resident memory; None if unknown.
+        hooks: Called before and after each run.
     """
 
     def __init__(
@@ -73,55 +73,55 @@ class TrainingRecorder:
         self._hooks = hooks or FitHooks()
         self._ids = itertools.count(1)
         self._running = threading.local()
-        self._exchanged: list[tuple[CellType, Any]] = []  # with the original method
-        self._hidden_in: list[dict[str, Any]] = []
+        self._replaced: list[tuple[CellType, Any]] = []  # each with its original method
+        self._hidden_decorators: list[dict[str, Any]] = []
         self._active = True
         self._allowed = float(_BURST_COUNT)
         self._allowed_at = time.monotonic()
 
     def attach(self, keras: ModuleType) -> None:
-        """Follow the model class of this Keras; idempotent."""
+        """Attach to the model class of this Keras; idempotent."""
         callback_class = make_callback_class(keras.callbacks.Callback)
         found = [
             (name, place)
             for name in METHODS
-            if (place := _place_of(inspect.getattr_static(keras.Model, name))) is not None
+            if (place := _find_cell(inspect.getattr_static(keras.Model, name))) is not None
         ]
         if not found:
             note_problem("tracking fit", "This version of Keras has no decorator to attach to.")
         for name, (decorated, cell) in found:
             original = cell.cell_contents
-            if any(done is cell for done, _ in self._exchanged):
+            if any(done is cell for done, _ in self._replaced):
                 continue
             self._hide_frames(decorated.__globals__)
             cell.cell_contents = self._wrapper(name, original, callback_class)
-            self._exchanged.append((cell, original))
+            self._replaced.append((cell, original))
 
     def _hide_frames(self, decorator: dict[str, Any]) -> None:
-        """Let Keras remove the frame of our function as well. `decorator`: the namespace of its module."""
+        """Make Keras remove the wrapper's frame as well. `decorator`: the namespace of the decorator's module."""
         paths = decorator.get(_HIDDEN_PATHS)
         if isinstance(paths, tuple) and __file__ not in paths:
             decorator[_HIDDEN_PATHS] = (*paths, __file__)
-            self._hidden_in.append(decorator)
+            self._hidden_decorators.append(decorator)
 
     def detach(self) -> None:
-        """Put the methods and the paths back."""
+        """Restore the methods and the paths."""
         self.silence()
-        for cell, original in self._exchanged:
+        for cell, original in self._replaced:
             cell.cell_contents = original
-        self._exchanged.clear()
-        for decorator in self._hidden_in:
+        self._replaced.clear()
+        for decorator in self._hidden_decorators:
             paths = decorator[_HIDDEN_PATHS]
             decorator[_HIDDEN_PATHS] = tuple(path for path in paths if path != __file__)
-        self._hidden_in.clear()
+        self._hidden_decorators.clear()
 
     def silence(self) -> None:
-        """Record nothing more. In a forked child: its fits are not this kernel's."""
+        """Stop recording; also called in a forked child, whose fits are not recorded."""
         self._active = False
         self.board.close()
 
     def tick(self) -> None:
-        """From the sampling thread: write what the steps have counted."""
+        """Write the progress of the steps; called by the sampling thread."""
         self.board.flush()
 
     def _wrapper(self, what: str, original: Any, callback_class: Any) -> Any:
@@ -131,7 +131,7 @@ class TrainingRecorder:
         def run_and_record(model: Any, /, *args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             run = _Run(args, kwargs)
-            # A run within another, as a validation in a fit, is part of it.
+            # A run inside another, such as the validation of a fit, is part of it.
             is_ours = self._active and not getattr(self._running, "inside", False)
             if not is_ours or not self._begin(run, what, signature, callback_class, model):
                 return original(model, *args, **kwargs)
@@ -155,11 +155,11 @@ class TrainingRecorder:
     def _begin(
         self, run: _Run, what: str, signature: inspect.Signature, callback_class: Any, model: Any
     ) -> bool:
-        """Emit the start, and add our callback to the arguments; False when the run cannot be followed."""
+        """Emit the start, and add our callback to the arguments; False if the run cannot be recorded."""
         try:
             bound = signature.bind(model, *run.args, **run.kwargs)
         except TypeError:
-            return False  # wrong arguments: Keras says so better
+            return False  # wrong arguments: Keras raises a better error
         try:
             bound.apply_defaults()
             run.refused = self._hooks.refusal(what, dict(bound.arguments), model)
@@ -190,11 +190,11 @@ class TrainingRecorder:
         }
         described |= {k: v if isinstance(v, int) else None for k, v in planned.items()}
         progress = FitProgress(next(self._ids), what, **described)
-        emit = self._emit if self._may_emit() else _nothing
+        emit = self._emit if self._may_emit() else _drop_event
         callbacks = _flat(arguments.get("callbacks"))
         progress.callbacks = tuple(callbacks)
         checkpoints = CheckpointWatch(callbacks, since=time.time())
-        # Known first: an alarm of the user's may ring at any moment from here on, and then the run ends.
+        # Set first: from here on an exception of the user's signal handler may end the run at any moment.
         run.watch = watch = FitWatch(progress, self.board, emit, model, checkpoints)
         known = {"fit_id": progress.fit_id, "what": what} | described | batch
         emit("fit_start", **known, rss_bytes=self._rss_bytes())
@@ -202,7 +202,7 @@ class TrainingRecorder:
         return watch
 
     def _may_emit(self) -> bool:
-        """False for a run in a long row of quick ones: only the newest of those is shown, as progress."""
+        """False for a run in a long series of short ones; only the progress of the newest one is recorded."""
         now = time.monotonic()
         refilled = self._allowed + (now - self._allowed_at) * _RUNS_PER_SECOND
         self._allowed, self._allowed_at = min(refilled, float(_BURST_COUNT)), now
@@ -212,7 +212,7 @@ class TrainingRecorder:
         return True
 
     def _end(self, run: _Run, model: Any, error: BaseException | None) -> BaseException | None:
-        """The exception to raise."""
+        """End the run, and return the exception to raise."""
         self._running.inside = False
         raised = error
         if run.watch is not None:
@@ -231,15 +231,15 @@ def _add_callback(run: _Run, given: Any, position: int, callback: Any) -> None:
     elif hasattr(given, "on_train_begin") and not hasattr(given, "callbacks"):
         together = [given, callback]
     else:
-        return  # a CallbackList, or some other structure: it goes to Keras as it is
+        return  # a CallbackList or another structure: passed to Keras unchanged
     if position < len(run.args):
         run.args = (*run.args[:position], together, *run.args[position + 1 :])
     else:
         run.kwargs = run.kwargs | {"callbacks": together}
 
 
-def _place_of(method: Any) -> tuple[Any, CellType] | None:
-    """The function of the decorator, and the cell of its closure that holds the method; None if it is not decorated."""
+def _find_cell(method: Any) -> tuple[Any, CellType] | None:
+    """The decorator's function, and the closure cell that contains the method; None if it is not decorated."""
     while (inner := getattr(method, "__wrapped__", None)) is not None:
         for cell in getattr(method, "__closure__", None) or ():
             if (
@@ -252,11 +252,11 @@ def _place_of(method: Any) -> tuple[Any, CellType] | None:
 
 
 def _flat(callbacks: Any) -> list[Any]:
-    """The user's callbacks, out of one, a list of them, or a list of lists."""
+    """The user's callbacks as a flat list, given one, a list, or nested lists."""
     if not isinstance(callbacks, (list, tuple)):
         return [] if callbacks is None else [callbacks]
     return [found for item in callbacks for found in _flat(item)]
 
 
-def _nothing(kind: str, **fields: Any) -> None:
-    """In the place of an event that is left out."""
+def _drop_event(kind: str, **fields: Any) -> None:
+    """Drop the event."""

@@ -1,4 +1,4 @@
-"""The last file that ModelCheckpoint or BackupAndRestore wrote: found by looking at the file, not by changing them."""
+"""Finds the last file that ModelCheckpoint or BackupAndRestore wrote, in the file system and without changing Keras."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-# TensorFlow's own format writes several files beside each other, of which this one comes last.
+# TensorFlow's format consists of several files; this one is written last.
 _TENSORFLOW_INDEX = ".index"
 _ENTRIES_LIMIT = 5000
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a callback writes, and what."""
+    """Where a callback writes, and under which names."""
 
     folder: str
     name: re.Pattern[str]
@@ -26,10 +26,10 @@ class _Place:
 
 
 class CheckpointWatch:
-    """Looks for files newer than the last look.
+    """Finds checkpoint files that are newer than the last call.
 
     Args:
-        callbacks: The user's Keras callbacks; all but the two kinds are ignored.
+        callbacks: The user's Keras callbacks; all but the two classes are ignored.
         since: Unix seconds; older files are from an earlier run.
     """
 
@@ -38,11 +38,11 @@ class CheckpointWatch:
         self._newest = [(place, since) for place in places]
 
     def look(self) -> list[dict[str, Any]]:
-        """Per callback the newest checkpoint that was not there at the last look.
+        """The newest checkpoint of each callback that was written since the last call.
 
         Returns:
-            Each as ``{"path", "written", "by", "weights_only"}``: of the file or folder; Unix seconds; the kind of
-            callback; whether it holds the weights and no model, None where that is not known.
+            Each as ``{"path", "written", "by", "weights_only"}``: path of the file or folder; Unix seconds; class name
+            of the callback; whether it contains only the weights, None if unknown.
         """
         found = []
         for index, (place, since) in enumerate(self._newest):
@@ -55,14 +55,14 @@ class CheckpointWatch:
 
 
 def _place_of(callback: Any) -> _Place | None:
-    """Folder and name pattern of what this callback writes; None for other callbacks, and where nobody can look."""
+    """Folder and name pattern of this callback's files; None for other callbacks and for folders that cannot be listed."""
     kinds = [kind.__name__ for kind in type(callback).__mro__]
     if "ModelCheckpoint" in kinds:
         path = os.fspath(callback.filepath)
         folder, name = os.path.split(path.rstrip("/"))
         weights_only = getattr(callback, "save_weights_only", None)
-        told = weights_only if isinstance(weights_only, bool) else None
-        return _checked(_Place(folder, _template(name), "ModelCheckpoint", told))
+        known = weights_only if isinstance(weights_only, bool) else None
+        return _checked(_Place(folder, _template(name), "ModelCheckpoint", known))
     if "BackupAndRestore" in kinds:
         # Keras 3 writes latest.weights.h5 there, Keras 2 a chief/ckpt-N.index below
         folder = os.fspath(callback.backup_dir)
@@ -72,20 +72,20 @@ def _place_of(callback: Any) -> _Place | None:
 
 
 def _checked(place: _Place) -> _Place | None:
-    # gs://, hdfs:// and placeholders in the folder are not looked for.
+    # gs://, hdfs:// and folders with placeholders are not searched.
     return None if "://" in place.folder or "{" in place.folder else place
 
 
 def _template(name: str) -> re.Pattern[str]:
-    """``model-{epoch:02d}-{val_loss:.2f}.keras`` with anything in the place of the braces."""
+    """``model-{epoch:02d}-{val_loss:.2f}.keras`` as a pattern that allows any text for the braces."""
     fixed = re.split(r"\{[^{}]*\}", name)
     return re.compile(".*".join(map(re.escape, fixed)) + rf"({re.escape(_TENSORFLOW_INDEX)})?")
 
 
 def _matching(place: _Place) -> list[tuple[float, str]]:
-    """When each checkpoint was written, and its path."""
+    """(time written, path) of each checkpoint."""
     found = []
-    # The folder may not be made yet, and the user's code may take old files away meanwhile.
+    # The folder may not exist yet, and user code may delete old files during the scan.
     with contextlib.suppress(OSError), os.scandir(place.folder or os.curdir) as entries:
         for entry in itertools.islice(entries, _ENTRIES_LIMIT):
             if place.name.fullmatch(entry.name):

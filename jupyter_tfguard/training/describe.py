@@ -1,4 +1,4 @@
-"""What a fit works on, as far as it can be told without touching data: batch, shapes, model, optimizer."""
+"""Describes a fit without reading its data: batch, shapes, model, optimizer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KERAS = ("keras", "tf_keras", "tensorflow")
 
 
 def describe_batch(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """``batch_size``, ``batch_shape`` (of the first input) and ``batch_dtype``; None what is not known.
+    """``batch_size``, ``batch_shape`` (of the first input) and ``batch_dtype``; None for unknown values.
 
     Args:
         arguments: Arguments of ``fit``, ``evaluate`` or ``predict`` by name.
@@ -30,9 +30,9 @@ def describe_batch(arguments: Mapping[str, Any]) -> dict[str, Any]:
         if sizes:
             shape = [size if sizes[0] is None else min(size, sizes[0]), *sizes[1:]]
         return {"batch_size": size, "batch_shape": shape, "batch_dtype": dtype_name(x)}
-    # A PyDataset or Sequence often keeps its batch size under that name; its own code is not run.
-    kept = _whole(vars(x).get("batch_size")) if hasattr(x, "__dict__") else None
-    return {"batch_size": given or kept, "batch_shape": None, "batch_dtype": None}
+    # A PyDataset or Sequence often has an attribute of that name; its code is not run.
+    declared = _whole(vars(x).get("batch_size")) if hasattr(x, "__dict__") else None
+    return {"batch_size": given or declared, "batch_shape": None, "batch_dtype": None}
 
 
 def _describe_dataset(dataset: Any, spec: Any) -> dict[str, Any]:
@@ -44,9 +44,9 @@ def _describe_dataset(dataset: Any, spec: Any) -> dict[str, Any]:
 
 
 def _dataset_batch_size(dataset: Any) -> int | None:
-    """The size given to ``.batch()``, which the element's shape does not tell when the last batch may be smaller.
+    """The size given to ``.batch()``, which the element's shape does not show if the last batch may be smaller.
 
-    Source: ``_batch_size`` of the batch step in the chain of ``_input_dataset``, seen with TensorFlow 2.15 to 2.21.
+    Source: ``_batch_size`` of the batch step in the chain of ``_input_dataset``, verified with TensorFlow 2.15 to 2.21.
     """
     step = dataset
     for _ in range(_CHAIN_LIMIT):
@@ -69,17 +69,17 @@ def describe_model(model: Any) -> dict[str, Any]:
 
 
 def _optimizer(model: Any) -> str | None:
-    """The name of its class; None where a ``compile`` of the user's own decides, and Keras may hold an unused default."""
+    """Class name of the optimizer; None if the user overrides ``compile``, because Keras may then have an unused default."""
     compiles = getattr(type(model), "compile", None)
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None or getattr(compiles, "__module__", "").partition(".")[0] not in _KERAS:
         return None
-    # With mixed precision the true optimizer is inside.
+    # With mixed precision the actual optimizer is wrapped.
     return type(getattr(optimizer, "inner_optimizer", None) or optimizer).__name__
 
 
 def parameter_count(model: Any) -> int | None:
-    """Number of weights; None while the model is not built."""
+    """Number of parameters; None while the model is not built."""
     if not getattr(model, "built", False):
         return None
     weights = model.weights
@@ -100,7 +100,7 @@ def first_leaf(value: Any) -> Any:
 
 
 def dtype_name(value: Any) -> str | None:
-    """``float32``; None when it has no type."""
+    """Name of the dtype, such as ``float32``; None if there is none."""
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         return None
@@ -110,7 +110,7 @@ def dtype_name(value: Any) -> str | None:
 
 def _is_array(value: Any) -> bool:
     if _module_root(value) in ("numpy", "tensorflow", "pandas", "jax", "jaxlib", "torch"):
-        return hasattr(value, "shape")  # a DataLoader of torch has none
+        return hasattr(value, "shape")  # a torch DataLoader has none
     return "numpy" in sys.modules and issubclass(type(value), sys.modules["numpy"].ndarray)
 
 

@@ -1,4 +1,4 @@
-"""What others may do around a run of ``fit``, ``evaluate`` or ``predict``."""
+"""Hooks around a run of ``fit``, ``evaluate`` or ``predict``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from .progress import FitProgress
 
 
 class FitHooks:
-    """Does nothing: each run is as it would be without the guard."""
+    """The default hooks, which do nothing."""
 
     def refusal(self, what: str, arguments: dict[str, Any], model: Any) -> BaseException | None:
-        """Called before a run: an exception to raise in its place."""
+        """Called before a run; returns an exception to raise instead of running, or None."""
 
     def begins(self, model: Any, progress: FitProgress) -> None:
-        """Called before Keras' own code runs."""
+        """Called before Keras starts the run."""
 
     def ends(
         self, error: BaseException | None, model: Any, progress: FitProgress
@@ -22,9 +22,9 @@ class FitHooks:
         """Called when the run has ended.
 
         Args:
-            error: What ended it; None for nothing.
+            error: The exception that ended the run; None if it succeeded.
 
         Returns:
-            The exception to raise: mostly the same.
+            The exception to raise, usually `error` itself.
         """
         return error

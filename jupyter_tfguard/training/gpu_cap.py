@@ -1,7 +1,7 @@
-"""A cap on the GPU memory of this kernel, so that two notebooks can share a card: only when the option asks for it.
+"""Caps the GPU memory of this kernel if the option is set, so that two notebooks can share a GPU.
 
-One call per GPU, right after the user's own import of TensorFlow and before it has made its devices. Whatever the user
-configures, before or later, counts instead.
+Makes one call per GPU, directly after user code imports TensorFlow and before TensorFlow creates its devices. Any
+configuration by the user, earlier or later, takes precedence.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ _MIB = 1024 * 1024
 
 
 class GpuCap:
-    """Caps each GPU that TensorFlow is to use.
+    """Caps each GPU that is visible to TensorFlow.
 
     Args:
-        limit_mib: MiB per GPU; None for no cap, and then nothing is ever called.
+        limit_mib: MiB per GPU; None for no cap, and then TensorFlow is never called.
     """
 
     def __init__(self, limit_mib: int | None) -> None:
         self._limit_mib = limit_mib
-        self._configured: dict[Any, Any] = {}  # logical devices by GPU; known by their identity
+        self._configured: dict[Any, Any] = {}  # logical devices by GPU, compared by identity
         self.came_late = False
 
     @property
     def limit_bytes(self) -> int | None:
-        """The cap, once it was set."""
+        """The cap; None until it is set."""
         return self._limit_mib * _MIB if self._limit_mib is not None and self._configured else None
 
     @property
     def configured(self) -> frozenset[int]:
-        """The logical devices that were configured here, by their identity."""
+        """Ids of the logical devices that this object configured."""
         return frozenset(map(id, self._configured.values()))
 
     def apply(self, tensorflow: ModuleType) -> None:
         """Set the cap once.
 
         Raises:
-            Exception: Whatever TensorFlow raises; it goes on without a cap then.
+            Exception: Any exception of TensorFlow, which then runs without a cap.
         """
         if self._limit_mib is None or self._configured:
             return
@@ -51,19 +51,19 @@ class GpuCap:
         try:
             for gpu in config.get_visible_devices("GPU"):
                 if config.get_logical_device_configuration(gpu) is not None:
-                    continue  # the user's own
+                    continue  # configured by the user
                 logical = [config.LogicalDeviceConfiguration(memory_limit=self._limit_mib)]
                 config.set_logical_device_configuration(gpu, logical)
                 self._configured[gpu] = logical
         finally:
-            _let_growth_be_called(self._configured)
+            _allow_growth_calls(self._configured)
 
 
 class _Configured(dict[Any, Any]):
-    """TensorFlow's table of logical devices, in which those of the cap do not count as the user's.
+    """TensorFlow's table of logical devices, which does not count those of the cap as set by the user.
 
-    ``set_memory_growth`` raises for a GPU that is in this table, and asks it with ``in``; everything else asks for the
-    value. A notebook that calls it, as most do, must run on as it did before the option was set.
+    ``set_memory_growth`` raises for a GPU that is in this table, which it checks with ``in``; all other code reads the
+    value. Most notebooks call ``set_memory_growth``, and they must work as before when the option is set.
     """
 
     mine: dict[Any, Any]
@@ -73,7 +73,7 @@ class _Configured(dict[Any, Any]):
         return found is not None and found is not self.mine.get(device)
 
 
-def _let_growth_be_called(mine: dict[Any, Any]) -> None:
+def _allow_growth_calls(mine: dict[Any, Any]) -> None:
     context = eager_context()
     table = getattr(context, "_virtual_device_map", None)
     if not mine or type(table) is not dict:

@@ -1,11 +1,11 @@
-"""What TensorFlow's GPU allocators say of themselves: the view from inside, once TensorFlow made its GPU devices itself.
+"""Reads TensorFlow's GPU allocators, once TensorFlow has created its GPU devices itself.
 
-Asked directly of the context that is there, with the one call that neither makes a context nor a device
-(``TFE_GetMemoryInfo``; ``tf.config.experimental.get_memory_info`` would make them). Never asked of a CPU: there the numbers
-count tensors of 256 KiB and more only, are 0 until the first one, and without oneDNN there are none.
+Reads them directly from the existing context with ``TFE_GetMemoryInfo``, the only call that creates neither a context nor a
+device (``tf.config.experimental.get_memory_info`` would create them). The CPU allocator is never read: its numbers count
+only tensors of 256 KiB and more, are 0 until the first one, and do not exist without oneDNN.
 
-Source: ``tensorflow.python.eager.context``, seen with TensorFlow 2.15 to 2.21. The limit, name and bus id of a device are
-told by TensorFlow's own log only.
+Source: ``tensorflow.python.eager.context``, verified with TensorFlow 2.15 to 2.21. The limit, name and bus id of a device
+appear only in TensorFlow's log.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..record.own_descriptors import unread_bytes
 from ..shield import note_problem
 from .gpu_settings import CONTEXT_MODULE, eager_context
 
-# Of this process. In a cluster names begin with a job, and devices of other processes stand among them: they have no
+# A device of this process. In a cluster names begin with a job and include devices of other processes, which have no
 # allocator here.
 _LOCAL_DEVICE = re.compile(r"/device:(GPU:\d{1,3})")
 _MIB = 1024 * 1024
@@ -39,12 +39,12 @@ _DEVICES_LIMIT = 8
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """One allocator now.
+    """A reading of one allocator.
 
     Attributes:
-        device: As TensorFlow names it, ``GPU:0``.
-        in_use_bytes: Of tensors that are alive.
-        peak_bytes: Highest of it since the device was made, or since the user set it back.
+        device: TensorFlow's name for the device, such as ``GPU:0``.
+        in_use_bytes: Bytes in live tensors.
+        peak_bytes: Peak of `in_use_bytes` since the device was created, or since the user reset it.
     """
 
     device: str
@@ -53,18 +53,18 @@ class DeviceMemory:
 
 
 class GpuAllocators:
-    """Asks the allocators of the GPU devices that TensorFlow has made in this process."""
+    """Reads the allocators of the GPU devices that TensorFlow has created in this process."""
 
     def __init__(self) -> None:
         self._refused: set[str] = set()
 
     def read(self) -> tuple[DeviceMemory, ...] | None:
-        """Each device that answers, in TensorFlow's order; None where TensorFlow has made no GPU device here.
+        """A reading of each device, in TensorFlow's order; None if TensorFlow has created no GPU device here.
 
-        A device that once refused is not asked again, and none is while native text waits for its reader.
+        After an error a device is not read again. No device is read while native text waits for its reader.
         """
         module = sys.modules.get(CONTEXT_MODULE)
-        # Held in a name of our own for the time of the call, so that nobody frees it meanwhile; not for longer.
+        # A local reference keeps the handle alive during the call, and no longer.
         handle = getattr(eager_context(), "_context_handle", None)
         devices = self.devices()
         if handle is None or not devices:
@@ -74,35 +74,35 @@ class GpuAllocators:
             if device in self._refused:
                 continue
             try:
-                with _no_writer_waits() as may_ask:
-                    if not may_ask:
+                with _nonblocking_stderr() as may_read:
+                    if not may_read:
                         return ()
-                    told = module.pywrap_tfe.TFE_GetMemoryInfo(handle, device)  # type: ignore[union-attr]
-                found.append(DeviceMemory(device, int(told["current"]), int(told["peak"])))
+                    answer = module.pywrap_tfe.TFE_GetMemoryInfo(handle, device)  # type: ignore[union-attr]
+                found.append(DeviceMemory(device, int(answer["current"]), int(answer["peak"])))
             except Exception as bad:
                 self._refused.add(device)
                 note_problem(f"memory of TensorFlow's {device}", bad)
         return tuple(found)
 
     def devices(self) -> tuple[str, ...]:
-        """Names of the GPU devices that were made; empty before. Calls nothing of TensorFlow."""
+        """Names of the GPU devices created so far; empty before. Does not call TensorFlow."""
         context = eager_context()
-        # The flag is set last, when everything is there.
+        # TensorFlow sets this flag last, after all other attributes.
         if getattr(context, "_initialized", False) is not True:
             return ()
-        made = getattr(context, "_logical_devices", None) or ()
-        names = [str(d.name) for d in made if d.device_type == "GPU"]
+        logical = getattr(context, "_logical_devices", None) or ()
+        names = [str(d.name) for d in logical if d.device_type == "GPU"]
         found = [match[1] for name in names if (match := _LOCAL_DEVICE.fullmatch(name))]
         return tuple(found[:_DEVICES_LIMIT])
 
 
 @contextlib.contextmanager
-def _no_writer_waits() -> Iterator[bool]:
-    """For a moment nobody waits who writes to stderr; False when text waits there already, and the moment is bad.
+def _nonblocking_stderr() -> Iterator[bool]:
+    """Make writes to stderr non-blocking for the duration; yields False if unread text is already in the pipe.
 
-    An allocator that runs out of memory logs a long text while it holds its lock. Where stderr is a pipe that a thread of
-    this process empties (the guard's, ipykernel's own), that thread needs the GIL, and our question would hold the GIL
-    while it waits for the lock: the kernel would hang. So what does not fit into the pipe just then is lost instead.
+    An allocator that runs out of memory logs a long text while it holds its lock. If stderr is a pipe that a thread of this
+    process reads (a thread of the guard or of ipykernel), that thread needs the GIL, but our call would hold the GIL while
+    it waits for the lock: a deadlock. With non-blocking writes, text that does not fit into the pipe is lost instead.
     """
     try:
         stderr = os.dup(2)
@@ -128,7 +128,7 @@ def _no_writer_waits() -> Iterator[bool]:
 
 
 def created_devices(native_text: str) -> list[dict[str, Any]]:
-    """``device``, ``limit_bytes`` (exact to 1 MiB) and ``bus_id`` of each device that TensorFlow logged; the latest of each."""
+    """``device``, ``limit_bytes`` (exact to 1 MiB) and ``bus_id`` of each device that TensorFlow logged; the latest line wins."""
     found = {
         line["device"]: {
             "device": line["device"],

@@ -1,8 +1,8 @@
-"""What TensorFlow has been told of its GPUs: read from its own memory, without calling it.
+"""Reads TensorFlow's GPU settings from the attributes of its context, without calling it.
 
 A call would list or create the devices, and with them a CUDA context.
 
-Source: ``tensorflow.python.eager.context``, attributes of its one ``Context``, seen with TensorFlow 2.15 to 2.21.
+Source: ``tensorflow.python.eager.context``, attributes of its only ``Context``, verified with TensorFlow 2.15 to 2.21.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class GpuSetting:
-    """One GPU that TensorFlow is to use.
+    """One GPU that is visible to TensorFlow.
 
     Attributes:
-        name: ``GPU:0``.
-        growth: What set_memory_growth asked for; None: nothing.
-        limit_bytes: Sum of the limits of its logical devices; None: it has none.
-        configured: Its logical devices as they are kept.
+        name: Such as ``GPU:0``.
+        growth: The argument of set_memory_growth; None if it was not called.
+        limit_bytes: Sum of the limits of its logical devices; None without a limit.
+        configured: TensorFlow's object for its logical devices.
     """
 
     name: str
@@ -33,12 +33,12 @@ class GpuSetting:
 
 
 def gpus_initialised() -> bool:
-    """True when TensorFlow has created its devices in this process; nothing that is set later counts."""
+    """True once TensorFlow has created its devices in this process; later settings have no effect."""
     return getattr(eager_context(), "_context_handle", None) is not None
 
 
 def gpu_settings() -> tuple[GpuSetting, ...] | None:
-    """The GPUs that TensorFlow is to use; None before it has looked for them."""
+    """The GPUs visible to TensorFlow; None before it has searched for GPUs."""
     context = eager_context()
     physical = getattr(context, "_physical_devices", None)
     if not isinstance(physical, list):
@@ -60,12 +60,12 @@ def gpu_settings() -> tuple[GpuSetting, ...] | None:
 
 
 def eager_context() -> Any:
-    """The object that holds the settings; None before there is one."""
+    """TensorFlow's context, which contains the settings; None before it exists."""
     return getattr(sys.modules.get(CONTEXT_MODULE), "_context", None)
 
 
 def _limit(configured: Any) -> int | None:
-    """Bytes; TensorFlow keeps MiB, though it says MB."""
+    """Sum in bytes. TensorFlow stores MiB, although it calls them MB."""
     sizes = [device.memory_limit for device in configured or ()]
     known = [size for size in sizes if size is not None]
     return int(sum(known) * _MIB) if known else None

@@ -1,12 +1,11 @@
-"""Memory growth of TensorFlow's GPU allocator: set in the environment, and reported as it is, not as it was meant.
+"""Memory growth of TensorFlow's GPU allocator: sets it in the environment, and reports the state in effect.
 
-TensorFlow reads ``TF_FORCE_GPU_ALLOW_GROWTH`` once, when it creates its GPU devices. Nothing here calls TensorFlow: that
-would create them. The variable wins over set_memory_growth, if it says "true" or "false"; the asynchronous allocator has no
-growth.
+TensorFlow reads ``TF_FORCE_GPU_ALLOW_GROWTH`` once, when it creates its GPU devices. Except for the cap, nothing here calls
+TensorFlow: a call would create them. If the variable is "true" or "false", it overrides set_memory_growth; the asynchronous
+allocator has no growth.
 
-Not covered: calls that differ between GPUs (TensorFlow itself refuses them), logical devices of the processor, and a
-variable that is changed in the cell in which TensorFlow first uses the GPU. Whether growth works is seen from outside
-(``watch/gpu_growth.py``).
+Not covered: calls that differ between GPUs (TensorFlow rejects them), logical devices of the CPU, and a variable that is
+changed in the cell in which TensorFlow first uses the GPU. ``watch/gpu_growth.py`` checks from outside whether growth works.
 
 Source: ``tensorflow/python/eager/context.py`` (``_compute_device_options``), ``gpu_bfc_allocator.cc``
 (``GetAllowGrowthValue``), ``gpu_cudamallocasync_allocator.cc``; TensorFlow 2.15 to 2.21.
@@ -35,9 +34,9 @@ class Growth:
     """State of memory growth in this kernel.
 
     Attributes:
-        state: ``async`` where the memory is not TensorFlow's to grow, ``on``, ``off_by_user``, ``too_late``, ``capped``,
-            ``no_gpu`` or ``unknown``. That it is proven, or not in force, only shows from outside.
-        text: The same for people, in a few words.
+        state: ``async`` if the asynchronous allocator manages the memory, ``on``, ``off_by_user``, ``too_late``,
+            ``capped``, ``no_gpu`` or ``unknown``. Whether growth is in effect can only be verified from outside.
+        text: A short description for the user.
     """
 
     state: str
@@ -46,7 +45,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class _Variables:
-    """The variables that decide, as TensorFlow reads them at its first use of the GPU."""
+    """The environment variables that TensorFlow reads at its first use of the GPU."""
 
     growth: str | None
     allocator: str | None
@@ -56,7 +55,7 @@ class _Variables:
         return cls(environ.get(GROWTH_VARIABLE), environ.get(words.ALLOCATOR_VARIABLE))
 
 
-# What TensorFlow has read in this process, also when the guard is loaded again.
+# What TensorFlow has read in this process; kept if the guard is unloaded and loaded again.
 _read_once: _Variables | None = None
 
 
@@ -65,8 +64,8 @@ class GrowthSetting:
 
     Args:
         environ: The environment of the process.
-        wanted: False when an option says not to.
-        limit_mib: The cap per GPU that an option asks for; None for none.
+        wanted: False if an option disables it.
+        limit_mib: The cap per GPU from the options, in MiB; None for no cap.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class GrowthSetting:
         self._came_late = False
 
     def set(self) -> None:
-        """Set the variable, with the marker that tells our value from the user's."""
+        """Set the variable, and a marker that distinguishes our value from the user's."""
         if GROWTH_VARIABLE in self._environ or not self._wanted:
             return
         self._came_late = gpus_initialised()
@@ -89,16 +88,16 @@ class GrowthSetting:
             self._set_here = True
 
     def cap(self, tensorflow: ModuleType) -> None:
-        """Set the cap of the option, if there is one and a GPU: the one call of TensorFlow that tfguard makes.
+        """Set the cap if the option is set and there is a GPU. tfguard changes TensorFlow's settings nowhere else.
 
         Raises:
-            Exception: Whatever TensorFlow raises.
+            Exception: Any exception of TensorFlow.
         """
         if gpu_present() and not _gpus_hidden(self._environ):
             self._cap.apply(tensorflow)
 
     def undo(self) -> None:
-        """Take back what :meth:`set` did, if it is still there."""
+        """Undo :meth:`set`, if its values are still there."""
         if self._set_here and self._environ.get(GROWTH_MARKER_VARIABLE) == "1":
             del self._environ[GROWTH_MARKER_VARIABLE]
             if self._environ.get(GROWTH_VARIABLE) == "true":
@@ -106,14 +105,14 @@ class GrowthSetting:
         self._set_here = False
 
     def state(self) -> Growth:
-        """The state now. Reads files, the environment and memory, and never calls TensorFlow."""
+        """The current state. Reads files, the environment and attributes, and never calls TensorFlow."""
         global _read_once
         if sys.platform == "win32":
             return Growth("unknown", "memory growth: not known on Windows")
         if _gpus_hidden(self._environ):
             return Growth("no_gpu", "CUDA_VISIBLE_DEVICES hides all GPUs")
         read, gpus = _Variables.of(self._environ), gpu_settings()
-        # TensorFlow knows better where it has looked: some boards have other device files.
+        # If TensorFlow has found GPUs, its list counts: some boards have other device files.
         if not gpus and not gpu_present():
             kept = "memory growth set; " if read.growth == "true" else ""
             return Growth("no_gpu", f"{kept}no NVIDIA GPU found")
@@ -155,7 +154,7 @@ class GrowthSetting:
 
 
 def gpu_present(root: str = "/") -> bool:
-    """True when this system shows an NVIDIA GPU. Source: device files; the driver is not asked."""
+    """True if this system has an NVIDIA GPU. Source: device files; the driver is not called."""
     return any(glob.glob(os.path.join(root, pattern)) for pattern in _GPU_FILES)
 
 

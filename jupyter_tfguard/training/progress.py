@@ -1,7 +1,7 @@
-"""How far a fit has come: counters in memory, and on disk often enough that a death finds them.
+"""The progress of a fit: counters in memory, written to disk often enough to survive a crash.
 
-A step must cost nothing noticeable, so a step only stores a number. The file is written at the beginning of a step when
-the last write is 50 ms ago (a slow step is then on disk before it starts), and by the sampling thread while a step runs.
+A step must stay cheap, so it only stores a number. The file is written at the beginning of a step if the last write was
+50 ms ago (so a slow step is on disk before it starts), and by the sampling thread while a step runs.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _NAME_LIMIT = 40
 
 @dataclass(slots=True)
 class FitProgress:
-    """One running ``fit``, ``evaluate`` or ``predict``. Epoch and step are 1-based; step is the one running.
+    """One ``fit``, ``evaluate`` or ``predict``. Epoch and step are 1-based; `step` is the running step.
 
     Attributes:
-        finished_step: The last step of this epoch that ended. Keras begins one more where data of unknown length runs out, and
+        finished_step: The last step of this epoch that ended. Keras begins one more if data of unknown length ends, and
             several at once with ``steps_per_execution``.
-        logs: Of the last step, as Keras gave them.
+        logs: The logs of the last step, as passed by Keras.
         earlier_steps: Steps of the epochs before this one.
-        look_due: Monotonic seconds from which on a step that begins is worth a look.
-        callbacks: The user's, while it runs.
+        look_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.look`.
+        callbacks: The user's callbacks, during the run.
     """
 
     fit_id: int
@@ -58,7 +58,7 @@ class FitProgress:
         return self.earlier_steps + (self.step or 0)
 
     def all_steps_end(self) -> bool:
-        """The epoch or the run is complete; True if that tells how many steps it has."""
+        """Note the end of the epoch or run; True if this determines the number of steps."""
         if self.finished_step is not None:
             self.step = self.finished_step
         if self.steps is not None or not self.step:
@@ -67,7 +67,7 @@ class FitProgress:
         return True
 
     def record(self, now: float) -> dict[str, Any]:
-        """The progress as the recording keeps it. `now`: monotonic seconds."""
+        """The progress record for the recording. `now`: monotonic seconds."""
         return {
             "fit_id": self.fit_id,
             "what": self.what,
@@ -88,10 +88,10 @@ class FitProgress:
         }
 
     def _rate(self, now: float) -> float | None:
-        """Steps a second over the last two to four seconds; None before the first step has ended."""
+        """Steps per second over the last two to four seconds; None before the first step has ended."""
         done = max(0, self.steps_begun - 1)
         if self._anchor is None or self._next_anchor is None:
-            if done:  # the first step compiles the model: count from its end on
+            if done:  # the first step compiles the model, so count from its end
                 self._anchor = self._next_anchor = (now, done)
             return None
         if now - self._next_anchor[0] > _RATE_SECONDS and done > self._next_anchor[1]:
@@ -106,7 +106,7 @@ class ProgressBoard:
     """Writes the progress of the newest fit.
 
     Args:
-        write: Keeps one record; called by one thread at a time.
+        write: Stores one record; called by one thread at a time.
     """
 
     def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
@@ -119,29 +119,29 @@ class ProgressBoard:
 
     @property
     def current(self) -> FitProgress | None:
-        """The newest fit, running or ended; None when there was none."""
+        """The newest fit, running or ended; None if there was none."""
         return self._current
 
     def begin(self, progress: FitProgress) -> None:
-        """Show this fit from here on."""
+        """Make this the current fit."""
         self._current = progress
         self._write_now()
 
     def end(self, progress: FitProgress) -> None:
         """Write how the fit ended."""
         progress.active = False
-        progress.callbacks = ()  # not to be kept alive by us
+        progress.callbacks = ()  # releases the user's objects
         progress.ended = time.time()
         if self._current is progress:
             self._write_now()
 
     def look(self, progress: FitProgress) -> None:
-        """Called at the beginning of a step, from the moment that ``look_due`` says on."""
+        """Write the progress; called at the beginning of a step once ``look_due`` has passed."""
         if self._current is progress:
             self._write_now()
 
     def flush(self) -> None:
-        """From the sampling thread: write when steps were made since the last write and the steps do not do it."""
+        """Write if steps have begun since the last write, and that was long enough ago; called by the sampling thread."""
         current = self._current
         if (
             current is not None
@@ -152,12 +152,12 @@ class ProgressBoard:
             self._write_now()
 
     def close(self) -> None:
-        """Write no more."""
+        """Stop writing."""
         self._open = False
 
     def _write_now(self) -> None:
         current = self._current
-        # The other thread is writing the very same numbers: no need to wait for it.
+        # The other thread is already writing the same numbers: do not wait for it.
         if current is None or not self._open or not self._lock.acquire(blocking=not current.active):
             return
         try:
@@ -170,9 +170,9 @@ class ProgressBoard:
 
 
 def plain_logs(logs: Any) -> dict[str, float]:
-    """Keras' logs as floats, at most twelve; what is no number is left out.
+    """Keras' logs as floats, at most twelve; values that are not numbers are left out.
 
-    A TensorFlow tensor that lies on a device is left out as well: reading it would wait for the step.
+    TensorFlow tensors are left out as well: reading one from a device would wait for the step.
     """
     found: dict[str, float] = {}
     if not isinstance(logs, dict):

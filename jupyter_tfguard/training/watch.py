@@ -1,6 +1,6 @@
-"""One fit as it goes: the Keras callback that rides along, and what turns its calls into counters and events.
+"""Observes one fit: a Keras callback, and the object that turns its calls into counters and events.
 
-The callback is a subclass made from the user's own Keras, version 2 or 3.
+The callback is a subclass of the user's Keras callback class, version 2 or 3.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from .describe import parameter_count
 from .progress import FitProgress, ProgressBoard, plain_logs
 
 Emit = Callable[..., None]
-_LOOK_SECONDS = 1.0
+_CHECKPOINT_SECONDS = 1.0
 _PLACE = "tracking a fit"
 
 
 class FitWatch:
-    """Watches one run of ``fit``, ``evaluate`` or ``predict``.
+    """Observes one run of ``fit``, ``evaluate`` or ``predict``.
 
     Args:
-        progress: Its counters.
-        board: Where they are shown.
+        progress: The counters of the run.
+        board: Writes the progress.
         emit: Called with the kind of an event and its fields.
-        model: Looked at until it is built.
-        checkpoints: Of this run.
+        model: Checked until it is built.
+        checkpoints: Finds the checkpoints of this run.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class FitWatch:
         self._emit = emit
         self._model: Any = model
         self._checkpoints = checkpoints
-        self._looked = monotonic()
+        self._checked_at = monotonic()
         self._epoch_began = monotonic()
-        # The parameters of some models are known only after their first step.
+        # Some models are built only during their first step.
         self._complete = progress.parameter_count is not None
 
     def begins(self, params: Mapping[str, Any] | None) -> None:
-        """Keras is about to make the first step; `params` are those of its callbacks."""
+        """Called before the first step. `params`: the attribute that Keras sets on callbacks."""
         progress = self.progress
         steps, epochs = (params or {}).get("steps"), (params or {}).get("epochs")
         new = {}
@@ -57,9 +57,9 @@ class FitWatch:
             progress.steps = new["steps"] = steps
         if progress.what == "fit" and isinstance(epochs, int) and epochs != progress.epochs:
             progress.epochs = new["epochs"] = epochs
-        self._tell_what_is_new(new)
+        self._emit_news(new)
 
-    def _tell_what_is_new(self, new: dict[str, Any]) -> None:
+    def _emit_news(self, new: dict[str, Any]) -> None:
         if not self._complete:
             count = parameter_count(self._model)
             if count is not None:
@@ -69,7 +69,7 @@ class FitWatch:
             self._emit("fit_ready", fit_id=self.progress.fit_id, **new)
 
     def epoch_begins(self, epoch: int) -> None:
-        """`epoch`: as Keras counts, from 0."""
+        """Called at the start of an epoch. `epoch`: counted from 0, as in Keras."""
         progress = self.progress
         progress.epoch = int(epoch) + 1
         progress.earlier_steps, progress.step = progress.steps_begun, None
@@ -77,15 +77,15 @@ class FitWatch:
         self._epoch_began = monotonic()
 
     def look(self, batch: int) -> None:
-        """What is done at the beginning of some steps: from the moment that ``progress.look_due`` says on."""
+        """Called at the beginning of a step once ``progress.look_due`` has passed."""
         if not self._complete and batch:
-            self._tell_what_is_new({})
-        if monotonic() - self._looked >= _LOOK_SECONDS:
+            self._emit_news({})
+        if monotonic() - self._checked_at >= _CHECKPOINT_SECONDS:
             self.look_for_checkpoint()
         self._board.look(self.progress)
 
     def epoch_ends(self, epoch: int, logs: Any) -> None:
-        """Keep the epoch's logs, and look whether a checkpoint was written."""
+        """Record the epoch's logs, and check for new checkpoints."""
         progress = self.progress
         progress.logs = plain_logs(logs)
         self._all_steps_end()
@@ -99,18 +99,18 @@ class FitWatch:
         self.look_for_checkpoint()
 
     def _all_steps_end(self) -> None:
-        # How many steps an epoch of a generator has shows only at the end of the first.
+        # For a generator the number of steps is known only at the end of the first epoch.
         is_new = self.progress.all_steps_end()
-        self._tell_what_is_new({"steps": self.progress.steps} if is_new else {})
+        self._emit_news({"steps": self.progress.steps} if is_new else {})
 
     def ends(self, error: BaseException | None) -> None:
-        """The run is over."""
+        """Record the end of the run."""
         self.look_for_checkpoint()
         if error is None:
             self._all_steps_end()
         else:
-            self._tell_what_is_new({})
-        self._model = None  # not to be kept alive by us
+            self._emit_news({})
+        self._model = None  # releases the user's model
         self._board.end(self.progress)
         self._emit(
             "fit_end",
@@ -120,18 +120,18 @@ class FitWatch:
         )
 
     def look_for_checkpoint(self) -> None:
-        """Emit the checkpoints that were written since the last look. Keras has saved in this thread, so they are complete."""
-        self._looked = monotonic()
+        """Emit the checkpoints written since the last check. Keras saves in this thread, so they are complete."""
+        self._checked_at = monotonic()
         with shielded("searching for checkpoints"):
             for found in self._checkpoints.look():
                 self._emit("checkpoint", **found)
 
 
 def make_callback_class(base: Any) -> Any:
-    """A subclass of ``keras.callbacks.Callback`` that tells a :class:`FitWatch` how far the fit is.
+    """A subclass of ``keras.callbacks.Callback`` that reports progress to a :class:`FitWatch`.
 
-    It takes part in no decision of Keras': it never asks for logs as numbers, which would wait for each step (Keras 2,
-    ``_supports_tf_logs``), and it may be called from Keras' own threads (Keras 3, ``async_safe``).
+    It does not influence Keras: it never requests logs as numbers, which would wait for each step (Keras 2,
+    ``_supports_tf_logs``), and Keras may call it from its own threads (Keras 3, ``async_safe``).
     """
     follow = shield(_PLACE)
     keeps_logs = not _hands_out_tensors(base)
@@ -157,7 +157,7 @@ def make_callback_class(base: Any) -> Any:
             self._watch.epoch_begins(epoch)
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            # At every step, so without the calls that decorator and watch would cost.
+            # Runs at every step, so it avoids the calls of the decorator and of the watch.
             try:
                 progress = self._progress
                 progress.step = batch + 1
@@ -177,7 +177,7 @@ def make_callback_class(base: Any) -> Any:
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             self._watch.epoch_ends(epoch, logs)
 
-        # Within a fit these tell of its validation, which is no step of ours.
+        # During a fit these are called for its validation, whose steps are not counted.
         @follow
         def on_test_begin(self, logs: Any = None) -> None:
             if self._what == "evaluate":
@@ -202,11 +202,11 @@ def make_callback_class(base: Any) -> Any:
             self._progress.finished_step = batch + 1
 
     if not keeps_logs:
-        # Keras 2 times the callbacks that do not bear the name of one of its own, and warns of slow ones.
+        # Keras 2 measures callbacks whose class name is not one of its own, and warns about slow ones.
         TfGuardProgress.__name__ = base.__name__
     return TfGuardProgress
 
 
 def _hands_out_tensors(base: Any) -> bool:
-    """Keras 2 gives a callback like ours the logs of a step as tensors, unfinished."""
+    """True for Keras 2, which passes a step's logs to such a callback as tensors, not yet computed."""
     return hasattr(base(), "_supports_tf_logs")
