@@ -1,7 +1,7 @@
-"""Memory that can still be used before something is killed: the least of the machine's and of each limited group's.
+"""Memory that can still be used before the system kills a process: the minimum over the machine and each limited group.
 
-File cache counts as available: the system gives it up before it kills. So does swap. What the process itself limits (``ulimit -v``)
-is no matter here: it makes an allocation fail, and kills nothing.
+File cache and swap count as available: the system uses both before it kills. Limits of the process (``ulimit -v``) are
+ignored: they make an allocation fail, but kill nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _NO_LIMIT_BYTES = 1 << 62
 
 
 class AvailableMemory:
-    """Reads what is available now, through files that are held open: tens of microseconds.
+    """Reads the available memory from files that stay open; takes tens of microseconds.
 
     Args:
-        groups: The memory groups of this process, its own first.
-        root: Put before ``/proc``.
+        groups: The memory groups of this process, innermost first.
+        root: Prefix of ``/proc``.
 
     Raises:
-        SourceUnavailable: This system shows no memory figures.
+        SourceUnavailable: This system has no memory figures.
     """
 
     def __init__(self, groups: Sequence[MemoryGroup], *, root: str = "") -> None:
@@ -40,7 +40,7 @@ class AvailableMemory:
             raise SourceUnavailable("The available memory of this machine is unknown.")
 
     def read(self) -> int | None:
-        """Bytes that are available; None when the machine does not say."""
+        """Available bytes; None if the machine's memory cannot be read."""
         found = _fields(self._meminfo.read_bytes(), b":", (b"MemAvailable", b"SwapFree"))
         if b"MemAvailable" not in found:
             return None
@@ -52,7 +52,7 @@ class AvailableMemory:
         return min(left)
 
     def total_bytes(self) -> int:
-        """The smallest limit: of the machine, or of a group."""
+        """The smallest limit, of the machine or a group, in bytes."""
         found = _fields(self._meminfo.read_bytes(), b":", (b"MemTotal",))
         return min(
             [found.get(b"MemTotal", _NO_LIMIT_BYTES // 1024) * 1024]
@@ -60,13 +60,13 @@ class AvailableMemory:
         )
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the file descriptors."""
         for file in (self._meminfo, *(f for group in self._groups for f in group.files)):
             file.close()
 
 
 class _Group:
-    """The files of one group, held open."""
+    """The open files of one group."""
 
     def __init__(self, group: MemoryGroup) -> None:
         def kept(name: str, size: int = _NUMBER_BYTES) -> KeptFile:
@@ -86,7 +86,7 @@ class _Group:
         return (self._limit, self._used, self._stat, *(self._swap or ()))
 
     def limit(self) -> int | None:
-        """None where there is no limit."""
+        """The limit in bytes; None if there is none."""
         with contextlib.suppress(SourceUnavailable):
             return _number(self._limit)
         return None
@@ -102,7 +102,7 @@ class _Group:
         if not swap_bytes or self._swap is None:
             return left
         swap_limit, swap_used = (_number(file) for file in self._swap)
-        if self._counts_memory_too:  # version 1: memory and swap together
+        if self._counts_memory_too:  # version 1 counts memory and swap together
             both = (
                 swap_bytes + left if swap_limit is None else swap_limit - (swap_used or 0) + cache
             )
@@ -121,7 +121,7 @@ def _number(file: KeptFile) -> int | None:
 
 
 def _fields(content: bytes, separator: bytes, names: Sequence[bytes]) -> dict[bytes, int]:
-    """The numbers behind some names: ``MemAvailable:  123 kB`` or ``active_file 123``."""
+    """The numbers after the given names: ``MemAvailable:  123 kB`` or ``active_file 123``."""
     found = {}
     for name in names:
         start = content.find(name + separator)

@@ -1,11 +1,11 @@
-"""Saves a checkpoint when a batch system ends a job with SIGTERM while a fit runs; then the signal does what it would have done.
+"""Saves a checkpoint when a batch system ends a job with SIGTERM during a fit; the signal then has its usual effect.
 
-Only in a job of a batch system, and only while a fit runs. At other times the signal is not ours: its disposition is restored to
-the last bit, with the C-level handler that faulthandler may have registered.
+Active only in a job of a batch system, and only while a fit runs. At other times the disposition of the signal is restored
+exactly, including a C-level handler that faulthandler may have registered.
 
-How it works: Python's own C-level handler writes the number of the signal into a pipe, even while the main thread is inside
-TensorFlow. A thread of ours waits for it. The main thread pauses between two lines of Python, so that nobody trains while the
-thread saves. A step that takes too long is not waited for: then variables may differ by one step.
+How it works: Python's C-level handler writes the signal number into a pipe, even while the main thread is inside
+TensorFlow. A separate thread reads the pipe. The main thread pauses in its Python-level handler, so no training happens
+while the thread saves. If the current step takes too long, the thread saves anyway, and variables may differ by one step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAVE_SECONDS = 10.0
 _watching: BatchSignal | None = None
 _fork_hooked = False
 _STEP_SECONDS = 3.0
-# Larger than struct sigaction of any C library.
+# Larger than struct sigaction in any C library.
 _SIGACTION_BYTES = 512
 # Set in every job of these systems.
 _VARIABLES = {
@@ -42,7 +42,7 @@ _GRID_ENGINE = ("JOB_ID", "SGE_TASK_ID")
 
 
 def batch_system(environment: Mapping[str, str]) -> str | None:
-    """Name of the batch system that this process runs under; None for none that is known."""
+    """Name of the batch system that runs this process; None if no known one does."""
     for variable, name in _VARIABLES.items():
         if environment.get(variable):
             return name
@@ -53,9 +53,9 @@ class BatchSignal:
     """Watches for SIGTERM from :meth:`arm` to :meth:`disarm`. Both are called by the main thread.
 
     Args:
-        save: Saves the model within so many seconds; called once, in another thread.
-        save_seconds: At most, from the signal on.
-        step_seconds: How long the main thread may take to pause.
+        save: Saves the model within the given number of seconds; called once, in another thread.
+        save_seconds: Time limit for the save, from the signal on.
+        step_seconds: Time limit for the main thread to pause.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class BatchSignal:
         self._pid = os.getpid()
 
     def arm(self) -> bool:
-        """Begin to watch. False, and nothing is changed, when the signal is ignored, or this is not the main thread."""
+        """Start watching. Returns False and changes nothing if the signal is ignored or this is not the main thread."""
         if threading.current_thread() is not threading.main_thread() or self._pipe is not None:
             return False
         before = signal.getsignal(signal.SIGTERM)
@@ -97,7 +97,7 @@ class BatchSignal:
         return True
 
     def disarm(self) -> None:
-        """Watch no more. A handler that was set meanwhile stays."""
+        """Stop watching. A handler that user code has set since stays."""
         if self._pipe is None:
             return
         _watch_forks(None)
@@ -113,10 +113,10 @@ class BatchSignal:
         os.close(reader)
 
     def leave_child(self) -> None:
-        """In a forked child, which has no thread of ours: its SIGTERM must not reach the parent through the pipe."""
+        """In a forked child, which has no watching thread: its SIGTERM must not reach the parent through the pipe."""
         if signal.getsignal(signal.SIGTERM) == self._pause:
             self._restore()
-        with contextlib.suppress(ValueError):  # forked by another thread than the main one
+        with contextlib.suppress(ValueError):  # forked by a thread other than the main thread
             signal.set_wakeup_fd(self._wakeup_before)
         for descriptor in self._pipe or ():
             os.close(descriptor)
@@ -125,7 +125,7 @@ class BatchSignal:
     # --- in the main thread
 
     def _pause(self, number: int, frame: FrameType | None) -> None:
-        """The handler: wait until the model is saved, then let the signal do what it does without us."""
+        """The handler: wait until the model is saved, then resend the signal with its original handler."""
         if os.getpid() == self._pid:
             self._paused.set()
             self._done.wait(self._save_seconds + self._step_seconds)
@@ -138,7 +138,7 @@ class BatchSignal:
         if self._action is not None:
             self._action.restore()
 
-    # --- in a thread of our own
+    # --- in the watching thread
 
     def _wait(self, reader: int) -> None:
         while numbers := os.read(reader, 64):
@@ -148,7 +148,7 @@ class BatchSignal:
                 return
 
     def _forward(self, numbers: bytes) -> None:
-        """To the event loop that would have been woken."""
+        """Pass the signals on to the event loop that used the wakeup descriptor before."""
         if self._wakeup_before >= 0:
             with contextlib.suppress(OSError):
                 os.write(self._wakeup_before, numbers)
@@ -163,9 +163,9 @@ class BatchSignal:
             note_problem("checkpoint at SIGTERM", error)
         self._done.set()
         if self._paused.is_set():
-            return  # the main thread goes on
+            return  # the main thread resends the signal
         if callable(self._before) or self._action is None:
-            return  # Python code: it runs when the main thread comes back from its step
+            return  # a Python handler: it runs when the main thread returns from its step
         self._action.restore()
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -180,7 +180,7 @@ def _watch_forks(watching: BatchSignal | None) -> None:
         )
 
 
-# A child that gets SIGTERM before it has left would write into the pipe of its parent: until then the signal waits.
+# A child that gets SIGTERM before leave_child() would write into its parent's pipe, so the signal is blocked until then.
 _masks = threading.local()
 
 
@@ -203,14 +203,14 @@ def _in_child() -> None:
 
 
 class _Action:
-    """What the system does at SIGTERM in this process, as the C library keeps it: Python does not know of C-level handlers."""
+    """The C-level disposition of SIGTERM in this process, which Python cannot read."""
 
     def __init__(self, library: Any, kept: Any) -> None:
         self._library, self._kept = library, kept
 
     @classmethod
     def now(cls) -> _Action | None:
-        """As it is; None where the C library cannot be called."""
+        """The current disposition; None if the C library cannot be called."""
         with contextlib.suppress(OSError, AttributeError):
             library = ctypes.CDLL(None, use_errno=True)
             kept = ctypes.create_string_buffer(_SIGACTION_BYTES)
@@ -219,5 +219,5 @@ class _Action:
         return None
 
     def restore(self) -> None:
-        """As it was."""
+        """Restore this disposition."""
         self._library.sigaction(int(signal.SIGTERM), self._kept, None)

@@ -1,7 +1,7 @@
-"""Stops running TensorFlow functions from outside, by TensorFlow's own way: its cancellation manager.
+"""Stops running TensorFlow functions from another thread, with TensorFlow's cancellation manager.
 
-A function that TensorFlow compiled runs in native code, where no Python exception gets in; a shuffle buffer of a data set that is
-used in ``fit`` fills there for minutes. Run under a cancellation manager it returns within milliseconds of the call.
+A compiled function runs in native code, where no Python exception can be raised; the shuffle buffer of a data set used in
+``fit`` fills there for minutes. Under a cancellation manager the function returns within milliseconds of the cancellation.
 Eager operations cannot be cancelled.
 
 Source: tensorflow/python/eager/cancellation.py, the same from 2.15 to 2.21.
@@ -24,7 +24,7 @@ class Cancellation:
         self._manager: Any = None
 
     def begin(self) -> None:
-        """Let the functions of this cell be cancelled. A manager of the user's own stays in force."""
+        """Make the functions of this cell cancellable. If the user has set a manager, it stays in use."""
         module = sys.modules.get(_MODULE)
         with shielded("preparing to cancel TensorFlow functions"):
             if module is not None and getattr(module, "_active_context", self) is None:
@@ -33,16 +33,16 @@ class Cancellation:
 
     @property
     def manager(self) -> Any:
-        """The one that is in force; None when there is none."""
+        """The manager that this object has set; None if there is none."""
         return self._manager
 
     def renew(self) -> None:
-        """Let the next functions run: under a manager that was used, each would be stopped."""
+        """Install a new manager: under a cancelled one, every function would be stopped."""
         self.end()
         self.begin()
 
     def end(self) -> None:
-        """The cell has ended."""
+        """Remove the manager at the end of the cell."""
         module = sys.modules.get(_MODULE)
         if module is not None and getattr(module, "_active_context", None) is self._manager:
             module._active_context = None  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def is_cancelled_error(error: BaseException) -> bool:
 
 
 def cancel(manager: Any) -> None:
-    """Stop what runs under a manager, and what would run under it later. `manager`: None does nothing."""
+    """Stop all functions that run under a manager, and any that start under it later. Does nothing for None."""
     if manager is not None:
         with shielded("cancelling TensorFlow functions"):
             manager.start_cancel()

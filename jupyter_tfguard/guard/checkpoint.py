@@ -1,10 +1,10 @@
 """Saves a model in training when a fit is stopped: weights, optimizer and position, in one file that NumPy can load.
 
 The file is an ordinary ``.npz``: ``weights/0000`` and so on in the order of ``model.variables``, then ``optimizer/0000`` and so
-on, and ``tfguard.json`` with names, types and the position. Variables are written one after the other, in pieces, and what is on
-disk is dropped from the page cache: the save needs hardly any memory. The file appears under its name when it is complete.
+on, and ``tfguard.json`` with names, types and the position. Variables are written one after the other, in pieces, and
+written data is dropped from the page cache, so the save needs little memory. The file gets its name once it is complete.
 
-A step that was cancelled may have updated some of the variables and not the others. They then differ by one step.
+A cancelled step may have updated only some of the variables. They then differ by one step.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _PIECE_BYTES = 4 << 20
 _SYNC_BYTES = 16 << 20
 _MIN_FREE_BYTES = 64 << 20
 _EXTRA_BYTES = 16 << 20
-# The speed of a disk shows only after some writing.
+# The speed of a disk can be estimated only after some writing.
 _SPEED_SECONDS = 1.0
 _ERROR_LIMIT = 300
 _PLAIN = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class CheckpointNotSaved(TfGuardError):
-    """There is no checkpoint; the text says why."""
+    """No checkpoint was saved; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a fit was.
+    """The position of a fit.
 
     Attributes:
-        epoch: The one that ran, from 1; None before the first.
-        step: Steps of it that ended.
-        steps: Of an epoch; None where it is not known.
-        epochs, batch_size: As given to ``fit``; None where not known.
+        epoch: The running epoch, from 1; None before the first.
+        step: Completed steps of that epoch.
+        steps: Steps per epoch; None if unknown.
+        epochs, batch_size: As given to ``fit``; None if unknown.
     """
 
     epoch: int | None = None
@@ -63,13 +63,13 @@ class Position:
 
     @classmethod
     def of(cls, progress: FitProgress) -> Position:
-        """Of a running fit."""
+        """The position of a running fit."""
         done = progress.finished_step or 0
         return cls(progress.epoch, done, progress.steps, progress.epochs, progress.batch_size)
 
     @property
     def initial_epoch(self) -> int:
-        """The epoch to begin with, as Keras counts, from 0: the one that ran, or the next when all its steps had ended."""
+        """The epoch to resume with, counted from 0 as in Keras: the running one, or the next if all its steps were completed."""
         if self.epoch is None:
             return 0
         is_complete = self.steps is not None and self.step >= self.steps
@@ -81,9 +81,10 @@ class Saved:
     """A checkpoint.
 
     Attributes:
-        path: Of the file.
-        size_bytes: Of the file.
-        seconds: How long it took.
+        path: Path of the file.
+        size_bytes: Size of the file.
+        seconds: Duration of the save.
+        position: The saved position.
     """
 
     path: Path
@@ -92,7 +93,7 @@ class Saved:
     position: Position
 
     def text(self) -> str:
-        """For people: what is where, and the lines that continue the training."""
+        """A message for the user: where the model is saved, and the code that continues the training."""
         place = self.position
         at = "" if place.epoch is None else f", at epoch {place.epoch}"
         if at and place.epochs is not None:
@@ -120,17 +121,18 @@ def save(
 ) -> Saved:
     """Write the state of a model into a new file in `folder`.
 
-    Runs no compiled function. Needs memory for a few megabytes, and for the largest variable where that is on a GPU.
+    Runs no compiled function. Needs a few megabytes of memory, plus the size of the largest variable if that is on a GPU.
 
     Args:
-        model: Built. Nobody may train it meanwhile.
-        position: Goes into the file.
-        folder: Of the notebook.
-        limit_seconds: Give up when the disk is too slow for this time.
+        model: A built model, which must not be trained during the save.
+        position: Stored in the file.
+        folder: The folder of the notebook.
+        limit_seconds: Give up if the disk is too slow for this limit.
         available_bytes: Reads how much memory this process can still take; None: do not check.
 
     Raises:
-        CheckpointNotSaved: There is no file; the text says why. Nothing else but what the user's signal handlers raise.
+        CheckpointNotSaved: No file was written; the text says why. The only other exceptions are those of the user's signal
+            handlers.
     """
     began = time.monotonic()
     folder = folder.absolute()
@@ -183,17 +185,17 @@ def _plain_name(model: Any) -> str:
 
 
 class _Pace:
-    """Keeps the page cache small, and gives up when the disk is too slow."""
+    """Keeps the page cache small, and gives up if the disk is too slow."""
 
     def __init__(self, file: IO[bytes], total_bytes: int, began: float, limit: float) -> None:
         self._file, self._total, self._began, self._limit = file, total_bytes, began, limit
         self._done = self._synced = 0
 
     def wrote(self, size: int) -> None:
-        """After each piece.
+        """Call after each piece.
 
         Raises:
-            CheckpointNotSaved: All of it would take too long.
+            CheckpointNotSaved: The whole save would take too long.
         """
         self._done += size
         if self._done - self._synced < _SYNC_BYTES:

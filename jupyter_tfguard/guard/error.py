@@ -1,4 +1,4 @@
-"""The exception that ends a cell before the system would end the kernel."""
+"""The exceptions that end a cell before the system would kill the kernel."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ import traceback
 from collections.abc import Callable
 from types import FrameType
 
-# IPython calls the method of this name in place of its own formatting.
+# IPython calls a method of this name instead of its own formatting.
 RENDER = "_render_traceback_"
 _FRAMES = 8
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NOT_USERS = (os.path.join("IPython", "core", "interactiveshell.py"),)
 
-# What IPython calls the code of a file: ("Cell", "In[3]"); None for a real file.
+# IPython's name for the code of a file: ("Cell", "In[3]"); None for a real file.
 CodeName = Callable[[str], tuple[str, str] | None]
 
 
 class HostMemoryLimitReached(MemoryError):
     """The cell was stopped because host memory was about to run out. Variables and models are as they were.
 
-    TensorFlow's autograph makes errors anew from their text, so all there is to know is in the text.
+    TensorFlow's autograph recreates errors from their text, so the text contains all information.
     """
 
-    # Autograph keeps the class of an error only if it has this very __init__.
+    # Autograph keeps the class of an error only if its __init__ is this one.
     __init__ = Exception.__init__
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: a plain traceback. Its own reads every file on the stack, which takes tens of MiB."""
+        """The plain traceback that IPython shows. IPython's formatter reads every file on the stack, which takes tens of MiB."""
         return plain_traceback(self)
 
 
 class HostMemoryLimitInterrupt(KeyboardInterrupt):
-    """The same for a cell that caught :class:`HostMemoryLimitReached` and filled memory on."""
+    """The same for a cell that caught :class:`HostMemoryLimitReached` and continued to fill memory."""
 
     def _render_traceback_(self) -> list[str]:
         return plain_traceback(self)
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """True for what Python, NumPy, TensorFlow and pandas raise when memory is refused."""
+    """True for the errors that Python, NumPy, TensorFlow and pandas raise if an allocation is refused."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if "ParserError" in names:
         return "out of memory" in str(error)
@@ -48,12 +48,12 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 def is_bare(error: BaseException) -> bool:
-    """True for a MemoryError without a text: Python's own, when it was refused memory."""
+    """True for a MemoryError without a text, which Python itself raises if an allocation is refused."""
     return type(error) is MemoryError and not error.args
 
 
 def plain_traceback(error: BaseException, code_name: CodeName = lambda file: None) -> list[str]:
-    """The last frames and the text, without the errors that led to it; then lets go of what the frames hold."""
+    """The last frames and the text, without chained errors. Also releases the variables of the frames."""
     frames = [
         one
         for one in traceback.extract_tb(error.__traceback__)
@@ -75,7 +75,7 @@ def _lines(frame: traceback.FrameSummary, code_name: CodeName) -> str:
 
 
 def release_frames(error: BaseException | None) -> None:
-    """Clear the variables of the ended functions in an error's tracebacks: arrays that nobody else holds are freed."""
+    """Clear the variables of ended functions in an error's tracebacks, which frees arrays without other references."""
     seen: set[int] = set()
     ahead = [error]
     while ahead:
@@ -89,8 +89,8 @@ def release_frames(error: BaseException | None) -> None:
 
 
 def _clear(frame: FrameType | None) -> None:
-    # Keras takes its own frames out of tracebacks, but those that remain keep them alive as their callers.
-    with contextlib.suppress(RuntimeError):  # from here on the functions still run
+    # Keras removes its frames from tracebacks, but the remaining frames keep them alive as their callers.
+    with contextlib.suppress(RuntimeError):  # this function and its callers are still running
         while frame is not None:
             frame.clear()
             frame = frame.f_back

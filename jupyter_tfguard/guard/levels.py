@@ -1,8 +1,8 @@
-"""How much available memory is too little: the levels at which the guard acts.
+"""The levels of available memory at which the guard acts.
 
-The aim is to harm no run that would have survived. Programs that peak at 95 to 97 % of their limit are healthy, so the levels are
-only a few percent. A level that rises with the fill rate is capped tightly: a short burst of 3 GB/s would turn any longer
-look ahead into a false stop.
+The guard must not stop a run that would have survived. Programs that peak at 95 to 97 % of their limit are healthy, so the
+levels are only a few percent. The level that rises with the fill rate has a tight cap: with a longer look-ahead, a short
+burst of 3 GB/s would cause a false stop.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Levels:
     """Available memory at which the guard acts during one cell, in bytes.
 
     Attributes:
-        stop_bytes: The cell is stopped when less is available.
-        stop_cap_bytes: A fast rise stops the cell earlier, at this level at most.
-        rate_seconds: How far ahead a rise is extended.
+        stop_bytes: The cell is stopped if less is available.
+        stop_cap_bytes: If memory fills fast, the cell is stopped earlier, at most at this level.
+        rate_seconds: How far ahead the fill rate is extrapolated.
         reserve_bytes: A single allocation that would leave less is refused.
-        total_bytes: The limit that binds.
+        total_bytes: The binding limit.
     """
 
     stop_bytes: int
@@ -53,7 +53,7 @@ class Levels:
         )
 
     def for_cell(self, available_bytes: int) -> Levels:
-        """The levels for a cell that starts with so much left: a kernel that is nearly full can still run small cells."""
+        """The levels for a cell that starts with this much available, so that a nearly full kernel can still run small cells."""
         left = max(0, available_bytes)
         return Levels(
             min(self.stop_bytes, left // 3),

@@ -1,8 +1,8 @@
-"""Stops a cell that is about to fill the memory: watching, tripped, delivered, released.
+"""Stops a cell that is about to fill the memory. The states are watching, tripped, delivered, released.
 
-The sampler sees that too little is left and sends a signal to the main thread, again and again until its handler has raised
-the exception. Meanwhile a helper thread does what Python code in the main thread cannot: it cancels TensorFlow's running
-functions, raises in the threads that the cell started, and offers child processes to the system's killer first.
+The sampler detects that too little memory is available, and sends a signal to the main thread repeatedly until its handler
+has raised the exception. Meanwhile a helper thread does what the main thread cannot: it cancels TensorFlow's running
+functions, raises in the threads that the cell started, and makes child processes the OOM killer's first choice.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from .words import CellFacts
 from .workers import CellWorkers, end_children, offer_children_first
 
 _CANCEL_AFTER_SECONDS = 0.25
-# An import is waited for so long: half a TensorFlow cannot be imported again. After that a dead kernel is worse.
+# How long to wait for an import: a partly imported TensorFlow cannot be imported again, but a killed kernel is worse.
 _IMPORT_SECONDS = 0.3
 _POLL_SECONDS = 0.02
-_PRIORITY = -10  # of the helper thread: on a busy machine it must not wait for its turn
-_SHORT_TIMES = 8  # of the level: with less at its start, a cell gets what can be given back
-# IPython's own traceback reads and parses each file on the stack: with TensorFlow's on it, tens of MiB.
+_PRIORITY = -10  # of the helper thread, so that it gets a CPU at once on a busy machine
+_SHORT_TIMES = 8  # of the level: if a cell starts with less available, free memory of allocators is released first
+# IPython's traceback reads and parses each file on the stack: with TensorFlow's files, tens of MiB.
 _RICH_BYTES = 256 * MIB
-# User code that caught the exception so often gets one that `except Exception` does not catch.
+# After user code has caught the exception this often, it gets one that `except Exception` does not catch.
 _CAUGHT_COUNT = 2
 
 
@@ -60,17 +60,17 @@ class MemoryGuard:
 
     Args:
         namespace: The globals of the user's cells.
-        facts: What is known of the running cell.
-        refuses: Whether single allocations that cannot fit are refused too.
-        in_fit: Whether ``fit`` or its relatives run.
+        facts: Returns the known facts about the running cell.
+        refuses: Whether to refuse single allocations that cannot fit, too.
+        in_fit: Returns whether ``fit``, ``evaluate`` or ``predict`` is running.
         code_name: Names code in tracebacks.
 
     Attributes:
         paused: True while the user has switched the stop off.
-        stops: What was stopped or refused.
-        parts: What refuses allocations, by library: None where it works, else a sentence why not, "" while the library is not
+        stops: The stops and refusals so far.
+        parts: State of the gate by library: None if it works, a sentence if it does not, "" while the library is not
             imported.
-        unavailable: Why there is no native library; None where there is one.
+        unavailable: Why the native library is missing; None if it is loaded.
     """
 
     def __init__(
@@ -104,13 +104,13 @@ class MemoryGuard:
         self._modules = 0  # number of imported modules when the gate was last armed
 
     def start(self, signal_number: int | None) -> None:
-        """Begin to watch. Call from the main thread.
+        """Start the guard. Call from the main thread.
 
         Args:
-            signal_number: A real-time signal that nobody uses.
+            signal_number: An unused real-time signal.
 
         Raises:
-            SourceUnavailable: This system cannot do it; the text says why.
+            SourceUnavailable: This system does not support it; the text says why.
         """
         if signal_number is None or not hasattr(signal, "pthread_kill"):
             raise SourceUnavailable("The memory guard needs a free real-time signal.")
@@ -124,27 +124,27 @@ class MemoryGuard:
             self._sampler = self._native = NativeGuard.load()
         except SourceUnavailable as absent:
             self.unavailable = str(absent)
-        self._sampler.start(self._moved_to() or (), self._pipe[1], signal_number)
+        self._sampler.start(self._new_groups() or (), self._pipe[1], signal_number)
         self.imported()
         self._started = True
 
     @property
     def stop_bytes(self) -> int | None:
-        """A cell is stopped when less is available; None while no cell is."""
+        """A cell is stopped if less is available; None while the guard is paused or not started."""
         if not self._started or self.paused:
             return None
         return Levels.of(self._sampler.total_bytes()).stop_bytes
 
     @property
     def is_group_limit(self) -> bool:
-        """True when a memory group's limit binds, and not the machine's memory."""
+        """True if the binding limit is that of a memory group, not the machine's memory."""
         return self._started and self._sampler.total_bytes() < machine_bytes()
 
     def cell_begins(self) -> None:
-        """Watch from here on."""
+        """Start watching a cell."""
         if not self._started or self.paused:
             return
-        if (groups := self._moved_to()) is not None:
+        if (groups := self._new_groups()) is not None:
             self._sampler.use_groups(groups)
         self.stops.cell_begins()
         self.imported()
@@ -153,14 +153,14 @@ class MemoryGuard:
         available, total = self._sampler.available_bytes(), self._sampler.total_bytes()
         levels = Levels.of(total)
         if available < _SHORT_TIMES * levels.stop_cap_bytes:
-            # What an earlier cell freed may still be held by malloc and by TensorFlow's pool.
+            # malloc and TensorFlow's pool may still hold memory that an earlier cell freed.
             give_back(self._release_pool)
             available = self._sampler.available_bytes()
         self._cell = Cell(total, available)
         self._sampler.arm(levels.for_cell(available))
 
     def imported(self) -> None:
-        """Libraries were imported: refuse their allocations too, and cancel TensorFlow's functions from here on."""
+        """After an import: arm the gate for new libraries, and make TensorFlow's functions cancellable."""
         if self._cell is not None and self._cancellation.manager is None:
             self._cancellation.begin()
         if self._native is not None and self._refuses and len(sys.modules) != self._modules:
@@ -168,10 +168,10 @@ class MemoryGuard:
             self.parts = self._native.gate()
 
     def cell_ends(self, error: BaseException | None) -> Stop | None:
-        """Stop watching, and free what the cell held if it was stopped.
+        """Stop watching, and free the cell's memory if it was stopped.
 
         Args:
-            error: What ended the cell.
+            error: The exception that ended the cell, if any.
 
         Returns:
             The stop, if there was one.
@@ -188,7 +188,7 @@ class MemoryGuard:
             if seen.trip_count and error is not None:
                 self.stops.reached(
                     seen, cell
-                )  # it surfaced as another error, of a cancelled function
+                )  # the user sees another error, of a cancelled function
             elif seen.last_refused_bytes and is_refusal(error):
                 self.stops.refused(seen, cell)
         if self.stops.of_cell is not None or seen.trip_count:
@@ -198,7 +198,7 @@ class MemoryGuard:
         return self.stops.of_cell
 
     def instead_of(self, error: BaseException) -> BaseException:
-        """The exception to raise for one that left a ``fit``: the guard's own where the guard caused it."""
+        """The exception to raise for one that left a ``fit``: the guard's exception if the guard caused the error."""
         cell = self._cell
         if cell is None or self.stops.of_cell is not None:
             return error
@@ -215,25 +215,25 @@ class MemoryGuard:
 
     @property
     def is_watching(self) -> bool:
-        """True while a cell runs that may be stopped."""
+        """True while a cell is being watched."""
         return self._cell is not None
 
     def available_bytes(self) -> int:
-        """Read now."""
+        """Read the available memory now, in bytes."""
         return self._sampler.available_bytes()
 
     def total_bytes(self) -> int:
-        """The limit that binds."""
+        """The binding limit."""
         return self._sampler.total_bytes()
 
     def refuse(self, text: str) -> BaseException:
-        """The exception for what the cell must not begin."""
+        """The exception for a run that cannot fit. `text` says why."""
         stop = self.stops.hopeless(text, self.available_bytes(), self.total_bytes())
         refused: BaseException = HostMemoryLimitReached(stop.text)
         return refused
 
     def shows(self, error: BaseException) -> None:
-        """The error that ended the cell is about to be printed: refuse nothing meanwhile, and print it plainly where memory is short."""
+        """Prepare for printing the error that ended the cell: refuse nothing, and use a plain traceback if memory is short."""
         cell = self._cell
         if cell is None:
             return
@@ -246,18 +246,18 @@ class MemoryGuard:
             setattr(error, RENDER, partial(plain_traceback, error, self._code_name))
 
     def pause(self) -> None:
-        """Stop no cell until :meth:`resume`, the running one included."""
+        """Stop no cell until :meth:`resume`, including the running one."""
         self.paused = True
         self._sampler.disarm()
         self._cancellation.end()
         self._cell = None
 
     def resume(self) -> None:
-        """Watch again, from the next cell on."""
+        """Resume watching with the next cell."""
         self.paused = False
 
     def stop(self) -> None:
-        """End everything, and leave the signal as it was."""
+        """Stop the guard, and restore the signal handler."""
         if not self._started:
             return
         self._started, self._cell = False, None
@@ -274,16 +274,16 @@ class MemoryGuard:
             self._pipe = None
 
     def leave_child(self) -> None:
-        """In a forked child: it has no sampler, and cells of its own."""
+        """In a forked child, which has no sampler: watch nothing."""
         self._started, self._cell = False, None
 
-    def _moved_to(self) -> tuple[MemoryGroup, ...] | None:
-        """The memory groups of this process if they are others than before."""
+    def _new_groups(self) -> tuple[MemoryGroup, ...] | None:
+        """The memory groups of this process if they have changed; otherwise None."""
         try:
             place = self._placement.look()
             return None if place is None else groups_at(*place)
         except SourceUnavailable:
-            return None  # no memory groups here: the machine's memory is the limit
+            return None  # no memory groups: the machine's memory is the limit
 
     def _release_pool(self) -> None:
         if self._native is not None:
@@ -293,19 +293,19 @@ class MemoryGuard:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         cell = self._cell
-        # First: from this the native library knows that the main thread runs and needs no interruption.
+        # First: the native library detects by this call that the main thread is responsive and needs no interruption.
         seen = self._sampler.snapshot()
         if cell is None or not seen.tripped or seen.delivered or _is_handled():
             return
         in_imports = seen.trip_seconds_ago > _IMPORT_SECONDS
         if in_cell(frame, self._namespace) and is_safe(frame, in_imports=in_imports):
             raise self._deliver(seen, cell)
-        # In an unsafe place, or the cell awaits something.
+        # In an unsafe place, or the cell is awaiting something.
         if sys.getprofile() is None:
             sys.setprofile(self._on_call)
 
     def _on_call(self, frame: FrameType, event: str, argument: object) -> None:
-        """Called with each call and return until one is in a safe place: the next signal may come only after the error has left the cell."""
+        """Called at each call and return until one is in a safe place: the next signal might come only after the cell has ended."""
         cell, seen = self._cell, self._sampler.snapshot()
         if cell is None or not seen.tripped or seen.delivered:
             sys.setprofile(None)
@@ -314,11 +314,11 @@ class MemoryGuard:
             raise self._deliver(seen, cell)
 
     def _deliver(self, seen: Snapshot, cell: Cell) -> BaseException:
-        """The exception; from here on it counts as raised."""
+        """Create the exception, and mark the stop as delivered."""
         self._sampler.delivered()
-        # A `with Pool()` around the code would wait in its exit for a worker that was killed.
+        # The exit of an enclosing `with Pool()` would wait for a worker that was killed.
         end_children()
-        # What the cell runs after it caught the exception must not be cancelled.
+        # Functions that the cell runs after it has caught the exception must not be cancelled.
         self._cancellation.renew()
         stop = self.stops.reached(seen, cell)
         kind = (
@@ -330,7 +330,7 @@ class MemoryGuard:
 
     def _help(self) -> None:
         assert self._pipe is not None
-        with contextlib.suppress(OSError):  # of this thread only, and only where the user may do it
+        with contextlib.suppress(OSError):  # only for this thread; fails without permission
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _PRIORITY)
         while os.read(self._pipe[0], 1) == b"s":
             with shielded("stopping a cell"):
@@ -354,5 +354,5 @@ class MemoryGuard:
 
 
 def _is_handled() -> bool:
-    """True while user code handles the exception of an earlier stop: a second one would break its clean-up."""
+    """True while user code handles the exception of an earlier stop: a second one would interrupt its cleanup."""
     return isinstance(sys.exc_info()[1], (HostMemoryLimitReached, HostMemoryLimitInterrupt))

@@ -1,6 +1,6 @@
-"""Every variable that makes up a model in training: its weights, its random seeds, and what its optimizer has learned.
+"""The variables of a model in training: weights, random seeds, and the state of its optimizer.
 
-For Keras 3 with TensorFlow, Keras 2 (TensorFlow 2.15) and tf_keras. Metrics are left out: Keras resets them at each epoch.
+Covers Keras 3 with TensorFlow, Keras 2 (TensorFlow 2.15) and tf_keras. Metrics are left out: Keras resets them at each epoch.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class ModelState:
     """The variables of a model, always in the same order.
 
     Attributes:
-        weights: And the states of its random number generators.
+        weights: Weights, and the states of the random number generators.
         optimizer: Slots, iterations, learning rate and loss scale.
-        optimizer_name: Class of the optimizer; None when there is none.
+        optimizer_name: Class name of the optimizer; None if there is none.
     """
 
     weights: tuple[Any, ...]
@@ -36,11 +36,11 @@ class ModelState:
         """The state of a built model.
 
         Args:
-            model: Not changed, but for its optimizer's variables.
-            build_optimizer: Create the optimizer's variables where it has none yet.
+            model: Not changed, except for the optimizer's variables.
+            build_optimizer: Create the optimizer's variables if they do not exist yet.
 
         Raises:
-            ModelNotSupported: It is not built, or has several optimizers.
+            ModelNotSupported: The model is not built, or has several optimizers.
         """
         if not getattr(model, "built", False):
             raise ModelNotSupported(
@@ -53,19 +53,19 @@ class ModelState:
         return cls(tuple(model.variables), tuple(_variables_of(optimizer)), name)
 
     def named(self) -> Iterator[tuple[str, Any]]:
-        """Each variable, with a name that sorts in this order."""
+        """Each variable with its name; sorting by name keeps the order."""
         for part, variables in (("weights", self.weights), ("optimizer", self.optimizer)):
             for number, variable in enumerate(variables):
                 yield f"{part}/{number:04d}", variable
 
 
 def the_optimizer(model: Any) -> Any:
-    """The one optimizer of a model; None when it has none.
+    """The only optimizer of a model; None if it has none.
 
     Raises:
-        ModelNotSupported: It has several, as models do that train two networks against each other.
+        ModelNotSupported: It has several, like models that train two adversarial networks.
     """
-    found = {id(one): one for one in _in(vars(model).values()) if _is_optimizer(one)}
+    found = {id(one): one for one in _flattened(vars(model).values()) if _is_optimizer(one)}
     if (compiled := getattr(model, "optimizer", None)) is not None:
         found[id(compiled)] = compiled
     for one in list(found.values()):
@@ -81,11 +81,11 @@ def the_optimizer(model: Any) -> Any:
 
 
 def inner_optimizer(optimizer: Any) -> Any:
-    """What LossScaleOptimizer is wrapped around; else the optimizer itself."""
+    """The optimizer inside a LossScaleOptimizer; otherwise the optimizer itself."""
     return getattr(optimizer, "inner_optimizer", None) or optimizer
 
 
-def _in(values: Any) -> Iterator[Any]:
+def _flattened(values: Any) -> Iterator[Any]:
     for value in values:
         if isinstance(value, (list, tuple)):
             yield from value
@@ -111,14 +111,14 @@ def _variables_of(optimizer: Any) -> Iterator[Any]:
     if optimizer is None:
         return
     kept = optimizer.variables
-    # A method of legacy optimizers; Keras 2.15 has a list that can be called as well.
+    # A method in legacy optimizers; in Keras 2.15 a list that is also callable.
     variables = list(kept if isinstance(kept, (list, tuple)) else kept())
     yield from variables
     seen = {id(one) for one in variables}
     # Keras 2 leaves these out of `variables`.
     others = [vars(optimizer).get("_loss_scale"), inner_optimizer(optimizer)]
     scale = [] if others[0] is None else list(vars(others[0]).values())
-    for one in [*_in(scale), getattr(others[1], "_learning_rate", None)]:
+    for one in [*_flattened(scale), getattr(others[1], "_learning_rate", None)]:
         if is_variable(one) and id(one) not in seen:
             seen.add(id(one))
             yield one
@@ -130,12 +130,12 @@ def is_variable(value: Any) -> bool:
 
 
 def dtype_name(variable: Any) -> str:
-    """``float32``."""
+    """Name of the dtype, such as ``float32``."""
     return str(getattr(variable.dtype, "name", variable.dtype))
 
 
 def host_array(variable: Any) -> Any:
-    """The value as a NumPy array, which is the variable's own memory where that is on the CPU. Not to be written to."""
+    """The value as a NumPy array. On the CPU it shares the variable's memory, so it must not be written to."""
     kept = getattr(variable, "value", variable)
     tensor = variable if callable(kept) else kept
     if hasattr(tensor, "read_value"):

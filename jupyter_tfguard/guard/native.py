@@ -1,6 +1,6 @@
-"""The native part of the guard: a sampler that needs no interpreter lock, and the gate in front of large allocations.
+"""The native part of the guard: a sampler that needs no GIL, and the gate that checks large allocations.
 
-The library is built from gate.c, next to this file, when the package is built and a C compiler is there.
+The library is compiled from gate.c, in this folder, when the package is built, if there is a C compiler.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .snapshot import Snapshot
 
 LIBRARY = Path(__file__).with_name("_gate.so")
 _INTERFACE_VERSION = 1
-# Left free on the disk that takes blocks: a full disk breaks what has nothing to do with this kernel.
+# Kept free on the disk for disk-backed blocks: a full disk would break unrelated programs.
 _KEEP_FREE_BYTES = 2 * GIB
 _NO_QUOTA_BYTES = 1 << 62
 _UNKNOWN_BYTES = 2**63 - 1  # INT64_MAX
 # Entry of NumPy's table of C functions; the same in NumPy 1.22 and later.
 _DEFAULT_HANDLER_INDEX = 306
-# By tests/rigs/gate_versions.py. Others may have the same symbols and ask for memory in another way.
+# Tested by tests/rigs/gate_versions.py. Other versions may have the same symbols but allocate differently.
 _TESTED_TENSORFLOW = {("2", str(minor)) for minor in range(15, 22)}
 _NOT_IMPORTED = ""
-# Of NumPy 2, of NumPy 1, of SciPy.
+# In NumPy 2, NumPy 1 and SciPy.
 _FOURIER_MODULES = (
     "numpy.fft._pocketfft_umath",
     "numpy.fft._pocketfft_internal",
@@ -78,7 +78,7 @@ class _Snapshot(ctypes.Structure):
 class NativeGuard:
     """The native library. See :class:`~.snapshot.MemorySampler`; use :meth:`load`.
 
-    The short calls keep the interpreter lock: giving it up and taking it back would take longer.
+    Short calls keep the GIL: releasing and reacquiring it would take longer than the call.
     """
 
     def __init__(self, path: Path) -> None:
@@ -92,10 +92,10 @@ class NativeGuard:
 
     @classmethod
     def load(cls) -> NativeGuard:
-        """The library of this installation.
+        """Load the library of this installation.
 
         Raises:
-            SourceUnavailable: There is none; the text says why.
+            SourceUnavailable: It is missing or unusable; the text says why.
         """
         if not sys.platform.startswith("linux"):
             raise SourceUnavailable("The native guard exists for Linux only.")
@@ -148,7 +148,7 @@ class NativeGuard:
         """Start the thread, disarmed. Call from the main thread.
 
         Raises:
-            SourceUnavailable: This system shows no memory figures, or starts no thread.
+            SourceUnavailable: This system has no memory figures, or cannot start the thread.
         """
         self.use_groups(groups)
         if self._short.tfguard_available() == _UNKNOWN_BYTES:
@@ -157,17 +157,17 @@ class NativeGuard:
             raise SourceUnavailable(f"The guard's native thread did not start: error {failed}.")
 
     def use_groups(self, groups: Sequence[MemoryGroup]) -> None:
-        """Read these memory groups from now on; while disarmed."""
+        """Read these memory groups from now on. Call while disarmed."""
         versions = (ctypes.c_int * len(groups))(*(group.version for group in groups))
         folders = (ctypes.c_char_p * len(groups))(*(group.directory.encode() for group in groups))
         self._short.tfguard_use_groups(len(groups), versions, folders)
 
     def total_bytes(self) -> int:
-        """The limit that binds: the smallest of the groups' and of the machine's memory."""
+        """The binding limit: the smallest of the groups' limits and the machine's memory."""
         return int(self._short.tfguard_total())
 
     def arm(self, levels: Levels) -> None:
-        """A cell begins. Forgets an earlier trip."""
+        """Arm for a new cell; resets an earlier trip."""
         self._short.tfguard_arm(
             _Levels(
                 stop_bytes=levels.stop_bytes,
@@ -179,19 +179,19 @@ class NativeGuard:
         )
 
     def disarm(self) -> None:
-        """No trip and no refusal from here on."""
+        """Disarm: no trips and no refusals until the next :meth:`arm`."""
         self._short.tfguard_disarm()
 
     def delivered(self) -> None:
-        """The exception was raised. Trips again if memory falls on."""
+        """Note that the exception was raised. Trips again if available memory continues to fall."""
         self._short.tfguard_delivered()
 
     def available_bytes(self) -> int:
-        """Read now."""
+        """Read the available memory now, in bytes."""
         return int(self._short.tfguard_available())
 
     def snapshot(self) -> Snapshot:
-        """The state now. Called in the main thread it also shows the library that this thread can raise by itself."""
+        """The current state. A call in the main thread also shows the library that this thread is running Python code."""
         seen = _Snapshot()
         self._short.tfguard_snapshot(seen)
         return Snapshot(
@@ -214,7 +214,7 @@ class NativeGuard:
         )
 
     def stop(self) -> None:
-        """End the thread, and restore everything that was patched."""
+        """Stop the thread, and restore the patched functions."""
         self._long.tfguard_stop()
         self._short.tfguard_restore()
 
@@ -224,10 +224,10 @@ class NativeGuard:
         """Arm each part that can be armed now; call again after imports.
 
         Args:
-            disk_folder: For blocks on disk; None for the folder of temporary files.
+            disk_folder: Folder for disk-backed blocks; None for the folder of temporary files.
 
         Returns:
-            By part: None when it is armed, a sentence when it cannot be, "" while its library is not imported.
+            State by part: None if it is armed, a sentence if it cannot be, "" while its library is not imported.
         """
         return {
             "python": self._arm_python(),
@@ -239,7 +239,7 @@ class NativeGuard:
         }
 
     def release_pool(self) -> int:
-        """Give the free memory of TensorFlow's pool, and malloc's, back to the system. Returns the bytes of the pool."""
+        """Return free memory of TensorFlow's pool and of malloc to the system. Returns the bytes released from the pool."""
         return int(self._long.tfguard_release_pool())
 
     def _arm_python(self) -> str | None:
@@ -271,14 +271,14 @@ class NativeGuard:
 
     def _arm_tensorflow(self) -> str | None:
         version = getattr(sys.modules.get("tensorflow"), "__version__", None)
-        if version is None:  # also while its import runs
+        if version is None:  # also while the import is in progress
             return _NOT_IMPORTED
         if tuple(version.split(".")[:2]) not in _TESTED_TENSORFLOW:
             return f"The gate has not been tested with TensorFlow {version}."
         return _text(self._short.tfguard_arm_tensorflow())
 
     def _arm_pandas(self) -> str | None:
-        # Its parser is loaded late, by the first import of pandas.io.
+        # The parser is loaded later, by the first import of pandas.io.
         if "pandas._libs.parsers" not in sys.modules:
             return _NOT_IMPORTED
         return _text(self._short.tfguard_arm_pandas())
@@ -289,7 +289,7 @@ def _text(reason: bytes | None) -> str | None:
 
 
 def _numpy_core() -> ModuleType | None:
-    """NumPy's C module once it is imported: named so in NumPy 2, and in NumPy 1."""
+    """NumPy's C module, by its name in NumPy 2 or NumPy 1; None before it is imported."""
     names = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
     return next((sys.modules[name] for name in names if name in sys.modules), None)
 
@@ -298,7 +298,7 @@ def _default_handler(module: ModuleType) -> int:
     """Address of NumPy's default ``PyDataMem_Handler``.
 
     Raises:
-        ValueError: The table has none at its place.
+        ValueError: The table has no handler at its index.
     """
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

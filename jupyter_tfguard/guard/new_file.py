@@ -1,4 +1,4 @@
-"""A file that appears under its name when it is complete, for its owner only, and never in the place of another."""
+"""Creates a file that gets its name once it is complete, is readable only by its owner, and never replaces another file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NAMES_LIMIT = 100
 
 @contextlib.contextmanager
 def new_file(folder: Path, name: str) -> Iterator[tuple[IO[bytes], Callable[[], Path]]]:
-    """A file of mode 0600 without a name, and the function that gives it one; it is gone if that is not called.
+    """An unnamed file of mode 0600, and a function that names it; without that call the file is deleted.
 
-    Where the file system has no files without a name, it has a hidden one meanwhile, and a kill leaves that behind.
+    If the file system does not support unnamed files, the file has a temporary hidden name, which remains after a kill.
     """
     temporary = folder / f".{name}.{os.getpid()}.part"
     descriptor = _unnamed(folder)
@@ -40,7 +40,7 @@ def new_file(folder: Path, name: str) -> Iterator[tuple[IO[bytes], Callable[[], 
 
 
 def _unnamed(folder: Path) -> int | None:
-    """Source: O_TMPFILE in open(2)."""
+    """Open an unnamed file; None if that is not supported. Source: O_TMPFILE in open(2)."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or not os.path.isdir("/proc/self/fd"):
         return None
@@ -51,21 +51,21 @@ def _unnamed(folder: Path) -> int | None:
 
 
 def _named(source: str, folder: Path, name: str, descriptor: int) -> Path:
-    """Give a file its name; never that of another file.
+    """Give a file its name; never replaces another file.
 
     Raises:
-        OSError: The system refused.
+        OSError: The file could not be linked or renamed.
     """
     for number in range(1, _NAMES_LIMIT):
         path = folder / (f"{name}.npz" if number == 1 else f"{name}-{number}.npz")
         with contextlib.suppress(FileExistsError):
             try:
-                # A descriptor makes Python follow the link in /proc. Both paths are absolute, so it has no other use.
+                # Passing a descriptor makes Python follow the link in /proc. It has no other effect: both paths are absolute.
                 os.link(source, path, src_dir_fd=descriptor, follow_symlinks=True)
             except PermissionError:
                 if source.startswith("/proc/"):
                     raise
-                # A file system without hard links: take the name first, then its place.
+                # A file system without hard links: create an empty file of that name, then replace it.
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
                 os.replace(source, path)
             return path

@@ -1,4 +1,4 @@
-"""Gives memory back: what a stopped cell held, and what allocators keep although nobody uses it."""
+"""Frees memory: the objects of a stopped cell, and free memory that allocators still hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ERRORS = ("last_value", "last_exc")
 
 
 def release(error: BaseException | None) -> None:
-    """Free what only the ended cell held. `error`: what ended it."""
+    """Free the objects that only the ended cell referenced. `error`: the exception that ended it."""
     release_frames(error)
     for name in _ERRORS:
         release_frames(getattr(sys, name, None))
@@ -22,11 +22,11 @@ def release(error: BaseException | None) -> None:
 
 
 def give_back(release_pool: Callable[[], object]) -> None:
-    """Give free memory of allocators back to the system; takes some milliseconds.
+    """Return free memory of allocators to the system; takes a few milliseconds.
 
     Args:
-        release_pool: Does it for TensorFlow's pool.
+        release_pool: Releases the free memory of TensorFlow's pool.
     """
     release_pool()
-    with contextlib.suppress(OSError, AttributeError):  # another C library than glibc
+    with contextlib.suppress(OSError, AttributeError):  # a C library other than glibc
         ctypes.CDLL(None).malloc_trim(0)

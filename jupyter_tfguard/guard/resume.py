@@ -1,4 +1,4 @@
-"""Continues a training from the file that :mod:`.checkpoint` wrote."""
+"""Continues training from a file written by :mod:`.checkpoint`."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 
 def _matched(state: ModelState, header: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Each saved variable with the one of the model it belongs to.
+    """The name of each saved variable, with the matching variable of the model.
 
     Raises:
-        CheckpointUnusable: They are not the same ones.
+        CheckpointUnusable: The variables do not match.
     """
     saved = header["variables"]
     ours = dict(state.named())
@@ -92,7 +92,7 @@ def _matched(state: ModelState, header: dict[str, Any]) -> list[tuple[str, Any]]
 
 
 def _has_slots(saved: dict[str, Any]) -> bool:
-    """True when the optimizer had made a step; before, it has its own numbers only."""
+    """True if the optimizer had made a step; before that it has only scalar variables."""
     return any(one["shape"] for name, one in saved.items() if name.startswith("optimizer/"))
 
 

@@ -1,9 +1,9 @@
-"""Where in a program the guard may raise its exception.
+"""Decides where in a program the guard may raise its exception.
 
-A signal handler runs between any two lines of Python. In some places an exception does harm: an import would leave half a
-module, a context manager of TensorFlow its per-thread state, ``__del__`` would swallow it, where TensorFlow turns a status
-into an error pybind11 would make a RuntimeError of it, and pandas frees what its reading threads still use. There the guard
-waits until the code has left the place.
+A signal handler can run between any two Python instructions. In some places an exception does harm: an import would leave
+a partial module; a context manager of TensorFlow would leave its per-thread state; ``__del__`` would swallow the exception;
+where TensorFlow translates a status into an error, pybind11 would turn it into a RuntimeError; and pandas would free
+memory that its reading threads still use. The guard waits until the code has left such a place.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
-_NEAR = 8  # frames from the innermost on
+_NEAR = 8  # innermost frames
 _NAMES = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__", "__del__"})
 _FILES = (
-    "weakref.py",  # called from C code that drops the exception
+    "weakref.py",  # called by C code that drops the exception
     "abc.py",
     "tensorflow/python/eager/core.py",  # error translation
     "tensorflow/python/framework/errors_impl.py",
 )
 _IMPORTS = "<frozen importlib"
-# pandas 3.1: threads read parts of a file. They are stopped by an exception of their own, which then comes here.
+# pandas 3.1 reads parts of a file in threads. Each is stopped by its own exception, which then reaches this function.
 _PARALLEL_READ = ("_read_csv_chunks", "pandas/io/parsers/readers.py")
 _GENERATOR = 0x20  # inspect.CO_GENERATOR
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_AROUND_FIT = "run_and_record"  # ours, but it only calls: nothing is half done while Keras runs
+_AROUND_FIT = "run_and_record"  # part of tfguard, but safe: it only calls Keras
 
 
 def in_cell(frame: FrameType | None, namespace: Mapping[str, Any]) -> bool:
-    """True when code of a cell is on the stack; `namespace`: the user's."""
+    """True if code of a cell is on the stack. `namespace`: the user's globals."""
     return any(one.f_globals is namespace for one in _stack(frame))
 
 
 def is_safe(frame: FrameType | None, *, in_imports: bool = False) -> bool:
-    """True when an exception does no harm here.
+    """True if an exception does no harm here.
 
     Args:
-        frame: The innermost.
+        frame: The innermost frame.
         in_imports: Whether an import may be interrupted.
     """
     for place, one in enumerate(_stack(frame)):

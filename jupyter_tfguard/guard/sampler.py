@@ -1,6 +1,6 @@
 """The sampler in Python, for kernels without the native library.
 
-It needs the interpreter lock, so it sees nothing while one call into C runs for long and holds it.
+It needs the GIL, so it takes no samples while a long C call holds the GIL.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from .levels import Levels
 from .snapshot import Snapshot
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.004, 0.05
-# So many samples between now and the threshold at the present fill rate.
+# Number of samples until the threshold is reached at the current fill rate.
 _SAMPLES_AHEAD = 6
 _AGAIN_SECONDS = 0.01  # between two signals to the main thread
-# User code caught the exception and goes on: stop it again once so much of what was left is gone.
+# If user code caught the exception and continues, stop it again once available memory has fallen to this fraction.
 _FALLEN_FRACTION = 0.9
 _FALLEN_AFTER_SECONDS = 0.01
 _RECOVERED_TIMES = 4
 
 
 class PythonSampler:
-    """A thread that reads the available memory while a cell runs. See :class:`~.snapshot.MemorySampler`."""
+    """A thread that samples the available memory while a cell runs. See :class:`~.snapshot.MemorySampler`."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -54,7 +54,7 @@ class PythonSampler:
         """Start the thread, disarmed.
 
         Raises:
-            SourceUnavailable: This system shows no memory figures.
+            SourceUnavailable: This system has no memory figures.
         """
         self.use_groups(groups)
         self._wake_fd, self._signal = wake_fd, signal_number
@@ -63,7 +63,7 @@ class PythonSampler:
         self._thread.start()
 
     def use_groups(self, groups: Sequence[MemoryGroup]) -> None:
-        """Read these memory groups from now on; while disarmed."""
+        """Read these memory groups from now on. Call while disarmed."""
         available = AvailableMemory(groups)
         with self._changed:
             old, self._available = self._available, available
@@ -71,34 +71,34 @@ class PythonSampler:
             old.close()
 
     def total_bytes(self) -> int:
-        """The limit that binds."""
+        """The binding limit."""
         assert self._available is not None
         return self._available.total_bytes()
 
     def arm(self, levels: Levels) -> None:
-        """A cell begins. Forgets an earlier trip."""
+        """Arm for a new cell; resets an earlier trip."""
         with self._changed:
             self._reset()
             self._levels = levels
             self._changed.notify()
 
     def disarm(self) -> None:
-        """No trip from here on; the thread sleeps."""
+        """Disarm: no trips until the next :meth:`arm`; the thread sleeps."""
         with self._changed:
             self._levels = None
 
     def delivered(self) -> None:
-        """The exception was raised. Trips again if memory falls on."""
-        # Called from a signal handler, which may interrupt a holder of the lock in this very thread.
+        """Note that the exception was raised. Trips again if available memory continues to fall."""
+        # Takes no lock: a signal handler calls this, and it may have interrupted this thread while it holds the lock.
         self._delivered_time = time.monotonic()
         self._was_delivered = True
 
     def available_bytes(self) -> int:
-        """Read now; 0 when the system does not say."""
+        """Read the available memory now, in bytes; 0 if unknown."""
         return (self._available.read() if self._available is not None else None) or 0
 
     def snapshot(self) -> Snapshot:
-        """The state now."""
+        """The current state."""
         return Snapshot(
             tripped=self._tripped,
             delivered=self._was_delivered,
@@ -110,7 +110,7 @@ class PythonSampler:
         )
 
     def stop(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -139,7 +139,7 @@ class PythonSampler:
             time.sleep(pause)
 
     def _sample(self, levels: Levels) -> float:
-        """One sample; returns the seconds until the next."""
+        """Take one sample; returns the seconds until the next."""
         assert self._available is not None
         available, now = self._available.read(), time.monotonic()
         if available is None:
@@ -148,13 +148,13 @@ class PythonSampler:
         if self._last is not None:
             before, had = self._last
             rate = (had - available) / max(1e-6, now - before)
-            # Two samples that are far apart are a mean by themselves.
+            # Two samples far apart already form a mean.
             weight = 1.0 if now - before > 0.02 else 0.5
             self._rate = self._rate * (1 - weight) + rate * weight
         self._last = now, available
         threshold = levels.threshold_bytes(self._rate)
         if self._was_delivered and available > _RECOVERED_TIMES * threshold:
-            self._tripped = self._was_delivered = False  # user code caught it and goes on with less
+            self._tripped = self._was_delivered = False  # user code caught the exception and now uses less memory
             self._trips = 0
         with self._changed:
             if self._levels is levels:

@@ -1,4 +1,4 @@
-"""What a sampler says of a cell: the same for the native one and the one in Python."""
+"""The state of a sampler during a cell, common to the native and the Python sampler."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .levels import Levels
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """State of a sampler now; of the running cell, or of the last one.
+    """State of a sampler for the running cell, or for the last one.
 
     Attributes:
         tripped: Available memory fell below the threshold in this cell.
         delivered: The exception was raised.
-        trip_count: How often; more than once when user code caught the exception and went on.
-        trip_available_bytes: What was left at the trip.
-        trip_seconds_ago: Since the newest trip; 0 when there was none.
-        lowest_available_bytes: Since the cell began.
-        fill_bytes_per_second: How fast memory fills now; negative when it is given back.
-        refused_count: Allocations that the gate refused, by caller.
-        last_refused_bytes: Size of the newest of these; 0 when there was none.
-        last_refused_available_bytes: What was available then.
-        spilled_bytes: What the gate placed on disk instead.
+        trip_count: Number of trips; more than one if user code caught the exception and continued.
+        trip_available_bytes: Available memory at the newest trip.
+        trip_seconds_ago: Seconds since the newest trip; 0 if there was none.
+        lowest_available_bytes: Minimum since the cell began.
+        fill_bytes_per_second: Current rate at which memory fills; negative if memory is being freed.
+        refused_count: Number of allocations that the gate refused, by caller.
+        last_refused_bytes: Size of the newest of these; 0 if there was none.
+        last_refused_available_bytes: Available memory at that time.
+        spilled_bytes: Bytes that the gate placed on disk instead.
     """
 
     tripped: bool = False
@@ -42,37 +42,37 @@ class Snapshot:
 
 
 class MemorySampler(Protocol):
-    """Follows the available memory while a cell runs."""
+    """Samples the available memory while a cell runs."""
 
     def start(self, groups: Sequence[MemoryGroup], wake_fd: int, signal_number: int) -> None:
         """Start the thread, disarmed. Call from the main thread.
 
         Args:
             groups: As for :meth:`use_groups`.
-            wake_fd: Gets a byte at each trip; must not block.
+            wake_fd: Receives a byte at each trip; must be non-blocking.
             signal_number: Sent to the main thread at a trip, and every 10 ms until :meth:`delivered`.
         """
 
     def use_groups(self, groups: Sequence[MemoryGroup]) -> None:
-        """Read these memory groups, with and without a limit, from now on; while disarmed."""
+        """Read these memory groups, with and without a limit, from now on. Call while disarmed."""
 
     def total_bytes(self) -> int:
-        """The limit that binds: the smallest of the groups' and of the machine's memory."""
+        """The binding limit: the smallest of the groups' limits and the machine's memory."""
 
     def arm(self, levels: Levels) -> None:
-        """A cell begins. Forgets an earlier trip."""
+        """Arm for a new cell; resets an earlier trip."""
 
     def disarm(self) -> None:
-        """No trip from here on."""
+        """Disarm: no trips until the next :meth:`arm`."""
 
     def delivered(self) -> None:
-        """The exception was raised. Trips again if memory falls on."""
+        """Note that the exception was raised. Trips again if available memory continues to fall."""
 
     def available_bytes(self) -> int:
-        """Read now."""
+        """Read the available memory now, in bytes."""
 
     def snapshot(self) -> Snapshot:
-        """The state now."""
+        """The current state."""
 
     def stop(self) -> None:
-        """End the thread."""
+        """Stop the thread."""

@@ -1,4 +1,4 @@
-"""The cells that were stopped or refused: what each says, and the newest of them."""
+"""Stopped and refused cells: their messages, and the newest one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Stop:
 
     Attributes:
         time: Unix seconds.
-        seconds: From the threshold to the exception; 0 where something was refused.
-        available_bytes: What was left then.
+        seconds: From the threshold to the exception; 0 for a refusal.
+        available_bytes: Available memory at that time.
         total_bytes: The limit.
-        lines: What the exception says.
+        lines: The text of the exception.
     """
 
     time: float
@@ -31,27 +31,27 @@ class Stop:
 
     @property
     def text(self) -> str:
-        """The lines together."""
+        """The lines as one text."""
         return "\n".join(self.lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A watched cell. `available_bytes`: when it began."""
+    """A watched cell. `available_bytes`: available memory at its start."""
 
     total_bytes: int
     available_bytes: int
 
 
 class Stops:
-    """Remembers the stops of one kernel.
+    """Creates and stores the stops of one kernel.
 
     Args:
-        facts: What is known of the running cell.
+        facts: Returns the known facts about the running cell.
 
     Attributes:
-        last: The newest stop; None when there was none.
-        of_cell: That of the cell that began last; None when it was not stopped.
+        last: The newest stop; None if there was none.
+        of_cell: The stop of the newest cell; None if it was not stopped.
     """
 
     def __init__(self, facts: Callable[[], CellFacts]) -> None:
@@ -60,11 +60,11 @@ class Stops:
         self.of_cell: Stop | None = None
 
     def cell_begins(self) -> None:
-        """A cell begins: it was not stopped yet."""
+        """Reset `of_cell` at the start of a cell."""
         self.of_cell = None
 
     def reached(self, seen: Snapshot, cell: Cell) -> Stop:
-        """A cell is stopped because too little is left."""
+        """Record a stop because too little memory is available."""
         left, wanted = seen.trip_available_bytes, seen.last_refused_bytes
         lines = stop_lines(
             self._known_facts(),
@@ -77,7 +77,7 @@ class Stops:
         return self._keep(round(seen.trip_seconds_ago, 4), left, cell.total_bytes, lines)
 
     def refused(self, seen: Snapshot, cell: Cell) -> Stop:
-        """A cell has ended because an allocation was refused."""
+        """Record that a cell ended because an allocation was refused."""
         left, wanted = seen.last_refused_available_bytes, seen.last_refused_bytes
         lines = refusal_lines(
             self._known_facts(), cell.total_bytes, left, wanted, is_first=self.last is None
@@ -85,11 +85,11 @@ class Stops:
         return self._keep(0.0, left, cell.total_bytes, lines)
 
     def hopeless(self, text: str, available_bytes: int, total_bytes: int) -> Stop:
-        """A cell must not begin what cannot fit; `text` says why."""
+        """Record a run that was refused because it cannot fit. `text` says why."""
         return self._keep(0.0, available_bytes, total_bytes, tuple(text.splitlines()))
 
     def add_line(self, raised: BaseException, text: str) -> None:
-        """Say more in the newest stop and its exception; how to switch the stop off stays last."""
+        """Add a line to the newest stop and its exception; the line about switching the stop off stays last."""
         if self.last is None:
             return
         lines = (*self.last.lines, text)

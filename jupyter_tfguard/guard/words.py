@@ -1,4 +1,4 @@
-"""What a stopped cell says: how much was left, what took it, what to change."""
+"""The message of a stopped cell: how much memory was left, what used it, what to change."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..limits import MACHINE_MEMORY
 from ..units import human_bytes
 
 _SHOWN_ARRAYS = 3
-_LARGE_FRACTION = 0.02  # of the limit: smaller variables are not worth naming
+_LARGE_FRACTION = 0.02  # of the limit; smaller variables are not listed
 SWITCH_OFF = "To run without this stop: %tfguard pause for this notebook, or the option TfGuard.stop = 'off'."
 
 
 @dataclass(frozen=True, slots=True)
 class CellFacts:
-    """What is known of the cell that is stopped. None: unknown.
+    """Known facts about the stopped cell. None: unknown.
 
     Attributes:
-        limit_name: Of the limit that binds, for people.
+        limit_name: Name of the binding limit, for the user.
         arrays: The largest variables, as ``{"name", "bytes"}``.
-        fit: ``fit``, ``evaluate`` or ``predict`` while one runs.
-        batch_size: Of that run.
-        holders: What is known to grow from round to round, a sentence each.
+        fit: ``fit``, ``evaluate`` or ``predict`` while one is running.
+        batch_size: Batch size of that run.
+        holders: Containers known to grow from round to round, a sentence each.
     """
 
     limit_name: str = MACHINE_MEMORY
@@ -45,12 +45,12 @@ def stop_lines(
     """The sentences of the exception, a line each.
 
     Args:
-        facts: Of the cell.
+        facts: Facts about the cell.
         total_bytes: The limit.
-        left_bytes: Of it, when the cell was stopped.
-        added_bytes: By the cell until then.
-        wanted_bytes: What it asked for at once, where that was more than was left.
-        is_first: Whether this kernel stops a cell for the first time.
+        left_bytes: Available memory when the cell was stopped.
+        added_bytes: Memory that the cell had added by then.
+        wanted_bytes: Size of a single request, if that was more than `left_bytes`.
+        is_first: Whether this is the first stop in this kernel.
     """
     asked = "" if wanted_bytes is None else f"it asked for {human_bytes(wanted_bytes)}, and "
     lines = [
@@ -72,13 +72,13 @@ def stop_lines(
 def refusal_lines(
     facts: CellFacts, total_bytes: int, left_bytes: int, wanted_bytes: int, *, is_first: bool
 ) -> tuple[str, ...]:
-    """The sentences below the traceback of a cell that asked for too much at once, a line each.
+    """The sentences below the traceback of a cell whose single request was too large, a line each.
 
     Args:
-        facts: Of the cell.
+        facts: Facts about the cell.
         total_bytes: The limit.
-        left_bytes: Of it, when the memory was asked for.
-        wanted_bytes: What was asked for.
+        left_bytes: Available memory at the time of the request.
+        wanted_bytes: Size of the request.
         is_first: As in :func:`stop_lines`.
     """
     lines = [

@@ -1,4 +1,4 @@
-"""The threads and processes that a cell has started: they may be what fills the memory."""
+"""Stops the threads and processes that a cell has started, because they may fill the memory."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .safe_place import is_safe
 
 _FIRST_FOR_THE_KILLER = "900"  # of -1000 to 1000. Source: proc_pid_oom_score_adj(5)
 _POOL_FILE = os.path.join("concurrent", "futures", "thread.py")
-# Threads that carry others' work: an exception there would break the pool and not the work.
+# Service threads of pools and of Jupyter: an exception there would break the pool without stopping the work.
 _SERVING_MODULES = ("multiprocessing", "concurrent.futures.process", "ipykernel", "IPython", "zmq")
 
 
 class CellWorkers:
-    """What was there when the cell began, so that what it started is known."""
+    """Tracks the threads that exist when a cell begins, to identify those that the cell started."""
 
     def __init__(self) -> None:
         self._before: set[int] = set()
 
     def begin(self) -> None:
-        """A cell begins; costs some microseconds."""
+        """Note the threads at the start of a cell; takes a few microseconds."""
         self._before = {one.ident or 0 for one in threading.enumerate()}
 
     def raise_in_threads(self, error: type[BaseException]) -> int:
-        """Raise in each thread that the cell started and that runs Python code; the number of them."""
+        """Raise in each thread that the cell started and that runs Python code; returns their number."""
         count = 0
         frames = sys._current_frames()
         for thread in threading.enumerate():
@@ -60,7 +60,7 @@ def _may_raise(thread: threading.Thread, frame: FrameType) -> bool:
 
 
 def _runs_work(frame: FrameType | None) -> bool:
-    """True for a thread of a pool that runs a function; False for one that waits for the next."""
+    """True if a pool thread runs a function; False if it waits for one."""
     while frame is not None:
         if frame.f_code.co_name == "run" and frame.f_code.co_filename.endswith(_POOL_FILE):
             return True
@@ -69,7 +69,7 @@ def _runs_work(frame: FrameType | None) -> bool:
 
 
 def offer_children_first() -> None:
-    """If the system kills before the guard has stopped the cell, let it kill a child and not the kernel."""
+    """Make the OOM killer choose a child process before the kernel, in case the guard does not stop the cell in time."""
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process().children(recursive=True):
             with (
@@ -80,15 +80,15 @@ def offer_children_first() -> None:
 
 
 def end_children() -> int:
-    """End the worker processes that ``multiprocessing`` started; the number of them.
+    """Terminate the worker processes that ``multiprocessing`` started; returns their number.
 
-    They are ended directly: ``Pool.terminate()`` waits for a lock, for ever if a killed worker held it.
+    They are terminated directly: ``Pool.terminate()`` waits for a lock, and never returns if a killed worker held it.
     """
     count = 0
     with shielded("ending worker processes"):
         if (pools := sys.modules.get("multiprocessing.pool")) is not None:
             for pool in [one for one in gc.get_objects() if isinstance(one, pools.Pool)]:
-                _give_up(pool)
+                _abandon(pool)
         if (multiprocessing := sys.modules.get("multiprocessing")) is not None:
             for child in multiprocessing.active_children():
                 child.terminate()
@@ -96,8 +96,8 @@ def end_children() -> int:
     return count
 
 
-def _give_up(pool: Any) -> None:
-    """Let a pool start no new workers, and a later ``terminate()`` wait for nothing."""
+def _abandon(pool: Any) -> None:
+    """Prevent a pool from starting new workers, and a later ``terminate()`` from waiting."""
     pool._state = "TERMINATE"
     for name in ("_worker_handler", "_task_handler"):
         if (handler := getattr(pool, name, None)) is not None:
