@@ -1,6 +1,6 @@
-"""Memory for activations in one training step: what the backward pass needs is kept until it comes there.
+"""Memory for activations in one training step: tensors that the backward pass needs are kept until it uses them.
 
-Only what is in memory at one moment is added up. Where a layer is not known, its part is nothing.
+Adds up only tensors that are in memory at the same time. A layer of unknown size counts as 0.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _NAMES_LIMIT = 5
 
 @dataclass(slots=True)
 class _Buffer:
-    """Memory that one or more tensors are in.
+    """A block of memory shared by one or more tensors.
 
     Attributes:
-        scale: How often it is there: once for each frame of TimeDistributed.
-        carries: A gradient has to go back through it.
-        is_between: Kept inside of a layer; no gradient of its own.
+        scale: Number of copies: one for each frame of TimeDistributed.
+        carries: A gradient passes through it in the backward pass.
+        is_between: An intermediate result inside a layer, without a gradient.
     """
 
     size: Size
@@ -37,11 +37,11 @@ class _Buffer:
 
 @dataclass(slots=True)
 class Activations:
-    """What one training step keeps.
+    """The activations of one training step.
 
     Attributes:
-        unknown: Names of layers whose sizes are not known; their part counts as nothing.
-        call_count: Calls of layers.
+        unknown: Names of layers of unknown size, which count as 0.
+        call_count: Number of layer calls.
     """
 
     unknown: list[str] = field(default_factory=list)
@@ -50,10 +50,10 @@ class Activations:
 
     @classmethod
     def of(cls, model: Any) -> Activations | None:
-        """Read off the graph of a model; None when it has none.
+        """The activations from the graph of a model; None if it has none.
 
         Raises:
-            AttributeError, TypeError, LookupError, ValueError: This version of Keras keeps its graph in another way.
+            AttributeError, TypeError, LookupError, ValueError: This version of Keras stores its graph differently.
         """
         if graph_of(model) is None:
             return None
@@ -62,11 +62,11 @@ class Activations:
         return found
 
     def kept_bytes(self, batch_size: int) -> int:
-        """The batch itself, and what is kept of it until the end of the forward pass."""
+        """Bytes of the batch, and of the tensors kept until the end of the forward pass."""
         return sum(b.bytes(batch_size) for b in self._buffers if b.is_kept or b.is_input)
 
     def peak_bytes(self, batch_size: int) -> int:
-        """The most at one moment: what is kept up to a layer, and the output that it makes, or the gradient of that."""
+        """Peak bytes: the tensors kept up to a layer, plus its output or the gradient of that output."""
         highest = kept = sum(b.bytes(batch_size) for b in self._buffers if b.is_input)
         for buffer in self._buffers:
             if buffer.is_input:
@@ -74,12 +74,12 @@ class Activations:
             size = buffer.bytes(batch_size)
             kept += size if buffer.is_kept else 0
             is_more = not buffer.is_between and (buffer.carries or not buffer.is_kept)
-            # Of many frames one is worked on.
+            # Only one of many frames is processed at a time.
             highest = max(highest, kept + (size // buffer.scale if is_more else 0))
         return highest
 
     def _walk(self, model: Any, given: list[_Buffer], scale: int) -> list[_Buffer]:
-        """Go through the calls of a model. `given`: its inputs when it is a layer of another model."""
+        """Process the layer calls of a model. `given`: its inputs, if it is a layer of another model."""
         graph = graph_of(model)
         at: dict[int, _Buffer] = {}
         for tensor, buffer in zip(graph.inputs, given, strict=False):
@@ -96,7 +96,7 @@ class Activations:
     def _one(self, call: Call, at: dict[int, _Buffer], scale: int) -> None:
         layer, side_by_side = unwrapped(call.layer)
         given = [at[name] for name, _ in call.inputs if name in at]
-        outputs = self._within(call, layer, given, scale)
+        outputs = self._nested(call, layer, given, scale)
         if outputs is not None:
             at.update(zip((name for name, _ in call.outputs), outputs, strict=False))
             return
@@ -104,7 +104,7 @@ class Activations:
         is_trained = bool(getattr(call.layer, "trainable_weights", ()))
         reaches = any(buffer.carries for buffer in given)
         if not all(size.is_known for _, size in call.outputs):
-            self._not_known(call.layer)
+            self._add_unknown(call.layer)
         if is_renaming(layer) and given:
             at.update((name, given[0]) for name, _ in call.outputs)
             return
@@ -119,20 +119,20 @@ class Activations:
             buffer = self._new(Size(0, between, True, ()), scale, carries=False)
             buffer.is_kept = buffer.is_between = True
 
-    def _within(
+    def _nested(
         self, call: Call, layer: Any, given: list[_Buffer], scale: int
     ) -> list[_Buffer] | None:
-        """The outputs of a layer that is a model itself; None for other layers."""
+        """The outputs of a layer that is itself a model; None for other layers."""
         graph = graph_of(layer)
         if graph is None:
             return None
         if any(None in tuple(t.shape)[1:] for t in graph.outputs):
-            self._not_known(layer)  # built for images of any size
+            self._add_unknown(layer)  # built for images of any size
             return None
         steps = 1
         if layer is not call.layer:  # TimeDistributed
             steps = call.inputs[0][1].shape[1] or 1
-            # The frames are parts of the input: no memory of their own.
+            # The frames are views of the input and need no memory.
             given = [_Buffer(Size.of(t), 1, False, is_input=True) for t in graph.inputs]
         return self._outputs(call, self._walk(layer, given, scale * steps), steps, scale)
 
@@ -147,6 +147,6 @@ class Activations:
         self._buffers.append(buffer)
         return buffer
 
-    def _not_known(self, layer: Any) -> None:
+    def _add_unknown(self, layer: Any) -> None:
         if len(self.unknown) < _NAMES_LIMIT and layer.name not in self.unknown:
             self.unknown.append(str(layer.name))

@@ -1,4 +1,4 @@
-"""The size of the first batch, where it is certain, and the copies that Keras makes of whole arrays before it."""
+"""The size of the first batch, if it is certain, and the size of the copies that Keras makes of whole arrays before it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .sizes import item_bytes, leaves
 _DEFAULT_BATCH_SIZE = 32
 _CHAIN_LIMIT = 20
 _INFINITE = -1
-# Steps of a tf.data pipeline that hand on batches as they are, but for `map`, which seldom makes them smaller.
-_HANDS_ON = {"Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Cache", "Repeat", "Take"}
-_HANDS_ON |= {"AssertCardinality"}
+# Steps of a tf.data pipeline that do not change the batch size. `map` may, but rarely makes batches smaller.
+_KEEPS_BATCHES = {"Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Cache", "Repeat", "Take"}
+_KEEPS_BATCHES |= {"AssertCardinality"}
 _ALIGNMENT = 64
-_ARRAYS_LIMIT = 256  # lists of numbers can be much longer
+_ARRAYS_LIMIT = 256  # a list of numbers can be much longer
 
 
 def batch_size(arguments: Mapping[str, Any]) -> int | None:
-    """Samples of the first batch of ``fit``, never too many; None where they are not certain.
+    """Number of samples in the first batch of ``fit``, never an overestimate; None if it is not certain.
 
     Args:
-        arguments: Of ``fit``, by name.
+        arguments: The arguments of ``fit``, by name.
     """
     arrays = list(itertools.islice(leaves(arguments.get("x")), _ARRAYS_LIMIT))
     if not arrays:
@@ -50,7 +50,7 @@ def _length(array: Any) -> int | None:
 
 
 def _of_dataset(dataset: Any) -> int | None:
-    """The size given to ``.batch()``, if the dataset has so many elements."""
+    """The size given to ``.batch()``, at most the number of elements of the dataset."""
     step = dataset
     for _ in range(_CHAIN_LIMIT):
         name = type(step).__name__.strip("_").removesuffix("Dataset")
@@ -62,19 +62,19 @@ def _of_dataset(dataset: Any) -> int | None:
             elements = int(step._input_dataset.cardinality())
             return min(size, elements) if elements > 0 else None
         step = getattr(step, "_input_dataset", None)
-        if step is None or name not in _HANDS_ON:
+        if step is None or name not in _KEEPS_BATCHES:
             return None
     return None
 
 
 def copied_bytes(arguments: Mapping[str, Any]) -> tuple[int, int]:
-    """Bytes of the tensors that Keras copies arrays into, and of all that exists at once while it does so.
+    """Bytes of the tensors that Keras copies arrays into, and the peak bytes while it copies them.
 
-    Keras takes NumPy arrays as a whole: floating-point numbers of another type are converted first, then TensorFlow copies
-    them. A file that is mapped into memory, and an array that begins where TensorFlow wants it, may not be copied.
+    Keras copies whole NumPy arrays: floating-point arrays of another dtype are converted first, then TensorFlow copies
+    them. A memory-mapped file, or an array whose alignment TensorFlow accepts, may not be copied.
 
     Args:
-        arguments: Of ``fit``, by name.
+        arguments: The arguments of ``fit``, by name.
     """
     kept = highest = 0
     data = [arguments.get(name) for name in ("x", "y", "sample_weight", "validation_data")]

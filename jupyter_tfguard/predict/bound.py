@@ -1,7 +1,7 @@
-"""A bound of the memory that ``fit`` takes, worked out before its first step: only sums and products of known sizes.
+"""A lower bound of the memory that ``fit`` needs, computed before its first step from known sizes.
 
-For host memory and a fit on the CPU. Counts what is certain to be needed, and leaves out what it cannot see: the workspace of
-operations, TensorFlow's graph, the input pipeline, memory lost to the pool's rounding. Calls nothing of TensorFlow but the number of
+For host memory and a fit on the CPU. Counts only memory that is certainly needed. Does not count the workspace of operations,
+TensorFlow's graph, the input pipeline, and memory lost to rounding in the pool. Calls TensorFlow only for the number of
 elements of a dataset, and changes nothing.
 """
 
@@ -16,25 +16,25 @@ from .batches import batch_size, copied_bytes
 from .graph import is_of_keras
 from .sizes import variable_bytes
 
-# Variables that an optimizer adds for each weight, in its simplest form.
+# Variables per weight that an optimizer adds, with default options.
 _SLOTS = {"adam": 2, "adamw": 2, "nadam": 2, "adamax": 2, "lamb": 2, "adadelta": 2, "ftrl": 2}
 _SLOTS |= {"rmsprop": 1, "adagrad": 1, "lion": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a fit needs besides what is in memory already.
+    """The memory that a fit needs in addition to the memory already in use.
 
     Attributes:
-        batch_size: None where it is not certain; then nothing that depends on it is counted.
-        copies_bytes: Tensors that NumPy arrays are copied into as a whole.
-        conversion_bytes: Highest while they are copied and converted; before the first step.
-        gradients_bytes: Gradients of the weights that are there at the same time: the largest one, or all of them.
+        batch_size: None if it is not certain; then nothing that depends on it is counted.
+        copies_bytes: Tensors into which whole NumPy arrays are copied.
+        conversion_bytes: Peak while the arrays are copied and converted, before the first step.
+        gradients_bytes: Gradients that exist at the same time: the largest one, or all of them.
         slots_bytes: Variables that the optimizer has not created yet.
-        activations_bytes: Kept for the backward pass, and the batch itself.
-        largest_bytes: What a layer works on besides: its output, or the gradient of that.
-        unknown: What is not counted because its size is not known.
-        call_count: Calls of layers in a step. Each makes TensorFlow's graph larger, which is not counted either.
+        activations_bytes: Tensors kept for the backward pass, and the batch itself.
+        largest_bytes: Additional memory for one layer: its output, or the gradient of that output.
+        unknown: Parts that are not counted because their size is unknown.
+        call_count: Layer calls in a step. Each makes TensorFlow's graph larger, which is not counted either.
     """
 
     batch_size: int | None
@@ -49,21 +49,21 @@ class Bound:
 
     @property
     def fixed_bytes(self) -> int:
-        """What does not depend on the batch."""
+        """Bytes that do not depend on the batch."""
         return self.copies_bytes + self.gradients_bytes + self.slots_bytes
 
     @property
     def batch_bytes(self) -> int:
-        """What the batch needs."""
+        """Bytes that depend on the batch."""
         return self.activations_bytes + self.largest_bytes
 
     @property
     def total_bytes(self) -> int:
-        """The most that is in use at one moment."""
+        """Peak bytes in use at the same time."""
         return max(self.conversion_bytes, self.fixed_bytes + self.batch_bytes)
 
     def parts(self) -> dict[str, int]:
-        """Bytes by part, for people."""
+        """Bytes by part, for the message."""
         return {
             "copies of arrays": self.copies_bytes,
             "gradients": self.gradients_bytes,
@@ -73,7 +73,7 @@ class Bound:
         }
 
     def largest_batch(self, available_bytes: float, *, share: float = 1.0) -> int | None:
-        """The largest batch whose bound is at most this share of what is available; None: no batch, or not known."""
+        """The largest batch whose bound is at most `share` of the available memory; None if no batch fits or it is unknown."""
         if self.unknown or not self.batch_size or not self.batch_bytes:
             return None
         room = available_bytes * share - self.fixed_bytes
@@ -82,14 +82,14 @@ class Bound:
 
 
 def bound(model: Any, arguments: Mapping[str, Any]) -> Bound:
-    """Work out the bound for one call of ``fit``.
+    """Compute the bound for one call of ``fit``.
 
     Args:
         model: A compiled model of Keras 3 or Keras 2.
-        arguments: Of ``fit``, by name.
+        arguments: The arguments of ``fit``, by name.
 
     Raises:
-        Exception: A model or data of another shape than any Keras makes; the caller goes on without a bound.
+        Exception: The model or data has an unknown structure; the caller continues without a bound.
     """
     copies, conversion = copied_bytes(arguments)
     gradients, slots = _of_weights(model)
@@ -98,7 +98,7 @@ def bound(model: Any, arguments: Mapping[str, Any]) -> Bound:
     if not getattr(model, "built", False):
         unknown.append("the weights")
     activations = largest = count = 0
-    reason = _other_steps(model)
+    reason = _custom_step_reason(model)
     found = Activations.of(model) if size and reason is None else None
     if reason is not None:
         unknown.append(reason)
@@ -114,22 +114,22 @@ def bound(model: Any, arguments: Mapping[str, Any]) -> Bound:
 
 
 def _of_weights(model: Any) -> tuple[int, int]:
-    """Bytes of gradients and of slots that are to be created."""
+    """Bytes of the gradients, and of the optimizer slots not created yet."""
     if not getattr(model, "built", False):
         return 0, 0
-    tables = _tables(model)
+    tables = _embedding_ids(model)
     sizes = [variable_bytes(w) for w in model.trainable_weights if id(w) not in tables]
     inner = getattr(model.optimizer, "inner_optimizer", None)
     optimizer = inner or model.optimizer
-    # Without a reason to wait for the others, a gradient is applied as soon as it is there.
+    # A gradient is applied as soon as it is computed, unless the optimizer needs all gradients first.
     waits = inner is not None or getattr(optimizer, "global_clipnorm", None) is not None
     is_built = bool(getattr(optimizer, "built", False) or getattr(optimizer, "_built", False))
     each = 0 if is_built else slots_per_weight(optimizer)
     return sum(sizes) if waits else max(sizes, default=0), each * sum(sizes)
 
 
-def _tables(model: Any) -> set[int]:
-    """Ids of the weights of embeddings: a batch uses some of their rows, and so do gradients and slots."""
+def _embedding_ids(model: Any) -> set[int]:
+    """Ids of the weights of embeddings: a batch uses only some rows of these, also in gradients and slots."""
     found = set()
     for layer in flat_layers(model):
         if "Embedding" in type(layer).__name__:
@@ -138,7 +138,7 @@ def _tables(model: Any) -> set[int]:
 
 
 def flat_layers(model: Any) -> list[Any]:
-    """The layers of a model and of the models within."""
+    """The layers of a model and of nested models."""
     found = []
     for layer in getattr(model, "layers", ()):
         found.append(layer)
@@ -147,7 +147,7 @@ def flat_layers(model: Any) -> list[Any]:
 
 
 def slots_per_weight(optimizer: Any) -> int:
-    """Variables of the size of a weight that the optimizer creates for each; 0 for one that is not known."""
+    """Number of variables that the optimizer creates for each weight; 0 for an unknown optimizer."""
     name = type(optimizer).__name__.lower()
     found = _SLOTS.get(name, 0)
     if name == "sgd":
@@ -158,8 +158,8 @@ def slots_per_weight(optimizer: Any) -> int:
     return found + bool(getattr(optimizer, "gradient_accumulation_steps", None))
 
 
-def _other_steps(model: Any) -> str | None:
-    """Why a step may not do what the graph of the model says; None when it does."""
+def _custom_step_reason(model: Any) -> str | None:
+    """Why a training step may differ from the graph of the model; None if it does not."""
     kind = type(model)
     if not all(is_of_keras(getattr(kind, name, None)) for name in ("train_step", "fit")):
         return "a training step of the model's own"

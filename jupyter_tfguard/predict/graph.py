@@ -1,9 +1,9 @@
-"""The layers of a built Keras model in the order of their calls, with the sizes of what goes in and comes out.
+"""The layers of a built Keras model in call order, with the sizes of their inputs and outputs.
 
-Covers Functional and Sequential models of Keras 3 and Keras 2 (TensorFlow 2.15, tf_keras), also as layers of each other. The
-``call`` of a subclass is ordinary Python code, and nobody can read its sizes off it.
+Covers Functional and Sequential models of Keras 3 and Keras 2 (TensorFlow 2.15, tf_keras), including nested ones. Does not
+cover subclassed models: their ``call`` is ordinary Python code, so the sizes in it are unknown.
 
-Source: ``_nodes_by_depth`` of Functional, the same in Keras 2.15 to 3.15.
+Source: ``_nodes_by_depth`` of Functional, identical in Keras 2.15 to 3.15.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Size:
     """Bytes of a tensor.
 
     Attributes:
-        fixed_bytes: Whatever the batch is.
-        sample_bytes: For each sample of the batch more.
-        is_known: False when a dimension besides the batch is open; it counts as 1.
-        shape: As Keras has it.
+        fixed_bytes: Bytes independent of the batch size.
+        sample_bytes: Additional bytes for each sample of the batch.
+        is_known: False if a dimension other than the batch is undefined; it counts as 1.
+        shape: The shape in Keras.
     """
 
     fixed_bytes: int
@@ -35,7 +35,7 @@ class Size:
 
     @classmethod
     def of(cls, tensor: Any) -> Size:
-        """Of a symbolic tensor of Keras."""
+        """The size of a symbolic Keras tensor."""
         shape = tuple(None if size is None else int(size) for size in tensor.shape)
         total = item_bytes(tensor.dtype)
         for size in shape[1:]:
@@ -48,7 +48,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a layer. Tensors are named by their ids."""
+    """One call of a layer. Tensors are identified by ``id()``."""
 
     layer: Any
     inputs: tuple[tuple[int, Size], ...]
@@ -56,9 +56,9 @@ class Call:
 
 
 def calls(model: Any) -> Iterator[Call] | None:
-    """Every call of a layer, inputs before outputs; None when the model has no graph, or runs other code than that.
+    """All layer calls, inputs before outputs; None if the model has no graph or overrides ``call``.
 
-    The iterator raises AttributeError and TypeError where this version of Keras keeps its graph in another way.
+    The iterator raises AttributeError and TypeError if this version of Keras stores its graph differently.
     """
     graph = graph_of(model)
     if graph is None:
@@ -68,16 +68,16 @@ def calls(model: Any) -> Iterator[Call] | None:
 
 
 def graph_of(model: Any) -> Any:
-    """The Functional model inside; None when there is none."""
+    """The model's Functional graph; None if there is none."""
     if not is_of_keras(getattr(type(model), "call", None)):
         return None
-    inner = getattr(model, "_functional", None)  # of Keras 3's Sequential
+    inner = getattr(model, "_functional", None)  # in Keras 3's Sequential
     found = model if inner is None else inner
     return found if getattr(found, "_nodes_by_depth", None) else None
 
 
 def is_of_keras(function: Any) -> bool:
-    """True for a function that Keras defines itself."""
+    """True for a function defined in Keras."""
     return getattr(function, "__module__", "").partition(".")[0] in _KERAS
 
 

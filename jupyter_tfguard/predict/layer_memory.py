@@ -1,6 +1,6 @@
-"""What the backward pass needs of each kind of layer: its input, its output, or something between.
+"""The tensors that the backward pass needs from each kind of layer: input, output, or intermediate results.
 
-Where a kind is not listed, nothing counts as kept: the sum is then too low, never too high.
+For kinds that are not listed nothing counts as kept, so the sum can be too low but never too high.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from .graph import Call
 
-# The output is the input's memory under another shape.
+# The output shares the memory of the input.
 _RENAMES = {"InputLayer", "Flatten", "Reshape", "Identity", "ExpandDims", "Squeeze"}
 _RENAMES |= {"ActivityRegularization", "Masking"}
 # The gradient of the weights needs the input.
@@ -19,14 +19,14 @@ _WEIGHTED = {"Dense", "Conv", "Normalization", "LSTM", "GRU", "SimpleRNN", "Atte
 _PRODUCTS = {"Multiply", "Dot", "Matmul", "Einsum", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D"}
 _NEEDS_OUTPUT = {"MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "Softmax", "ReLU", "Relu"}
 _NEEDS_OUTPUT |= {"LeakyReLU", "Sigmoid", "Tanh", "ELU"}
-# Their gradient is worked out from the output alone.
+# The gradient is computed from the output alone.
 _BY_OUTPUT = {"relu", "relu6", "leaky_relu", "sigmoid", "tanh", "softmax", "elu", "selu"}
-# Numbers kept at each step, per unit: gates before and after their activation, state and output.
+# Numbers kept per step and unit: gates before and after their activation, state and output.
 _RECURRENT_NUMBERS = {"LSTM": 8, "GRU": 6, "SimpleRNN": 2}
 
 
 def kind(layer: Any) -> str:
-    """The name of the class of Keras that this layer is, or is made of."""
+    """Name of the layer's Keras class, or of its first Keras base class."""
     for one in type(layer).__mro__:
         if one.__module__.partition(".")[0] in ("keras", "tf_keras"):
             return one.__name__
@@ -34,7 +34,7 @@ def kind(layer: Any) -> str:
 
 
 def unwrapped(layer: Any) -> tuple[Any, int]:
-    """The layer within TimeDistributed or Bidirectional, and how often it runs side by side."""
+    """The layer inside TimeDistributed or Bidirectional, and how many copies of it run in parallel."""
     name = kind(layer)
     if name == "TimeDistributed":
         return layer.layer, 1
@@ -44,7 +44,7 @@ def unwrapped(layer: Any) -> tuple[Any, int]:
 
 
 def is_renaming(layer: Any) -> bool:
-    """True when the output needs no memory of its own."""
+    """True if the output shares the memory of the input."""
     name = kind(layer)
     if name == "Activation":
         return activation(layer) == "linear"
@@ -52,11 +52,11 @@ def is_renaming(layer: Any) -> bool:
 
 
 def needs_input(layer: Any, *, is_trained: bool, reaches_weights: bool) -> bool:
-    """True when the backward pass needs the input.
+    """True if the backward pass needs the input.
 
     Args:
-        is_trained: The layer has weights that are trained.
-        reaches_weights: A layer before it has.
+        is_trained: The layer has trainable weights.
+        reaches_weights: An earlier layer has trainable weights.
     """
     name = kind(layer)
     if any(part in name for part in _WEIGHTED):  # EinsumDense, SeparableConv2D, ...
@@ -65,17 +65,17 @@ def needs_input(layer: Any, *, is_trained: bool, reaches_weights: bool) -> bool:
 
 
 def needs_output(layer: Any) -> bool:
-    """True when the backward pass needs the output, of a layer that the gradient passes."""
+    """True if the backward pass needs the output of a layer that the gradient passes through."""
     return kind(layer) in _NEEDS_OUTPUT or activation(layer) in _BY_OUTPUT
 
 
 def activation(layer: Any) -> str | None:
-    """Name of the layer's activation; None when it has none."""
+    """Name of the layer's activation; None if it has none."""
     return getattr(getattr(layer, "activation", None), "__name__", None)
 
 
 def between_bytes(call: Call, layer: Any) -> int:
-    """Bytes for each sample that are kept besides input and output."""
+    """Bytes per sample that are kept in addition to input and output."""
     name = kind(layer)
     _, output = call.outputs[0]
     _, given = call.inputs[0]
@@ -89,9 +89,9 @@ def between_bytes(call: Call, layer: Any) -> int:
         return 4 * channels * (given.shape[-1] or 1) * int(layer.depth_multiplier)
     found = 0
     if "Dropout" in name and not is_renaming(layer):
-        found += _numbers(output.shape)  # one byte for each number: dropped or not
+        found += _numbers(output.shape)  # one byte per number: dropped or kept
     if activation(layer) not in {None, "linear"} | _BY_OUTPUT:
-        found += output.sample_bytes  # before the activation
+        found += output.sample_bytes  # the values before the activation
     return found
 
 

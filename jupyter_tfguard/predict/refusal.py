@@ -1,7 +1,7 @@
-"""Refuses a ``fit`` that cannot fit into memory, before its first step; says by how much, and which batch should fit.
+"""Refuses, before its first step, a ``fit`` that cannot fit into memory; reports by how much, and which batch should fit.
 
-Only where the bound is certain to be exceeded: on the CPU, with TensorFlow as Keras' backend, in one process. Everything else
-starts as it would without the guard.
+Only if it is certain that memory will run out: on the CPU, with TensorFlow as the Keras backend, in one process. Any other
+fit starts as it would without the guard.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..units import human_bytes
 from .bound import Bound, bound
 from .reusable import reusable_bytes
 
-# Refusing needs no factor: the bound adds up what must be in memory at one moment. In tests/benchmarks/bound.py it was at most 0.84
-# of what the fit really took, with one thread, without oneDNN or with TensorFlow 2.15 at most 0.89.
-# The batch that is suggested has room for what the bound leaves out: the fits of that benchmark took up to 1 / 0.4 of their
-# bound, and TensorFlow's graph of each layer.
+# A refusal needs no safety factor: the bound adds up what must be in memory at the same time. In tests/benchmarks/bound.py it
+# was at most 0.84 of the memory that the fit actually used; with one thread, without oneDNN or with TensorFlow 2.15 at most 0.89.
+# The suggested batch leaves room for what the bound does not count: the fits of that benchmark used up to 1 / 0.4 of their
+# bound, plus TensorFlow's graph for each layer.
 FITTING_SHARE = 0.4
 _GRAPH_BYTES = 64 << 20
 _GRAPH_BYTES_EACH = 2 << 20
@@ -32,9 +32,9 @@ class Refusal:
     """Why a fit cannot run.
 
     Attributes:
-        bound: What it needs, by part.
-        available_bytes: What it can have, memory that the process holds free included.
-        limit_bytes: Of the memory that counts; None where it is not known.
+        bound: The memory it needs, by part.
+        available_bytes: The memory it can get, including free memory that the process already holds.
+        limit_bytes: The binding limit; None if unknown.
     """
 
     bound: Bound
@@ -43,24 +43,24 @@ class Refusal:
 
     @property
     def need_bytes(self) -> int:
-        """At least so much more memory."""
+        """Lower bound of the additional memory needed."""
         return self.bound.total_bytes
 
     @property
     def fitting_batch_size(self) -> int | None:
-        """The largest batch that should fit, as a round number; None for none, or where nobody can say."""
+        """The largest batch that should fit, rounded down; None if there is none or it is unknown."""
         graph = _GRAPH_BYTES + _GRAPH_BYTES_EACH * self.bound.call_count
         found = self.bound.largest_batch(self.available_bytes - graph, share=FITTING_SHARE)
         if found is None or self.bound.batch_size is None or found >= self.bound.batch_size:
             return None
         if found < 8:
             return found
-        # Down to two leading binary digits: 96, 128, 192, 256.
+        # Round down to two leading binary digits: 96, 128, 192, 256.
         step = 1 << (found.bit_length() - 2)
         return found // step * step
 
     def text(self) -> str:
-        """For people: numbers, what takes most, what to change, and how to run it anyway."""
+        """The message for the user: numbers, the largest parts, what to change, and how to run it anyway."""
         size = self.bound.batch_size
         call = "fit()" if size is None else f"fit() with batch_size={size}"
         limit = "" if self.limit_bytes is None else f" (limit {human_bytes(self.limit_bytes)})"
@@ -96,17 +96,17 @@ def check_fit(
     available_bytes: Callable[[], int],
     limit_bytes: int | None = None,
 ) -> Refusal | None:
-    """Say whether a fit is certain to run out of memory. Takes some milliseconds; raises nothing of ours.
+    """Check whether a fit will certainly run out of memory. Takes a few milliseconds; errors of the guard are not raised.
 
     Args:
-        arguments: Of ``fit``, by name, defaults included or not.
-        model: Compiled, of Keras 3 or Keras 2.
-        available_bytes: Reads how much memory this process can still take, with free swap if there is any. Called again after
-            garbage was collected, when the first answer was not enough.
+        arguments: The arguments of ``fit``, by name, with or without defaults.
+        model: A compiled model of Keras 3 or Keras 2.
+        available_bytes: Reads how much memory this process can still use, including free swap. If the first reading is too
+            small, it is called again after a garbage collection.
         limit_bytes: The limit to name in the text.
 
     Returns:
-        None to let it run: it may fit, or nobody can say.
+        The refusal; None if the fit may fit, or if that is unknown.
     """
     with shielded("bound before fit"):
         if not runs_on_host(model) or getattr(model, "optimizer", None) is None:
@@ -115,7 +115,7 @@ def check_fit(
         need = found.total_bytes
         if need <= available_bytes() + reusable_bytes():
             return None
-        # An earlier model and its data often wait in cycles of references.
+        # Reference cycles often keep an earlier model and its data alive.
         gc.collect()
         available = available_bytes() + reusable_bytes()
         if need > available:
@@ -124,9 +124,9 @@ def check_fit(
 
 
 def runs_on_host(model: Any) -> bool:
-    """True when the steps of this model run on the CPU of this process, and nowhere else.
+    """True if the steps of this model run only on the CPU in this process.
 
-    Looks at the devices that TensorFlow has made, and makes none.
+    Reads the devices that TensorFlow has already created, and creates none.
     """
     context = eager_context()
     if getattr(context, "_initialized", False) is not True:

@@ -1,7 +1,7 @@
-"""Memory that this process holds and does not use: a fit takes it first, before it asks the system for more.
+"""Free memory that this process already holds: a fit uses it before it requests more from the system.
 
-TensorFlow's pool never gives memory back, and malloc rarely does. After one fit, a second one of the same size needs almost
-nothing new, though little may be available.
+TensorFlow's pool never returns memory to the system, and malloc rarely does. After one fit, a second one of the same size
+needs almost no new memory, even if little is available.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ class _Mallinfo2(ctypes.Structure):
 
 
 def reusable_bytes() -> int:
-    """Free memory in TensorFlow's CPU pool and in malloc, at most; 0 where neither can be read.
+    """Upper bound of the free memory in TensorFlow's CPU pool and in malloc; 0 if neither can be read.
 
-    The pool is known by the highest use of its tensors so far. A part of the free memory may never have been touched, so
-    this can be too much, and a caller that adds it to the available memory can be too optimistic, never too pessimistic.
+    The size of the pool is estimated by the peak use of its tensors. Part of the free memory may never have been touched,
+    so the result can be too high: adding it to the available memory can be too optimistic, but never too pessimistic.
     """
     return _free_in_pool() + _free_in_malloc()
 
 
 def _free_in_pool() -> int:
-    """Source: ``TFE_GetMemoryInfo``, TensorFlow 2.15 to 2.21; with oneDNN, tensors of 256 KiB and more."""
+    """Free bytes in TensorFlow's CPU pool. Source: ``TFE_GetMemoryInfo``, TensorFlow 2.15 to 2.21; with oneDNN, tensors of
+    256 KiB and more.
+    """
     context = eager_context()
     handle = getattr(context, "_context_handle", None)
     module = sys.modules.get(CONTEXT_MODULE)
     if handle is None or module is None:
         return 0
-    with contextlib.suppress(Exception):  # without a pool the allocator answers with an error
+    with contextlib.suppress(Exception):  # without a pool the call raises an error
         found = module.pywrap_tfe.TFE_GetMemoryInfo(handle, "CPU:0")
         return max(0, int(found["peak"]) - int(found["current"]))
     return 0
@@ -51,6 +53,6 @@ def _free_in_malloc() -> int:
     try:
         ask = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError):
-        return 0  # another C library, or an older glibc
+        return 0  # a C library other than glibc, or an older glibc
     ask.restype = _Mallinfo2
     return int(ask().fordblks)

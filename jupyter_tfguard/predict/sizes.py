@@ -1,4 +1,4 @@
-"""Bytes of variables, symbolic tensors and arrays, from shape and type alone."""
+"""Sizes of variables, symbolic tensors and arrays in bytes, from their shape and dtype."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEFAULT_BYTES = 4
 
 
 def item_bytes(dtype: Any) -> int:
-    """Bytes of one number of this type, of NumPy, TensorFlow or a name; 4 where the name does not say."""
+    """Bytes of one element of a dtype of NumPy or TensorFlow, or of a dtype name; 4 if the name does not show the size."""
     name = str(getattr(dtype, "name", dtype))
     bits = _BITS.match(name)
     if bits is not None:
@@ -21,12 +21,12 @@ def item_bytes(dtype: Any) -> int:
 
 
 def variable_bytes(variable: Any) -> int:
-    """Bytes of a variable of any Keras."""
+    """Bytes of a variable of any version of Keras."""
     return math.prod(int(size) for size in variable.shape) * item_bytes(variable.dtype)
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Arrays of nested tuples, lists and dictionaries; None is left out."""
+    """The values in nested tuples, lists and dictionaries; None is skipped."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (tuple, list)):
