@@ -1,6 +1,6 @@
-# Installed by jupyter-tfguard as {sys.prefix}/etc/ipython/startup/00-tfguard.py. It starts the guard in every Jupyter kernel
-# of this environment and does nothing in a terminal. TFGUARD_DISABLE=1 in the environment switches it off.
-# It runs in the user's namespace, so it leaves no name there, not even a docstring. An exception here would prevent the
+# Installed by jupyter-tfguard as {sys.prefix}/etc/ipython/startup/00-tfguard.py. It starts the guard in every Jupyter
+# kernel of this environment and does nothing in a terminal. TFGUARD_DISABLE=1 in the environment switches it off. It
+# runs in the user's namespace, so it leaves no name there, not even a docstring. An exception here would prevent the
 # user's own startup files from running, so all exceptions are caught.
 
 

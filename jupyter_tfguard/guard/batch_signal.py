@@ -1,11 +1,12 @@
 """Saves a checkpoint when a batch system ends a job with SIGTERM during a fit; the signal then has its usual effect.
 
-Active only in a job of a batch system, and only while a fit runs. At other times the disposition of the signal is restored
-exactly, including a C-level handler that faulthandler may have registered.
+Active only in a job of a batch system, and only while a fit runs. At other times the disposition of the signal is
+restored exactly, including a C-level handler that faulthandler may have registered.
 
 How it works: Python's C-level handler writes the signal number into a pipe, even while the main thread is inside
 TensorFlow. A separate thread reads the pipe. The main thread pauses in its Python-level handler, so no training happens
-while the thread saves. If the current step takes too long, the thread saves anyway, and variables may differ by one step.
+while the thread saves. If the current step takes too long, the thread saves anyway, and variables may differ by one
+step.
 """
 
 from __future__ import annotations
@@ -180,7 +181,8 @@ def _watch_forks(watching: BatchSignal | None) -> None:
         )
 
 
-# A child that gets SIGTERM before leave_child() would write into its parent's pipe, so the signal is blocked until then.
+# A child that gets SIGTERM before leave_child() would write into its parent's pipe, so the signal is blocked until
+# then.
 _masks = threading.local()
 
 

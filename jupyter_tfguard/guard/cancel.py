@@ -1,8 +1,8 @@
 """Stops running TensorFlow functions from another thread, with TensorFlow's cancellation manager.
 
-A compiled function runs in native code, where no Python exception can be raised; the shuffle buffer of a data set used in
-``fit`` fills there for minutes. Under a cancellation manager the function returns within milliseconds of the cancellation.
-Eager operations cannot be cancelled.
+A compiled function runs in native code, where no Python exception can be raised; the shuffle buffer of a data set used
+in ``fit`` fills there for minutes. Under a cancellation manager the function returns within milliseconds of the
+cancellation. Eager operations cannot be cancelled.
 
 Source: tensorflow/python/eager/cancellation.py, the same from 2.15 to 2.21.
 """

@@ -2,7 +2,8 @@
 
 The file is an ordinary ``.npz``: ``weights/0000`` and so on in the order of ``model.variables``, then ``optimizer/0000`` and so
 on, and ``tfguard.json`` with names, types and the position. Variables are written one after the other, in pieces, and
-written data is dropped from the page cache, so the save needs little memory. The file gets its name once it is complete.
+written data is dropped from the page cache, so the save needs little memory. The file gets its name once it is
+complete.
 
 A cancelled step may have updated only some of the variables. They then differ by one step.
 """
@@ -69,7 +70,7 @@ class Position:
 
     @property
     def initial_epoch(self) -> int:
-        """The epoch to resume with, counted from 0 as in Keras: the running one, or the next if all its steps were completed."""
+        """The epoch to resume with, from 0 (Keras): the running one, or the next if all its steps were completed."""
         if self.epoch is None:
             return 0
         is_complete = self.steps is not None and self.step >= self.steps
@@ -121,7 +122,8 @@ def save(
 ) -> Saved:
     """Write the state of a model into a new file in `folder`.
 
-    Runs no compiled function. Needs a few megabytes of memory, plus the size of the largest variable if that is on a GPU.
+    Runs no compiled function. Needs a few megabytes of memory, plus the size of the largest variable if that is on a
+    GPU.
 
     Args:
         model: A built model, which must not be trained during the save.
@@ -131,8 +133,8 @@ def save(
         available_bytes: Reads how much memory this process can still take; None: do not check.
 
     Raises:
-        CheckpointNotSaved: No file was written; the text says why. The only other exceptions are those of the user's signal
-            handlers.
+        CheckpointNotSaved: No file was written; the text says why. The only other exceptions are those of the user's
+            signal handlers.
     """
     began = time.monotonic()
     folder = folder.absolute()

@@ -28,7 +28,7 @@ class HostMemoryLimitReached(MemoryError):
     __init__ = Exception.__init__
 
     def _render_traceback_(self) -> list[str]:
-        """The plain traceback that IPython shows. IPython's formatter reads every file on the stack, which takes tens of MiB."""
+        """A plain traceback for IPython, whose own formatter reads every file on the stack: tens of MiB."""
         return plain_traceback(self)
 
 

@@ -1,29 +1,29 @@
 /*
- * The native part of the guard: a sampler thread that needs no interpreter lock, and a gate in
- * front of large allocations.
+ * The native part of the guard: a sampler thread that needs no GIL, and a gate that checks large
+ * allocations.
  *
- * Plain C11 for Linux with glibc, x86-64 and aarch64. No headers of Python, NumPy or TensorFlow:
- * what is patched is found and checked at run time. native.py loads this file with ctypes; the
- * library is never unloaded.
+ * Plain C11 for Linux with glibc, x86-64 and aarch64. Uses no headers of Python, NumPy or
+ * TensorFlow: everything to patch is found and checked at run time. native.py loads the library
+ * with ctypes; it is never unloaded.
  *
  * Sections, in order:
  *   1. Basics                clock, state of one thread, the lines of /proc/self/maps
  *   2. Available memory      of the memory groups and of the machine
  *   3. State and sampler     arm, trip, signal; the thread sleeps while no cell runs
- *   4. Granted, not touched  memory that was promised and shows in no counter yet
- *   5. Disk-backed blocks    their pages are file cache; glibc's own free() gives them back
- *   6. Who asks              a walk up the stack: does this caller handle a refusal?
+ *   4. Granted, not touched  granted memory that no counter includes yet
+ *   5. Disk-backed blocks    their pages are file cache; glibc's free() releases them
+ *   6. The caller            a stack walk: does this caller handle a refusal?
  *   7. The decision          grant, refuse or place on disk
- *   8. Patching              pointers that are replaced, remembered and restored
+ *   8. Patching              replace pointers, record them and restore them
  *   9. NumPy                 its default memory handler
  *  10. CPython               its raw allocator and its arenas
- *  11. TensorFlow            its pool (a vtable) and its calls of malloc (slots of the loader);
+ *  11. TensorFlow            its pool (a vtable) and its calls to malloc (GOT slots);
  *                            pandas' parser
- *  12. Releasing the pool    free pages of TensorFlow's pool go back to the system
+ *  12. Releasing the pool    returns free pages of TensorFlow's pool to the system
  *  13. Start, stop, fork
  *
- * While disarmed (no cell runs, the guard is paused, an error is being printed) each hook calls
- * straight through. A forked child has no sampler thread: there the gate stays disarmed.
+ * While disarmed (no cell runs, the guard is paused, an error is being printed) each hook only
+ * calls the original function. A forked child has no sampler thread, so its gate stays disarmed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -55,12 +55,12 @@
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
 
-/* Compared by native.py: a library of another version of the package is refused. */
+/* native.py checks this, and rejects a library of another version of the package. */
 #define INTERFACE_VERSION 1
 
-/* Smaller requests are never asked about: they are the sampler's business. */
+/* The gate never checks smaller requests: the sampler covers them. */
 static const size_t LARGE_BYTES = 1 << 20;
-/* Larger ones fail by themselves: no address space holds them. */
+/* Larger requests fail anyway: they exceed the address space. */
 static const size_t HUGE_BYTES = (size_t)1 << 47;
 
 /* ---------------------------------------------------------------------------------------------
@@ -69,11 +69,11 @@ static const size_t HUGE_BYTES = (size_t)1 << 47;
 
 static size_t page_bytes = 4096; /* set at start: 64 KiB on some aarch64 systems */
 
-/* What one thread is doing. Read only for large requests: access to it may call __tls_get_addr. */
+/* State of one thread. Read only for large requests: access may call __tls_get_addr. */
 static __thread struct {
-    bool inside;         /* in the gate itself: its own allocations pass */
-    bool releasing_pool; /* section 12: the pool must not grow now */
-    size_t pool_request; /* bytes asked of TensorFlow's pool, while its own code runs; 0: none */
+    bool inside;         /* in the gate itself, whose allocations are not checked */
+    bool releasing_pool; /* section 12: the pool must not grow */
+    size_t pool_request; /* bytes requested from TensorFlow's pool while its code runs; 0: none */
     enum { NOT_REFUSED, TOO_LARGE, REFUSED, WANTED_ON_DISK } pool_answer;
 } self;
 
@@ -164,19 +164,19 @@ static bool holds_address(const struct mapping *mapping, void *argument)
     }
     query->found = *mapping;
     query->found.name =
-        mapping->name[0] ? "named" : ""; /* the text itself is gone after the visit */
+        mapping->name[0] ? "named" : ""; /* the text is invalid after the visit */
     return true;
 }
 
 /* ---------------------------------------------------------------------------------------------
- * 2. Available memory: the least of the machine's and of each limited group's
+ * 2. Available memory: the minimum over the machine and each limited group
  *
- * File cache counts as available, and so does swap: the system uses both before it kills.
- * guard/available.py says the same in Python.
+ * File cache and swap count as available: the system uses both before it kills.
+ * guard/available.py does the same in Python.
  */
 
-/* The inode is kept too: user code may close every descriptor (daemonize), and the number may then
- * name another file. */
+/* Also stores the inode: user code may close all descriptors (daemonize), and the descriptor number
+ * may then be reused for another file. */
 struct kept_file {
     int fd;
     ino_t inode;
@@ -231,7 +231,7 @@ static bool read_file(struct kept_file file, char *text, size_t size)
     return true;
 }
 
-/* The number in a file; NO_LIMIT for "max"; -1 when unreadable. */
+/* The number in a file; NO_LIMIT for "max"; -1 if unreadable. */
 static int64_t read_number(struct kept_file file)
 {
     char text[64];
@@ -246,7 +246,7 @@ static int64_t read_number(struct kept_file file)
 }
 
 /* "inactive_file 4096" or "MemAvailable:  123 kB": the number after a name at the start of a line;
- * -1: no such line. */
+ * -1 if there is no such line. */
 static int64_t field(const char *text, const char *name)
 {
     size_t length = strlen(name);
@@ -292,7 +292,7 @@ static int64_t group_available(const struct group *group, int64_t free_swap)
         return left;
     }
     int64_t swap_used = at_least_0(read_number(group->swap_used));
-    if (group->version == 1) { /* there both are counted together */
+    if (group->version == 1) { /* version 1 counts both together */
         int64_t both = swap_limit == NO_LIMIT ? NO_LIMIT : swap_limit - swap_used + cache;
         return larger(left, smaller(left + free_swap, both));
     }
@@ -300,8 +300,7 @@ static int64_t group_available(const struct group *group, int64_t free_swap)
     return left + at_least_0(smaller(free_swap, allowed));
 }
 
-/* Bytes that can still be used before something is killed; INT64_MAX when the system does not say.
- */
+/* Bytes that can still be used before the system kills a process; INT64_MAX if unknown. */
 static int64_t read_available(void)
 {
     char text[2048];
@@ -323,7 +322,7 @@ static int64_t read_available(void)
     return available;
 }
 
-/* The limit that binds; INT64_MAX when unknown. */
+/* The binding limit; INT64_MAX if unknown. */
 static int64_t read_total(void)
 {
     char text[2048];
@@ -354,7 +353,7 @@ static void drop_groups(void)
     group_count = 0;
 }
 
-/* Reads these groups from now on. Call while disarmed. */
+/* Read these groups from now on. Call while disarmed. */
 EXPORT void tfguard_use_groups(int count, const int *versions, const char *const *folders)
 {
     pthread_rwlock_wrlock(&groups_lock);
@@ -397,14 +396,14 @@ struct levels { /* guard/levels.py */
     double rate_seconds;
 };
 
-/* Who asks for memory, and what that means for the answer: section 7. */
+/* Who requests memory; section 7 decides by it. */
 enum caller {
     NUMPY,
     PYTHON,
     PANDAS,
     TENSORFLOW_POOL,
     TENSORFLOW_MALLOC,
-    UNCHECKED, /* a NULL here ends the process */
+    UNCHECKED, /* returning NULL to it would end the process */
     UNCHECKED_ZEROED,
     ZEROED, /* calloc of NumPy or CPython */
     CALLER_COUNT
@@ -413,37 +412,37 @@ enum caller {
 static const int64_t SHORTEST_US = 1000, LONGEST_US = 50000, NEAR_LONGEST_US = 10000,
                      UNDELIVERED_US = 2000;
 static const int64_t SIGNAL_AGAIN_US = 10000;    /* between two signals to the main thread */
-static const int64_t INTERRUPT_AFTER_US = 60000; /* of silence of the main thread: section 10 */
+static const int64_t INTERRUPT_AFTER_US = 60000; /* main thread does not react: section 10 */
 static const int64_t FALLEN_AFTER_US =
-    10000; /* user code caught the exception and goes on filling: */
+    10000; /* user code caught the exception and continues to fill: */
 static const double FALLEN_FRACTION =
-    0.25; /*   stop it again when so much of what was left is gone */
+    0.25; /*   stop it again after a fall by this fraction of the level */
 static const int64_t RECOVERED_TIMES =
-    4; /* of the level: the stop is over, the cell goes on with less */
+    4; /* of the level: the stop is over, the cell uses less memory now */
 static const int PRIORITY = -10; /* of the sampler thread */
-static const double SAMPLES_AHEAD = 6; /* between now and the level, at the present fill rate */
+static const double SAMPLES_AHEAD = 6; /* until the level is reached, at the current fill rate */
 
-static atomic_bool armed; /* a cell runs and may be stopped; the one test in front of each hook */
+static atomic_bool armed; /* a cell runs and may be stopped; each hook tests only this */
 static atomic_bool tripped, delivered;
 static atomic_bool interrupt_wanted; /* section 10 */
 static atomic_int trip_count;
 static _Atomic int64_t trip_available, trip_us, delivered_us, main_seen_us;
-static _Atomic int64_t judged_available, delivered_available; /* without what is on disk */
+static _Atomic int64_t judged_available, delivered_available; /* minus bytes on disk */
 static _Atomic int64_t last_available, last_sample_us, lowest_available;
 static _Atomic double fill_rate; /* bytes per second */
 static _Atomic int64_t refused[CALLER_COUNT], interrupted, last_refused, last_refused_available;
 static _Atomic int64_t spilled_bytes, spilled_count;
 
-static struct levels levels; /* of the sampler; what the gate reads too: */
+static struct levels levels; /* for the sampler; the gate also reads: */
 static _Atomic int64_t reserve_bytes, limit_bytes, plenty_bytes;
-/* The newest figure, read by the sampler or by the gate. */
+/* The newest reading, by the sampler or the gate. */
 static _Atomic int64_t known_available, known_us;
 
 static int wake_fd = -1, stop_signal;
 static pid_t main_thread_id;
 static pthread_t main_thread;
 
-static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER; /* arming against tripping */
+static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER; /* protects arming and tripping */
 static pthread_cond_t state_changed;
 static bool ended;
 static bool is_running; /* the sampler thread, in this process */
@@ -456,7 +455,7 @@ static int64_t signal_us;
 static void send_signal(int64_t now)
 {
     signal_us = now;
-    /* Not kill(): another thread must not take it. The Python handler runs in the main thread only.
+    /* Not kill(), which could signal another thread: the Python handler runs only in the main one.
      */
     syscall(SYS_tgkill, getpid(), main_thread_id, stop_signal);
 }
@@ -471,13 +470,13 @@ static void trip(int64_t available, int64_t now)
     atomic_fetch_add(&trip_count, 1);
     atomic_store(&tripped, true);
     if (wake_fd >= 0) {
-        ssize_t ignored = write(wake_fd, "s", 1); /* a full pipe has woken its reader already */
+        ssize_t ignored = write(wake_fd, "s", 1); /* a full pipe has already woken its reader */
         (void)ignored;
     }
     send_signal(now);
 }
 
-/* From any thread: memory was granted that is not there. */
+/* Trip because memory was granted that is not available. From any thread. */
 static void trip_now(void)
 {
     pthread_mutex_lock(&state_lock);
@@ -511,8 +510,8 @@ static void judge(int64_t available, double level, int64_t now)
         if (now - signal_us >= SIGNAL_AGAIN_US) {
             send_signal(now);
         }
-        /* The main thread answers a signal within milliseconds, unless one long call into C holds
-         * it. */
+        /* The main thread reacts to a signal within milliseconds, unless it is in a long C call.
+         */
         int64_t heard = larger(atomic_load(&trip_us), atomic_load(&main_seen_us));
         if (now - heard > INTERRUPT_AFTER_US || available < atomic_load(&trip_available) / 2) {
             atomic_store(&interrupt_wanted, true);
@@ -524,15 +523,15 @@ static void judge(int64_t available, double level, int64_t now)
     }
 }
 
-/* Bytes per second from two samples: rises at once, falls slowly, because a fill comes in bursts.
- */
+/* Bytes per second from two samples. Rises at once and falls slowly, because memory fills in
+ * bursts. */
 static double smooth_rate(double rate, int64_t fallen, int64_t elapsed_us)
 {
     double seen = (double)fallen / ((double)elapsed_us * 1e-6);
     if (seen <= rate) {
         return rate * 0.7 + seen * 0.3;
     }
-    return elapsed_us > 20000 ? seen : (rate + seen) / 2; /* far apart: a mean by itself */
+    return elapsed_us > 20000 ? seen : (rate + seen) / 2; /* far apart: already a mean */
 }
 
 static int64_t next_pause_us(int64_t available, double level, double rate)
@@ -570,8 +569,8 @@ static int64_t take_sample(void)
     if (available < atomic_load(&lowest_available)) {
         atomic_store(&lowest_available, available);
     }
-    /* Pages on disk never kill, but a run that goes on at the speed of the disk must end too:
-     * beyond a tenth of the limit they count as used. */
+    /* Pages on disk never cause a kill, but a run that continues at the speed of the disk must be
+     * stopped too: beyond a tenth of the limit they count as used. */
     int64_t on_disk = disk_bytes_written() - disk_bytes_at_start - levels.total_bytes / 10;
     double level = level_at(rate);
     judge(available - at_least_0(on_disk), level, now);
@@ -582,8 +581,8 @@ static void *run_sampler(void *unused)
 {
     (void)unused;
     pthread_setname_np(pthread_self(), "tfguard-memory");
-    /* On a busy machine it must not wait for its turn. Of this thread only, and only where the user
-     * may do it. */
+    /* So that it gets a CPU at once on a busy machine. Only for this thread; fails without
+     * permission. */
     setpriority(PRIO_PROCESS, 0, PRIORITY);
     pthread_mutex_lock(&state_lock);
     while (!ended) {
@@ -604,7 +603,7 @@ static void *run_sampler(void *unused)
     return NULL;
 }
 
-/* A cell begins. Forgets an earlier trip. */
+/* Arm for a new cell; resets an earlier trip. */
 EXPORT void tfguard_arm(const struct levels *for_cell)
 {
     pthread_mutex_lock(&state_lock);
@@ -636,16 +635,16 @@ EXPORT void tfguard_arm(const struct levels *for_cell)
     pthread_mutex_unlock(&state_lock);
 }
 
-/* No trip and no refusal from here on. */
+/* Disarm: no trips and no refusals until the next tfguard_arm(). */
 EXPORT void tfguard_disarm(void)
 {
     atomic_store(&armed, false);
     atomic_store(&interrupt_wanted, false);
-    pthread_mutex_lock(&state_lock); /* a trip that is being decided has ended then */
+    pthread_mutex_lock(&state_lock); /* waits for a trip in progress */
     pthread_mutex_unlock(&state_lock);
 }
 
-/* The exception was raised. Trips again when memory falls on. */
+/* Note that the exception was raised. Trips again if available memory continues to fall. */
 EXPORT void tfguard_delivered(void)
 {
     atomic_store(&interrupt_wanted, false);
@@ -657,14 +656,14 @@ EXPORT void tfguard_delivered(void)
 /* ---------------------------------------------------------------------------------------------
  * 4. Granted, but not touched yet
  *
- * A block costs memory only when it is filled. Two threads that ask for 1 GB each while 1.5 GB are
- * left must not both be granted. mincore() counts the pages that are not there yet, so no free()
- * has to be hooked.
+ * A block uses memory only once it is filled. If 1.5 GB are available and two threads request 1 GB
+ * each, only one request may be granted. mincore() counts the pages that are not resident yet, so
+ * free() needs no hook.
  */
 
-static const size_t NOTED_BYTES = 4 << 20; /* smaller blocks are filled before anybody asks again */
+static const size_t NOTED_BYTES = 4 << 20; /* smaller blocks are filled before the next request */
 static const int64_t NOTED_US =
-    2000000; /* then a block that is still not filled is taken to be sparse */
+    2000000; /* a block that is not filled by then counts as sparse */
 
 static struct grant {
     char *block;
@@ -674,8 +673,8 @@ static struct grant {
 static unsigned next_grant;
 static pthread_mutex_t grants_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Bytes of a block that have no page yet; -1 when it is not mapped any more. Samples blocks above
- * 64 MiB: each look takes 256 pages. */
+/* Bytes of a block that have no page yet; -1 if it is no longer mapped. Blocks above 64 MiB are
+ * sampled: each look reads 256 pages. */
 static int64_t untouched_bytes(const void *block, size_t size)
 {
     enum { LOOK = 256, MOST_LOOKS = 64 };
@@ -706,7 +705,7 @@ static void note_grant(void *block, size_t size)
     pthread_mutex_lock(&grants_lock);
     for (size_t i = 0; i < LENGTH(grants); i++) {
         if (grants[i].block == block) {
-            grants[i].block = NULL; /* freed in between, and given out again */
+            grants[i].block = NULL; /* was freed and allocated again since */
         }
     }
     grants[next_grant] = (struct grant){block, size, now_us()};
@@ -714,7 +713,7 @@ static void note_grant(void *block, size_t size)
     pthread_mutex_unlock(&grants_lock);
 }
 
-/* Bytes promised and not used. Counts pages only where that decides: when all of it together would
+/* Bytes granted but not used yet. Counts pages only if that matters: if all grants together would
  * not fit into `room`. */
 static int64_t promised_bytes(int64_t room)
 {
@@ -746,21 +745,20 @@ static int64_t promised_bytes(int64_t room)
  * 5. Disk-backed blocks
  *
  * A shared mapping of an unlinked file. Its pages are file cache: the system writes them out
- * instead of killing somebody. In front of the block is a header as glibc writes it for a block
- * that malloc mapped by itself, so glibc's own free() and realloc() handle it and no free() has to
- * be patched:
+ * instead of killing a process. The block is preceded by the header that glibc writes for a block
+ * that malloc has mapped, so glibc's free() and realloc() handle it, and free() needs no patch:
  *
- *     start of the mapping              block (offset in its page: a power of two, which free()
- * checks)
+ *     start of the mapping                                  block (its offset in the page is a
+ *                                                           power of two, which free() checks)
  *     |<------ offset - 16 ------>| prev_size | size + flag |  ...
  *                                   offset-16   rest of the mapping | IS_MMAPPED
  *
  * Three traps:
- *   - A full disk shows as SIGBUS at the first write to a page, so the room is allocated in advance
- * (fallocate), where it shows as a refusal.
- *   - realloc() grows the mapping, and a page beyond the end of the file is SIGBUS too: the file is
- * much longer than the block, and the realloc hooks allocate the room first.
- *   - A forked child would share the pages with its parent: it maps them privately (section 13).
+ *   - A full disk causes SIGBUS at the first write to a page. So disk space is allocated in advance
+ *     with fallocate(), which fails with an error instead.
+ *   - realloc() grows the mapping, and a page beyond the end of the file causes SIGBUS too. So the
+ *     file is much longer than the block, and the realloc hooks allocate disk space first.
+ *   - A forked child would share the pages with its parent. So it maps them privately (section 13).
  */
 
 static const size_t HEADER_BYTES = 2 * sizeof(size_t);
@@ -769,7 +767,7 @@ static const char DISK_NAME[] = "/.tfguard-block-XXXXXX";
 static const int64_t WRITTEN_AGAIN_US = 20000, MAPS_AGAIN_US = 200000;
 
 static struct disk_block {
-    char *start; /* NULL: this place in the table is free */
+    char *start; /* NULL: this entry of the table is free */
     size_t mapped;
     int fd;
     dev_t device;
@@ -783,7 +781,7 @@ static atomic_bool disk_armed;
 static char disk_folder[PATH_MAX - sizeof DISK_NAME];
 static int64_t disk_keep_free, disk_quota;
 
-/* False after user code closed all descriptors: the number may name another file now. */
+/* False after user code has closed all descriptors: the number may have been reused. */
 static bool owns_descriptor(const struct disk_block *block)
 {
     struct stat about;
@@ -791,8 +789,8 @@ static bool owns_descriptor(const struct disk_block *block)
            about.st_dev == block->device;
 }
 
-/* Opens an unlinked file with so many bytes allocated and a long hole behind them; -1 when the disk
- * cannot do that. */
+/* Opens an unlinked file with `size` bytes allocated, followed by a long hole; -1 if the disk or
+ * its file system does not allow that. */
 static int open_disk_file(size_t size, char *name)
 {
     char path[PATH_MAX];
@@ -808,8 +806,7 @@ static int open_disk_file(size_t size, char *name)
     if ((int64_t)about.f_bavail < ((int64_t)size + disk_keep_free) / unit) {
         return -1;
     }
-    /* Beyond this limit the file calls do not only fail: they send SIGXFSZ, which ends the process.
-     */
+    /* Beyond this limit, file calls not only fail but send SIGXFSZ, which ends the process. */
     if (getrlimit(RLIMIT_FSIZE, &most) != 0 ||
         (most.rlim_cur != RLIM_INFINITY && most.rlim_cur < size * 4)) {
         return -1;
@@ -829,8 +826,8 @@ static int open_disk_file(size_t size, char *name)
         is_long = (most.rlim_cur == RLIM_INFINITY || (rlim_t)lengths[i] <= most.rlim_cur) &&
                   ftruncate(fd, lengths[i]) == 0;
     }
-    /* Allocated, and without data: a file system that cannot tell the two apart would count the
-     * whole block as written. */
+    /* The space must be allocated but contain no data: a file system that does not distinguish the
+     * two would report the whole block as written. */
     if (failed || !is_long || lseek(fd, 0, SEEK_DATA) != -1 || errno != ENXIO) {
         close(fd);
         return -1;
@@ -855,7 +852,7 @@ static struct disk_block *free_place(size_t wanted)
 
 static void update_disk_blocks(void);
 
-/* A block as from aligned_alloc, filled with zeros; NULL when the disk has no room for it. */
+/* A zero-filled block with the alignment of aligned_alloc; NULL if the disk has no space. */
 static void *disk_allocate(size_t size, size_t alignment)
 {
     size_t offset = alignment > HEADER_BYTES ? alignment : HEADER_BYTES;
@@ -873,7 +870,7 @@ static void *disk_allocate(size_t size, size_t alignment)
     if (fd >= 0 && fstat(fd, &about) == 0) {
         char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
         if (start != MAP_FAILED) {
-            /* Without read-ahead: it would bring in pages that nobody wrote, and they would count
+            /* No read-ahead: it would load pages that were never written, and they would count
              * as written. */
             madvise(start, mapped, MADV_RANDOM);
             block = start + offset;
@@ -911,7 +908,7 @@ static bool follow_disk_block(const struct mapping *mapping, void *argument)
     return false;
 }
 
-/* Finds which blocks were freed since: glibc unmaps them without a word. Holds disk_lock. */
+/* Finds blocks that were freed since: glibc unmaps them without notice. Holds disk_lock. */
 static void update_disk_blocks(void)
 {
     bool seen[LENGTH(disk_blocks)] = {false};
@@ -923,7 +920,7 @@ static void update_disk_blocks(void)
         struct disk_block *block = &disk_blocks[i];
         if (block->start != NULL && !seen[i]) {
             if (owns_descriptor(block)) {
-                close(block->fd); /* with it the file's blocks on disk are free */
+                close(block->fd); /* frees the file's blocks on disk */
             }
             block->start = NULL;
             atomic_fetch_sub(&disk_block_count, 1);
@@ -931,23 +928,23 @@ static void update_disk_blocks(void)
     }
 }
 
-/* Bytes of the block that were written, from 256 probes: whether each file system counts a page
- * that waits to be written as written differs, but all of them know that it is data. */
+/* Bytes of the block that were written, estimated from 256 probes. File systems differ in whether
+ * a dirty page counts as written, but all of them report it as data. */
 static int64_t data_bytes(const struct disk_block *block)
 {
     enum { PROBES = 256 };
     off_t part = (off_t)(block->mapped / PROBES), mask = ~((off_t)page_bytes - 1);
     int64_t hits = 0;
     for (off_t i = 0; i < PROBES; i++) {
-        /* Somewhere in each part: a program that writes every n-th page must not be seen too often,
-         * nor too seldom. */
+        /* At a varying offset in each part: otherwise a program that writes every n-th page would
+         * be over- or underestimated. */
         off_t at = (part * i + i * 2654435761 % (part + 1)) & mask;
         hits += lseek(block->fd, at, SEEK_DATA) == at;
     }
     return (int64_t)block->mapped / PROBES * hits;
 }
 
-/* Bytes of all disk-backed blocks that were written so far. Called with state_lock only. */
+/* Bytes written so far in all disk-backed blocks. Called only with state_lock. */
 static int64_t disk_bytes_written(void)
 {
     static int64_t written, next_us, next_maps_us;
@@ -971,7 +968,7 @@ static int64_t disk_bytes_written(void)
     }
     pthread_mutex_unlock(&disk_lock);
     next_us =
-        now + larger(WRITTEN_AGAIN_US, 20 * (now_us() - now)); /* at most a twentieth of one core */
+        now + larger(WRITTEN_AGAIN_US, 20 * (now_us() - now)); /* at most a twentieth of a core */
     return written;
 }
 
@@ -987,8 +984,8 @@ static struct disk_block *disk_block_at(const char *address)
     return NULL;
 }
 
-/* Before realloc() grows a block: NOT_ON_DISK, or the room on disk is allocated, or there is none.
- */
+/* Before realloc() grows a block: NOT_ON_DISK, or HAS_ROOM after disk space was allocated, or
+ * NO_ROOM. */
 static enum growth { NOT_ON_DISK, HAS_ROOM, NO_ROOM } grow_on_disk(const char *address, size_t size)
 {
     if (atomic_load(&disk_block_count) == 0 || address == NULL) {
@@ -997,7 +994,7 @@ static enum growth { NOT_ON_DISK, HAS_ROOM, NO_ROOM } grow_on_disk(const char *a
     enum growth growth = NOT_ON_DISK;
     int saved = errno;
     pthread_mutex_lock(&disk_lock);
-    update_disk_blocks(); /* another block may be where one on disk was */
+    update_disk_blocks(); /* another block may be at the address of a freed one */
     struct disk_block *block = disk_block_at(address);
     if (block != NULL) {
         off_t needed = (off_t)round_up(size + (size_t)(address - block->start), page_bytes);
@@ -1016,7 +1013,7 @@ static const void *object_of(const void *address)
     return address != NULL && dladdr(address, &about) ? about.dli_fbase : NULL;
 }
 
-/* True when malloc_usable_size() may be called on what malloc() gives. */
+/* True if malloc_usable_size() may be called on blocks of malloc(). */
 static bool is_whole_malloc(void)
 {
     const void *library = object_of(dlsym(RTLD_DEFAULT, "malloc"));
@@ -1024,7 +1021,7 @@ static bool is_whole_malloc(void)
            library == object_of(dlsym(RTLD_DEFAULT, "malloc_usable_size"));
 }
 
-/* True when malloc's functions are glibc's: the free() of another allocator would abort on our
+/* True if malloc's functions are glibc's: the free() of another allocator would abort on our
  * header. */
 static bool is_glibc_malloc(void)
 {
@@ -1039,7 +1036,7 @@ static bool is_glibc_malloc(void)
     return true;
 }
 
-/* True when a large block of this glibc has the header that disk_allocate() writes. */
+/* True if a large block of this glibc has the header that disk_allocate() writes. */
 static bool has_known_header(size_t alignment)
 {
     void *block;
@@ -1055,7 +1052,7 @@ static bool has_known_header(size_t alignment)
     return known;
 }
 
-/* Arms disk-backed blocks in a folder. Returns NULL, or why not. */
+/* Enables disk-backed blocks in a folder. Returns NULL, or the reason why that is not possible. */
 EXPORT const char *tfguard_arm_disk(const char *folder, int64_t keep_free, int64_t quota)
 {
     enum { TMPFS = 0x01021994, RAMFS = 0x858458f6, HUGETLBFS = 0x958458f6 };
@@ -1081,7 +1078,7 @@ EXPORT const char *tfguard_arm_disk(const char *folder, int64_t keep_free, int64
     disk_quota = quota;
     atomic_store(&disk_armed, true);
 
-    /* One block, from birth to free(). */
+    /* Test with one block, from allocation to free(). */
     size_t size = (size_t)MIB + 1;
     char *block = disk_allocate(size, 64);
     bool works =
@@ -1100,15 +1097,15 @@ EXPORT const char *tfguard_arm_disk(const char *folder, int64_t keep_free, int64
 }
 
 /* ---------------------------------------------------------------------------------------------
- * 6. Who asks
+ * 6. The caller
  */
 
 /*
- * By the way in it cannot be told: the outputs of an op and tf.constant() share every entry point.
- * On the slow path only, the stack is walked and compared with the address ranges of
- * OpKernelContext::allocate_*. What called these returns the error to TensorFlow (OP_REQUIRES_OK),
- * with one exception: a helper of a oneDNN op returns from itself only, and Compute() goes on with
- * an output that is not there. There the direct caller has "Mkl" in its name and is not Compute().
+ * The entry point does not identify the caller: the outputs of an op and tf.constant() use the same
+ * ones. So, only on the slow path, the stack is compared with the address ranges of
+ * OpKernelContext::allocate_*. Callers of these return the error to TensorFlow (OP_REQUIRES_OK),
+ * with one exception: a helper of a oneDNN op only returns from itself, and Compute() continues
+ * with a missing output. In that case the direct caller has "Mkl" in its name and is not Compute().
  */
 
 static const char *const ALLOCATE_NAMES[] = {
@@ -1130,7 +1127,7 @@ static struct range {
     const char *start, *end;
 } allocate_ranges[LENGTH(ALLOCATE_NAMES)];
 
-/* False when a function is missing in this TensorFlow. */
+/* False if this TensorFlow lacks one of the functions. */
 static bool find_allocate_ranges(void *framework)
 {
     for (size_t i = 0; i < LENGTH(ALLOCATE_NAMES); i++) {
@@ -1149,7 +1146,7 @@ static bool find_allocate_ranges(void *framework)
 static bool is_allocate(const char *address)
 {
     for (size_t i = 0; i < LENGTH(allocate_ranges); i++) {
-        /* A return address: the call may be the last instruction. */
+        /* A return address; it may equal `end`, because the call may be the last instruction. */
         if (address > allocate_ranges[i].start && address <= allocate_ranges[i].end) {
             return true;
         }
@@ -1186,12 +1183,12 @@ static bool caller_handles_refusal(void)
 enum answer { GRANT, REFUSE, ON_DISK };
 
 static const size_t CHEAP_BYTES =
-    8 << 20; /* below: the newest sample is good enough while plenty is left */
+    8 << 20; /* smaller requests use the newest sample while plenty is available */
 static const int64_t CHEAP_US = 20000;
 static const int64_t TRIM_AGAIN_US = 500000;
-static const int64_t WAIT_US = 150000; /* others may free memory meanwhile */
+static const int64_t WAIT_US = 150000; /* other threads may free memory during the wait */
 static const int64_t NO_WAIT_US =
-    1000000; /* after a refusal: a loop of large requests must not crawl */
+    1000000; /* after a refusal: a loop of large requests must not become slow */
 
 static int64_t release_pool(void);
 
@@ -1203,9 +1200,9 @@ static bool fits(size_t size)
     return available == INT64_MAX || needed + promised_bytes(available - needed) <= available;
 }
 
-/* TensorFlow writes to all that it asks for. Where that is more than there is, the run would be
- * dead now without the disk, and at the speed of the disk it takes minutes: stop it. The reserve
- * does not count here, a run may use it. */
+/* TensorFlow writes to all the memory that it requests. If that exceeds the available memory, the
+ * run would have been killed without the disk, and at the speed of the disk it takes minutes: stop
+ * it. The reserve is not counted here: a run may use it. */
 static void stop_if_beyond(size_t size)
 {
     int64_t available = read_available();
@@ -1228,8 +1225,8 @@ static enum answer refuse(size_t size, enum caller caller)
     atomic_fetch_add(&refused[caller], 1);
     atomic_store(&last_refused, (int64_t)size);
     atomic_store(&last_refused_available, atomic_load(&known_available));
-    /* After a trip this is the stop: its MemoryError is on its way, and a second one must not
-     * follow. */
+    /* After a trip this refusal is the stop: it causes a MemoryError, and a second exception must
+     * not follow. */
     if ((caller == NUMPY || caller == PYTHON) && pthread_equal(pthread_self(), main_thread) &&
         atomic_load(&tripped) && !atomic_load(&delivered)) {
         tfguard_delivered();
@@ -1246,7 +1243,7 @@ static enum answer disk_or_grant(void)
     return GRANT;
 }
 
-/* What this request gets: section 11 says why TensorFlow's ways in differ. */
+/* The answer if memory is short; section 11 explains why TensorFlow's entry points differ. */
 static enum answer answer_short(size_t size, enum caller caller)
 {
     switch (caller) {
@@ -1260,13 +1257,13 @@ static enum answer answer_short(size_t size, enum caller caller)
             return refuse(size, caller);
         }
         if (self.pool_request != 0 && atomic_load(&disk_armed)) {
-            /* Only the tensor goes to disk. The pool keeps its regions for ever: one on disk would
+            /* Place only the tensor on disk. The pool never releases its regions: one on disk would
              * slow down all later training. */
             self.pool_answer = WANTED_ON_DISK;
             return REFUSE;
         }
         return disk_or_grant();
-    case ZEROED: /* a huge sparse array must work, so this is never refused */
+    case ZEROED: /* never refused, because a huge sparse array must work */
     case UNCHECKED_ZEROED: return atomic_load(&disk_armed) ? ON_DISK : GRANT;
     default: return disk_or_grant();
     }
@@ -1278,15 +1275,15 @@ static enum answer decide(size_t size, enum caller caller)
     if (fits_by_far(size) || fits(size)) {
         return GRANT;
     }
-    /* The pool asks for a larger region than it needs, and tries again with nine tenths of it after
-     * a refusal. */
+    /* The pool requests a larger region than it needs, and retries with nine tenths of it after a
+     * refusal. */
     if (caller == TENSORFLOW_MALLOC && self.pool_request != 0 &&
         size / 10 * 9 > self.pool_request + 65536) {
         self.pool_answer = TOO_LARGE;
         return REFUSE;
     }
     int64_t now = now_us();
-    /* Not in TensorFlow's own calls: they hold locks of its pool. */
+    /* Not in calls from TensorFlow: they hold locks of its pool. */
     if ((caller == NUMPY || caller == PYTHON || caller == ZEROED) &&
         now - atomic_load(&last_trim_us) > TRIM_AGAIN_US) {
         atomic_store(&last_trim_us, now);
@@ -1311,8 +1308,8 @@ static enum answer decide(size_t size, enum caller caller)
     return answer_short(size, caller);
 }
 
-/* Asks for a new block. GRANT: allocate it, then note_grant(). Otherwise *block is the result, NULL
- * for a refusal. */
+/* Checks a request for a new block. GRANT: allocate it, then call note_grant(). Otherwise *block is
+ * the result, NULL for a refusal. */
 static enum answer ask(size_t size, size_t alignment, enum caller caller, void **block)
 {
     *block = NULL;
@@ -1346,7 +1343,7 @@ static enum answer ask(size_t size, size_t alignment, enum caller caller, void *
     return answer;
 }
 
-/* The same for a block that realloc() is about to resize. True: call the original. */
+/* The same for a block that realloc() is about to resize. True: call the original realloc(). */
 static bool may_resize(void *block, size_t size, enum caller caller)
 {
     void *unused;
@@ -1365,13 +1362,13 @@ static bool may_resize(void *block, size_t size, enum caller caller)
     if (!atomic_load(&armed) || self.inside) {
         return true;
     }
-    /* A list grows by an eighth: the growth may be small, the decision is not. */
+    /* A list grows by an eighth, so the growth may be small: check at least LARGE_BYTES. */
     size_t growth = size - held;
     return ask(growth > LARGE_BYTES ? growth : LARGE_BYTES, HEADER_BYTES, caller, &unused) == GRANT;
 }
 
 /* ---------------------------------------------------------------------------------------------
- * 8. Patching: pointers that are replaced, remembered and restored
+ * 8. Patching: replace pointers, record them and restore them
  */
 
 enum part { PART_NUMPY, PART_FOURIER, PART_TENSORFLOW, PART_PANDAS };
@@ -1383,8 +1380,8 @@ static struct patch {
 } patches[256];
 static size_t patch_count;
 
-/* Writes a pointer into a page that the loader may have made read-only (RELRO), and leaves the page
- * as it was. */
+/* Writes a pointer into a page that the loader may have made read-only (RELRO), and restores the
+ * protection of the page. */
 static bool write_pointer(void **slot, void *value)
 {
     struct address_query query = {.address = (uintptr_t)slot};
@@ -1397,7 +1394,7 @@ static bool write_pointer(void **slot, void *value)
     if (!is_writable && mprotect(page, page_bytes, protection | PROT_WRITE) != 0) {
         return false;
     }
-    __atomic_store_n(slot, value, __ATOMIC_RELEASE); /* other threads call through it right now */
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE); /* other threads may be calling through it */
     if (!is_writable) {
         mprotect(page, page_bytes, protection);
     }
@@ -1417,7 +1414,7 @@ static bool patch(enum part part, void **slot, void *replacement)
     return true;
 }
 
-/* Restores what is still ours. `keeps` (may be NULL) names replacements that must stay. */
+/* Restores pointers that still have our value. `keeps` (may be NULL): replacements that stay. */
 static void restore(enum part part, bool (*keeps)(const void *replacement))
 {
     size_t kept = 0;
@@ -1437,8 +1434,8 @@ static void restore(enum part part, bool (*keeps)(const void *replacement))
 /* ---------------------------------------------------------------------------------------------
  * 9. NumPy: its default memory handler, in place
  *
- * PyDataMem_SetHandler() sets a context variable, which other threads do not see. So the pointers
- * in the default handler itself are replaced: all threads use it, and arrays made before stay
+ * PyDataMem_SetHandler() sets a context variable, which does not affect other threads. So the
+ * pointers in the default handler itself are replaced: all threads use it, and existing arrays stay
  * valid, because free() stays the same. Source: PyDataMem_Handler, numpy/ndarraytypes.h.
  */
 
@@ -1487,7 +1484,7 @@ static void *numpy_realloc(void *context, void *block, size_t size)
     return may_resize(block, size, NUMPY) ? numpy.realloc(context, block, size) : NULL;
 }
 
-/* A handler whose blocks are malloc's: malloc_usable_size() may be called on them. */
+/* True if the handler's blocks come from malloc: malloc_usable_size() may be called on them. */
 static bool is_plain_numpy(const struct numpy_allocator *found)
 {
     const size_t size = 1 << 20;
@@ -1500,7 +1497,7 @@ static bool is_plain_numpy(const struct numpy_allocator *found)
     return usable >= size && usable < size + 2 * page_bytes;
 }
 
-/* Arms the gate in NumPy's default handler. Returns NULL, or why not. */
+/* Arms the gate in NumPy's default handler. Returns NULL, or the reason for a failure. */
 EXPORT const char *tfguard_arm_numpy(void *handler)
 {
     struct numpy_handler *found = handler;
@@ -1539,13 +1536,13 @@ EXPORT const char *tfguard_arm_numpy(void *handler)
 /* ---------------------------------------------------------------------------------------------
  * 10. CPython: the raw domain of its allocator, and arenas
  *
- * Objects above 512 bytes come from the raw domain, smaller ones from arenas, and from the raw
- * domain when there is no arena.
+ * Objects above 512 bytes come from the raw domain, smaller ones from arenas, or from the raw
+ * domain if an arena cannot be allocated.
  *
- * One C call may run for seconds without a look at signals, for example list(range(10**9)). A
- * single refusal of a small request gives MemoryError from inside such a call. It is used when the
- * main thread has not reacted to the signal. Source: PyMemAllocatorEx and PyObjectArenaAllocator,
- * Python's C API, "Memory Management".
+ * A C call such as list(range(10**9)) may run for seconds without checking for signals. Refusing a
+ * single small request raises MemoryError inside such a call. This is used if the main thread has
+ * not reacted to the signal. Source: PyMemAllocatorEx and PyObjectArenaAllocator, Python's C API,
+ * "Memory Management".
  */
 
 struct python_allocator {
@@ -1577,7 +1574,7 @@ static bool must_interrupt(void)
            pthread_equal(pthread_self(), main_thread) && holds_interpreter_lock() && !self.inside;
 }
 
-/* True once for each trip: this request must fail, and the stop is delivered with it. */
+/* True once per trip: this request must fail, which delivers the stop. */
 static bool interrupt(void)
 {
     if (!must_interrupt() || !atomic_exchange(&interrupt_wanted, false)) {
@@ -1621,7 +1618,7 @@ static void *python_calloc(void *context, size_t count, size_t size)
 
 static void *python_realloc(void *context, void *block, size_t size)
 {
-    /* Nobody expects that a block cannot become smaller. */
+    /* Shrinking a block must not fail: callers do not expect it. */
     if (__builtin_expect(atomic_load_explicit(&interrupt_wanted, memory_order_relaxed), 0) &&
         (block == NULL || size > malloc_usable_size(block)) && interrupt()) {
         return NULL;
@@ -1631,11 +1628,11 @@ static void *python_realloc(void *context, void *block, size_t size)
 
 static void *python_arena(void *context, size_t size)
 {
-    /* Not the one refusal yet: without an arena the object comes from python_malloc(). */
+    /* This does not use up the refusal: without an arena the object comes from python_malloc(). */
     return must_interrupt() ? NULL : arenas.allocate(context, size);
 }
 
-/* Arms the gate in CPython. Call with the interpreter lock. Returns NULL, or why not. */
+/* Arms the gate in CPython. Call with the GIL. Returns NULL, or the reason for a failure. */
 EXPORT const char *tfguard_arm_python(void)
 {
     *(void **)&get_allocator = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
@@ -1653,9 +1650,8 @@ EXPORT const char *tfguard_arm_python(void)
     if (found.malloc == python_malloc) {
         return NULL;
     }
-    /* tracemalloc and PYTHONMALLOC=debug put their own block in front, on which
-     * malloc_usable_size() must not be called. Both have a context; the plain allocator has none.
-     */
+    /* tracemalloc and PYTHONMALLOC=debug wrap the allocator, and malloc_usable_size() must not be
+     * called on their blocks. Both have a context; the plain allocator has none. */
     const void *library = object_of((void *)get_allocator);
     if (found.context != NULL || object_of((void *)found.malloc) != library ||
         object_of((void *)found.realloc) != library ||
@@ -1675,8 +1671,8 @@ EXPORT const char *tfguard_arm_python(void)
     return NULL;
 }
 
-/* Restores what is still ours: a tool that began to trace meanwhile has put its functions in front,
- * and calls ours. */
+/* Restores functions that are still ours. A tool that has started tracing since has wrapped them,
+ * and continues to call them. */
 static void restore_python(void)
 {
     struct python_allocator found;
@@ -1695,18 +1691,20 @@ static void restore_python(void)
 }
 
 /* ---------------------------------------------------------------------------------------------
- * 11. TensorFlow: its pool, and its calls of malloc
+ * 11. TensorFlow: its pool, and its calls to malloc
  *
- * Tensors of 256 KiB and more come from a tsl::BFCAllocator, a pool that asks malloc for regions,
- * each twice as large as the one before, and gives none back. So both ways are needed: the pool's
- * virtual functions see the tensor, malloc's slots see the region.
+ * Tensors of 256 KiB and more come from a tsl::BFCAllocator, a pool that allocates regions with
+ * malloc, each twice as large as the one before, and never frees them. So two kinds of hooks are
+ * needed: the pool's virtual functions see the tensor, malloc's slots see the region.
  *
- *     an op's output (OpKernelContext::allocate_*)   refused: ResourceExhaustedError
- *     another tensor (tf.constant, tf.data, a helper of oneDNN)   on disk: NULL there is a crash
- *     a region larger than needed   refused at once: the pool asks for less, or the tensor is
- * placed outside of it everything else (Eigen, oneDNN, operator new)   on disk
+ *     an op's output (OpKernelContext::allocate_*)                refused: ResourceExhaustedError
+ *     another tensor (tf.constant, tf.data, a helper of oneDNN)   on disk: NULL would be a crash
+ *     a region larger than needed                                 refused at once: the pool asks
+ *                                                                 for less, or the tensor is
+ *                                                                 placed outside the pool
+ *     everything else (Eigen, oneDNN, operator new)               on disk
  *
- * Pools of a GPU are the same class. Their memory type tells them apart, and they are left alone.
+ * Pools of a GPU have the same class. They are distinguished by their memory type and not changed.
  * Source: xla/tsl/framework/bfc_allocator.h, allocator.h of TensorFlow 2.15 and 2.21.
  */
 
@@ -1733,7 +1731,7 @@ static struct {
     int (*memory_type)(const void *);
 } pool_class;
 
-/* The pools that were seen. Only those whose memory is malloc's are touched. */
+/* The pools seen so far. Only those with memory from malloc are changed. */
 static struct pool {
     _Atomic(void *) address;
     atomic_int kind;
@@ -1741,7 +1739,7 @@ static struct pool {
 enum { NEW_POOL, HOST_POOL, OTHER_POOL };
 
 static struct outside_tensor {
-    _Atomic(void *) block; /* BEING_MADE while its place is taken */
+    _Atomic(void *) block; /* BEING_MADE: the entry is reserved */
     size_t size;
 } outside_tensors[256];
 static char BEING_MADE[1];
@@ -1760,7 +1758,7 @@ static struct pool *find_pool(void *address)
     return NULL;
 }
 
-/* Private, anonymous memory: neither a device's nor what a driver has pinned. */
+/* True for private anonymous memory, which is neither a device's nor pinned by a driver. */
 static bool is_malloc_memory(const void *block)
 {
     struct address_query query = {.address = (uintptr_t)block};
@@ -1790,12 +1788,12 @@ static struct outside_tensor *find_outside_tensor(const void *block)
     return NULL;
 }
 
-/* A tensor outside of the pool; its own DeallocateRaw() would end the process on it, so ours takes
- * it. */
+/* Allocates a tensor outside the pool. The pool's DeallocateRaw() would end the process for such a
+ * tensor, so pool_deallocate() frees it. */
 static void *allocate_outside(size_t size, size_t alignment, bool on_disk)
 {
     for (size_t i = 0; i < LENGTH(outside_tensors); i++) {
-        void *block = NULL; /* a free place */
+        void *block = NULL; /* a free entry */
         if (!atomic_compare_exchange_strong(&outside_tensors[i].block, &block,
                                             (void *)BEING_MADE)) {
             continue;
@@ -1815,8 +1813,8 @@ static void *allocate_outside(size_t size, size_t alignment, bool on_disk)
     return NULL;
 }
 
-/* A chunk of the pool whose pages are not there yet costs as much as new memory. Returns what the
- * caller gets. */
+/* A chunk of the pool without resident pages costs as much as new memory. Returns the result for
+ * the caller. */
 static void *check_chunk(void *pool, void *chunk, size_t size, size_t alignment)
 {
     int64_t untouched = untouched_bytes(chunk, size);
@@ -1851,20 +1849,20 @@ static void *try_pool(void *pool, size_t alignment, size_t size,
     return block;
 }
 
-/* The pool got no region. */
+/* Handles a request for which the pool got no region. */
 static void *without_region(void *pool, size_t alignment, size_t size,
                             const struct allocation_attributes *attributes)
 {
     void *block = NULL;
     enum answer answer = self.pool_answer == WANTED_ON_DISK ? ON_DISK : REFUSE;
     self.inside = true;
-    if (self.pool_answer == TOO_LARGE) { /* some pools ask for less only once */
+    if (self.pool_answer == TOO_LARGE) { /* some pools retry with a smaller region only once */
         answer = decide(size, TENSORFLOW_POOL);
     }
     if (answer != REFUSE) {
         block = allocate_outside(size, alignment, answer == ON_DISK);
         if (block == NULL) {
-            /* A refusal would end the process for certain, this only perhaps. */
+            /* A refusal would certainly end the process; granting may not. */
             trip_now();
             block = pool_class.allocate_with(pool, alignment, size, attributes);
         } else if (answer == GRANT) {
@@ -1883,13 +1881,13 @@ static void *pool_allocate_with(void *address, size_t alignment, size_t size,
         self.releasing_pool || !is_gated(pool = find_pool(address))) {
         return pool_class.allocate_with(address, alignment, size, attributes);
     }
-    /* First without the wait: nobody can free memory during it, because oneDNN's allocator holds
+    /* First without the wait: no thread can free memory during it, because oneDNN's allocator holds
      * its lock around this call. */
     struct allocation_attributes once = *attributes;
     once.retry_on_failure = false;
     void *block = try_pool(address, alignment, size, &once);
     if (block == NULL && self.pool_answer == NOT_REFUSED && attributes->retry_on_failure) {
-        block = try_pool(address, alignment, size, attributes); /* the pool's own limit */
+        block = try_pool(address, alignment, size, attributes); /* the pool is at its own limit */
     }
     if (block == NULL) {
         return without_region(address, alignment, size, attributes);
@@ -1960,13 +1958,13 @@ static const struct virtual_function {
      (void *)pool_allocation_id},
 };
 
-/* Stays patched while a tensor is on disk: only these know such a tensor. */
+/* Stays patched while a tensor is outside the pool: the original cannot handle such a tensor. */
 static bool knows_outside_tensors(const void *replacement)
 {
     return replacement != (void *)pool_allocate && replacement != (void *)pool_allocate_with;
 }
 
-/* The slots of the pool's vtable. False when they are not exactly those that were tested. */
+/* Finds the slots of the pool's vtable. False if they differ from the tested versions. */
 static bool find_virtual_functions(void *framework, void **slots[])
 {
     enum { MOST_ENTRIES = 40 };
@@ -1997,8 +1995,8 @@ static bool find_virtual_functions(void *framework, void **slots[])
     return true;
 }
 
-/* --- calls of malloc by TensorFlow's libraries. All of these blocks are freed by glibc's free(),
- * also by operator delete. */
+/* --- Calls to malloc by TensorFlow's libraries. glibc's free() frees all these blocks, also when
+ * called by operator delete. */
 
 static struct {
     void *(*allocate)(size_t);
@@ -2007,7 +2005,7 @@ static struct {
     void *(*aligned_nothrow)(size_t, size_t, const void *);
 } new_single, new_array;
 
-/* A region of the pool is not noted: most of it may stay unused. The tensor in it is. */
+/* A region of the pool is not noted, because most of it may stay unused; the tensor in it is. */
 static void *note_own(void *block, size_t size)
 {
     if (size >= NOTED_BYTES && self.pool_request == 0) {
@@ -2038,7 +2036,7 @@ static void *tensorflow_calloc(size_t count, size_t size)
 static int tensorflow_posix_memalign(void **result, size_t alignment, size_t size)
 {
     void *block;
-    int saved = errno; /* this function returns its error */
+    int saved = errno; /* this function returns its error code */
     enum answer answer = ask(size, alignment, TENSORFLOW_MALLOC, &block);
     errno = saved;
     if (answer == GRANT) {
@@ -2063,7 +2061,7 @@ static void *tensorflow_aligned_alloc(size_t alignment, size_t size)
                : block;
 }
 
-/* operator new and its variants. Those without nothrow never return NULL: they throw, and nobody
+/* operator new and its variants. Those without nothrow never return NULL: they throw, and no caller
  * catches it. */
 #define OPERATOR_NEW(set)                                                                  \
     static void *set##_allocate(size_t size)                                               \
@@ -2100,7 +2098,7 @@ OPERATOR_NEW(new_array)
 struct import {
     const char *name;
     void *replacement;
-    void **original; /* NULL: this file calls the function by its name */
+    void **original; /* NULL: this file calls the function by name */
 };
 
 static const struct import TENSORFLOW_IMPORTS[] = {
@@ -2147,7 +2145,7 @@ static bool is_in_file(const void *address, const char *start_of_name)
                    strlen(start_of_name)) == 0;
 }
 
-/* Replaces what one slot calls, if it is the function that it should be. */
+/* Replaces the function in one slot, if it is the expected one. */
 static void patch_import(struct import_job *job, const struct import *import, void **slot,
                          const void *library)
 {
@@ -2157,7 +2155,7 @@ static void patch_import(struct import_job *job, const struct import *import, vo
         return;
     }
     void *function = current;
-    if (object_of(current) == library) { /* not called yet: the slot leads to the loader */
+    if (object_of(current) == library) { /* not called yet: the slot points to the loader's stub */
         function = dlsym(RTLD_DEFAULT, import->name);
         if (function == NULL) {
             void *standard = dlopen("libstdc++.so.6", RTLD_NOLOAD | RTLD_LAZY);
@@ -2167,7 +2165,7 @@ static void patch_import(struct import_job *job, const struct import *import, vo
             }
         }
     }
-    /* Some releases bring an operator new of their own, which calls malloc by a slot that is here
+    /* Some releases define operator new themselves; it calls malloc through a slot that is patched
      * as well. */
     if (function != NULL && is_in_file(function, "libtensorflow_")) {
         return;
@@ -2198,8 +2196,8 @@ struct library_search {
     size_t count;
 };
 
-/* Only collects: the loader holds a lock meanwhile, under which neither dladdr() nor dlsym() may be
- * called. */
+/* Only collects: the loader holds a lock during the callback, and neither dladdr() nor dlsym() may
+ * be called under it. */
 static int collect_library(struct dl_phdr_info *info, size_t size, void *argument)
 {
     struct library_search *search = argument;
@@ -2217,7 +2215,7 @@ static int collect_library(struct dl_phdr_info *info, size_t size, void *argumen
     return 0;
 }
 
-/* Looks through the relocations of one library. */
+/* Patches the matching relocations of one library. */
 static void patch_library(struct import_job *job, const struct library *library)
 {
     const ElfW(Sym) *symbols = NULL;
@@ -2225,7 +2223,7 @@ static void patch_library(struct import_job *job, const struct library *library)
     const ElfW(Rela) * tables[2] = {NULL, NULL};
     size_t lengths[2] = {0, 0};
     for (const ElfW(Dyn) *entry = library->dynamic; entry->d_tag != DT_NULL; entry++) {
-        switch (entry->d_tag) { /* glibc has made addresses of the file's offsets */
+        switch (entry->d_tag) { /* glibc has converted file offsets to addresses */
         case DT_SYMTAB: symbols = (const ElfW(Sym) *)entry->d_un.d_ptr; break;
         case DT_STRTAB: names = (const char *)entry->d_un.d_ptr; break;
         case DT_JMPREL: tables[0] = (const ElfW(Rela) *)entry->d_un.d_ptr; break;
@@ -2279,7 +2277,8 @@ static void restore_tensorflow(void)
     restore(PART_TENSORFLOW, atomic_load(&outside_tensor_count) > 0 ? knows_outside_tensors : NULL);
 }
 
-/* Arms the gate in TensorFlow. Returns NULL, or why not; "" while it is not loaded. */
+/* Arms the gate in TensorFlow. Returns NULL, the reason for a failure, or "" if it is not loaded.
+ */
 EXPORT const char *tfguard_arm_tensorflow(void)
 {
     if (atomic_load(&tensorflow_armed)) {
@@ -2317,7 +2316,7 @@ EXPORT const char *tfguard_arm_tensorflow(void)
     return NULL;
 }
 
-/* Arms the gate in the calls of some libraries. Returns NULL, or why not. */
+/* Arms the gate in the imports of some libraries. Returns NULL, or the reason for a failure. */
 static const char *arm_imports(enum part part, const struct import *imports, size_t count,
                                bool (*wants)(const char *path), const char *unknown)
 {
@@ -2335,7 +2334,7 @@ static const char *arm_imports(enum part part, const struct import *imports, siz
     return job.problem;
 }
 
-/* --- Fourier transforms of NumPy and SciPy. They check what malloc() returns: Python gets a
+/* --- Fourier transforms of NumPy and SciPy. They check the result of malloc(), so a refusal raises
  * MemoryError. */
 
 static void *fourier_malloc(size_t size)
@@ -2356,16 +2355,16 @@ static bool is_fourier(const char *path)
            strstr(path, "/scipy/fft/_pocketfft/pypocketfft.") != NULL;
 }
 
-/* Arms the gate in Fourier transforms. Returns NULL, or why not. */
+/* Arms the gate in Fourier transforms. Returns NULL, or the reason for a failure. */
 EXPORT const char *tfguard_arm_fourier(void)
 {
     return arm_imports(PART_FOURIER, FOURIER_IMPORTS, LENGTH(FOURIER_IMPORTS), is_fourier,
                        "These Fourier transforms are built in an unknown way.");
 }
 
-/* --- pandas. Its parser checks what realloc() returns. Its hash tables do not, and are left alone:
- * a refusal there is a crash, and on disk they are too slow, because they are read in random order.
- */
+/* --- pandas. Its parser checks the result of realloc(). Its hash tables do not, and are not
+ * patched: a refusal would be a crash, and on disk they are too slow, because they are read in
+ * random order. */
 
 static void *pandas_realloc(void *block, size_t size)
 {
@@ -2380,7 +2379,7 @@ static bool is_pandas_parser(const char *path)
            strstr(path, "/pandas/_libs/pandas_parser.") != NULL;
 }
 
-/* Arms the gate in pandas. Returns NULL, or why not. */
+/* Arms the gate in pandas. Returns NULL, or the reason for a failure. */
 EXPORT const char *tfguard_arm_pandas(void)
 {
     return arm_imports(PART_PANDAS, PANDAS_IMPORTS, LENGTH(PANDAS_IMPORTS), is_pandas_parser,
@@ -2390,9 +2389,9 @@ EXPORT const char *tfguard_arm_pandas(void)
 /* ---------------------------------------------------------------------------------------------
  * 12. Releasing the pool
  *
- * A tensor that was freed stays resident in the pool, so after a stop there is no memory although
- * nobody uses it. Take each free chunk, largest first, while the pool may not grow; drop its pages;
- * free it again. The pool works as before, and takes new pages when it needs them.
+ * Freed tensors stay resident in the pool, so after a stop no memory would be available although it
+ * is unused. This code allocates each free chunk, largest first, while the pool must not grow,
+ * drops its pages, and frees it again. The pool works as before, and gets new pages on demand.
  */
 
 static int64_t release_free_chunks(void *pool)
@@ -2453,7 +2452,7 @@ EXPORT int tfguard_interface_version(void)
     return INTERFACE_VERSION;
 }
 
-/* native.py has the same fields. */
+/* native.py declares the same fields. */
 struct snapshot {
     int64_t tripped, delivered, trip_count, trip_available, trip_age_us, lowest_available;
     int64_t refused_numpy, refused_python, refused_pandas, refused_tensorflow, interrupted;
@@ -2466,7 +2465,7 @@ EXPORT void tfguard_snapshot(struct snapshot *found)
     int64_t now = now_us(), tripped_at = atomic_load(&trip_us);
     if (pthread_equal(pthread_self(), main_thread)) {
         atomic_store(&main_seen_us,
-                     now); /* it runs Python code, so the signal will do: section 10 */
+                     now); /* it runs Python code, so the signal suffices: section 10 */
     }
     int64_t lowest = atomic_load(&lowest_available);
     *found = (struct snapshot){
@@ -2490,7 +2489,8 @@ EXPORT void tfguard_snapshot(struct snapshot *found)
     };
 }
 
-/* Gives free memory back: of TensorFlow's pool, and of malloc. Returns the bytes of the pool. */
+/* Returns free memory of TensorFlow's pool and of malloc to the system. Result: bytes of the pool.
+ */
 EXPORT int64_t tfguard_release_pool(void)
 {
     int64_t released = release_pool();
@@ -2500,7 +2500,7 @@ EXPORT int64_t tfguard_release_pool(void)
 
 static void before_fork(void)
 {
-    pthread_mutex_lock(&disk_lock); /* the child needs a table that nobody was changing */
+    pthread_mutex_lock(&disk_lock); /* the child needs a consistent table */
 }
 
 static void after_fork(void)
@@ -2508,9 +2508,9 @@ static void after_fork(void)
     pthread_mutex_unlock(&disk_lock);
 }
 
-/* The child shares the file with its parent. Private pages keep its writes from the parent; what
- * the parent writes later to a page that the child has not written shows in the child, which
- * ordinary memory would not do. */
+/* The child shares the file with its parent. A private mapping hides the child's writes from the
+ * parent. Unlike with ordinary memory, later writes of the parent appear in the child, in pages
+ * that the child has not written. */
 static void unshare_disk_blocks(void)
 {
     if (atomic_load(&disk_block_count) == 0) {
@@ -2534,14 +2534,14 @@ static void in_child(void)
     atomic_store(&disk_armed, false);
     is_running = false;
     unshare_disk_blocks();
-    /* A thread that is gone may have held any of these. */
+    /* A thread that does not exist in the child may have held any of these. */
     state_lock = grants_lock = disk_lock = new_lock;
     groups_lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
     memset(grants, 0, sizeof grants);
     memset(&self, 0, sizeof self);
 }
 
-/* Starts the sampler thread, disarmed. Call from the thread that the signal shall reach. Returns 0
+/* Starts the sampler thread, disarmed. Call from the thread that must receive the signal. Returns 0
  * or an error number. */
 EXPORT int tfguard_start(int wake, int signal_number)
 {
@@ -2558,7 +2558,7 @@ EXPORT int tfguard_start(int wake, int signal_number)
     if (!is_prepared) {
         void *frames[4];
         backtrace(frames,
-                  LENGTH(frames)); /* the first call loads a library: not later, inside malloc */
+                  LENGTH(frames)); /* the first call loads a library: not inside malloc */
         pthread_atfork(before_fork, after_fork, in_child);
         is_prepared = true;
     }
@@ -2568,7 +2568,7 @@ EXPORT int tfguard_start(int wake, int signal_number)
     pthread_cond_init(&state_changed, &clock);
     pthread_condattr_destroy(&clock);
 
-    /* The new thread inherits the mask: no handler of the program may run in it. */
+    /* The new thread inherits the mask, so no signal handler of the program runs in it. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -2582,7 +2582,7 @@ EXPORT int tfguard_start(int wake, int signal_number)
     return failed;
 }
 
-/* Ends the thread. The hooks stay as they are, disarmed: tfguard_restore() takes them out. */
+/* Stops the thread. The hooks stay in place, disarmed; tfguard_restore() removes them. */
 EXPORT void tfguard_stop(void)
 {
     tfguard_disarm();
@@ -2602,8 +2602,8 @@ EXPORT void tfguard_stop(void)
     pthread_rwlock_unlock(&groups_lock);
 }
 
-/* Takes every hook out. Call with the interpreter lock. Blocks that are on disk stay usable, and
- * are freed as any other. */
+/* Removes the hooks. Call with the GIL. Disk-backed blocks stay usable, and are freed like any
+ * other block. */
 EXPORT void tfguard_restore(void)
 {
     tfguard_disarm();

@@ -1,8 +1,8 @@
 """The levels of available memory at which the guard acts.
 
-The guard must not stop a run that would have survived. Programs that peak at 95 to 97 % of their limit are healthy, so the
-levels are only a few percent. The level that rises with the fill rate has a tight cap: with a longer look-ahead, a short
-burst of 3 GB/s would cause a false stop.
+The guard must not stop a run that would have survived. Programs that peak at 95 to 97 % of their limit are healthy, so
+the levels are only a few percent. The level that rises with the fill rate has a tight cap: with a longer look-ahead, a
+short burst of 3 GB/s would cause a false stop.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Levels:
         )
 
     def for_cell(self, available_bytes: int) -> Levels:
-        """The levels for a cell that starts with this much available, so that a nearly full kernel can still run small cells."""
+        """The levels for a cell that starts with this much available: a nearly full kernel can run small cells."""
         left = max(0, available_bytes)
         return Levels(
             min(self.stop_bytes, left // 3),

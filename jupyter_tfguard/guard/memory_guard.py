@@ -1,8 +1,8 @@
 """Stops a cell that is about to fill the memory. The states are watching, tripped, delivered, released.
 
-The sampler detects that too little memory is available, and sends a signal to the main thread repeatedly until its handler
-has raised the exception. Meanwhile a helper thread does what the main thread cannot: it cancels TensorFlow's running
-functions, raises in the threads that the cell started, and makes child processes the OOM killer's first choice.
+The sampler detects that too little memory is available, and sends a signal to the main thread repeatedly until its
+handler has raised the exception. Meanwhile a helper thread does what the main thread cannot: it cancels TensorFlow's
+running functions, raises in the threads that the cell started, and makes child processes the OOM killer's first choice.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class MemoryGuard:
         return refused
 
     def shows(self, error: BaseException) -> None:
-        """Prepare for printing the error that ended the cell: refuse nothing, and use a plain traceback if memory is short."""
+        """Prepare to print the error that ended the cell: refuse nothing; use a plain traceback if memory is short."""
         cell = self._cell
         if cell is None:
             return
@@ -305,7 +305,7 @@ class MemoryGuard:
             sys.setprofile(self._on_call)
 
     def _on_call(self, frame: FrameType, event: str, argument: object) -> None:
-        """Called at each call and return until one is in a safe place: the next signal might come only after the cell has ended."""
+        """Profile hook, set until a safe place is reached: the next signal might come only after the cell has ended."""
         cell, seen = self._cell, self._sampler.snapshot()
         if cell is None or not seen.tripped or seen.delivered:
             sys.setprofile(None)

@@ -1,6 +1,7 @@
 """The variables of a model in training: weights, random seeds, and the state of its optimizer.
 
-Covers Keras 3 with TensorFlow, Keras 2 (TensorFlow 2.15) and tf_keras. Metrics are left out: Keras resets them at each epoch.
+Covers Keras 3 with TensorFlow, Keras 2 (TensorFlow 2.15) and tf_keras. Metrics are left out: Keras resets them at each
+epoch.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class NativeGuard:
         return int(self._short.tfguard_available())
 
     def snapshot(self) -> Snapshot:
-        """The current state. A call in the main thread also shows the library that this thread is running Python code."""
+        """The current state. A call in the main thread also shows the library that this thread runs Python code."""
         seen = _Snapshot()
         self._short.tfguard_snapshot(seen)
         return Snapshot(
@@ -239,7 +239,7 @@ class NativeGuard:
         }
 
     def release_pool(self) -> int:
-        """Return free memory of TensorFlow's pool and of malloc to the system. Returns the bytes released from the pool."""
+        """Return free memory of TensorFlow's pool and of malloc to the system; returns bytes of the pool."""
         return int(self._long.tfguard_release_pool())
 
     def _arm_python(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Creates a file that gets its name once it is complete, is readable only by its owner, and never replaces another file."""
+"""Creates an owner-only file that gets its name once it is complete, and never replaces another file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def _named(source: str, folder: Path, name: str, descriptor: int) -> Path:
         path = folder / (f"{name}.npz" if number == 1 else f"{name}-{number}.npz")
         with contextlib.suppress(FileExistsError):
             try:
-                # Passing a descriptor makes Python follow the link in /proc. It has no other effect: both paths are absolute.
+                # Passing a descriptor makes Python follow the link in /proc. It has no other effect: both paths are
+                # absolute.
                 os.link(source, path, src_dir_fd=descriptor, follow_symlinks=True)
             except PermissionError:
                 if source.startswith("/proc/"):

@@ -23,11 +23,11 @@ def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
     """Restore weights, optimizer and random seeds of a model from a file ``tfguard-stop-….npz``.
 
     Args:
-        model: Built and compiled like the one that was saved.
-        path: Of the file.
+        model: A model built and compiled like the saved one.
+        path: Path of the file.
 
     Returns:
-        The epoch to go on with: give it to ``fit`` as ``initial_epoch``.
+        The epoch to continue with: pass it to ``fit`` as ``initial_epoch``.
 
     Raises:
         CheckpointUnusable: The file does not belong to this model, or is damaged. The model is not changed.

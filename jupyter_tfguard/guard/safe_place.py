@@ -1,9 +1,9 @@
 """Decides where in a program the guard may raise its exception.
 
-A signal handler can run between any two Python instructions. In some places an exception does harm: an import would leave
-a partial module; a context manager of TensorFlow would leave its per-thread state; ``__del__`` would swallow the exception;
-where TensorFlow translates a status into an error, pybind11 would turn it into a RuntimeError; and pandas would free
-memory that its reading threads still use. The guard waits until the code has left such a place.
+A signal handler can run between any two Python instructions. In some places an exception does harm: an import would
+leave a partial module; a context manager of TensorFlow would leave its per-thread state; ``__del__`` would swallow the
+exception; where TensorFlow translates a status into an error, pybind11 would turn it into a RuntimeError; and pandas
+would free memory that its reading threads still use. The guard waits until the code has left such a place.
 """
 
 from __future__ import annotations

@@ -154,7 +154,9 @@ class PythonSampler:
         self._last = now, available
         threshold = levels.threshold_bytes(self._rate)
         if self._was_delivered and available > _RECOVERED_TIMES * threshold:
-            self._tripped = self._was_delivered = False  # user code caught the exception and now uses less memory
+            self._tripped = self._was_delivered = (
+                False  # user code caught the exception and now uses less memory
+            )
             self._trips = 0
         with self._changed:
             if self._levels is levels:

@@ -69,7 +69,7 @@ def _runs_work(frame: FrameType | None) -> bool:
 
 
 def offer_children_first() -> None:
-    """Make the OOM killer choose a child process before the kernel, in case the guard does not stop the cell in time."""
+    """Make the OOM killer choose a child process before the kernel, in case the guard is too slow."""
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process().children(recursive=True):
             with (

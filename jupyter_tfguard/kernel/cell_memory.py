@@ -1,10 +1,10 @@
 """The memory of each cell: at its start, at its peak, and at its end.
 
-Host memory is that of the kernel process without its children. If the process's peak resident memory (VmHWM) rose during
-the cell, that value is the exact peak of the cell, even if native code held the GIL; otherwise the peak is the highest
-sample. GPU memory comes from TensorFlow's allocators in the same way: exact if their peak rose, otherwise the highest
-sample. Values of several GPU devices are added up. The sum of the peaks is an upper bound: the devices may have peaked at
-different times.
+Host memory is that of the kernel process without its children. If the process's peak resident memory (VmHWM) rose
+during the cell, that value is the exact peak of the cell, even if native code held the GIL; otherwise the peak is the
+highest sample. GPU memory comes from TensorFlow's allocators in the same way: exact if their peak rose, otherwise the
+highest sample. Values of several GPU devices are added up. The sum of the peaks is an upper bound: the devices may have
+peaked at different times.
 
 Cells that run concurrently (threads, subshells) each measure the whole process.
 """

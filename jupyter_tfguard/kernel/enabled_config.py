@@ -1,6 +1,6 @@
-# IPython reads this as an additional configuration file in kernels enabled by `jupyter tfguard enable`. Those kernels run in
-# an environment without tfguard. This file makes only tfguard importable, under its two names, without changing sys.path.
-# No exception leaves this file, so a failure never breaks the kernel. The syntax works in any Python 3.
+# IPython reads this as an additional configuration file in kernels enabled by `jupyter tfguard enable`. Those kernels
+# run in an environment without tfguard. This file makes only tfguard importable, under its two names, without changing
+# sys.path. No exception leaves this file, so a failure never breaks the kernel. The syntax works in any Python 3.
 import importlib.util
 import os
 import sys
@@ -25,9 +25,9 @@ def _make_importable() -> None:
         return  # installed since; without an origin it is only a folder left by an uninstall
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     _load("jupyter_tfguard", os.path.join(package, "__init__.py"), [package])
-    beside = os.path.join(os.path.dirname(package), "tfguard.py")
+    installed_alias = os.path.join(os.path.dirname(package), "tfguard.py")
     alias = os.path.join(package, "alias", "tfguard.py")
-    _load("tfguard", beside if os.path.isfile(beside) else alias)
+    _load("tfguard", installed_alias if os.path.isfile(installed_alias) else alias)
 
 
 try:

@@ -36,7 +36,8 @@ class Endings:
 
     def start(self) -> None:
         """Install the hooks."""
-        # Registered after ipykernel's exit handler, so it runs first. That handler waits for a reader of fd 2, which we feed.
+        # Registered after ipykernel's exit handler, so it runs first. That handler waits for a reader of fd 2, which we
+        # feed.
         atexit.register(self._at_exit)
         with shielded("watching for the kernel's shutdown"):
             self._shell.observe(self._exit_now, "exit_now")

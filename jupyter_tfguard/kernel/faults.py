@@ -1,7 +1,7 @@
 """Python stacks at a fatal or terminating signal, written at C level into the recording.
 
-faulthandler writes them even while native code holds the GIL. The process then dies of the signal as it would without the
-guard. If the user or the application has enabled faulthandler or installed a signal handler, it is not changed.
+faulthandler writes them even while native code holds the GIL. The process then dies of the signal as it would without
+the guard. If the user or the application has enabled faulthandler or installed a signal handler, it is not changed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class FaultFiles:
         """Direct faulthandler's output to our files.
 
         Returns:
-            ``ours``, or ``user`` if the user had already enabled faulthandler; its output then stays where the user sends it.
+            ``ours``, or ``user`` if the user had already enabled faulthandler; its output then stays where the user
+            sends it.
 
         Raises:
             FolderUnusable: A file cannot be made safely.

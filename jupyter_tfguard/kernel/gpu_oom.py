@@ -1,8 +1,8 @@
 """Explains a cell that failed because GPU memory ran out: three lines under its traceback.
 
-TensorFlow raises ``ResourceExhaustedError``, and the kernel keeps running. The text that the allocator logged during the
-cell says how much was requested, how much was free and what used the rest. Facts missing from that text are left out.
-Errors that user code caught, and errors about CPU memory, are not reported.
+TensorFlow raises ``ResourceExhaustedError``, and the kernel keeps running. The text that the allocator logged during
+the cell says how much was requested, how much was free and what used the rest. Facts missing from that text are left
+out. Errors that user code caught, and errors about CPU memory, are not reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds the user's containers that grow steadily, such as a list that a loop appends to.
 
-Reads only lengths that are cheap to read, and runs no user code: lists, dictionaries, sets and deques at the top level of
-the notebook and in the user's callbacks, and how often a ``tf.function`` was traced.
+Reads only lengths that are cheap to read, and runs no user code: lists, dictionaries, sets and deques at the top level
+of the notebook and in the user's callbacks, and how often a ``tf.function`` was traced.
 """
 
 from __future__ import annotations

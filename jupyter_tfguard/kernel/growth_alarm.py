@@ -1,8 +1,8 @@
 """Raises an alarm if memory grows steadily over the epochs of a fit, the fits of a cell, or the runs of a cell.
 
-For GPU memory only epochs are compared, by the bytes in TensorFlow's tensors, because its pool never releases memory. The
-criterion is that of the crash report, :mod:`~..diagnosis.growth`. Points are taken at journal events in the main thread;
-the sampling thread evaluates them.
+For GPU memory only epochs are compared, by the bytes in TensorFlow's tensors, because its pool never releases memory.
+The criterion is that of the crash report, :mod:`~..diagnosis.growth`. Points are taken at journal events in the main
+thread; the sampling thread evaluates them.
 """
 
 from __future__ import annotations

@@ -112,7 +112,8 @@ def library_versions(just_imported: str | None = None) -> dict[str, str]:
     """Versions of the libraries named in reports that are imported now.
 
     Args:
-        just_imported: The module whose import triggered this call: complete, though Python still marks it as initializing.
+        just_imported: The module whose import triggered this call: complete, though Python still marks it as
+            initializing.
     """
     found = {}
     for name in _LIBRARIES:

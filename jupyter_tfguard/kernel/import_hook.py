@@ -1,8 +1,8 @@
 """Calls a function after user code has imported a given module, without importing anything itself.
 
-A finder at the front of ``sys.meta_path`` handles only the given names. It lets the other finders find the module, wraps
-its loader, and restores the original loader before the module runs, so the module never sees the wrapper.
-Lazy loaders work: the callback runs at the first access. A reload runs the callback again: callbacks are idempotent.
+A finder at the front of ``sys.meta_path`` handles only the given names. It lets the other finders find the module,
+wraps its loader, and restores the original loader before the module runs, so the module never sees the wrapper. Lazy
+loaders work: the callback runs at the first access. A reload runs the callback again: callbacks are idempotent.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _HIGHEST_DESCRIPTOR = 0xFFFFFF
 
 
 class NativeParts:
-    """The parts that write native text and stacks into the recording's folder. A part that fails is left out and reported.
+    """The parts that write native text and stacks to the recording. Parts that fail are left out and reported.
 
     Args:
         problems: A sentence is added for each part that cannot start.
@@ -121,8 +121,8 @@ def _pipe_readers_wait() -> bool:
     """
     for thread in threading.enumerate():
         if is_pipe_reader(thread):
-            # "0 0x2f 0x7f5c3c0..": number and arguments of a system call, here read; "running" outside of one. For a thread
-            # that waits for the GIL the first argument is an address, not a descriptor.
+            # "0 0x2f 0x7f5c3c0..": number and arguments of a system call, here read; "running" outside of one. For a
+            # thread that waits for the GIL the first argument is an address, not a descriptor.
             with contextlib.suppress(OSError, SourceUnavailable):
                 fields = read_small(f"/proc/self/task/{thread.native_id}/syscall").split()
                 if len(fields) < 2 or int(fields[1], 16) > _HIGHEST_DESCRIPTOR:

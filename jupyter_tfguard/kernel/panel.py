@@ -1,7 +1,7 @@
-"""Sends state changes of a kernel to its panel (``%tfguard panel``), from a thread, so the panel updates while a cell runs.
+"""Sends state changes to the panel (``%tfguard panel``) from a thread, so the panel updates while a cell runs.
 
-Nothing is sent while no cell runs: every message counts as kernel activity, and an open panel must not prevent the culling
-of an idle kernel.
+Nothing is sent while no cell runs: every message counts as kernel activity, and an open panel must not prevent the
+culling of an idle kernel.
 """
 
 from __future__ import annotations

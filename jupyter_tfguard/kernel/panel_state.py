@@ -57,7 +57,7 @@ class PanelState:
         self._lock = threading.Lock()
 
     def sampled(self, sample: Sample) -> None:
-        """Take a sample of the kernel; samples taken while a cell runs feed the forecast of when the limit is reached."""
+        """Take a sample. Samples taken while a cell runs feed the forecast of when the limit is reached."""
         if self._session.cells.is_running and "process.rss_bytes" in sample.values:
             values = {**sample.values, **self._session.memory.ulimits()}
             self._forecaster.take(sample.monotonic, values, fullest_limit(values))
@@ -166,7 +166,7 @@ class PanelState:
 
 
 def _highest_in_use(limit: Limit | None, second: Summary) -> int | None:
-    """The most memory in use within a second: the maximum of each metric, but the minimum of free and reclaimable memory."""
+    """Peak use within a second: the maximum of each metric, but the minimum of free and reclaimable memory."""
     lowest = {name: second.minimum[name] for name in _FREE if name in second.minimum}
     return _whole(memory_in_use(limit, {**second.maximum, **lowest}))
 

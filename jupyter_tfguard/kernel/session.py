@@ -302,8 +302,8 @@ class GuardSession:
         """In a forked child: undo what it has inherited, and never touch the parent's recording again."""
         recording, self.recording = self.recording, None
         self.pulse = self.panel = None
-        # First, before any of our code imports: the fork may have cut off an import in another thread, and waiting for it
-        # would never end.
+        # First, before any of our code imports: the fork may have cut off an import in another thread, and waiting for
+        # it would never end.
         leaves = [self.libraries.leave_child, self.cells.stop, self._native.leave_child]
         leaves.append(self.stop.leave_child)
         if recording is not None:

@@ -1,8 +1,8 @@
 """Writes the Python stacks of all threads on request, so that a watcher can find out why the kernel hangs.
 
-The watcher creates a file in the recording; the guard's sampling thread detects it, writes the stacks and removes it. While
-native code holds the GIL that thread cannot run; the watcher then sends it a real-time signal, and faulthandler writes at
-C level. The signal goes only to that thread, so no system call in user code is interrupted.
+The watcher creates a file in the recording; the guard's sampling thread detects it, writes the stacks and removes it.
+While native code holds the GIL that thread cannot run; the watcher then sends it a real-time signal, and faulthandler
+writes at C level. The signal goes only to that thread, so no system call in user code is interrupted.
 
 ipykernel's control channel is not used: after its reply the server would consider the kernel idle.
 """
@@ -146,7 +146,7 @@ def is_pipe_reader(thread: threading.Thread) -> bool:
 
 
 def message_carriers() -> set[int]:
-    """Native ids of libzmq's threads, which carry ten messages a second for our widget; read before user code starts its own."""
+    """Native ids of libzmq's threads (ten messages a second for our widget); read before user code starts any."""
     found = set()
     with contextlib.suppress(OSError):
         for thread in map(int, os.listdir("/proc/self/task")):

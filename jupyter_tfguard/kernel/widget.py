@@ -1,7 +1,7 @@
 """``%tfguard panel``: the panel as a widget in a cell's output, for JupyterLab, VS Code, Colab and the classic Notebook.
 
-anywidget and ipywidgets are imported when the first panel is shown. Without them, and in front ends without widgets, the
-output is the text of ``%tfguard status``.
+anywidget and ipywidgets are imported when the first panel is shown. Without them, and in front ends without widgets,
+the output is the text of ``%tfguard status``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The size of the first batch, if it is certain, and the size of the copies that Keras makes of whole arrays before it."""
+"""The size of the first batch, if it is certain, and of the copies that Keras makes of whole arrays before it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A lower bound of the memory that ``fit`` needs, computed before its first step from known sizes.
 
-For host memory and a fit on the CPU. Counts only memory that is certainly needed. Does not count the workspace of operations,
-TensorFlow's graph, the input pipeline, and memory lost to rounding in the pool. Calls TensorFlow only for the number of
-elements of a dataset, and changes nothing.
+For host memory and a fit on the CPU. Counts only memory that is certainly needed. Does not count the workspace of
+operations, TensorFlow's graph, the input pipeline, and memory lost to rounding in the pool. Calls TensorFlow only for
+the number of elements of a dataset, and changes nothing.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Bound:
         }
 
     def largest_batch(self, available_bytes: float, *, share: float = 1.0) -> int | None:
-        """The largest batch whose bound is at most `share` of the available memory; None if no batch fits or it is unknown."""
+        """The largest batch whose bound is at most `share` of the available memory; None if none fits or unknown."""
         if self.unknown or not self.batch_size or not self.batch_bytes:
             return None
         room = available_bytes * share - self.fixed_bytes

@@ -1,7 +1,7 @@
 """The layers of a built Keras model in call order, with the sizes of their inputs and outputs.
 
-Covers Functional and Sequential models of Keras 3 and Keras 2 (TensorFlow 2.15, tf_keras), including nested ones. Does not
-cover subclassed models: their ``call`` is ordinary Python code, so the sizes in it are unknown.
+Covers Functional and Sequential models of Keras 3 and Keras 2 (TensorFlow 2.15, tf_keras), including nested ones. Does
+not cover subclassed models: their ``call`` is ordinary Python code, so the sizes in it are unknown.
 
 Source: ``_nodes_by_depth`` of Functional, identical in Keras 2.15 to 3.15.
 """

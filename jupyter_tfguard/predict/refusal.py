@@ -1,7 +1,7 @@
-"""Refuses, before its first step, a ``fit`` that cannot fit into memory; reports by how much, and which batch should fit.
+"""Refuses a ``fit`` that cannot fit into memory before its first step; says by how much, and which batch fits.
 
-Only if it is certain that memory will run out: on the CPU, with TensorFlow as the Keras backend, in one process. Any other
-fit starts as it would without the guard.
+Only if it is certain that memory will run out: on the CPU, with TensorFlow as the Keras backend, in one process. Any
+other fit starts as it would without the guard.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..units import human_bytes
 from .bound import Bound, bound
 from .reusable import reusable_bytes
 
-# A refusal needs no safety factor: the bound adds up what must be in memory at the same time. In tests/benchmarks/bound.py it
-# was at most 0.84 of the memory that the fit actually used; with one thread, without oneDNN or with TensorFlow 2.15 at most 0.89.
-# The suggested batch leaves room for what the bound does not count: the fits of that benchmark used up to 1 / 0.4 of their
-# bound, plus TensorFlow's graph for each layer.
+# A refusal needs no safety factor: the bound adds up what must be in memory at the same time. In
+# tests/benchmarks/bound.py it was at most 0.84 of the memory that the fit actually used; with one thread, without
+# oneDNN or with TensorFlow 2.15 at most 0.89. The suggested batch leaves room for what the bound does not count: the
+# fits of that benchmark used up to 1 / 0.4 of their bound, plus TensorFlow's graph for each layer.
 FITTING_SHARE = 0.4
 _GRAPH_BYTES = 64 << 20
 _GRAPH_BYTES_EACH = 2 << 20
@@ -96,13 +96,13 @@ def check_fit(
     available_bytes: Callable[[], int],
     limit_bytes: int | None = None,
 ) -> Refusal | None:
-    """Check whether a fit will certainly run out of memory. Takes a few milliseconds; errors of the guard are not raised.
+    """Check whether a fit will certainly run out of memory. Takes a few ms; errors of the guard are not raised.
 
     Args:
         arguments: The arguments of ``fit``, by name, with or without defaults.
         model: A compiled model of Keras 3 or Keras 2.
-        available_bytes: Reads how much memory this process can still use, including free swap. If the first reading is too
-            small, it is called again after a garbage collection.
+        available_bytes: Reads how much memory this process can still use, including free swap. If the first reading is
+            too small, it is called again after a garbage collection.
         limit_bytes: The limit to name in the text.
 
     Returns:

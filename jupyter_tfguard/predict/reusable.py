@@ -1,7 +1,7 @@
 """Free memory that this process already holds: a fit uses it before it requests more from the system.
 
-TensorFlow's pool never returns memory to the system, and malloc rarely does. After one fit, a second one of the same size
-needs almost no new memory, even if little is available.
+TensorFlow's pool never returns memory to the system, and malloc rarely does. After one fit, a second one of the same
+size needs almost no new memory, even if little is available.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ class _Mallinfo2(ctypes.Structure):
 def reusable_bytes() -> int:
     """Upper bound of the free memory in TensorFlow's CPU pool and in malloc; 0 if neither can be read.
 
-    The size of the pool is estimated by the peak use of its tensors. Part of the free memory may never have been touched,
-    so the result can be too high: adding it to the available memory can be too optimistic, but never too pessimistic.
+    The size of the pool is estimated by the peak use of its tensors. Part of the free memory may never have been
+    touched, so the result can be too high: adding it to the available memory can be too optimistic, but never too
+    pessimistic.
     """
     return _free_in_pool() + _free_in_malloc()
 
 
 def _free_in_pool() -> int:
-    """Free bytes in TensorFlow's CPU pool. Source: ``TFE_GetMemoryInfo``, TensorFlow 2.15 to 2.21; with oneDNN, tensors of
-    256 KiB and more.
+    """Free bytes in TensorFlow's CPU pool. Source: ``TFE_GetMemoryInfo``, TensorFlow 2.15 to 2.21; with oneDNN, tensors
+    of 256 KiB and more.
     """
     context = eager_context()
     handle = getattr(context, "_context_handle", None)
@@ -51,8 +52,8 @@ def _free_in_pool() -> int:
 
 def _free_in_malloc() -> int:
     try:
-        ask = ctypes.CDLL(None).mallinfo2
+        mallinfo2 = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError):
         return 0  # a C library other than glibc, or an older glibc
-    ask.restype = _Mallinfo2
-    return int(ask().fordblks)
+    mallinfo2.restype = _Mallinfo2
+    return int(mallinfo2().fordblks)

@@ -12,7 +12,7 @@ _DEFAULT_BYTES = 4
 
 
 def item_bytes(dtype: Any) -> int:
-    """Bytes of one element of a dtype of NumPy or TensorFlow, or of a dtype name; 4 if the name does not show the size."""
+    """Bytes of one element of a NumPy or TensorFlow dtype, or a dtype name; 4 if the name shows no size."""
     name = str(getattr(dtype, "name", dtype))
     bits = _BITS.match(name)
     if bits is not None:

@@ -1,13 +1,13 @@
 """Records ``fit``, ``evaluate`` and ``predict`` of the user's Keras, once it is imported.
 
-Keras decorates these methods: the decorator's function removes Keras' frames from tracebacks and calls the original method,
-which it keeps in its closure. The guard replaces the method in that closure with a wrapper that adds a callback to those of
-the user. The methods of the class stay the same objects, so they pickle, print and compare as before, and the wrapper's
-frame is removed from tracebacks together with those of Keras. If the guard's code fails, the fit runs as it would without
-the guard. Exceptions of the fit pass unchanged.
+Keras decorates these methods: the decorator's function removes Keras' frames from tracebacks and calls the original
+method, which it keeps in its closure. The guard replaces the method in that closure with a wrapper that adds a callback
+to those of the user. The methods of the class stay the same objects, so they pickle, print and compare as before, and
+the wrapper's frame is removed from tracebacks together with those of Keras. If the guard's code fails, the fit runs as
+it would without the guard. Exceptions of the fit pass unchanged.
 
-Covers Keras 3, Keras 2 (TensorFlow 2.15) and tf_keras. Does not cover the graph mode of TensorFlow 1, or training without
-``fit``, such as loops with ``GradientTape`` or ``train_on_batch``.
+Covers Keras 3, Keras 2 (TensorFlow 2.15) and tf_keras. Does not cover the graph mode of TensorFlow 1, or training
+without ``fit``, such as loops with ``GradientTape`` or ``train_on_batch``.
 """
 
 from __future__ import annotations

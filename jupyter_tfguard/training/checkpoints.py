@@ -55,7 +55,7 @@ class CheckpointWatch:
 
 
 def _place_of(callback: Any) -> _Place | None:
-    """Folder and name pattern of this callback's files; None for other callbacks and for folders that cannot be listed."""
+    """Folder and name pattern of this callback's files; None for other callbacks and unlistable folders."""
     kinds = [kind.__name__ for kind in type(callback).__mro__]
     if "ModelCheckpoint" in kinds:
         path = os.fspath(callback.filepath)

@@ -69,7 +69,7 @@ def describe_model(model: Any) -> dict[str, Any]:
 
 
 def _optimizer(model: Any) -> str | None:
-    """Class name of the optimizer; None if the user overrides ``compile``, because Keras may then have an unused default."""
+    """Class name of the optimizer; None if user code overrides ``compile``: Keras may hold an unused default."""
     compiles = getattr(type(model), "compile", None)
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None or getattr(compiles, "__module__", "").partition(".")[0] not in _KERAS:

@@ -1,11 +1,11 @@
 """Reads TensorFlow's GPU allocators, once TensorFlow has created its GPU devices itself.
 
-Reads them directly from the existing context with ``TFE_GetMemoryInfo``, the only call that creates neither a context nor a
-device (``tf.config.experimental.get_memory_info`` would create them). The CPU allocator is never read: its numbers count
-only tensors of 256 KiB and more, are 0 until the first one, and do not exist without oneDNN.
+Reads them directly from the existing context with ``TFE_GetMemoryInfo``, the only call that creates neither a context
+nor a device (``tf.config.experimental.get_memory_info`` would create them). The CPU allocator is never read: its
+numbers count only tensors of 256 KiB and more, are 0 until the first one, and do not exist without oneDNN.
 
-Source: ``tensorflow.python.eager.context``, verified with TensorFlow 2.15 to 2.21. The limit, name and bus id of a device
-appear only in TensorFlow's log.
+Source: ``tensorflow.python.eager.context``, verified with TensorFlow 2.15 to 2.21. The limit, name and bus id of a
+device appear only in TensorFlow's log.
 """
 
 from __future__ import annotations
@@ -100,9 +100,10 @@ class GpuAllocators:
 def _nonblocking_stderr() -> Iterator[bool]:
     """Make writes to stderr non-blocking for the duration; yields False if unread text is already in the pipe.
 
-    An allocator that runs out of memory logs a long text while it holds its lock. If stderr is a pipe that a thread of this
-    process reads (a thread of the guard or of ipykernel), that thread needs the GIL, but our call would hold the GIL while
-    it waits for the lock: a deadlock. With non-blocking writes, text that does not fit into the pipe is lost instead.
+    An allocator that runs out of memory logs a long text while it holds its lock. If stderr is a pipe that a thread of
+    this process reads (a thread of the guard or of ipykernel), that thread needs the GIL, but our call would hold the
+    GIL while it waits for the lock: a deadlock. With non-blocking writes, text that does not fit into the pipe is lost
+    instead.
     """
     try:
         stderr = os.dup(2)
@@ -128,7 +129,7 @@ def _nonblocking_stderr() -> Iterator[bool]:
 
 
 def created_devices(native_text: str) -> list[dict[str, Any]]:
-    """``device``, ``limit_bytes`` (exact to 1 MiB) and ``bus_id`` of each device that TensorFlow logged; the latest line wins."""
+    """``device``, ``limit_bytes`` (exact to 1 MiB) and ``bus_id`` by device, from the newest line in the log."""
     found = {
         line["device"]: {
             "device": line["device"],

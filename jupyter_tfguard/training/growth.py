@@ -1,11 +1,12 @@
 """Memory growth of TensorFlow's GPU allocator: sets it in the environment, and reports the state in effect.
 
-TensorFlow reads ``TF_FORCE_GPU_ALLOW_GROWTH`` once, when it creates its GPU devices. Except for the cap, nothing here calls
-TensorFlow: a call would create them. If the variable is "true" or "false", it overrides set_memory_growth; the asynchronous
-allocator has no growth.
+TensorFlow reads ``TF_FORCE_GPU_ALLOW_GROWTH`` once, when it creates its GPU devices. Except for the cap, nothing here
+calls TensorFlow: a call would create them. If the variable is "true" or "false", it overrides set_memory_growth; the
+asynchronous allocator has no growth.
 
-Not covered: calls that differ between GPUs (TensorFlow rejects them), logical devices of the CPU, and a variable that is
-changed in the cell in which TensorFlow first uses the GPU. ``watch/gpu_growth.py`` checks from outside whether growth works.
+Not covered: calls that differ between GPUs (TensorFlow rejects them), logical devices of the CPU, and a variable that
+is changed in the cell in which TensorFlow first uses the GPU. ``watch/gpu_growth.py`` checks from outside whether
+growth works.
 
 Source: ``tensorflow/python/eager/context.py`` (``_compute_device_options``), ``gpu_bfc_allocator.cc``
 (``GetAllowGrowthValue``), ``gpu_cudamallocasync_allocator.cc``; TensorFlow 2.15 to 2.21.
@@ -136,13 +137,13 @@ class GrowthSetting:
                 return Growth("capped", words.capped(limit, grows=grows))
             limits = [(gpu.name, gpu.limit_bytes) for gpu in gpus]
             return Growth("capped", words.capped_by_user(limits, grows=grows))
-        asked = {gpu.growth for gpu in gpus}
+        requested = {gpu.growth for gpu in gpus}
         if grows:
             by_us = self._environ.get(GROWTH_MARKER_VARIABLE) == "1"
-            return Growth("on", words.against_call(by_us) if False in asked else words.ON)
+            return Growth("on", words.against_call(by_us) if False in requested else words.ON)
         if read.growth == "false":
             return Growth("off_by_user", words.off_by_variable())
-        if asked == {True}:
+        if requested == {True}:
             return Growth("on", words.ON_BY_CALL)
         if read.growth is not None:
             return Growth("off_by_user", words.not_understood(read.growth))

@@ -141,7 +141,7 @@ class ProgressBoard:
             self._write_now()
 
     def flush(self) -> None:
-        """Write if steps have begun since the last write, and that was long enough ago; called by the sampling thread."""
+        """Write if steps have begun since the last write, 50 ms ago or more; called by the sampling thread."""
         current = self._current
         if (
             current is not None
