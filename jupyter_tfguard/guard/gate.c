@@ -1641,7 +1641,7 @@ EXPORT const char *tfguard_arm_python(void)
     *(void **)&set_arenas = dlsym(RTLD_DEFAULT, "PyObject_SetArenaAllocator");
     *(void **)&holds_interpreter_lock = dlsym(RTLD_DEFAULT, "PyGILState_Check");
     if (!get_allocator || !set_allocator || !get_arenas || !set_arenas || !holds_interpreter_lock) {
-        return "This Python lets nobody replace its allocators.";
+        return "This Python does not allow its allocators to be replaced.";
     }
     struct python_allocator found;
     struct python_arenas found_arenas;
@@ -2608,6 +2608,7 @@ EXPORT void tfguard_restore(void)
 {
     tfguard_disarm();
     restore(PART_NUMPY, NULL);
+    restore(PART_FOURIER, NULL);
     restore(PART_PANDAS, NULL);
     restore_tensorflow();
     restore_python();

@@ -244,7 +244,7 @@ class NativeGuard:
 
     def _arm_python(self) -> str | None:
         if sysconfig.get_config_var("Py_GIL_DISABLED"):
-            return "A Python without interpreter lock has not been tested."
+            return "Python without the global interpreter lock has not been tested."
         return _text(self._short.tfguard_arm_python())
 
     def _arm_disk(self, folder: str) -> str | None:

@@ -49,9 +49,9 @@ def new_bundle_id(pid: int, died: float) -> str:
     return f"{stamp(died)}-{pid}-{secrets.token_hex(4)}"
 
 
-def is_bundle_id(told: object) -> bool:
+def is_bundle_id(value: object) -> bool:
     """True for a text with the format of an id, which is safe to print and to use as a folder name."""
-    return isinstance(told, str) and _ID.fullmatch(told) is not None
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
 def stamp(died: float) -> str:

@@ -137,9 +137,9 @@ def read_header(content: bytes, what: str = "The file of records") -> RecordHead
     return RecordHeader(header, record_bytes, capacity)
 
 
-def major_of(told: object) -> int | None:
+def major_of(declared: object) -> int | None:
     """The major version in ``format`` of a header, a bundle or a report; None if there is none."""
-    version = told.get("format") if isinstance(told, dict) else None
+    version = declared.get("format") if isinstance(declared, dict) else None
     if not isinstance(version, list) or not version:
         return None
     return version[0] if _is_number(version[0]) else None
