@@ -22,7 +22,7 @@ from tests.kernel.rig import GuardedKernel, guarded_kernel
 from tests.rigs.waiting import wait_until
 
 GIB = 1024**3
-NO_WRITER_WAITS = gpu_memory._no_writer_waits
+NO_WRITER_WAITS = gpu_memory._nonblocking_stderr
 # The card's own line, in the form of TensorFlow 2.21.
 LINE = (
     "I0000 00:00:1762253213.310854  475186 gpu_device.cc:2020] Created device /job:localhost/replica:0/task:0/"
@@ -77,7 +77,7 @@ def tensorflow(monkeypatch: pytest.MonkeyPatch, data_folder: Path) -> SimpleName
     )
     monkeypatch.setitem(sys.modules, gpu_memory.CONTEXT_MODULE, module)  # type: ignore[arg-type]
     # Whoever runs the tests may read their stderr from a pipe.
-    monkeypatch.setattr(gpu_memory, "_no_writer_waits", lambda: nullcontext(True))
+    monkeypatch.setattr(gpu_memory, "_nonblocking_stderr", lambda: nullcontext(True))
     return module
 
 
@@ -142,7 +142,7 @@ class TestAllocators:
                 except BlockingIOError:
                     return {"current": GIB, "peak": GIB}
 
-        monkeypatch.setattr(gpu_memory, "_no_writer_waits", NO_WRITER_WAITS)
+        monkeypatch.setattr(gpu_memory, "_nonblocking_stderr", NO_WRITER_WAITS)
         tensorflow.pywrap_tfe.TFE_GetMemoryInfo = log_and_answer
         reading, writing = os.pipe()
         old = os.dup(2)
