@@ -1,1 +1,1 @@
-"""A kernel seen from outside: pidfd, wait status, samples by pid, the GPU helper process. Knows no Jupyter."""
+"""Tracks kernels from outside: pidfd, exit status, samples by pid, the GPU helper process. Independent of Jupyter."""

@@ -1,7 +1,7 @@
-"""Notices that the OOM killer took a child of a kernel that goes on living.
+"""Detects that the OOM killer killed a child of a kernel that is still running.
 
-Signs: the OOM kill counter of the kernel's own group rose, and a known child is gone. The taking down of a big child
-lasts a second or more, and a kernel that is itself the victim looks alive for a moment; so both are given time.
+Evidence: the OOM kill counter of the kernel's cgroup rose, and a known child is gone. Both are given time to settle: a
+large child takes a second or more to disappear, and a kernel that is itself the victim still appears alive for a moment.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..record.facts import Counters
 from .process_handle import is_running
 
 _WAIT_SECONDS = 4.0
-# A pool starts a new worker for each one that was killed, without end: one report a minute is enough.
+# A worker pool keeps replacing killed workers: report at most one kill a minute.
 _PAUSE_SECONDS = 60.0
 
 
@@ -23,8 +23,8 @@ class ChildKill:
 
     Attributes:
         before: Counters before the rise. after: counters after it.
-        ended: Children that are gone; several when more than one vanished in the same second.
-        time: Unix seconds of the look that showed the rise.
+        ended: Children that are gone; several if more than one ended in the same second.
+        time: Unix seconds of the poll that showed the rise.
     """
 
     before: Counters
@@ -34,18 +34,18 @@ class ChildKill:
 
 
 class ChildKillDetector:
-    """Compares one look with the next, about once a second."""
+    """Compares each poll with the previous one, about once a second."""
 
     def __init__(self) -> None:
         self._previous: Counters | None = None
         self._rise: tuple[Counters, Counters, frozenset[int]] | None = None
         self._found: ChildKill | None = None
-        self._taken = -math.inf
+        self._last_report = -math.inf
 
     def look(self, now: Counters, children: tuple[int, ...]) -> None:
-        """Take in the counters of now and the children known from the look before."""
+        """Process the current counters and the children known from the previous poll."""
         previous, self._previous = self._previous, now
-        if previous is now:  # many kernels share one reading
+        if previous is now:  # kernels of one group share a reading
             return
         if previous is not None and self._rise is None and _rose(previous, now):
             self._rise = (previous, now, frozenset(children))
@@ -60,21 +60,21 @@ class ChildKillDetector:
             self._rise = None
 
     def take(self, now: float) -> ChildKill | None:
-        """The kill that was found at least a second ago, once, and at most one a minute; None otherwise."""
+        """A kill detected at least a second ago, returned once, at most one a minute; else None."""
         found = self._found
         if found is None or now - found.time < 1.0:
             return None
         self._found = None
-        if 0 <= now - self._taken < _PAUSE_SECONDS:
+        if 0 <= now - self._last_report < _PAUSE_SECONDS:
             return None
-        self._taken = now
+        self._last_report = now
         return found
 
 
 def _rose(previous: Counters, now: Counters) -> bool:
     if not previous.groups or not now.groups:
         return False
-    # The own group comes first. A kernel that was moved counts in another group now.
+    # The first group is the innermost. If the kernel was moved to another group, the counts are not comparable.
     old, new = previous.groups[0], now.groups[0]
     if old.path != new.path or old.oom_kill_count is None or new.oom_kill_count is None:
         return False

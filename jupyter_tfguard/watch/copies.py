@@ -1,8 +1,8 @@
-"""Copies the recordings of running kernels to the data folder, where that is on a remote file system.
+"""Copies the recordings of running kernels to the data folder if that is on a remote file system.
 
-Kernels write to a local disk, so that a cell never waits for a file server. Every three seconds the files that changed are
-copied, in a thread of its own that nothing waits for: a file server that hangs costs the copies, and nothing else. While a
-kernel's process runs its copy is touched, so that other machines see that it is alive.
+Kernels write to a local disk, so that a cell never waits for a file server. A separate thread copies changed files every
+three seconds. Nothing waits for this thread: if the file server hangs, only the copies stop. While a kernel runs, the
+modification time of its copy is updated, so that other machines see that the kernel is alive.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Stamps = dict[str, tuple[int, int, int]]
 
 
 class Copies:
-    """Keeps the copies up to date, from :meth:`start` to :meth:`stop`.
+    """Updates the copies from :meth:`start` to :meth:`stop`.
 
     Args:
         recordings: Where kernels write.
@@ -38,8 +38,8 @@ class Copies:
     def __init__(self, recordings: Path, copies: Path) -> None:
         self._recordings = recordings
         self._copies = copies
-        self._copied: dict[str, _Stamps] = {}  # per recording, of its files when they were copied
-        self._settled: set[ProcessIdentity] = set()  # their copies are to be removed
+        self._copied: dict[str, _Stamps] = {}  # file stamps at the last copy, per recording
+        self._settled: set[ProcessIdentity] = set()  # copies to remove
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tfguard-copies", daemon=True)
 
@@ -48,16 +48,16 @@ class Copies:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; a copy that hangs is abandoned."""
+        """Stop the thread; a copy that hangs is abandoned."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(_WAIT_SECONDS)
 
     def settle(self, identity: ProcessIdentity) -> Path:
-        """Have the copy of a kernel that has ended removed in the next round.
+        """Schedule the copy of an ended kernel for removal in the next round.
 
         Returns:
-            The recording that its report is to be made from: the local one; the copy when that is gone.
+            The recording to make the report from: the local one, or the copy if the local one is gone.
         """
         local = self._recordings / identity.folder_name
         if not local.is_dir():
@@ -87,15 +87,15 @@ class Copies:
                 continue
             try:
                 self._copy(name)
-            except (OSError, FolderUnusable) as bad:  # tried again in the next round
+            except (OSError, FolderUnusable) as bad:  # retried in the next round
                 note_problem("copying a recording to the data folder", bad)
 
     def _copy(self, name: str) -> None:
-        """Copy the files of one recording that changed, each in one piece."""
+        """Copy the changed files of one recording, each atomically."""
         source, target = self._recordings / name, self._copies / name
         found = _stamps(source)
         if HEADER not in found:
-            return  # not begun yet: a copy without a header could not be read
+            return  # not started yet: a copy without a header is unreadable
         before = self._copied.setdefault(name, {})
         reading, writing = PrivateFolder(source, make=False), PrivateFolder(target)
         for file in sorted(found, key=lambda file: file != HEADER):

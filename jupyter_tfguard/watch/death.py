@@ -1,4 +1,4 @@
-"""A death as the watcher hands it on, and what of it is worked out from two readings."""
+"""A crash as the watcher reports it, and the facts derived from two readings of counters."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .process_handle import is_running
 
 @dataclass(frozen=True)
 class Death:
-    """One death of a kernel, or of a child of a living one (``facts.kernel_alive``).
+    """The end of a kernel, or of a child of a running kernel (``facts.kernel_alive``).
 
     Attributes:
         identity: The process that ended.
-        kernel_id, kernel_name, notebook_path: As the host knows them; None = unknown.
-        recording: Folder of the recording of `identity`, whether it exists or not.
-        facts: What the watcher saw.
-        system_log: Lines of the system's log from before the death on.
+        kernel_id, kernel_name, notebook_path: From the host; None = unknown.
+        recording: Folder of the recording of `identity`; may not exist.
+        facts: What the watcher observed.
+        system_log: Lines of the system log, starting shortly before the end.
     """
 
     identity: ProcessIdentity
@@ -41,15 +41,15 @@ def of_kernel(
     *,
     asked: bool = False,
 ) -> ServerFacts:
-    """What is known of the death of a kernel.
+    """The facts about the end of a kernel.
 
     Args:
-        seen: As :meth:`~.monitored.MonitoredKernel.seen` gives it.
+        seen: From :meth:`~.monitored.MonitoredKernel.seen`.
         pid: The kernel's process.
         children: Its descendants, as last seen.
-        ended: How it ended; None when the status could not be read.
-        after: Counters read after the death.
-        asked: The end was asked for.
+        ended: The exit status; None if it could not be read.
+        after: Counters read after the end.
+        asked: The end was requested.
     """
     unavailable = seen.unavailable
     if ended is None:
@@ -66,12 +66,12 @@ def of_kernel(
 
 
 def of_child(seen: ServerFacts, kill: ChildKill, ended: tuple[int, ...]) -> ServerFacts:
-    """What is known of a child that was killed while the kernel goes on.
+    """The facts about a child that was killed while the kernel is still running.
 
     Args:
-        seen: As :meth:`~.monitored.MonitoredKernel.seen` gives it.
-        kill: As it was noticed.
-        ended: Those of its children that were killed.
+        seen: From :meth:`~.monitored.MonitoredKernel.seen`.
+        kill: The detected kill.
+        ended: The children that were killed.
     """
     return replace(
         seen,
@@ -86,7 +86,7 @@ def of_child(seen: ServerFacts, kill: ChildKill, ended: tuple[int, ...]) -> Serv
 
 
 def _vanished(before: Counters, after: Counters, known: set[int]) -> tuple[int, ...] | None:
-    """Processes of the group that are gone, but for the known ones; None where the group's could not be read."""
+    """Processes of the group that are gone, without the known ones; None if the group's processes could not be read."""
     if before.group_pids is None or after.group_pids is None:
         return None
     return tuple(sorted({*before.group_pids} - {*after.group_pids} - known))

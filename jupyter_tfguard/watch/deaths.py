@@ -1,4 +1,4 @@
-"""Gathers what is known of each death and hands it on, one at a time, in a thread of its own."""
+"""Collects the facts about each crash and reports it, one at a time, in a separate thread."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .monitored import MonitoredKernel
 
 _LOG_WAIT_SECONDS = 0.05
 _STARTER_SECONDS = 1.0
-# Python's resource tracker outlives its kernel and says what shared memory was left: 10 to 60 ms later on an idle machine.
+# Python's resource tracker outlives its kernel and reports leaked shared memory 10 to 60 ms later on an idle machine.
 _TRACKER_SECONDS = 0.7
-_LOG_MARGIN_SECONDS = 2.0  # the log's clock is not the wall clock
+_LOG_MARGIN_SECONDS = 2.0  # the log's clock differs from the wall clock
 _NEIGHBOUR_SECONDS = 4.0
 _GPUS_NOT_READ = "not read yet when the kernel ended"
 # ... Killed process 4711 (python3) total-vm:...      oom-kill:constraint=...,task=python3,pid=4711,uid=0
@@ -36,23 +36,23 @@ _VICTIM = re.compile(r"Killed process (\d{1,10})\b|,pid=(\d{1,10}),uid=\d+$")
 
 @dataclass(frozen=True)
 class _Kill:
-    """A kernel that SIGKILL ended a moment ago: it may be what a group's counter rose for."""
+    """A kernel that was just ended by SIGKILL: it may be the reason why a group's counter rose."""
 
     group: str | None
     died: float
 
 
 class Deaths:
-    """What the watcher does with deaths.
+    """Collects and reports crashes for the watcher.
 
     Args:
         recordings: Folder of the kernels' recordings.
-        on_death: Called in the thread, one death at a time.
-        gpus: State of the GPUs, to be kept with a death.
-        gpu_map: Who holds what on them.
+        on_death: Called in the thread, one crash at a time.
+        gpus: State of the GPUs, recorded with a crash.
+        gpu_map: GPU memory per kernel.
 
     Attributes:
-        log: The system's own log.
+        log: The system log.
     """
 
     def __init__(
@@ -80,18 +80,18 @@ class Deaths:
         asked: bool = False,
         by_starter: Callable[[], ExitFacts | None] | None = None,
     ) -> Future[None] | None:
-        """Gather a crash, or an end that was `asked` for, and close the monitored kernel.
+        """Collect the facts about a crash, or about a requested end, and close the monitored kernel.
 
         Args:
-            monitored: Of the process.
-            ended: How it ended; None when that is not known yet.
+            monitored: The kernel that ended.
+            ended: The exit status; None if it is not known yet.
             died: Unix seconds.
-            asked: The end was asked for.
-            by_starter: Asks its starter again: a process is a zombie before the last of its threads is gone, and only
-                then can it be waited for.
+            asked: The end was requested.
+            by_starter: Reads the status from the parent process again: a process becomes a zombie before its last
+                thread is gone, and can be waited for only after that.
 
         Returns:
-            Done once it was handed on; None after :meth:`stop`.
+            Completes once the crash was reported; None after :meth:`stop`.
         """
         noticed = time.monotonic()
         stderr = monitored.stderr.detach()
@@ -103,7 +103,7 @@ class Deaths:
             after = monitored.group.read_now()
             known = ended
             if known is None and by_starter is not None:
-                known = _soon(by_starter, noticed + _STARTER_SECONDS)
+                known = _retry(by_starter, noticed + _STARTER_SECONDS)
             wait_seconds = _TRACKER_SECONDS if known and known.signal == "SIGBUS" else 0.0
             if last_words := stderr.last_words(wait_seconds):
                 add_last_words(self._recordings / monitored.identity.folder_name, last_words)
@@ -123,7 +123,7 @@ class Deaths:
         return submitted
 
     def accept_child(self, monitored: MonitoredKernel, kill: ChildKill) -> None:
-        """Take on the kill of a child of a living kernel, unless it turns out to be none."""
+        """Report the kill of a child of a running kernel, unless the evidence points to another victim."""
         log = self._system_log(kill.before.time, 0.0)
         named = {int(a or b) for line in log.lines for a, b in _VICTIM.findall(line.text)}
         ended = kill.ended
@@ -133,7 +133,7 @@ class Deaths:
             k.group == monitored.group.path and abs(k.died - kill.time) < _NEIGHBOUR_SECONDS
             for k in tuple(self._kills)
         ):
-            return  # the counter rose for another kernel of this group
+            return  # the counter rose because of another kernel of this group
         if not ended or monitored.was_asked_to_end():
             return
         facts = of_child(monitored.seen(kill.time), kill, ended)
@@ -164,7 +164,7 @@ class Deaths:
         if gpus.state != "ok":
             reason = gpus.reason or _GPUS_NOT_READ
             facts = replace(facts, unavailable=facts.unavailable | {"NVML": reason})
-        # What was seen while the driver still answered is known, also where it does not any more.
+        # Observations from before the driver stopped answering are kept.
         found: tuple[dict[str, Any], ...] = ()
         with shielded("reading the GPUs of a crashed kernel"):
             found = gpu_facts(self._gpu_map, monitored, facts.died)
@@ -192,13 +192,13 @@ class Deaths:
         return SystemLog(reason is None, reason, tuple(SystemLogLine(*line) for line in lines))
 
     def stop(self) -> None:
-        """Hand on what waits, and end."""
+        """Report all pending crashes and stop."""
         self._thread.shutdown(wait=True)
         self.log.close()
 
 
-def _soon(ask: Callable[[], ExitFacts | None], until: float) -> ExitFacts | None:
-    """The first answer until a monotonic second."""
-    while (found := ask()) is None and time.monotonic() < until:
+def _retry(read_status: Callable[[], ExitFacts | None], until: float) -> ExitFacts | None:
+    """The first result other than None until a monotonic deadline."""
+    while (found := read_status()) is None and time.monotonic() < until:
         time.sleep(0.02)
     return found

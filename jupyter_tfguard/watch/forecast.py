@@ -1,10 +1,12 @@
-"""When a kernel's memory will reach the limit that binds it, from what was seen of its rise; silent where that is not sure.
+"""Forecasts when a kernel's memory reaches its binding limit, from its growth so far; no forecast unless it is reliable.
 
-What counts is new ground: how far the highest floor so far rises. Batches that come and go, a step that loads an array, and
-an epoch that gives back what it took rise to no new ground, or to it once. The future is foreseen ten times as far as the
-rise was seen, and not while most of the limit is free, so that an import or a load says nothing about the next minutes.
+The forecast uses the running maximum of the floor, the lowest use in each second. Temporary memory of batches does not
+raise this maximum; loading an array, or an epoch that frees its memory, raises it at most once. The forecast reaches ten
+times as far as the observed growth, and none is made while most of the limit is free, so that an import or a load does not
+cause one.
 
-Not foreseen: GPU memory, which TensorFlow's allocator takes in pieces that double; a rise that others in the container cause.
+Not covered: GPU memory, which TensorFlow's allocator takes in pieces that double; growth caused by other processes in the
+container.
 """
 
 from __future__ import annotations
@@ -20,30 +22,28 @@ from ..limits import Limit, used_of
 from ..trend import Trend, trend
 
 HORIZON_SECONDS = 3600.0
-FORESEEN_TIMES = 10.0  # as long as the rise was seen
-KEPT_SECONDS = 360.0  # enough to see the whole horizon
+FORESEEN_TIMES = 10.0  # the observed duration of the growth
+KEPT_SECONDS = 360.0  # enough for the whole horizon
 WINDOWS_SECONDS = (20.0, 40.0, 80.0, 160.0, KEPT_SECONDS)
-FIRST_SECONDS = 10.0  # of a process: imports
+FIRST_SECONDS = 10.0  # ignored after the process started: imports
 _BIN_SECONDS = 1.0
 _GAP_SECONDS = 8.0
 _PARTS = 15
-_FAR_FRACTION = 0.4  # less than this of the limit in use
-# "Surely": the interval of the slope may reach down to this part of it.
+_FAR_FRACTION = 0.4  # no forecast while less of the limit is in use
+# The lower bound of the slope's confidence interval must be at least this fraction of the slope.
 _SURE_FRACTION = 0.5
-_QUARTER_FRACTION = (
-    0.4  # of the whole slope, in each quarter of a window: nothing that begins or levels off
-)
-_OWN_FRACTION = 0.5  # of the rise, by the kernel itself
+_QUARTER_FRACTION = 0.4  # of the whole slope, in each quarter of a window: excludes growth that just began or levels off
+_OWN_FRACTION = 0.5  # of the growth must be the kernel's
 _FALL_FRACTION = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The limit ahead.
+    """When the limit will be reached.
 
     Attributes:
-        seconds_left: Until it is reached.
-        bytes_per_second: How fast what it counts rises. low, high: 95 % confidence interval.
+        seconds_left: Seconds until then.
+        bytes_per_second: Growth of the memory that the limit counts. low, high: 95 % confidence interval.
     """
 
     seconds_left: float
@@ -54,7 +54,7 @@ class Forecast:
 
 @dataclass(slots=True)
 class _Second:
-    """One second of samples: the least that the kernel itself held, the least and the most in use."""
+    """One second of samples: minimum of the kernel's memory, minimum and maximum in use."""
 
     time: float
     own: float
@@ -63,7 +63,7 @@ class _Second:
 
 
 class Forecaster:
-    """The rise of one kernel; to be given each sample while the kernel is busy.
+    """Follows the growth of one kernel. Pass it each sample while the kernel is busy.
 
     Args:
         began: Monotonic seconds when the process was first seen.
@@ -78,29 +78,29 @@ class Forecaster:
         self._lock = threading.Lock()
 
     def take(self, moment: float, values: Mapping[str, float], limit: Limit | None) -> None:
-        """Take a sample as the collectors gave it; one that does not tell what is in use is passed over.
+        """Add a sample from the collectors; ignored if the memory in use is unknown.
 
         Args:
             moment: Monotonic seconds.
             values: Metrics of the process, the group and the machine; NaN or left out where unknown.
-            limit: The one that binds.
+            limit: The binding limit.
         """
         used = None if limit is None else used_of(*limit, values)
         if limit is None or used is None:
             return
-        own = used  # all that a limit of the process counts is the kernel's own
+        own = used  # a limit of the process counts only the kernel's memory
         if not limit.counts_address_space:
             children = values.get("process.children_rss_bytes", math.nan)
             own = values["process.rss_bytes"] + (0.0 if math.isnan(children) else children)
         self.add(moment, own, used, limit.size_bytes)
 
     def add(self, moment: float, own: float, used: float, limit: float) -> None:
-        """Take a sample; cheap, most change one number.
+        """Add a sample. Cheap: most samples change one number.
 
         Args:
             moment: Monotonic seconds.
             own: Bytes that the kernel and its children hold.
-            used: Bytes in use of what the limit counts, without what can be given back. limit: bytes.
+            used: Bytes in use that the limit counts, without reclaimable memory. limit: bytes.
         """
         if moment < self._from:
             return
@@ -119,14 +119,14 @@ class Forecaster:
                 last.floor, last.top = min(last.floor, used), max(last.top, used)
 
     def now(self) -> Forecast | None:
-        """The forecast, made once a second at most; None where the limit is not surely ahead within an hour."""
+        """The forecast, computed at most once a second; None unless the limit will reliably be reached within an hour."""
         with self._lock:
             newest = self._seconds[-1] if self._seconds else None
             time = None if newest is None else newest.time
             if time != self._found_at:
                 self._found_at = time
                 is_far = newest is None or newest.top < _FAR_FRACTION * self._limit
-                # The newest second is not over: its floor may still fall.
+                # The newest second is incomplete: its floor may still fall.
                 self._found = None if is_far else forecast(list(self._seconds)[:-1], self._limit)
             return self._found
 
@@ -141,7 +141,7 @@ def forecast(seconds: Sequence[_Second], limit: float) -> Forecast | None:
         start = next(i for i, s in enumerate(seconds) if s.time >= newest - window)
         seen = newest - seconds[start].time
         if seen < window - 2 * _BIN_SECONDS:
-            return None  # it was not seen for so long
+            return None  # not observed long enough
         rise = _steady_rise(seconds[start:], ground[start:])
         if rise is None:
             continue
@@ -162,7 +162,7 @@ def _new_ground(floors: Sequence[float]) -> list[float]:
 
 
 def _steady_rise(seconds: Sequence[_Second], ground: Sequence[float]) -> Trend | None:
-    """The trend of a window where it surely and steadily rises, until now, and by the kernel itself."""
+    """The trend of a window if it rises reliably, steadily and until now, because of the kernel; else None."""
     step = max(1, (len(seconds) - 1) // _PARTS)
     picked = range(len(seconds) - 1, -1, -step)[::-1]
     found = trend([(seconds[i].time, ground[i]) for i in picked])
@@ -175,7 +175,7 @@ def _steady_rise(seconds: Sequence[_Second], ground: Sequence[float]) -> Trend |
             return None
     if seconds[-1].own - seconds[0].own < _OWN_FRACTION * found.rise:
         return None
-    # Below its own ground by more than it was before: it gives back what it took.
+    # A larger drop below the running maximum than before means that the kernel frees the memory.
     falls = [high - second.floor for high, second in zip(ground, seconds, strict=True)]
     before = max(falls[: places[3] + 1])
     return found if falls[-1] <= 1.25 * before + _FALL_FRACTION * found.rise else None

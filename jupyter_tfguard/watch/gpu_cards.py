@@ -1,6 +1,6 @@
-"""The driver's list of GPU processes joined with the kernels that are watched: which kernel holds what.
+"""Joins the driver's list of GPU processes with the tracked kernels: GPU memory per kernel.
 
-Unknown stays unknown: where processes cannot be matched, a card has no list of holders, and says why.
+Unknown stays unknown: if processes cannot be matched, a card has no list of holders and a note with the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOT_READABLE = (
     "Processes cannot be identified here: reading the kernels' processes is not permitted."
 )
 NO_SIZES = "The driver does not report memory per process here."
-# The driver keeps some hundred MiB of a card for itself, also where no process uses it.
+# The driver reserves some hundred MiB of a card, even if no process uses it.
 _DRIVER_BYTES = 1 << 30
 
 
@@ -28,8 +28,8 @@ class Holder:
     """A process that holds memory of a GPU; unknown is None.
 
     Attributes:
-        name: Of the program.
-        monitored: The kernel that it is, or belongs to; None for a process outside.
+        name: Name of the program.
+        monitored: The kernel that the process is or descends from; None for other processes.
     """
 
     pid: int | None
@@ -43,10 +43,10 @@ class Card:
     """One GPU, or one MIG instance, at one moment.
 
     Attributes:
-        device: As :mod:`~..collectors.gpu` prints it.
-        holders: None where processes cannot be matched.
-        other_bytes: In use and of no process that was seen; None = unknown.
-        note: What people should know of the list; None for nothing.
+        device: As printed by :mod:`~..collectors.gpu`.
+        holders: None if processes cannot be matched.
+        other_bytes: In use, but not by a listed process; None = unknown.
+        note: A remark on the list for users; None if there is none.
     """
 
     device: Mapping[str, Any]
@@ -56,7 +56,7 @@ class Card:
 
     @property
     def key(self) -> str:
-        """The device's own id, else its place in the driver's list."""
+        """The device's UUID, else its index in the driver's list."""
         uuid = self.device.get("gpu_uuid")
         return uuid if isinstance(uuid, str) and uuid else str(self.device.get("nvml_index"))
 
@@ -66,21 +66,21 @@ class Card:
         return self.device.get("mig_enabled") is True
 
     def own_bytes(self, monitored: MonitoredKernel) -> int | None:
-        """What a kernel and its children hold here; None = unknown."""
+        """Bytes that a kernel and its children hold here; None = unknown."""
         if self.holders is None:
             return None
         sizes = [holder.used_bytes for holder in self.holders if holder.monitored is monitored]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     def tensorflow(self, monitored: MonitoredKernel) -> Mapping[str, Any] | None:
-        """What TensorFlow in a kernel says of this card; None when it says nothing, or may mean another instance of it."""
+        """What TensorFlow in a kernel reports about this card; None if nothing, or if it may be another instance of the card."""
         bus_id = self.device.get("bus_id")
         found = [one for one in monitored.live.gpu_memory if same_card(one.get("bus_id"), bus_id)]
         return found[0] if len(found) == 1 else None
 
 
 def notebook_path(monitored: MonitoredKernel) -> str | None:
-    """From the server's sessions, else what the kernel says."""
+    """From the server's sessions, else from the kernel's header."""
     if monitored.kernel.notebook_path is not None:
         return monitored.kernel.notebook_path
     claimed = (monitored.live.header or {}).get("notebook_path")
@@ -88,32 +88,32 @@ def notebook_path(monitored: MonitoredKernel) -> str | None:
 
 
 class Joiner:
-    """Joins the driver's list with the kernels. For one thread.
+    """Joins the driver's list with the kernels. Not thread-safe.
 
     Args:
-        check: Whether a process is the one that the driver means.
+        check: Checks whether a process id is the process that the driver means.
     """
 
     def __init__(self, check: ProcessCheck) -> None:
         self._check = check
-        self._believed: set[int] = set()  # of the last list
+        self._trusted: set[int] = set()  # of the last list
 
     def join(
         self, devices: Sequence[Mapping[str, Any]], monitored_kernels: Sequence[MonitoredKernel]
     ) -> tuple[Card, ...]:
-        """The cards of this moment."""
+        """The cards with their holders."""
         listed = {process["pid"] for device in devices for process in device["processes"] or ()}
         owners = self._owners(listed, monitored_kernels)
         seen = {pid: self._check.look(pid) for pid in listed}
         problem = self._problem(seen, owners)
-        just_ended = {pid for pid, what in seen.items() if what is Seen.GONE} & self._believed
-        self._believed = set() if problem else listed - just_ended
+        just_ended = {pid for pid, what in seen.items() if what is Seen.GONE} & self._trusted
+        self._trusted = set() if problem else listed - just_ended
         return tuple(_card(device, owners, problem, just_ended) for device in devices)
 
     def _owners(
         self, listed: set[int], monitored_kernels: Sequence[MonitoredKernel]
     ) -> dict[int, MonitoredKernel]:
-        """By process: the nearest kernel that it is or descends from."""
+        """Per process: the nearest kernel that it is or descends from."""
         kernels = {monitored.identity.pid: monitored for monitored in monitored_kernels}
         owners = {
             child: monitored for monitored in monitored_kernels for child in monitored.children
@@ -128,7 +128,7 @@ class Joiner:
     def _problem(
         self, seen: Mapping[int, Seen], owners: Mapping[int, MonitoredKernel]
     ) -> str | None:
-        """Why the ids cannot be believed; None when they can."""
+        """Why the process ids cannot be trusted; None if they can."""
         ours = [what for pid, what in seen.items() if pid in owners]
         if Seen.OTHER in ours:
             return OTHER_NUMBERS
@@ -136,7 +136,7 @@ class Joiner:
             return None
         if Seen.UNREADABLE in ours:
             return NOT_READABLE
-        missing = {pid for pid, what in seen.items() if what is Seen.GONE} - self._believed
+        missing = {pid for pid, what in seen.items() if what is Seen.GONE} - self._trusted
         return OTHER_NUMBERS if missing or Seen.OTHER in seen.values() else None
 
 
@@ -170,9 +170,9 @@ def _card(
 
 
 def is_about(event: Mapping[str, Any], card: Card, cards: Sequence[Card]) -> bool:
-    """True for a fault of this card, or of the card that this instance is a part of.
+    """True for a fault of this card, or of the card that this instance is part of.
 
-    A card that fell off the bus may report an event without its number: it is the one that is lost, or the only one.
+    A card that fell off the bus may report an event without its index: then the lost card is meant, or the only card.
     """
     index = event.get("nvml_index")
     if index is None:

@@ -1,8 +1,7 @@
-"""Whether TensorFlow's memory growth is at work, seen from outside: how much of a card a kernel took when it began to use it.
+"""Detects from outside whether TensorFlow's memory growth is in effect: how much of a card a kernel allocated at first.
 
-Without growth TensorFlow's first request takes its whole pool: all that is free but some hundred MiB. With it the pool begins
-with what the first tensors need. Only what a kernel took in its first seconds decides: later a pool that grew to the same
-size proves nothing.
+Without growth, TensorFlow's first request allocates its whole pool: all free memory except some hundred MiB. With growth,
+the pool starts with what the first tensors need. Only the first seconds count: a pool may later grow to the same size.
 
 Source: tensorflow core/common_runtime/gpu/gpu_device.cc (MinSystemMemory) and tsl/framework/bfc_allocator.cc (Extend).
 """
@@ -14,26 +13,26 @@ from dataclasses import dataclass
 from .gpu_cards import Card
 from .monitored import MonitoredKernel
 
-# TensorFlow leaves 225 MiB to 1 GiB, or a twentieth: of a card with room for more than this, less than a tenth.
+# TensorFlow leaves 225 MiB to 1 GiB, or a twentieth, free: less than a tenth of a card with more room than this.
 LEAST_ROOM_BYTES = 4 << 30
-# Of the room: a pool that was taken whole is above the first, with CUDA's own share; one that grows is believed below the other.
+# Fractions of the room. Above the first: the whole pool was allocated, including CUDA's share. Below the second: growth.
 NEARLY_ALL_FRACTION = 0.85
 FAR_LESS_FRACTION = 0.6
-# A program whose tensors fill most of what it took had reason to take it.
+# A program whose tensors fill most of its pool needed that much.
 LITTLE_USED_FRACTION = 0.5
-# Looks, a second apart, while TensorFlow is at work: CUDA's context is there some seconds before the pool.
+# Polls, a second apart, while TensorFlow works: CUDA's context exists some seconds before the pool.
 LOOKS = 3
 
 
 @dataclass(frozen=True)
 class GrowthSeen:
-    """What was decided.
+    """The result.
 
     Attributes:
-        works: True when far less than the room was taken, False when nearly all of it was, for nothing.
-        own_bytes: Held by the kernel then.
-        total_bytes: Of the card.
-        used_bytes: By TensorFlow's tensors at their highest; None = unknown.
+        works: True if far less than the available room was allocated; False if nearly all was, without need.
+        own_bytes: Held by the kernel at that time.
+        total_bytes: Memory of the card.
+        used_bytes: Peak of TensorFlow's tensors; None = unknown.
     """
 
     works: bool
@@ -43,10 +42,10 @@ class GrowthSeen:
 
 
 class GrowthWatch:
-    """One kernel on one card, from its first use on.
+    """Observes one kernel on one card, starting with its first use.
 
     Attributes:
-        seen: What was decided; None before, and for good where it cannot be.
+        seen: The result; None before it is known, and permanently if it cannot be determined.
     """
 
     def __init__(self) -> None:
@@ -54,12 +53,12 @@ class GrowthWatch:
         self._looks = 0
 
     def look(self, card: Card, monitored: MonitoredKernel) -> None:
-        """Take one look."""
+        """Process one poll."""
         own, claimed = card.own_bytes(monitored), card.tensorflow(monitored) or {}
         total, free = card.device["memory_total_bytes"], card.device["memory_free_bytes"]
         peak, limit = claimed.get("peak_bytes"), claimed.get("limit_bytes")
         steps = (monitored.live.training or {}).get("step")
-        # What comes after the first looks is no first use.
+        # Only the first polls show the first use.
         if self._looks >= LOOKS or not own or free is None or not total or not (peak or steps):
             return
         self._looks += 1

@@ -1,7 +1,7 @@
-"""The process that reads the GPUs, started and given up from here: NVML may hang or crash, a server may not.
+"""Starts and stops the helper process that reads the GPUs: NVML may hang or crash, the server must not.
 
-One thread for each such process starts it, reads its lines and waits for its end. A process that hangs inside the driver
-may not even take SIGKILL: until it is gone no other is started, or each would hang in the same place.
+One thread per helper process starts it, reads its lines and waits for it to end. A process that hangs inside the driver
+may not react even to SIGKILL. No other helper is started until it is gone, because it would hang in the same place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from ..shield import note_problem, shielded
 
 SILENCE_SECONDS = 2.0
-START_SECONDS = 20.0  # the driver of an idle machine with eight GPUs takes that long to wake up
+START_SECONDS = 20.0  # the driver of an idle machine with eight GPUs needs this long to start
 RESTART_SECONDS = 60.0
 _EVENTS_SECONDS, _EVENT_LIMIT = 600.0, 100
 _LINE_LIMIT_BYTES = 1 << 20
@@ -30,14 +30,14 @@ _STUCK = "The NVIDIA driver library (NVML) does not answer, and the process that
 
 @dataclass(frozen=True)
 class Gpus:
-    """What is known of the GPUs now.
+    """Current state of the GPUs.
 
     Attributes:
         state: ``starting``, ``ok``, ``none`` or ``unavailable``.
-        reason: Why not ``ok``, for people.
-        devices: As :mod:`~..collectors.gpu` prints them.
-        events: The Xid events of the last ten minutes, newest last, at most 100; kept when the process is started anew.
-        time: Unix seconds at which `devices` were read; None without them.
+        reason: Why the state is not ``ok``, as text for users.
+        devices: As printed by :mod:`~..collectors.gpu`.
+        events: Xid events of the last ten minutes, newest last, at most 100; kept when the process is restarted.
+        time: Unix seconds at which `devices` were read; None without devices.
     """
 
     state: str
@@ -48,19 +48,19 @@ class Gpus:
 
 
 class _Run:
-    """One process that reads the GPUs; `process` is None until it is there."""
+    """One helper process; `process` is None until it has started."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
 
 
 class GpuHelper:
-    """Runs the process from the first :meth:`want` on, and restarts it when it has failed.
+    """Runs the helper process from the first :meth:`want`, and restarts it after a failure.
 
     Args:
-        restart_seconds: How long it waits before a restart.
-        start_seconds: How long the first line may take. silence_seconds: how long each further one.
-        on_read: Called with what a line says, in the thread that reads the lines.
+        restart_seconds: Pause before a restart.
+        start_seconds: Timeout of the first line. silence_seconds: timeout of each further line.
+        on_read: Called with each new state, in the thread that reads the lines.
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class GpuHelper:
         self._state = Gpus("starting")
         self._deadline = 0.0
         self._restart_at = 0.0
-        self._finished = False
+        self._stopped = False
         self._lock = threading.RLock()
 
     def want(self) -> None:
-        """Start the process if it is needed, and give it up if it has been silent. To be called about once a second."""
+        """Start the process if needed, and kill it if it has timed out. Call about once a second."""
         with self._lock:
-            if self._finished:
+            if self._stopped:
                 return
             now = time.monotonic()
             if self._run is not None:
@@ -99,13 +99,13 @@ class GpuHelper:
                     self._start(now)
 
     def read(self) -> Gpus:
-        """What is known now."""
+        """The current state."""
         return self._state
 
     def stop(self) -> None:
-        """End the process for good."""
+        """End the process; it is not restarted."""
         with self._lock:
-            self._finished = True
+            self._stopped = True
             process = self._run.process if self._run is not None else None
             self._give_up()
         if process is not None:
@@ -119,7 +119,7 @@ class GpuHelper:
         threading.Thread(target=self._work, args=(run,), name="tfguard-gpus", daemon=True).start()
 
     def _work(self, run: _Run) -> None:
-        """The life of one process, from its start until it is waited for."""
+        """Start one process, read its lines and wait for it."""
         try:
             process = self._open(run)
             if process is not None:
@@ -134,24 +134,24 @@ class GpuHelper:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                # -m puts the current folder first on the path: not the notebooks', where a file may be called json.py.
+                # -m puts the current folder first on sys.path. The notebook folder may contain a json.py.
                 cwd=_PACKAGE_PARENT,
             )
         except OSError as bad:
             note_problem("starting the GPU reader", bad)
             with self._lock:
-                self._finished = True
+                self._stopped = True
                 self._state = Gpus("unavailable", f"Could not start the GPU reader: {bad.strerror}")
             return None
         with self._lock:
             run.process = process
-            if run is not self._run:  # given up in the meantime
+            if run is not self._run:  # stopped in the meantime
                 _kill(process)
         return process
 
     def _read_lines(self, run: _Run, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
-        with contextlib.suppress(OSError, ValueError):  # closed under the reader
+        with contextlib.suppress(OSError, ValueError):  # closed by another thread
             while line := process.stdout.readline(_LINE_LIMIT_BYTES):
                 found = self._take(run, line)
                 if found is not None and self._on_read is not None:
@@ -160,40 +160,40 @@ class GpuHelper:
         with self._lock:
             if run is self._run:
                 self._fail("The NVIDIA driver library (NVML) crashed", time.monotonic())
-        _kill(process)  # it may have closed its output only
+        _kill(process)  # it may have closed only its output
         process.wait()
         process.stdout.close()
 
     def _take(self, run: _Run, line: bytes) -> Gpus | None:
-        """What a line says; None for one that is not the reader's, or of a process given up."""
+        """The state from one line; None if the helper did not write it, or was stopped."""
         try:
-            told = json.loads(line)
-            events = [*self._state.events, *told["events"]]
+            fields = json.loads(line)
+            events = [*self._state.events, *fields["events"]]
             young = [e for e in events if e["time"] > time.time() - _EVENTS_SECONDS]
             found = Gpus(
-                str(told["state"]),
-                told["reason"],
-                tuple(told["devices"]),
+                str(fields["state"]),
+                fields["reason"],
+                tuple(fields["devices"]),
                 tuple(young[-_EVENT_LIMIT:]),
-                float(told["time"]) if told["state"] == "ok" else None,
+                float(fields["time"]) if fields["state"] == "ok" else None,
             )
         except (ValueError, KeyError, TypeError):
-            return None  # a library that prints on its own
+            return None  # printed by a library
         with self._lock:
             if run is not self._run:
                 return None
             now = time.monotonic()
             self._deadline = now + self._silence_seconds
             self._state = found
-            if found.state == "none":  # it has said all there is to say
-                self._finished = True
+            if found.state == "none":  # no GPU: nothing more to read
+                self._stopped = True
                 self._give_up()
             elif found.state != "ok":
                 self._fail(str(found.reason), now, noted=False)
         return found
 
     def _fail(self, reason: str, now: float, *, noted: bool = True) -> None:
-        """Give the process up, and start another one after a pause."""
+        """Kill the process; another one is started after a pause."""
         self._give_up()
         self._state = Gpus("unavailable", reason, events=self._state.events)
         self._restart_at = now + self._restart_seconds

@@ -1,4 +1,4 @@
-"""The last values of one GPU, or of one kernel on it, in little memory: each second for ten minutes, each minute for a day."""
+"""Compact history of one GPU, or of one kernel on it: a row a second for ten minutes, a row a minute for a day."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = tuple[float | None, ...]
 
 
 class GpuHistory:
-    """Rows of COLUMNS, oldest first. 32 bytes a row: 64 KiB after a day."""
+    """Rows of COLUMNS, oldest first. 32 bytes per row: 64 KiB after a day."""
 
     def __init__(self) -> None:
         self._fine = Rows(len(COLUMNS), _SECOND_ROWS, _SECONDS)
@@ -30,7 +30,7 @@ class GpuHistory:
 
         Args:
             moment: Monotonic seconds.
-            own: Bytes that the kernel holds. used: bytes in use on the card. celsius: its temperature.
+            own: Bytes held by the kernel. used: bytes in use on the card. celsius: temperature of the card.
         """
         row = [math.nan if value is None else float(value) for value in (own, used, celsius)]
         self._fine.add(moment, row)
@@ -39,16 +39,17 @@ class GpuHistory:
                 self._coarse.add(*self._minute)
             self._minute = (moment, row)
         elif row[0] < self._minute[1][0] or math.isnan(self._minute[1][0]):
-            self._minute = (self._minute[0], row)  # what a loop leaves shows in its lowest use
+            # Keep the minimum: it shows what a loop leaves behind.
+            self._minute = (self._minute[0], row)
 
     def recent(self, seconds: float = _SECONDS) -> list[Row]:
-        """The rows of the last seconds: Unix seconds, then the values; None = unknown."""
+        """The rows of the last `seconds`: Unix seconds, then the values; None = unknown."""
         rows = self._fine.read()
         newest = rows[-1][0] or 0.0 if rows else 0.0
         return [row for row in rows if newest - (row[0] or 0.0) <= seconds]
 
     def rows(self, minutes: int = _MINUTE_ROWS) -> list[Row]:
-        """A row for each minute, this many at most, then each second of the last two minutes; like :meth:`recent`."""
+        """At most this many rows, one a minute, then one a second for the last two minutes; format of :meth:`recent`."""
         end = self.recent(_END_SECONDS)
         begin = (end[0][0] or 0.0) if end else 0.0
         return [row for row in self._coarse.read() if (row[0] or 0.0) < begin][-minutes:] + end

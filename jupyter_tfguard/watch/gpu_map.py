@@ -1,6 +1,6 @@
-"""Which kernel holds what on which GPU, updated once a second from the lines of the helper process, and answered from memory.
+"""GPU memory per kernel and card, kept in memory and updated once a second from the output of the helper process.
 
-Not here: what is kept of it with a crash (:mod:`.gpu_facts`), and whether a card is well (``diagnosis/gpu_health.py``).
+Not here: what is recorded with a crash (:mod:`.gpu_facts`), and the health of a card (``diagnosis/gpu_health.py``).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from .gpu_history import GpuHistory
 from .gpu_processes import ProcessCheck
 from .monitored import MonitoredKernel
 
-# A crash is reported with the list from before it, which is a second old, or some when the helper was being restarted.
-_LOOKS_KEPT = 20
-_ENDED_KEPT_SECONDS = 60.0  # of many crashes in one moment, each is handled after the other
+# A crash report uses the list from before the crash: a second old, or several while the helper was restarting.
+_SNAPSHOTS_KEPT = 20
+_ENDED_KEPT_SECONDS = 60.0  # many simultaneous crashes are handled one after the other
 
 
 @dataclass(frozen=True)
 class Look:
-    """The cards at one moment.
+    """Snapshot of the cards.
 
     Attributes:
         time: Unix seconds.
-        cards: Instances follow the divided card that they are a part of.
+        cards: MIG instances follow the divided card that they are part of.
     """
 
     time: float
@@ -45,11 +45,11 @@ class _Use:
 
 
 class GpuMap:
-    """Joins the GPUs with the kernels that are watched.
+    """Joins the GPUs with the tracked kernels.
 
     Args:
-        monitored_kernels: Who is watched now.
-        check: Whether a process is the one that the driver means.
+        monitored_kernels: Returns the kernels that are tracked now.
+        check: Checks whether a process id is the process that the driver means.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class GpuMap:
     ) -> None:
         self._monitored_kernels = monitored_kernels
         self._joiner = Joiner(check or ProcessCheck())
-        self._looks: deque[Look] = deque(maxlen=_LOOKS_KEPT)
+        self._looks: deque[Look] = deque(maxlen=_SNAPSHOTS_KEPT)
         self._gpus = Gpus("starting")
         self._cards: dict[str, GpuHistory] = {}
         self._uses: dict[MonitoredKernel, dict[str, _Use]] = {}
@@ -67,7 +67,7 @@ class GpuMap:
         self._news = threading.Condition()
 
     def take(self, gpus: Gpus) -> None:
-        """Take the newest line of the helper; in the thread that reads them."""
+        """Process the newest state from the helper, in the thread that reads its lines."""
         look = None
         if gpus.state == "ok" and gpus.time is not None:
             monitored_kernels = self._monitored_kernels()
@@ -101,68 +101,68 @@ class GpuMap:
 
     @property
     def monitored_kernels(self) -> tuple[MonitoredKernel, ...]:
-        """Who is watched now."""
+        """The kernels that are tracked now."""
         return self._monitored_kernels()
 
     @property
     def gpus(self) -> Gpus:
-        """The newest line of the helper."""
+        """The newest state from the helper."""
         return self._gpus
 
     @property
     def now(self) -> Look:
-        """The cards as they are now; none while the driver is not read."""
+        """The current cards; empty while the driver is not read."""
         with self._news:
             is_read = self._gpus.state == "ok" and self._looks
             return self._looks[-1] if is_read else Look(0.0)
 
     @property
     def looks(self) -> tuple[Look, ...]:
-        """The last looks, oldest first."""
+        """The last snapshots, oldest first."""
         with self._news:
             return tuple(self._looks)
 
     def own_bytes(self, monitored: MonitoredKernel) -> int | None:
-        """What a kernel and its children hold on all cards; None where that is not known for each of them."""
+        """Bytes that a kernel and its children hold on all cards; None unless known for every card."""
         cards = [c for c in self.now.cards if not c.is_divided and c.device["lost"] is not True]
         sizes = [card.own_bytes(monitored) for card in cards]
         return None if None in sizes or not sizes else sum(size or 0 for size in sizes)
 
     def growth(self, monitored: MonitoredKernel) -> GrowthSeen | None:
-        """What was seen of memory growth; where it does not work on one card, that one's."""
+        """Observed memory growth; if it is not in effect on one card, the result of that card."""
         seen = [use.growth.seen for use in tuple(self._uses.get(monitored, {}).values())]
         known = [found for found in seen if found is not None]
         return min(known, key=lambda found: found.works, default=None)
 
     def growth_on(self, key: str, monitored: MonitoredKernel) -> GrowthSeen | None:
-        """What was seen of memory growth on one card."""
+        """Observed memory growth on one card."""
         use = self._uses.get(monitored, {}).get(key)
         return use.growth.seen if use is not None else None
 
     def history(self, key: str, monitored: MonitoredKernel | None = None) -> GpuHistory | None:
-        """The last values of a card, or of a kernel on it; None when there are none."""
+        """History of a card, or of a kernel on it; None if there is none."""
         if monitored is None:
             return self._cards.get(key)
         use = self._uses.get(monitored, {}).get(key)
         return use.history if use is not None else None
 
     def held(self, monitored: MonitoredKernel) -> bool:
-        """True for a kernel that was seen holding memory of a GPU, or says so where processes are hidden."""
+        """True if a kernel was seen holding GPU memory, or reports so itself where processes are hidden."""
         hidden = any(card.holders is None for card in self.now.cards)
         return monitored in self._uses or (hidden and bool(monitored.live.gpu_memory))
 
     def used_count(self, monitored: MonitoredKernel) -> int:
-        """Cards on which a kernel was seen holding memory."""
+        """Number of cards on which a kernel was seen holding memory."""
         return len(self._uses.get(monitored, {}))
 
     def wait_for_news(self, since: float, seconds: float) -> bool:
-        """Wait for a look that was taken after a moment.
+        """Wait for a snapshot taken after a given time, or until the driver is no longer read.
 
         Args:
-            since: Unix seconds. seconds: how long at most.
+            since: Unix seconds. seconds: timeout.
 
         Returns:
-            False when none came.
+            False after the timeout.
         """
         with self._news:
             return self._news.wait_for(

@@ -1,7 +1,7 @@
-"""Whether a process id that the driver lists is the process that has this id here.
+"""Checks whether a process id listed by the driver is the process with this id here.
 
-The driver counts processes as the machine does. Inside a container the same number may belong to nobody, or to another
-process: so a process must show a file of the driver among its mappings before it is believed to hold GPU memory.
+The driver uses the process ids of the machine. Inside a container the same id may be unused or belong to another process.
+A process is therefore accepted as a GPU user only if it has mapped a file of the driver.
 
 Source: /proc/[pid]/maps and stat, proc_pid_maps(5) and proc_pid_stat(5); NVIDIA/nvidia-docker issue 179 for the ids that containers see.
 """
@@ -15,17 +15,17 @@ from collections.abc import Iterator
 
 from ..collectors.procfs import read_small
 
-# "libcuda.so.550.54.15"; Xorg, and CUDA's own server, map "/dev/nvidia0" or "libnvidia-glcore.so.550.54".
+# "libcuda.so.550.54.15"; Xorg and CUDA's server map "/dev/nvidia0" or "libnvidia-glcore.so.550.54".
 _DRIVER = (b"libcuda.so", b"nvidia")
 _LIMIT_BYTES = 8 << 20
-# A process with hundreds of mappings takes milliseconds to list them.
+# Listing hundreds of mappings takes milliseconds.
 _AGAIN_SECONDS = 30.0
 _KEPT = 1000
 _GENERATIONS = 16
 
 
 class Seen(enum.Enum):
-    """What a process id of the driver's list is here."""
+    """Result of the check of one process id from the driver's list."""
 
     GPU_USER = "uses the driver"
     OTHER = "uses no part of the driver"
@@ -34,20 +34,20 @@ class Seen(enum.Enum):
 
 
 class ProcessCheck:
-    """Reads the mappings of each process once; again only where it did not use the driver yet. For one thread.
+    """Reads the mappings of each process once; again only if it did not use the driver yet. Not thread-safe.
 
     Args:
-        proc: Where processes are listed.
+        proc: Mount point of procfs.
     """
 
     def __init__(self, proc: str = "/proc") -> None:
         self._proc = proc
         self._known: dict[int, tuple[str, Seen, float]] = {}  # start time, result, when it was read
-        # Other systems have one numbering of processes only, and nothing to read.
+        # Other systems have no process id namespaces and no procfs.
         self._can_look = os.path.isdir(f"{proc}/self")
 
     def look(self, pid: int, now: float | None = None) -> Seen:
-        """What this process is, as far as it may be read.
+        """Check one process id.
 
         Args:
             now: Monotonic seconds.
@@ -68,7 +68,7 @@ class ProcessCheck:
         return seen
 
     def ancestors(self, pid: int) -> Iterator[int]:
-        """Its parent, that one's parent and so on, as far as is known."""
+        """Process ids of its ancestors, nearest first, as far as they can be read."""
         for _ in range(_GENERATIONS):
             fields = self._stat(pid)
             if fields is None or not fields[1].isdigit() or (pid := int(fields[1])) <= 1:
@@ -76,12 +76,12 @@ class ProcessCheck:
             yield pid
 
     def _stat(self, pid: int) -> list[str] | None:
-        """Fields of its stat file from the state on."""
+        """Fields of its stat file, starting with the state."""
         try:
             text = read_small(f"{self._proc}/{pid}/stat").decode("utf-8", "replace")
         except OSError:
             return None
-        fields = text.rpartition(")")[2].split()  # a name may hold anything
+        fields = text.rpartition(")")[2].split()  # the name may contain any character
         return fields if len(fields) > 19 else None
 
     def _read(self, pid: int) -> Seen:
@@ -92,6 +92,6 @@ class ProcessCheck:
             return Seen.UNREADABLE
         except OSError:
             return Seen.GONE
-        if not text:  # a process of the operating system, or one that is being taken down
+        if not text:  # a thread of the OS kernel, or a process that is ending
             return Seen.UNREADABLE
         return Seen.GPU_USER if any(name in text for name in _DRIVER) else Seen.OTHER

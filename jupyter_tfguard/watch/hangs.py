@@ -1,4 +1,4 @@
-"""Detects kernels that hang in the middle of a cell, in a loop of its own, and takes their stacks."""
+"""Detects kernels that hang in the middle of a cell, in a separate thread, and captures their stacks."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from .monitored import MonitoredKernel
 from .polling import Loop
 from .standstill import Standstill, Stillness, waits_for_user
 
-_LOOK_SECONDS = 10.0
-_LOOKS = 10  # at least, before a kernel is said to hang
+_POLL_EVERY_SECONDS = 10.0
+_POLL_COUNT = 10  # polls at least, before a kernel is reported as hanging
 _ANSWER_SECONDS = 3.0
 _SIGNAL_SECONDS = 2.0
 _POLL_SECONDS = 0.05
@@ -38,9 +38,9 @@ class Hangs(Loop):
 
     Args:
         recordings: Folder of the kernels' recordings.
-        monitored_kernels: Who is watched now.
+        monitored_kernels: Returns the kernels that are tracked now.
         gpus: State of the GPUs.
-        hang_seconds: How long a kernel must have stood still.
+        hang_seconds: How long a kernel must make no progress.
     """
 
     def __init__(
@@ -55,26 +55,28 @@ class Hangs(Loop):
         self._gpus = gpus
         self._hang_seconds = hang_seconds
         self._kernels: dict[MonitoredKernel, Standstill] = {}
-        self._looked = -_LOOK_SECONDS
+        self._polled_at = -_POLL_EVERY_SECONDS
 
     def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
-        pause = min(_LOOK_SECONDS, self._hang_seconds / _LOOKS)
+        pause = min(_POLL_EVERY_SECONDS, self._hang_seconds / _POLL_COUNT)
         if (
-            now < self._looked + pause
-        ):  # a new kernel woke the loop: what is done in between is counted in ticks
-            return self._looked + pause - now
-        self._looked = now
+            now < self._polled_at + pause
+        ):  # a new kernel woke the loop: too early, CPU time is counted in coarse ticks
+            return self._polled_at + pause - now
+        self._polled_at = now
         self._kernels = {w: self._kernels.get(w) or Standstill(w) for w in monitored_kernels}
         gpu_works = any(d.get("utilization_fraction") for d in self._gpus().devices)
         for monitored, standstill in self._kernels.items():
             if not self._stopping and not monitored.kernel.is_ending():
-                self._look_at(monitored, standstill, gpu_works)
+                self._poll_kernel(monitored, standstill, gpu_works)
         return pause
 
-    def _look_at(self, monitored: MonitoredKernel, standstill: Standstill, gpu_works: bool) -> None:
+    def _poll_kernel(
+        self, monitored: MonitoredKernel, standstill: Standstill, gpu_works: bool
+    ) -> None:
         found = standstill.look(gpu_works=gpu_works)
         if found is None:
-            # What its end does is no sign that it went on, and the end may have begun during the look.
+            # Activity during shutdown is not progress, and the shutdown may have begun during the poll.
             if not monitored.kernel.is_ending():
                 monitored.hang = None
         elif standstill.still_seconds >= self._hang_seconds and monitored.hang is None:
@@ -83,8 +85,8 @@ class Hangs(Loop):
     def _hang(
         self, monitored: MonitoredKernel, standstill: Standstill, found: Stillness
     ) -> Hang | None:
-        """None for a kernel that waits for its user."""
-        lines, main = self._take(monitored, stands_still=True)
+        """The hang; None if the kernel waits for user input."""
+        lines, main = self._take(monitored, hanging=True)
         frames = stacks_of(lines).get(main or "")
         if frames and waits_for_user(frames):
             standstill.moved()
@@ -100,51 +102,49 @@ class Hangs(Loop):
         )
 
     def stacks(self, monitored: MonitoredKernel) -> list[str]:
-        """Python stacks of all threads of this kernel as they are now; empty where they cannot be had."""
-        lines, _ = self._take(monitored, stands_still=monitored.hang is not None)
+        """Current Python stacks of all threads of this kernel; empty if they could not be read."""
+        lines, _ = self._take(monitored, hanging=monitored.hang is not None)
         hang = monitored.hang
         if lines and hang is not None:
             monitored.hang = dataclasses.replace(hang, stacks=tuple(lines))
         return lines
 
-    def _take(
-        self, monitored: MonitoredKernel, *, stands_still: bool
-    ) -> tuple[list[str], str | None]:
-        """The stacks, and how they name the main thread."""
+    def _take(self, monitored: MonitoredKernel, *, hanging: bool) -> tuple[list[str], str | None]:
+        """The stacks, and the name of the main thread in them."""
         recording = self._recordings / monitored.identity.folder_name
         header = monitored.live.header
         main = claims(header).get("main_thread")
         main = main if isinstance(main, str) else None
-        lines = take_stacks(monitored.identity, recording, header, stands_still=stands_still)
+        lines = take_stacks(monitored.identity, recording, header, stands_still=hanging)
         return user_first(lines, main), main
 
 
 def take_stacks(
     process: ProcessIdentity, recording: Path, header: dict[str, Any] | None, *, stands_still: bool
 ) -> list[str]:
-    """Ask a kernel for the Python stacks of all its threads; empty when it gave none. Takes up to some seconds.
+    """Request the Python stacks of all threads of a kernel; empty if it did not answer. Takes up to some seconds.
 
-    First by a file, which the guard's own thread in the kernel finds: it writes while it holds the interpreter's lock, so
-    no thread runs meanwhile. A kernel whose lock is held by native code gives no answer; one that hangs is then sent the
-    real-time signal that its guard has reserved, to that thread alone. ``kernel/stacks.py`` is the other end.
+    The request is first made with a file. The guard's thread in the kernel finds it and writes the stacks while it holds
+    the GIL, so that no other thread runs. A kernel whose GIL is held by native code does not answer. If such a kernel
+    hangs, the real-time signal that its guard has reserved is sent to that thread alone. ``kernel/stacks.py`` answers.
 
     Args:
-        process: The kernel's.
+        process: The kernel's process.
         recording: Folder of its recording.
-        header: Of the recording.
-        stands_still: Send the signal if the kernel does not answer.
+        header: Header of the recording.
+        stands_still: The kernel hangs: send the signal if it does not answer.
     """
     if not claims(header):
         return []
     with _one_at_a_time, contextlib.suppress(OSError, FolderUnusable):
         folder = PrivateFolder(recording, make=False)
-        if _asked(folder) or (stands_still and _forced(process, folder, claims(header))):
+        if _by_file(folder) or (stands_still and _by_signal(process, folder, claims(header))):
             text = folder.read(STACKS, LIMIT_BYTES) or b""
             return text.decode("utf-8", "replace").splitlines()
     return []
 
 
-def _asked(folder: PrivateFolder) -> bool:
+def _by_file(folder: PrivateFolder) -> bool:
     os.close(folder.create(STACKS_WANTED))
     if _until(lambda: not folder.has(STACKS_WANTED), _ANSWER_SECONDS):
         return True
@@ -153,10 +153,10 @@ def _asked(folder: PrivateFolder) -> bool:
     return False
 
 
-def _forced(process: ProcessIdentity, folder: PrivateFolder, claimed: dict[str, Any]) -> bool:
-    """Send the signal, and wait until the text is whole."""
+def _by_signal(process: ProcessIdentity, folder: PrivateFolder, claimed: dict[str, Any]) -> bool:
+    """Send the signal, and wait until the text is complete."""
     number, thread, pid = claimed.get("signal"), claimed.get("thread"), process.pid
-    # The header is the kernel's claim: any other signal could end it, and so could this one without its handler.
+    # The header is not trusted: any other signal could end the kernel, and so could this one without its handler.
     if type(number) is not int or type(thread) is not int or not _is_real_time(number):
         return False
     if not process.is_running() or not catches(pid, number):
@@ -182,7 +182,7 @@ def _is_real_time(number: int) -> bool:
 
 
 def _signal_thread(pid: int, thread: int, number: int) -> bool:
-    """Signal one thread of a process; False where that cannot be done. Source: tgkill(2), in glibc since 2.30."""
+    """Signal one thread of a process; False if that failed. Source: tgkill(2), in glibc since 2.30."""
     try:
         return bool(ctypes.CDLL(None).tgkill(pid, thread, number) == 0)
     except (OSError, AttributeError):

@@ -1,8 +1,8 @@
-"""The read end of a kernel's native stderr, held by the watcher so that the last words outlive the kernel.
+"""Holds the read end of a kernel's native stderr, so that the stderr tail is not lost when the kernel ends.
 
-While the kernel lives nothing is read here: the kernel does that itself (``record/stderr_tail.py``). After its death the
+While the kernel runs nothing is read here: the kernel reads the pipe itself (``record/stderr_tail.py``). After its end the
 rest is read at once and the pipe is closed, so that a child that outlives the kernel gets EPIPE at its next write, as it
-would with a bare kernel.
+would without tfguard.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class HeldPipe:
         self._descriptor: int | None = None
 
     def hold(self, process: ProcessIdentity, claimed: Any) -> None:
-        """Hold the pipe that the kernel names in its header; none when it names none.
+        """Hold the pipe named in the kernel's header; release it if the header names none.
 
         Args:
-            process: The kernel's.
+            process: The kernel's process.
             claimed: ``{"descriptor", "inode"}`` or None; not trusted.
         """
         fields = claimed if isinstance(claimed, dict) else {}
@@ -46,11 +46,11 @@ class HeldPipe:
             self._release()
             self._inode = inode
             if descriptor is not None:
-                with contextlib.suppress(OSError):  # it ended just now, or it may not be looked at
+                with contextlib.suppress(OSError):  # the process just ended, or access is denied
                     self._open(process, f"/proc/{process.pid}/fd/{descriptor}")
 
     def _open(self, process: ProcessIdentity, path: str) -> None:
-        # Looked at first: opening a device may do something.
+        # Checked before opening: opening a device may have side effects.
         if not self._is_it(os.stat(path)):
             return
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -63,7 +63,7 @@ class HeldPipe:
         return stat.S_ISFIFO(found.st_mode) and found.st_ino == self._inode
 
     def detach(self) -> HeldPipe:
-        """Hand the pipe over to the one that is returned; this one is closed."""
+        """Move the pipe to a new object, which is returned; this one is closed."""
         other = HeldPipe()
         with self._lock:
             other._descriptor, self._descriptor = self._descriptor, None
@@ -71,11 +71,11 @@ class HeldPipe:
         return other
 
     def last_words(self, wait_seconds: float = 0.0) -> bytes:
-        """What is left in the pipe after the kernel's death; the pipe is closed.
+        """Read the rest of the pipe after the kernel ended, and close the pipe.
 
         Args:
-            wait_seconds: How long at most to wait for children that still hold the pipe: Python's resource tracker says
-                after its kernel's death that shared memory was left behind.
+            wait_seconds: How long to wait at most for children that still hold the pipe: Python's resource tracker
+                reports leaked shared memory after its kernel has ended.
         """
         with self._lock:
             descriptor, self._descriptor = self._descriptor, None
@@ -88,7 +88,7 @@ class HeldPipe:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Close it for good; idempotent."""
+        """Close the pipe permanently; idempotent."""
         with self._lock:
             self._closed = True
             self._release()
@@ -100,7 +100,7 @@ class HeldPipe:
 
 
 def _read_to_the_end(descriptor: int, deadline: float) -> bytes:
-    """What comes until nobody holds the other end, or the monotonic deadline; at most 1 MiB."""
+    """Read until the other end is closed or the monotonic deadline; at most 1 MiB."""
     found = bytearray()
     more = select.poll()
     more.register(descriptor, select.POLLIN)

@@ -1,6 +1,6 @@
-"""The last samples of one kernel: finely for a report, coarsely for a chart.
+"""The last samples of one kernel: at full rate for a report, reduced for a chart.
 
-Times are monotonic while they are kept, so that a clock that is set neither drops rows nor puts them out of order.
+Times are stored as monotonic seconds, so that setting the clock neither drops nor reorders rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROW_LIMIT = 1200  # 2 minutes at 10 Hz
 ROW_SECONDS = 120.0
 CHART_LIMIT = 300  # 10 minutes, a row every 2 seconds
 CHART_SECONDS = 600.0
-# What differs from kernel to kernel, what is the same for all kernels of a group, and limits that few processes have.
+# Values of one kernel, values shared by all kernels of a group, and limits that few processes have.
 OWN_COLUMNS = ("process.rss_bytes", "process.children_rss_bytes", "process.swap_bytes")
 SHARED_COLUMNS = (
     "cgroup.used_bytes",
@@ -35,16 +35,17 @@ _UNKNOWN = math.nan
 
 
 class Rows:
-    """The newest rows of numbers with their times; what is older or too many is dropped.
+    """The newest rows of numbers with their times; older and surplus rows are dropped.
 
     Args:
         columns: Number of values in a row.
-        limit: Rows kept at most.
-        seconds: How long a row is kept at most.
+        limit: Maximum number of rows.
+        seconds: Maximum age of a row.
     """
 
     def __init__(self, columns: int, limit: int, seconds: float) -> None:
-        self._packed = struct.Struct(f"<{1 + columns}d")  # a third of what tuples of floats take
+        # Takes a third of the memory of tuples of floats.
+        self._packed = struct.Struct(f"<{1 + columns}d")
         self._seconds = seconds
         self._rows: deque[bytes] = deque(maxlen=limit)
         self._lock = threading.Lock()
@@ -53,7 +54,7 @@ class Rows:
         """Append a row.
 
         Args:
-            moment: Monotonic seconds, not earlier than that of the row before.
+            moment: Monotonic seconds, not earlier than the previous row.
             values: NaN = unknown.
         """
         with self._lock:
@@ -66,7 +67,7 @@ class Rows:
         return moment
 
     def read(self) -> list[tuple[float | None, ...]]:
-        """All rows, oldest first: Unix seconds by the clock of now, then the values; None = unknown."""
+        """All rows, oldest first: Unix seconds by the current clock, then the values; None = unknown."""
         with self._lock:
             rows = [self._packed.unpack(row) for row in self._rows]
         clock = time.time() - time.monotonic()
@@ -88,7 +89,7 @@ class History:
         self._chart_next = 0.0
 
     def add(self, moment: float, values: Iterable[float]) -> bool:
-        """Append a sample taken at this monotonic second, in the order of COLUMNS; True when the chart wants a row too."""
+        """Append a sample taken at this monotonic second, in the order of COLUMNS; True if the chart needs a row too."""
         self.rows.add(moment, values)
         return moment >= self._chart_next
 

@@ -1,6 +1,6 @@
-"""What a running kernel says of itself in its recording: guard state, training progress, marks. Cheap enough for 2 Hz.
+"""Reads what a running kernel reports in its recording: guard state, training progress, marks. Cheap enough for 2 Hz.
 
-Nothing of it is trusted: the notebook of the same user can write what it likes there, so everything is typed and bounded.
+The content is not trusted: the user's notebook can write anything there. All values are checked for type and size.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class Live:
     """The newest state.
 
     Attributes:
-        header: The recording's header; None until there is one.
-        training: As the panel reads it (``Training``); None when nothing was trained yet.
+        header: The recording's header; None until it exists.
+        training: In the panel's format (``Training``); None before the first training.
         marks: ``{"time", "label"}`` of the last 10 minutes, oldest first, at most 20.
-        cells: Memory of cells, the largest rise first, at most 5, the running one among them; as the panel reads it.
+        cells: Memory of cells in the panel's format, largest growth first, at most 5, including the running cell.
         gpu_oom: ``{"time", "execution_count", "lines"}`` of the latest GPU OOM that left the kernel alive.
-        memory_stop: The same of the latest cell that the guard stopped because memory was nearly full.
-        memory_growth: The same of the latest alarm about memory that grows steadily.
-        gpu_memory: What TensorFlow says of its GPU devices: ``{"device", "in_use_bytes", "peak_bytes", "limit_bytes",
-            "bus_id"}``; empty before it made one.
+        memory_stop: The same for the latest cell that the guard stopped because memory was nearly full.
+        memory_growth: The same for the latest alarm about steadily growing memory.
+        gpu_memory: What TensorFlow reports about its GPU devices: ``{"device", "in_use_bytes", "peak_bytes",
+            "limit_bytes", "bus_id"}``; empty before it created one.
     """
 
     header: dict[str, Any] | None = None
@@ -57,16 +57,19 @@ class Live:
 
     @property
     def runs_cell(self) -> bool:
-        """True when the kernel itself says so. Its server believes each "idle", also that of a subshell which JupyterLab opens for a widget."""
+        """True if the kernel reports a running cell.
+
+        The server's state is less reliable: it also follows the "idle" of a subshell that JupyterLab opens for a widget.
+        """
         return any(cell["running"] for cell in self.cells)
 
 
 @dataclass
 class LiveReader:
-    """Reads one recording again and again, only what is new.
+    """Reads one recording repeatedly, each time only what is new.
 
     Args:
-        path: Folder of the recording, which may not exist yet.
+        path: Folder of the recording; may not exist yet.
     """
 
     path: Path
@@ -98,10 +101,10 @@ class LiveReader:
         self._followers = (self._marks, self._cells, self._gpu, *notices)
 
     def read(self, resident: Resident = (None, None)) -> Live:
-        """The newest state; read from disk at most twice a second, unknown where it cannot be read.
+        """The newest state; read from disk at most twice a second, unknown if it cannot be read.
 
         Args:
-            resident: Memory of the kernel as its watcher sees it now, and the highest so far.
+            resident: Current resident memory of the kernel as measured by the watcher, and its peak.
         """
         now = time.monotonic()
         if now < self._next:
@@ -163,12 +166,12 @@ class LiveReader:
                 self._header, self._header_stamp = value, stamp
 
     def close(self) -> None:
-        """Give the folder's descriptor back."""
+        """Close the folder's descriptor."""
         self._folder = None
 
 
 def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The recording's progress as the panel's ``Training``; None without one."""
+    """The recording's progress as the panel's ``Training``; None without progress."""
     if progress is None or _text(progress.get("what")) not in ("fit", "evaluate", "predict"):
         return None
     logs = progress.get("logs")
@@ -185,7 +188,7 @@ def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
         "steps_per_second": speed,
         "seconds_left": _seconds_left(numbers, speed) if active else None,
         "logs": {
-            # JSON has no NaN, and a loss that became one is what people want to see.
+            # JSON has no NaN, but users want to see a loss that became NaN.
             str(name)[:_TEXT_LIMIT]: value
             if _number(value) is not None
             else str(value)[:_TEXT_LIMIT]
@@ -209,7 +212,8 @@ def _seconds_left(numbers: dict[str, int | None], speed: float | None) -> float 
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return value if abs(value) < 1e300 else None  # NaN, infinite, or an integer that no float holds
+    # Excludes NaN, infinity and integers beyond the range of a float.
+    return value if abs(value) < 1e300 else None
 
 
 def _whole(value: object) -> int | None:

@@ -1,4 +1,4 @@
-"""Memory of a kernel's cells, cells that ran out of it, and GPU devices, from the events of a kernel. Nothing of them is trusted."""
+"""Memory of cells, cells that ran out of memory, and GPU devices, from the events of a kernel. Events are not trusted."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..record.newest import is_device, size
 KEPT = 5
 LINES = 8
 _HEAD_LIMIT = 80
-_LINE_LIMIT = 2000  # one may hold the path of a saved model twice
+_LINE_LIMIT = 2000  # a line may contain the path of a saved model twice
 _BUS_LIMIT = 20
 _DEVICES = 8
 _COUNT_LIMIT = 1_000_000_000
 
 Event = dict[str, Any]
-# Resident memory of the kernel as its watcher sees it, and the highest so far; bytes, None unknown.
+# Resident memory of the kernel as measured by the watcher, and its peak; bytes, None = unknown.
 Resident = tuple[int | None, int | None]
 
 
@@ -34,9 +34,9 @@ class _Running:
 
 
 class CellReader:
-    """Follows the cells of one kernel: those that rose most, and the one that runs.
+    """Follows the cells of one kernel: those that grew most, and the running one.
 
-    Of several that run beside each other the newest is shown.
+    If several run concurrently, the newest is shown.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class CellReader:
         self._running: _Running | None = None
 
     def take(self, event: Event) -> None:
-        """Look at the next event."""
+        """Process the next event."""
         kind = event.get("kind")
         if kind == "cell_start":
             self._running = _Running(
@@ -76,10 +76,10 @@ class CellReader:
         self._ended = sorted([*self._ended, cell], key=_rise, reverse=True)[:KEPT]
 
     def cells(self, resident: Resident) -> tuple[dict[str, Any], ...]:
-        """The five that rose most, the largest rise first, the running one always among them; as the panel reads them.
+        """The five cells that grew most, largest growth first, always including the running one; in the panel's format.
 
         Args:
-            resident: As it is now: it tells how far the running cell has risen.
+            resident: Current memory, from which the growth of the running cell is computed.
         """
         if self._running is None:
             return tuple(self._ended)
@@ -87,7 +87,7 @@ class CellReader:
         running.highest_bytes = max(running.highest_bytes, rss or 0)
         highest: int | None = running.highest_bytes or None
         if peak is not None and running.peak_bytes is not None and peak > running.peak_bytes:
-            highest = peak  # it rose within this cell, so it is this cell's
+            highest = peak  # the peak rose during this cell
         now = {
             "execution_count": running.count,
             "head": running.head,
@@ -103,7 +103,7 @@ class CellReader:
 
 
 class OutOfMemoryReader:
-    """Keeps the latest event of one kind that says that memory ran out, or will, and the kernel is still running.
+    """Keeps the latest event of one kind: memory ran out, or will, while the kernel is still running.
 
     Args:
         kind: ``gpu_oom``, ``memory_stop`` or ``memory_growth``.
@@ -114,7 +114,7 @@ class OutOfMemoryReader:
         self.latest: dict[str, Any] | None = None
 
     def take(self, event: Event) -> None:
-        """Take the next event."""
+        """Process the next event."""
         if event.get("kind") != self._kind:
             return
         found, when = event.get("lines"), _seconds(event.get("t"))
@@ -129,14 +129,14 @@ class OutOfMemoryReader:
 
 
 class GpuReader:
-    """Follows what one kernel says of its GPU devices."""
+    """Follows what one kernel reports about its GPU devices."""
 
     def __init__(self) -> None:
         self._made: dict[str, Event] = {}
         self._memory: list[dict[str, Any]] = []
 
     def take(self, event: Event) -> None:
-        """Look at the next event."""
+        """Process the next event."""
         if event.get("kind") == "gpu_device" and is_device(event) and len(self._made) < _DEVICES:
             self._made[event["device"]] = {
                 "limit_bytes": size(event.get("limit_bytes")),
@@ -144,13 +144,13 @@ class GpuReader:
             }
 
     def take_memory(self, devices: list[dict[str, Any]] | None) -> None:
-        """The newest numbers of the allocators; None when there are no new ones."""
+        """Process the newest numbers of the allocators; None if there are no new ones."""
         if devices is not None:
             self._memory = devices
 
     @property
     def memory(self) -> tuple[dict[str, Any], ...]:
-        """The devices, with what TensorFlow logged when it made them."""
+        """The devices, with what TensorFlow logged when it created them."""
         unknown = {"limit_bytes": None, "bus_id": None}
         return tuple(one | self._made.get(one["device"], unknown) for one in self._memory)
 
@@ -176,5 +176,5 @@ def _seconds(value: object) -> float | None:
 def _text(value: object, limit: int) -> str | None:
     if not isinstance(value, str) or not value:
         return None
-    # A lone half of a character would break the message to the panel.
+    # A lone surrogate would break the message to the panel.
     return value[:limit].encode("utf-8", "replace").decode()

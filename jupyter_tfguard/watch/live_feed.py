@@ -1,7 +1,7 @@
-"""Keeps up to date what every watched kernel says about itself, in a loop of its own.
+"""Updates the live state of every tracked kernel from its recording, in a separate thread.
 
-A recording can be on a file system that hangs; samples of memory must not wait for it. A kernel that is idle writes nothing,
-so its recording is read rarely.
+A recording may be on a file system that hangs, and memory samples must not wait for it. An idle kernel writes nothing, so
+its recording is read rarely.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .polling import Loop
 
 _ROUND_SECONDS = 0.5
 _IDLE_SECONDS = 8.0
-_FRESH_SECONDS = 10.0  # the header of a new recording is complete a moment after it is there
-_AFTER_BUSY_SECONDS = 1.5  # what a cell wrote at its very end
+_FRESH_SECONDS = 10.0  # the header of a new recording is completed a moment after it appears
+_AFTER_BUSY_SECONDS = 1.5  # to read what a cell wrote at its end
 
 
 class _Feed:
-    """One recording, and when it is read next."""
+    """One recording, and the time of its next read."""
 
     def __init__(self, path: Path) -> None:
         self.reader = LiveReader(path)
@@ -38,11 +38,11 @@ def _resident(monitored: MonitoredKernel) -> Resident:
 
 
 class LiveFeed(Loop):
-    """Fills :attr:`MonitoredKernel.live`: twice a second for a kernel that is busy or just did something, else every 8 seconds.
+    """Fills :attr:`MonitoredKernel.live`: twice a second for a busy or recently active kernel, else every 8 seconds.
 
     Args:
         recordings: Folder of all recordings.
-        monitored_kernels: Returns what is watched now.
+        monitored_kernels: Returns the kernels that are tracked now.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class LiveFeed(Loop):
             if now < feed.due and now > feed.busy_until + _AFTER_BUSY_SECONDS:
                 continue
             monitored.live = feed.reader.read(_resident(monitored))
-            # A recording that does not exist yet may be there in the next round.
+            # The recording may appear before the next round.
             if monitored.live.header is None:
                 feed.fresh_until = now + _FRESH_SECONDS
             feed.due = now if now < feed.fresh_until else now + _IDLE_SECONDS
@@ -76,7 +76,8 @@ class LiveFeed(Loop):
             pipe = guard.get("stderr_pipe") if isinstance(guard, dict) else None
             monitored.stderr.hold(monitored.identity, pipe)
             if not monitored.is_busy:
-                feed.reader.close()  # opened again next time: user code may load the guard again, into a new folder
+                # Reopened next time: user code may reload the guard, which creates a new folder.
+                feed.reader.close()
         return _ROUND_SECONDS
 
     def _end(self) -> None:

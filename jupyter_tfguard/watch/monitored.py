@@ -1,6 +1,6 @@
-"""What is seen of one kernel from outside while it lives, kept in memory where a notebook cannot forge it.
+"""Observations of one running kernel from outside, kept in memory where a notebook cannot forge them.
 
-Not here: what is made of that after a death (:mod:`.death`).
+Not here: the facts derived from them after a crash (:mod:`.death`).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _UNKNOWN = math.nan
 
 @dataclass
 class Kernel:
-    """What the host (a Jupyter server) knows of a kernel, and keeps up to date.
+    """What the host (a Jupyter server) knows about a kernel, and keeps up to date.
 
     Attributes:
         kernel_id, kernel_name, notebook_path: None = unknown.
-        is_busy: Asked many times a second; True while a cell runs, or while that is not known.
-        runs_cell: True only when it is known that a cell runs.
-        is_ending: True once the end was asked for (restart, shutdown, cull).
-        heard_count: How often the kernel was heard; None = not known.
+        is_busy: Called many times a second; True while a cell runs, or if that is unknown.
+        runs_cell: True only if a cell is known to run.
+        is_ending: True once the end was requested (restart, shutdown, cull).
+        heard_count: Number of messages received from the kernel; None = unknown.
     """
 
     kernel_id: str
@@ -55,31 +55,31 @@ class Kernel:
 
 
 class MonitoredKernel:
-    """Samples of one kernel process, and its counters before the death.
+    """Samples of one kernel process, and its counters from before a crash.
 
-    Others keep up to date: `live` :class:`~.live_feed.LiveFeed`, `hang` :class:`~.hangs.Hangs`,
-    `is_busy` :class:`~.polling.Sampler`.
+    Some attributes are updated by other classes: `live` by :class:`~.live_feed.LiveFeed`, `hang` by
+    :class:`~.hangs.Hangs`, `is_busy` by :class:`~.polling.Sampler`.
 
     Args:
         pid: The process.
-        kernel: What the host knows of it.
-        groups: Shared by all monitored_kernels of a watcher.
+        kernel: What the host knows about it.
+        groups: Shared by all monitored kernels of a watcher.
 
     Attributes:
-        handle, identity: Of the process.
+        handle, identity: Handle and identity of the process.
         kernel: As above.
-        since: Monotonic seconds when the watching began.
+        since: Monotonic seconds when tracking began.
         history: Its last samples.
-        live: What the kernel says of itself.
-        peak_bytes: The most that it held resident; None = not known.
+        live: What the kernel reports about itself.
+        peak_bytes: Peak of its resident memory; None = unknown.
         children: Process ids of its descendants, as last seen.
-        is_busy: A cell ran lately, or that is not known.
-        is_switched_off: Whether it was started with the guard switched off in its environment; None = not known.
-        hang: How it stands still now; None while it does not.
-        before: Counters while the process was well; None before the second look.
+        is_busy: A cell ran recently, or that is unknown.
+        is_switched_off: True if the guard was switched off in the environment at its start; None = unknown.
+        hang: The current hang; None if it does not hang.
+        before: Counters while the process was running; None before the second poll.
         group: Its memory group; shared.
-        stderr: The pipe of its native text.
-        child_kills: Whether an OOM killer took a child of it.
+        stderr: The pipe of its native stderr.
+        child_kills: Detects children killed by the OOM killer.
         unavailable: What could not be read, and why.
 
     Raises:
@@ -121,16 +121,18 @@ class MonitoredKernel:
         self._placement = Placement(pid)
         self._heard_before = kernel.heard_count() or 0
         self.group = groups.none
-        self._lock = threading.Lock()  # sampler, looks, and the gathering of the death
+        self._lock = (
+            threading.Lock()
+        )  # for the sampler, the slow poll and the thread that handles crashes
         try:
             self._process = ProcessCollector(pid, self.identity.start_time)
-        except SourceUnavailable as bad:  # it ended just now
+        except SourceUnavailable as bad:  # the process just ended
             self.unavailable["process"] = str(bad)
-        self._find_group()
+        self._update_group()
 
     @property
     def latest(self) -> Sample | None:
-        """Newest sample; None before the first. Put together when somebody asks: most samples nobody does."""
+        """Newest sample; None before the first. Built on access, because most samples are never used."""
         last, shared, slow, ulimit = self._last, self._shared, self._slow, self._ulimit
         if last is None:
             return None
@@ -146,14 +148,14 @@ class MonitoredKernel:
         return None if latest is None else latest.time
 
     def sample(self, tick: int, host: Mapping[str, float]) -> bool:
-        """Take a sample. Cheap: one file is read, the numbers of the group and of the last look are known.
+        """Take a sample. Cheap: reads one file; the numbers of the group and of the slow poll are already known.
 
         Args:
-            tick: Number of the sampler's round; kernels of one group share its values in a round.
+            tick: Number of the sampler's round; kernels of one group share the group's values in a round.
             host: Metrics of the machine.
 
         Returns:
-            False when the process gives no numbers: it is being taken down, or has ended.
+            False if the process has no memory numbers: it is ending, or has ended.
         """
         if self.kernel.is_ending():
             self._ending_seen = time.monotonic()
@@ -162,14 +164,16 @@ class MonitoredKernel:
             process = self._process
             if process is None:
                 return False
-            # Taken before the process is seen in good health, so that they can be believed after the next time: an OOM
-            # kill counts a moment before its victim is gone.
+            # Take the counters before checking that the process runs, and trust them only after the next check: an OOM
+            # kill is counted a moment before its victim is gone.
             counters = self.group.counters
             if counters is self._earlier:
                 counters = None
             try:
                 rss = process.resident_bytes()
-                if rss > (self.peak_bytes or 0):  # it grows: how high was it between the samples?
+                if rss > (
+                    self.peak_bytes or 0
+                ):  # memory grew: read the peak between the samples too
                     self._take_status(process.status())
                     self.peak_bytes = max(rss, self.peak_bytes or 0)
             except SourceUnavailable:
@@ -199,7 +203,7 @@ class MonitoredKernel:
         self._own_row = (children, swap)
 
     def look(self) -> None:
-        """Read what is read rarely: peak, swap, threads, children, limits of the process, the group it is in."""
+        """Read what changes slowly: peak, swap, threads, children, limits of the process, its memory group."""
         process = self._process
         if process is None:
             return
@@ -211,17 +215,17 @@ class MonitoredKernel:
             with self._lock:
                 if self._process is not process:
                     return
-                process.resident_bytes()  # what was read was this process's, if it still answers
+                process.resident_bytes()  # fails if the values may belong to a later process
                 self._take_status(values)
                 self._take_children(process.children)
                 self._ulimit = ulimit
                 self._had_ulimit |= bool(ulimit)
         except SourceUnavailable:
             return
-        self._find_group()
+        self._update_group()
 
     def _read_switch(self) -> None:
-        """Unknown in the moment in which the process becomes another program: then its environment reads empty."""
+        """Read whether the guard is switched off; unknown during exec, when the environment reads as empty."""
         with contextlib.suppress(SourceUnavailable):
             environ = read_environ(f"/proc/{self.identity.pid}/environ")
             if environ:
@@ -235,22 +239,22 @@ class MonitoredKernel:
 
     def _take_children(self, found: tuple[int, ...] | None) -> None:
         if found is not None:
-            # A killed child is one of those of the look before.
+            # A killed child is in the list of the previous poll.
             self._recent_children = tuple({*self.children, *found})
             self.children = found
 
     def look_for_kills(self) -> None:
-        """Compare the group's counters with those of the look before."""
+        """Compare the group's counters with those of the previous poll."""
         counters = self.group.counters
         if counters is not None:
             self.child_kills.look(counters, self._recent_children)
 
-    def _find_group(self) -> None:
+    def _update_group(self) -> None:
         try:
             place = self._placement.look()
             if place is not None:
                 self.group = self._groups.at(place)
-                # Read before it was in here: what was counted since may be the kill of the one before it.
+                # Read before the kernel was in this group: a later rise may be the kill of an earlier process.
                 self._earlier = self.group.counters
                 self.unavailable.pop("cgroup", None)
         except SourceUnavailable as bad:
@@ -263,32 +267,32 @@ class MonitoredKernel:
         self._forecaster.take(moment, values, self.binding_limit())
 
     def binding_limit(self) -> Limit | None:
-        """The limit that binds; None before the first sample."""
+        """The binding limit; None before the first sample."""
         if self._last is None:
             return None
         return fullest_limit({**self._shared, **self._ulimit})
 
     def forecast(self) -> Forecast | None:
-        """When a busy kernel's rise reaches the limit; None where that is not sure. Made when somebody asks."""
+        """When the memory of a busy kernel reaches the limit; None if there is no reliable forecast. Computed on demand."""
         return self._forecaster.now() if self.is_busy else None
 
     def limit(self) -> tuple[int | None, str | None]:
-        """Bytes of the limit that binds, and its kind; both None before the first sample."""
+        """Bytes and kind of the binding limit; both None before the first sample."""
         found = self.binding_limit()
         return (None, None) if found is None else (found.size_bytes, found.kind)
 
     def was_asked_to_end(self) -> bool:
-        """True when the end was asked for, now or in the seconds before."""
+        """True if the end was requested in the last seconds."""
         if self.kernel.is_ending():
             return True
         seen = self._ending_seen
         return seen is not None and time.monotonic() - seen < _ENDING_KEPT_SECONDS
 
     def seen(self, died: float) -> ServerFacts:
-        """All that was seen until now, for a death that was noticed at this Unix second; how it ended is left out."""
+        """All observations so far, for an end detected at this Unix second; without the exit status."""
         with self._lock:
             heard = self.kernel.heard_count()
-            # A report has no columns of limits that the process never had.
+            # Leave out the columns of limits that the process never had.
             count = 1 + len(COLUMNS) - (0 if self._had_ulimit else len(ULIMIT_COLUMNS))
             return ServerFacts(
                 exit=None,
@@ -303,7 +307,7 @@ class MonitoredKernel:
             )
 
     def close(self) -> None:
-        """Give all descriptors back; what was seen is kept. Doing it twice is harmless."""
+        """Close all descriptors; the observations are kept. Idempotent."""
         self.stderr.close()
         with self._lock:
             self.handle.close()

@@ -1,8 +1,8 @@
-"""The polling loops of a watcher, each in a thread of its own: what all have in common, and the two that read memory.
+"""The polling loops of a watcher, each in a separate thread: their base class, and the two loops that read memory.
 
 The sampler reads the memory of busy kernels ten times a second and of idle kernels once a second. The slow poll reads what
-takes longer (counters of the memory groups, children, peak, swap), so that a sample never waits for it: while the machine
-runs out of memory these files can take a second to read.
+takes longer (counters of the memory groups, children, peak, swap), so that samples never wait for it: while the machine
+runs out of memory, reading these files can take a second.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _STOP_SECONDS = 2.0
 
 
 class Loop:
-    """A thread that runs :meth:`_round` until :meth:`stop`; it sleeps while nothing is watched.
+    """A thread that runs :meth:`_round` until :meth:`stop`; it sleeps while no kernel is tracked.
 
     Args:
-        name: Of the thread.
-        monitored_kernels: Returns what is watched now.
+        name: Name of the thread.
+        monitored_kernels: Returns the kernels that are tracked now.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Loop:
         self._thread.start()
 
     def wake(self) -> None:
-        """Begin the next round now: there is a new kernel."""
+        """Start the next round now, because of a new kernel."""
         self._wake.set()
 
     def _run(self) -> None:
@@ -57,20 +57,18 @@ class Loop:
                 monitored_kernels = self._monitored_kernels()
                 pause = self._round(monitored_kernels, began)
                 self._known = set(monitored_kernels)
-            due = min(
-                max(due + pause, began), began + pause
-            )  # on a fixed beat, unless it was woken
+            due = min(max(due + pause, began), began + pause)  # at a fixed rate, unless woken
         self._end()
 
     def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
-        """Poll the kernels; returns the seconds until the next round begins."""
+        """Poll the kernels; returns the seconds until the next round."""
         raise NotImplementedError
 
     def _end(self) -> None:
-        """Give back what the rounds held; idempotent."""
+        """Release resources; idempotent."""
 
     def stop(self) -> None:
-        """End the thread; a round that hangs is abandoned."""
+        """Stop the thread; a round that hangs is abandoned."""
         self._stopping = True
         self._wake.set()
         if self._thread.is_alive():
@@ -83,9 +81,9 @@ class Sampler(Loop):
     """Takes the samples.
 
     Args:
-        monitored_kernels: Returns what is watched now.
-        on_gone: Called when a process has ended without a notice.
-        busy_seconds, idle_seconds: Between two samples of a kernel.
+        monitored_kernels: Returns the kernels that are tracked now.
+        on_gone: Called when a process has ended unnoticed by the host.
+        busy_seconds, idle_seconds: Interval between samples of a busy and of an idle kernel.
     """
 
     def __init__(
@@ -128,10 +126,10 @@ class Sampler(Loop):
 
 
 class SlowPoll(Loop):
-    """Reads what takes longer than a sample: once a second, of idle kernels without children every 20 seconds.
+    """Reads what takes longer than a sample: once a second; for idle kernels without children every 20 seconds.
 
     Args:
-        monitored_kernels: Returns what is watched now.
+        monitored_kernels: Returns the kernels that are tracked now.
         after_look: Called with each kernel after the counters of its group were read.
     """
 
@@ -169,7 +167,7 @@ class SlowPoll(Loop):
 
 
 def _read(host: HostCollector) -> dict[str, float]:
-    """Metrics of the machine; empty where they cannot be read."""
+    """Metrics of the machine; empty if they cannot be read."""
     try:
         return host.collect()
     except SourceUnavailable:

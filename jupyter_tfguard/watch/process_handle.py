@@ -1,8 +1,8 @@
-"""One process, held so that its id cannot come to mean another one, and how it ended.
+"""Handle of one process that is safe against reuse of the process id, and its exit status.
 
-How it ended is read without reaping it, so that whoever started it can still wait for it. Ways, best first:
-:func:`os.waitid` with WNOWAIT (only the parent may), ``PIDFD_GET_INFO`` (Linux 6.15 and later, once somebody has reaped
-it), the return code its starter got.
+The exit status is read without reaping the process, so that its parent can still wait for it. Methods, best first:
+:func:`os.waitid` with WNOWAIT (parent only), ``PIDFD_GET_INFO`` (Linux 6.15 and later, after the process was reaped), the
+return code that the parent read.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _PIDFD_GET_INFO = (3 << 30) | (_PIDFD_INFO.size << 16) | (0xFF << 8) | 11
 
 
 class ProcessHandle:
-    """A process, with a pidfd where the system has them (Linux 5.3 and later) and a descriptor is left.
+    """A process, with a pidfd if the system supports it (Linux 5.3 and later) and a descriptor is available.
 
     Raises:
-        SourceUnavailable: There is no process with this id, not even a zombie, or it cannot be looked at now.
+        SourceUnavailable: There is no process with this id, not even a zombie, or it cannot be read now.
     """
 
     def __init__(self, pid: int) -> None:
@@ -38,7 +38,7 @@ class ProcessHandle:
             raise SourceUnavailable(f"no process {pid}")
         self.identity = identity
         if hasattr(os, "pidfd_open"):
-            # Not permitted in some sandboxes, or no descriptor is left: then the sampler notices the end.
+            # Fails in some sandboxes, and without free descriptors: then the sampler detects the end.
             with contextlib.suppress(OSError):
                 self._pidfd = os.pidfd_open(pid)
         if ProcessIdentity.of(pid) != identity:
@@ -46,11 +46,11 @@ class ProcessHandle:
             raise SourceUnavailable(f"process {pid} ended just now")
 
     def fileno(self) -> int | None:
-        """The pidfd, readable once the process has ended; None where there is none."""
+        """The pidfd, which becomes readable when the process has ended; None if there is none."""
         return self._pidfd
 
     def is_running(self) -> bool:
-        """True while the process lives; a zombie is dead."""
+        """True while the process runs; False for a zombie."""
         pidfd = self._pidfd
         if pidfd is not None and hasattr(select, "poll"):
             with contextlib.suppress(OSError):
@@ -60,36 +60,36 @@ class ProcessHandle:
         return self.identity.is_running()
 
     def end(self) -> ExitFacts | None:
-        """How the process ended; None while it runs, or when nothing here may tell. It is not reaped."""
+        """The exit status; None while the process runs, or if it cannot be read here. Does not reap the process."""
         return read_end(self.identity.pid, self._pidfd)
 
     def close(self) -> None:
-        """Give the pidfd back; doing it twice is harmless."""
+        """Close the pidfd; idempotent."""
         pidfd, self._pidfd = self._pidfd, None
         if pidfd is not None:
             os.close(pidfd)
 
 
 def is_running(pid: int) -> bool:
-    """True while a process with this id lives; a zombie is dead."""
+    """True while a process with this id runs; False for a zombie."""
     identity = ProcessIdentity.of(pid)
     return identity is not None and identity.is_running()
 
 
 def read_end(pid: int, pidfd: int | None) -> ExitFacts | None:
-    """How the process ended; None while it runs, or when nothing here may tell."""
+    """The exit status; None while the process runs, or if it cannot be read here."""
     return _by_waitid(pid, pidfd) or _by_pidfd_info(pidfd)
 
 
 def from_returncode(returncode: int) -> ExitFacts:
-    """From what :class:`subprocess.Popen` calls return code: minus the signal, or the exit code."""
+    """The exit status from a return code of :class:`subprocess.Popen`: minus the signal, or the exit code."""
     if returncode < 0:
         return ExitFacts(signal_name(-returncode), None, "returncode")
     return ExitFacts(None, returncode, "returncode")
 
 
 def signal_name(number: int) -> str:
-    """``SIGKILL`` for 9; ``SIGRTMIN+3`` and the like for signals without a name of their own."""
+    """``SIGKILL`` for 9; ``SIGRTMIN+3`` and similar for unnamed signals."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -105,7 +105,7 @@ def _by_waitid(pid: int, pidfd: int | None) -> ExitFacts | None:
         return None
     kind, process = os.P_PID, pid
     if pidfd is not None and hasattr(os, "P_PIDFD"):
-        kind, process = os.P_PIDFD, pidfd  # which never means a later process
+        kind, process = os.P_PIDFD, pidfd  # safe against reuse of the process id
     try:
         found = os.waitid(kind, process, os.WEXITED | os.WNOWAIT | os.WNOHANG)
     except OSError:

@@ -1,7 +1,7 @@
-"""One memory group as all kernels in it see it: what is the same for all of them is read once.
+"""A memory group shared by kernels: values that are the same for all of them are read once.
 
-The kernels of a server mostly share one group. The sampler reads the values of samples, the slow poll the counters, the
-thread of the deaths the counters after a death; each only replaces whole objects.
+The kernels of a server usually share one group. The sampler reads the values for samples, the slow poll reads the counters,
+and the crash thread reads the counters after a crash. Each thread only replaces whole objects, so no lock is needed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Shared = tuple[dict[str, float], tuple[float, ...]]
 
 
 class SharedGroup:
-    """A memory group with its ancestors; with no group at all, the machine alone.
+    """A memory group with its ancestors; without a visible group, only the machine.
 
     Args:
-        groups: The own group first; empty = not visible.
+        groups: The innermost group first; empty = not visible.
         host_bytes: Memory of the machine.
 
     Attributes:
-        counters: As of the last look; None before the first.
+        counters: From the last poll; None before the first.
     """
 
     def __init__(self, groups: tuple[MemoryGroup, ...], host_bytes: float) -> None:
@@ -43,11 +43,11 @@ class SharedGroup:
 
     @property
     def path(self) -> str | None:
-        """Of the own group; None when it is not visible."""
+        """Path of the innermost group; None if it is not visible."""
         return self.groups[0].path if self.groups else None
 
     def values(self, tick: int, host: Mapping[str, float]) -> Shared:
-        """Metrics of group and machine, read once in each tick of the sampler; and the same as a part of a row."""
+        """Metrics of group and machine, read once per tick of the sampler; as a mapping and as a part of a row."""
         if tick != self._sampled_tick:
             found: dict[str, float] = {}
             if self._values is not None:
@@ -65,9 +65,9 @@ class SharedGroup:
         self.counters = self._read(host)
 
     def read_now(self) -> Counters:
-        """Counters of group and machine at this moment."""
+        """Current counters of group and machine."""
         host: dict[str, float] = {}
-        # A collector of its own: one that is kept repeats its kill counter for a second.
+        # A new collector, because an existing one caches its kill counter for a second.
         with contextlib.suppress(SourceUnavailable), contextlib.closing(HostCollector()) as fresh:
             host = fresh.collect()
         return self._read(host)
@@ -90,10 +90,10 @@ class SharedGroup:
 
 
 class SharedGroups:
-    """All groups that kernels are in now; a group is forgotten with its last kernel.
+    """All groups of tracked kernels; a group is dropped with its last kernel.
 
     Attributes:
-        none: What is known of a kernel whose group is not visible: the machine.
+        none: For a kernel whose group is not visible: only the machine.
     """
 
     def __init__(self) -> None:

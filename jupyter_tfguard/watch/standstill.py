@@ -1,8 +1,8 @@
-"""Whether one kernel stands still in the middle of a cell, or only waits for something that will come.
+"""Detects whether a kernel hangs in the middle of a cell, or waits for something that will happen.
 
-It moves when the training takes a step, processor time is used, bytes are read or written, or a GPU works. It waits for
-something that will come in a sleep of its own, in a debugger, for another program; and, outside of a fit, in any wait
-that wakes up by itself. That it waits for its user (``input()``) only its stacks tell.
+Progress is a training step, CPU time, bytes read or written, or GPU work. A kernel in a sleep, in a debugger or waiting for
+another program does not hang; outside of a fit, neither does a kernel in any wait that ends by itself. A wait for the user
+(``input()``) shows only in the stacks.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from ..record.facts import Fork
 from ..record.stacks import Frame, service_threads
 from .monitored import MonitoredKernel
 
-# Of a core. A kernel without a guard does not tell which threads are the machinery's.
+# Fractions of a core. Without a guard it is unknown which threads belong to Jupyter and tfguard.
 _STILL_CPU_FRACTION, _STILL_CPU_FRACTION_UNKNOWN = 0.01, 0.05
 _STILL_CPU_SECONDS = (
-    0.05  # it is counted in ticks of 0.01 s, each charged to whoever runs at its end
+    0.05  # counted in ticks of 0.01 s, each charged to the thread that runs at its end
 )
 _BUSY_CPU_FRACTION = 0.2
 _STILL_BYTES = 4096
 _STILL_MAJOR_FAULTS = 16
 _STILL_SWITCHES_HERTZ, _STILL_SWITCHES = 3.0, 10
-# Outside of a fit only these are believed without stacks.
+# Outside of a fit only these waits count as a hang without stacks.
 _HARD_WAITS = (Wait.LOCK, Wait.STOPPED, Wait.DISK)
 
 
 @dataclass(frozen=True)
 class Stillness:
-    """What a kernel that stands still waits for."""
+    """What a hanging kernel waits for."""
 
     wait: Wait
     in_fit: bool
@@ -53,10 +53,10 @@ class Standstill:
     """Follows one kernel.
 
     Args:
-        monitored: Of the kernel.
+        monitored: The kernel.
 
     Attributes:
-        since: Unix seconds when it was last seen doing anything.
+        since: Unix seconds of the last observed progress.
     """
 
     def __init__(self, monitored: MonitoredKernel) -> None:
@@ -72,16 +72,16 @@ class Standstill:
         return self._monitored.identity.pid
 
     def moved(self) -> None:
-        """It was seen doing something."""
+        """Note progress."""
         self._moved_at, self.since = time.monotonic(), time.time()
 
     @property
     def still_seconds(self) -> float:
-        """For how long nothing was seen."""
+        """Seconds since the last observed progress."""
         return time.monotonic() - self._moved_at
 
     def look(self, *, gpu_works: bool) -> Stillness | None:
-        """Look once; what it waits for, or None when it moves, may move, or has ended."""
+        """Poll once; what the kernel waits for, or None if it makes or may make progress, or has ended."""
         found = None
         try:
             if self._monitored.kernel.runs_cell() and not gpu_works and not self._progressed():
@@ -106,7 +106,7 @@ class Standstill:
         now, children = (
             time.monotonic(),
             descendants(self._pid),
-        )  # those of the monitored kernel may be seconds old
+        )  # the monitored kernel's list may be seconds old
         quiet = service_threads(self._monitored.live.header)
         done, before = doing(self._pid, children, quiet), self._doing
         self._doing = (now, children, done)
@@ -124,7 +124,7 @@ class Standstill:
             return None
         forks = [child for child in children if is_fork(child, self._pid)]
         if wait is Wait.OTHER and not in_fit and any(map(runs_program, {*children} - {*forks})):
-            return None  # another program works for it, perhaps on another machine
+            return None  # another program does the work, possibly on another machine
         boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         return Stillness(
             wait, in_fit, tuple(Fork(c, boot + started(c), waits[c].value) for c in forks)
@@ -144,7 +144,7 @@ def _worked(before: Doing, now: Doing, seconds: float, *, in_fit: bool, guarded:
         return True
     if not in_fit and now.main_switch_count != before.main_switch_count:
         return True
-    # Bytes from the network are counted nowhere, but whoever takes them waits again and again.
+    # Network bytes are not counted, but a thread that receives them waits repeatedly.
     waits = sum(
         count - before.switch_counts[thread]
         for thread, count in now.switch_counts.items()
@@ -162,7 +162,7 @@ def _ends_by_itself(wait: Wait, *, in_fit: bool, guarded: bool) -> bool:
 
 
 def waits_for_user(frames: list[Frame]) -> bool:
-    """True when a main thread with this stack, innermost first, waits for its user: ``input()``, a debugger, an await.
+    """True if a main thread with this stack, innermost first, waits for its user: ``input()``, a debugger, an await.
 
     ``input()`` and ``getpass()`` end in ipykernel's ``_input_request``; a cell that awaits leaves the thread to the event
     loop; debugpy's own code holds a thread at a breakpoint.

@@ -1,10 +1,10 @@
-"""Watches any number of kernel processes: threads take the samples, look at what is read rarely, and hand on the deaths.
+"""Tracks any number of kernel processes: threads take the samples, run the slow polls, and report crashes.
 
-The host says which processes to watch and when one has ended (:meth:`Watcher.ended`); deaths that were asked for are not
-handed on. An end that the host did not notice (no pidfd) is noticed by the sampler, which tells the host through `on_gone`.
+The host calls :meth:`Watcher.watch` for each process, and :meth:`Watcher.ended` when one has ended; requested ends are
+not reported. If the host did not detect an end (no pidfd), the sampler does, and calls `on_gone`.
 
-Three descriptors are kept for a kernel: pidfd, statm, folder of its recording. A kernel for which none is left is watched
-as well: its files are opened for each reading, and its death is noticed at the next sample instead of at once.
+Three descriptors per kernel stay open: pidfd, statm, folder of its recording. If no descriptor is free, the kernel is still
+tracked: its files are opened for each read, and its end is detected at the next sample instead of at once.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from .shared_group import SharedGroups
 
 
 class Watcher:
-    """Watches kernels until :meth:`stop`.
+    """Tracks kernels until :meth:`stop`.
 
     Args:
         recordings: Folder of the kernels' recordings.
-        on_death: Called in a thread of the watcher's, one death at a time.
-        on_gone: Called in the sampler's thread when it finds an unannounced end.
-        gpus: State of the GPUs, to be kept with a death.
+        on_death: Called in a thread of the watcher, one crash at a time.
+        on_gone: Called in the sampler's thread when it finds an end that the host did not report.
+        gpus: State of the GPUs, recorded with a crash.
         busy_hertz, idle_hertz: Samples a second.
-        hang_seconds: How long a kernel must have stood still to be told of.
+        hang_seconds: How long a kernel must make no progress to be reported.
 
     Attributes:
-        hangs: Detects kernels that hang, and takes their stacks.
-        gpu_map: Who holds what on the GPUs; whoever reads them hands it what they tell.
+        hangs: Detects kernels that hang, and captures their stacks.
+        gpu_map: GPU memory per kernel; the caller passes each new state of the GPUs to its `take`.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Watcher:
         self.hangs = Hangs(recordings, lambda: self.monitored_kernels, gpus, hang_seconds)
 
     def watch(self, pid: int, kernel: Kernel) -> MonitoredKernel:
-        """Begin to watch a process.
+        """Start tracking a process.
 
         Raises:
             SourceUnavailable: There is no such process.
@@ -91,12 +91,12 @@ class Watcher:
 
     @property
     def monitored_kernels(self) -> tuple[MonitoredKernel, ...]:
-        """All that are watched now."""
+        """All kernels that are tracked now."""
         with self._lock:
             return tuple(self._watched)
 
     def drop(self, monitored: MonitoredKernel) -> None:
-        """Stop watching a process; nothing is reported."""
+        """Stop tracking a process; nothing is reported."""
         self._forget(monitored)
         monitored.close()
 
@@ -111,22 +111,21 @@ class Watcher:
         *,
         asked: bool = False,
     ) -> Future[None] | None:
-        """Say that a process has ended, and that it is to be reported. Quick: the exit status is read at once, the rest
-        in a thread.
+        """Report the end of a process. Fast: reads the exit status at once, the rest in a thread.
 
         Args:
-            monitored: Of the process.
-            returncode: Asks its starter, should nothing better be readable; it may reap.
-            asked: It was ended on request; such an end is reported only when the kernel stood still before.
+            monitored: The kernel that ended.
+            returncode: Reads the return code from the parent process if nothing better is readable; it may reap.
+            asked: The end was requested; the caller passes such an end only if the kernel hung before.
 
         Returns:
-            Done once the death was handed on; None when the watcher is stopping.
+            Completes once the crash was reported; None if the watcher is stopping.
         """
         died = time.time()
 
         def by_starter() -> ExitFacts | None:
-            told = returncode()
-            return None if told is None else from_returncode(told)
+            code = returncode()
+            return None if code is None else from_returncode(code)
 
         ended = monitored.handle.end() or by_starter()
         self._forget(monitored)
@@ -138,7 +137,7 @@ class Watcher:
             self._deaths.accept_child(monitored, kill)
 
     def stop(self) -> None:
-        """Stop watching; deaths that are being gathered are handed on first (a second at most for each)."""
+        """Stop tracking; pending crashes are reported first (at most a second each)."""
         for thread in self._threads:
             thread.stop()
         self._deaths.stop()
