@@ -1,4 +1,4 @@
-"""What all routes have in common: who may ask, and what a browser may do with the answer."""
+"""Base class of all routes: access checks, and response headers that restrict the browser."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ApiHandler(APIHandler):
 
     @property
     def service(self) -> Service:
-        """What the extension runs."""
+        """The service of the extension."""
         return self.settings["tfguard_service"]  # type: ignore[no-any-return]
 
     def set_default_headers(self) -> None:
-        """Nothing of it is kept by a cache, guessed to be a page, or told to another site."""
+        """Prevent caching, content type sniffing and referrers."""
         super().set_default_headers()
         self.set_header("Cache-Control", "no-store")
         self.set_header("X-Content-Type-Options", "nosniff")
@@ -36,22 +36,24 @@ class ApiHandler(APIHandler):
 
     @property
     def content_security_policy(self) -> str:
-        """As of any route that answers in JSON, and a sandbox without rights around it."""
+        """The policy of a JSON route, plus a sandbox without rights."""
         return f"{super().content_security_policy}; sandbox"
 
     async def prepare(self) -> None:
-        """Refuse what another site's page asks with this browser's cookie, reading too."""
+        """Reject requests that another site's page makes with this browser's cookie, reads included."""
         await super().prepare()
-        told = self.request.headers
-        elsewhere = told.get("Sec-Fetch-Site") in ("cross-site", "same-site") or "Referer" in told
+        headers = self.request.headers
+        elsewhere = (
+            headers.get("Sec-Fetch-Site") in ("cross-site", "same-site") or "Referer" in headers
+        )
         if elsewhere and self.request.method in ("GET", "HEAD"):
-            self.check_xsrf_cookie()  # the token of this server's own pages, or one of them as referrer
+            self.check_xsrf_cookie()  # accepts the token of this server's pages, or one of them as referrer
 
     def check_origin(self, origin_to_satisfy_tornado: str = "") -> bool:
-        """True for this site, and for the sites that the server allows.
+        """True for this site and for sites that the server allows.
 
         Raises:
-            HTTPError: 403 for any other.
+            HTTPError: 403 for any other site.
         """
         if not super().check_origin(origin_to_satisfy_tornado):
             raise web.HTTPError(403)
@@ -59,13 +61,13 @@ class ApiHandler(APIHandler):
 
     @allow_unauthenticated
     def options(self, *args: Any, **kwargs: Any) -> None:
-        """What browsers ask before another site's page may ask anything; answered where the server allows such sites."""
+        """Answer a CORS preflight request if the server allows other sites."""
         if not (self.allow_origin or self.allow_origin_pat):
             raise web.HTTPError(405)
         super().options(*args, **kwargs)
 
     async def load(self, read: Any, bundle_id: str) -> Any:
-        """The store's answer, read off the event loop; None after a 404 or 500 was sent."""
+        """Read from the store in a thread; None after a 404 or 500 was sent."""
         try:
             return await asyncio.to_thread(read, bundle_id)
         except BundleNotFound as missing:
@@ -78,6 +80,6 @@ class ApiHandler(APIHandler):
         return None
 
     def fail(self, status: int, sentence: str) -> None:
-        """Answer with an error in a sentence."""
+        """Respond with an error message."""
         self.set_status(status)
         self.finish({"message": sentence})

@@ -1,6 +1,6 @@
 """The server extension: sets the kernels' environment, adds the routes, starts the watcher.
 
-A failure in here is a line in the log; the server and its kernels go on as without it.
+A failure here is logged; the server and its kernels run as without the extension.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .service import Service
 
 
 class TfGuardExtension(ExtensionApp):
-    """Watches this server's kernels, and says why one died."""
+    """Tracks this server's kernels, and reports why one crashed."""
 
     name = "tfguard"
     description = "Tracks kernels and explains why they die."
@@ -34,7 +34,7 @@ class TfGuardExtension(ExtensionApp):
     service: Service | None = None
 
     def initialize_settings(self) -> None:
-        """Read the options and prepare; the watching begins once the event loop runs."""
+        """Read the options and prepare; tracking starts when the event loop runs."""
         try:
             settings = load_settings(self.serverapp)
             set_environment(settings)
@@ -60,25 +60,25 @@ class TfGuardExtension(ExtensionApp):
             self.serverapp.log.warning(note_start_failure(bad))
 
     async def stop_extension(self) -> None:
-        """End everything with the server."""
+        """Stop the service when the server stops."""
         service, self.service = self.service, None
         if service is not None:
             await service.stop()
 
 
 def set_environment(settings: TfGuard, environment: Any = os.environ) -> None:
-    """Set what every kernel of this server inherits; a value of the user's own wins.
+    """Set the environment that every kernel of this server inherits; a value set by the user takes precedence.
 
     Args:
-        settings: The options; switched off, nothing is set.
-        environment: Changed in place.
+        settings: The options; nothing is set if tfguard is switched off.
+        environment: Modified in place.
     """
     if not settings.active:
         return
     environment[WATCHER_VARIABLE] = str(os.getpid())
-    environment.pop(KERNEL_VARIABLE, None)  # a server that was started by a cell
+    environment.pop(KERNEL_VARIABLE, None)  # set if a cell started this server
     if copies_folder() is not None:
-        environment[LIVE_VARIABLE] = str(live_folder())  # kernels may have another TMPDIR
+        environment[LIVE_VARIABLE] = str(live_folder())  # kernels may have a different TMPDIR
     if settings.set_memory_growth and GROWTH_VARIABLE not in environment:
         environment[GROWTH_VARIABLE] = "true"
         environment[GROWTH_MARKER_VARIABLE] = "1"

@@ -1,4 +1,4 @@
-"""What the panel shows of the GPUs, put together from what is in memory; nothing is read here."""
+"""Builds the GPU part of the panel from data in memory; reads nothing."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ NUMBERS = (
 
 
 class GpuWatch:
-    """The cards, and whether they are well.
+    """The cards and their health.
 
     Args:
-        gpu_map: Who holds what.
+        gpu_map: GPU memory per kernel.
     """
 
     def __init__(self, gpu_map: GpuMap) -> None:
@@ -37,7 +37,7 @@ class GpuWatch:
         self._health: dict[str, CardHealth] = {}
 
     def take(self, gpus: Gpus) -> None:
-        """Take what the helper told last; in the thread that reads its lines."""
+        """Process the newest state from the helper, in the thread that reads its lines."""
         with shielded("assigning GPU memory to kernels"):
             self._map.take(gpus)
         with shielded("checking the health of the GPUs"):
@@ -55,8 +55,8 @@ class GpuWatch:
         """``Gpus`` of the wire.
 
         Args:
-            gpus: The state of the helper.
-            kernel_id: Of the kernel that is looked at.
+            gpus: The state from the helper.
+            kernel_id: The kernel that the page shows.
         """
         cards = self._map.now.cards if gpus.state == "ok" else ()
         devices = [_device(card, kernel_id, self._alarms(card)) for card in cards]
@@ -73,7 +73,7 @@ class GpuWatch:
         cards = self._map.now.cards
         if not cards:
             return None
-        told = [
+        tensorflow = [
             {
                 "device": memory.get("device"),
                 "gpu_uuid": next(
@@ -90,10 +90,10 @@ class GpuWatch:
             }
             for memory in monitored.live.gpu_memory
         ]
-        return {"bytes": self._map.own_bytes(monitored), "tensorflow": told}
+        return {"bytes": self._map.own_bytes(monitored), "tensorflow": tensorflow}
 
     def history(self, monitored: MonitoredKernel) -> dict[str, list[list[float | None]]]:
-        """What a kernel held of each card in the last 10 minutes: Unix seconds and bytes, by the card's UUID."""
+        """Memory of a kernel on each card in the last 10 minutes: Unix seconds and bytes, by the card's UUID."""
         oldest = time.time() - CHART_SECONDS
         found = {}
         for card in self._map.now.cards:
@@ -105,7 +105,7 @@ class GpuWatch:
         return found
 
     def bytes_of(self, monitored: MonitoredKernel | None, gpus: Gpus) -> int | None:
-        """What a kernel holds on all cards; None = unknown."""
+        """Bytes that a kernel holds on all cards; None = unknown."""
         return (
             self._map.own_bytes(monitored) if monitored is not None and gpus.state == "ok" else None
         )
@@ -113,7 +113,7 @@ class GpuWatch:
     def growth(
         self, growth: dict[str, str] | None, monitored: MonitoredKernel | None
     ) -> dict[str, str] | None:
-        """Memory growth as the kernel claims it, with what was seen of it from outside."""
+        """Memory growth as reported by the kernel, corrected by the observation from outside."""
         if growth is None or growth["state"] != "on" or monitored is None:
             return growth
         seen = self._map.growth(monitored)
@@ -148,7 +148,7 @@ def _uuid(card: Card) -> str:
 
 
 def _rows(holders: tuple[Holder, ...], kernel_id: str | None) -> list[dict[str, Any]]:
-    """One row for a kernel with all its children, one for each process outside; most first."""
+    """One row per kernel with all its children, one per other process; largest first."""
     rows: dict[object, dict[str, Any]] = {}
     for number, holder in enumerate(holders):
         monitored = holder.monitored

@@ -1,9 +1,9 @@
 """The routes: REST below ``tfguard/api/``, pages below ``tfguard/report``, all authenticated and authorised for ``tfguard``.
 
-Reading needs the permission ``read``, what changes or deletes needs ``write``; the server's authorizer gives them. No
-answer of the API is a page: it is JSON or a file to save, kept by no cache, and without rights if a browser should show it.
+Reading needs the permission ``read``; changing and deleting need ``write``. The server's authorizer decides. The API
+returns JSON or a file to save, never a page. Responses are not cached, and have no rights if a browser displays them.
 
-Watching the panel is no activity: an open page must not keep a server from being culled.
+Requests from the panel do not count as activity: an open page must not prevent the culling of a server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which kernels this server runs, and which of their ends were accidents.
+"""Keeps track of the kernels of this server, and decides which of their ends are crashes.
 
-Works with every kernel manager: once a second the list of kernels and their processes is compared with what is watched;
-events and restart callbacks only make it faster. All of it runs on the event loop, and nothing of it waits for a file.
+Works with every kernel manager: once a second the list of kernels and their processes is compared with the tracked kernels.
+Events and restart callbacks only reduce the delay. All code here runs on the event loop and never waits for a file.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from .tracked import (
 _RECONCILE_SECONDS = 1.0
 _SEARCH_SECONDS = 3.0
 _REMEMBERED_ENDS = 4000
-_IN_HAND_SECONDS = 60.0  # a report takes a second, and many deaths may come at once
+_IN_HAND_SECONDS = 60.0  # a report takes a second, and many kernels may crash at once
 _KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
 
 
 class KernelTracker:
-    """Keeps the watcher's list equal to the server's.
+    """Synchronises the watcher's list of kernels with the server's.
 
     Args:
         serverapp: The Jupyter server.
-        watcher: Does the watching.
-        on_asked_end: Called with a process that ended because it was asked to, and the id of its kernel.
-        on_missed_end: Called when a process ended before it was watched: its recording tells of it.
+        watcher: Tracks the processes.
+        on_asked_end: Called with a process whose end was requested, and the id of its kernel.
+        on_missed_end: Called when a process ended before it was tracked; its recording has the facts.
     """
 
     def __init__(
@@ -63,19 +63,19 @@ class KernelTracker:
         self._timer: asyncio.Handle | None = None
         self._paths = NotebookPaths(serverapp, lambda: self._tracked)
 
-    # --- life ----------------------------------------------------------------------------------------------------
+    # --- start and stop ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin; to be called on the running event loop."""
+        """Start; call this on the running event loop."""
         self._loop = asyncio.get_running_loop()
-        with contextlib.suppress(Exception):  # a server without this schema: the list alone will do
+        with contextlib.suppress(Exception):  # a server without this schema: polling is enough
             self._app.event_logger.add_listener(
                 schema_id=_KERNEL_ACTIONS, listener=self._on_kernel_action
             )
         self._timer = self._loop.call_soon(self._look)
 
     async def stop(self) -> None:
-        """End; kernels that end from here on make no report."""
+        """Stop; kernels that end later are not reported."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -101,7 +101,7 @@ class KernelTracker:
     # --- the list ------------------------------------------------------------------------------------------------
 
     def reconcile(self) -> None:
-        """Compare the server's kernels with what is watched, and follow."""
+        """Compare the server's kernels with the tracked kernels, and track the differences."""
         ids = dict.fromkeys(self._app.kernel_manager.list_kernel_ids())
         for kernel_id in [k for k in self._tracked if k not in ids]:
             self._untrack(kernel_id)
@@ -110,7 +110,7 @@ class KernelTracker:
                 manager = self._app.kernel_manager.get_kernel(kernel_id)
             except (
                 Exception
-            ):  # it left the list just now; the managers raise KeyError or an HTTP error
+            ):  # just removed from the list; managers raise KeyError or an HTTP error
                 continue
             tracked = self._tracked.get(kernel_id)
             if tracked is None or tracked.manager is not manager:
@@ -129,7 +129,7 @@ class KernelTracker:
                 else:
                     self._report_end(tracked)
 
-        # Where there is no pidfd this is the first to know, and it knows the return code.
+        # Without a pidfd this is the first notification of the end, and the return code is available here.
         for event in ("restart", "dead"):
             with contextlib.suppress(Exception):  # remote managers have no restarter
                 manager.add_restart_callback(died, event)
@@ -147,14 +147,14 @@ class KernelTracker:
             return
         monitored = tracked.monitored
         if monitored is not None:
-            # With a pidfd its end would have been told.
-            lives = tracked.reader is not None or monitored.handle.is_running()
-            if lives and monitored.identity.pid == pid:
+            # With a pidfd its end would have been reported.
+            is_running = tracked.reader is not None or monitored.handle.is_running()
+            if is_running and monitored.identity.pid == pid:
                 self._look_for_fix(tracked, monitored)
                 return
             self._ended_now(tracked)
         identity = ProcessIdentity.of(pid)
-        # Between a death and the restart the old process is still there, as a zombie that accepts a pidfd.
+        # Between a crash and the restart the old process still exists as a zombie, for which a pidfd can be opened.
         if identity is None or identity in self._ended:
             return
         try:
@@ -169,13 +169,13 @@ class KernelTracker:
                 tracked.reader = descriptor
 
     def _look_for_fix(self, tracked: Tracked, monitored: MonitoredKernel) -> None:
-        """Find out in a thread, once per process, how to load the guard in a kernel without it."""
+        """Determine in a thread, once per process, how to load the guard in a kernel without it."""
         if tracked.fix is None and self._loop is not None and lacks_guard(monitored):
             name, argv = tracked.kernel.kernel_name, command(tracked.manager)
             tracked.fix = self._loop.run_in_executor(None, guard_command, name, argv)
 
     def _recorded_pid(self, tracked: Tracked) -> int | None:
-        """Process id by the kernel's own recording, looked for in a thread every few seconds until it is found."""
+        """Process id from the kernel's recording, searched in a thread every few seconds until it is found."""
         monitored = tracked.monitored
         if monitored is not None and monitored.handle.is_running():
             return monitored.identity.pid
@@ -198,7 +198,7 @@ class KernelTracker:
             self._ended_now(tracked)
 
     def gone(self, monitored: MonitoredKernel) -> None:
-        """The sampler found a process ended that has no pidfd. May be called from any thread."""
+        """Handle the end of a process without a pidfd, detected by the sampler. Thread-safe."""
 
         def check() -> None:
             with shielded("handling the end of a kernel"):
@@ -220,7 +220,7 @@ class KernelTracker:
             or self._was_replaced(tracked, monitored)
             or bool(
                 getattr(self._app, "_stopping", False)
-            )  # a signal for the server and its kernels
+            )  # a signal was sent to the server and its kernels
         )
         if asked and monitored.hang is None:
             self._remember_end(monitored)
@@ -231,9 +231,9 @@ class KernelTracker:
             self._report_end(tracked, asked=asked)
 
     def _was_replaced(self, tracked: Tracked, monitored: MonitoredKernel) -> bool:
-        """True when the manager has started another process, and its restarter did not report this one dead before.
+        """True if the manager has started another process, and its restarter did not report this one dead before.
 
-        Without a pidfd a requested restart can begin and end between two looks.
+        Without a pidfd a requested restart can begin and end between two polls.
         """
         pid, _ = process_of(tracked.manager, 0.0)
         return bool(tracked.callbacks) and pid is not None and pid != monitored.identity.pid
@@ -250,7 +250,7 @@ class KernelTracker:
         self._watcher.ended(monitored, lambda: returncode(tracked.manager, pid), asked=asked)
 
     def _ended_unwatched(self, tracked: Tracked) -> None:
-        """Its restarter found it dead: mostly one whose end is known, or one that died while the loop was blocked."""
+        """The restarter reported an untracked kernel dead: its end is known, or it ended while the loop was blocked."""
         pid, _ = process_of(tracked.manager, 0.0)
         if pid is not None and all(ended.pid != pid for ended in self._ended):
             self._on_missed_end()
@@ -280,12 +280,12 @@ class KernelTracker:
             self._detach(tracked)
             self._watcher.drop(monitored)
         else:
-            self._ended_now(tracked)  # asked for: it has left the list
+            self._ended_now(tracked)  # requested: the kernel has left the list
 
     def has_in_hand(self, identity: ProcessIdentity) -> bool:
-        """True when this process is watched, or ended under our eyes a moment ago: its end is told, or was asked for.
+        """True if this process is tracked, or was tracked when it ended a moment ago: its end is handled already.
 
-        For any thread.
+        Thread-safe.
         """
         monitored_kernels = (tracked.monitored for tracked in list(self._tracked.values()))
         if any(identity == w.identity for w in monitored_kernels if w is not None):
@@ -305,6 +305,6 @@ class KernelTracker:
         return [view_of(tracked) for tracked in self._tracked.values()]
 
     def view(self, kernel_id: str) -> KernelView | None:
-        """One kernel; None when the server has none of this id."""
+        """One kernel; None if the server has no kernel with this id."""
         tracked = self._tracked.get(kernel_id)
         return view_of(tracked) if tracked else None

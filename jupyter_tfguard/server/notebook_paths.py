@@ -1,6 +1,6 @@
-"""To which notebook each kernel of this server belongs.
+"""Finds the notebook of each kernel of this server.
 
-The server's sessions are read every few seconds, sooner for a new kernel. Nothing waits for sessions that do not answer.
+The server's sessions are read every few seconds, sooner for a new kernel. Nothing waits for a session manager that hangs.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Named(Protocol):
-    """A kernel that may have a notebook, and since when it is known (monotonic seconds)."""
+    """A kernel that may have a notebook, and the time since when it is known (monotonic seconds)."""
 
     @property
     def kernel(self) -> Kernel:
-        """Its ``notebook_path`` is filled."""
+        """The kernel whose ``notebook_path`` is set."""
 
     @property
     def since(self) -> float:
-        """A young one is asked about more often."""
+        """Sessions are read more often for a new kernel."""
 
 
 class NotebookPaths:
@@ -38,7 +38,7 @@ class NotebookPaths:
 
     Args:
         serverapp: The Jupyter server.
-        kernels: The kernels of now, by their ids.
+        kernels: Returns the current kernels by their ids.
     """
 
     def __init__(self, serverapp: Any, kernels: Callable[[], Mapping[str, Named]]) -> None:
@@ -48,13 +48,13 @@ class NotebookPaths:
         self._next = 0.0
 
     async def stop(self) -> None:
-        """End."""
+        """Stop."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
     def look(self) -> None:
-        """Ask for the sessions, if it is time to; does not wait for them."""
+        """Start reading the sessions if they are due; does not wait."""
         kernels, now = self._kernels(), time.monotonic()
         young = any(
             k.kernel.notebook_path is None and now - k.since < 2 * _SECONDS
@@ -70,7 +70,7 @@ class NotebookPaths:
         try:
             sessions = await ensure_async(self._app.session_manager.list_sessions())
             self._take(sessions)
-        except Exception as bad:  # another session manager, or a kernel that left in between
+        except Exception as bad:  # unusual session manager, or a kernel was just removed
             note_problem("reading the server's sessions", bad)
 
     def _take(self, sessions: Any) -> None:
@@ -78,7 +78,7 @@ class NotebookPaths:
         for session in sessions:
             named = kernels.get(str((session.get("kernel") or {}).get("id")))
             path = session.get("path")
-            # JupyterLab makes a session under a random id, and gives it the notebook's path a moment later.
+            # JupyterLab creates a session with a random id as path, and sets the notebook's path a moment later.
             if (
                 named is not None
                 and session.get("type") != "console"
@@ -87,7 +87,7 @@ class NotebookPaths:
                 named.kernel.notebook_path = path or None
 
     def claimed(self, header: dict[str, Any] | None) -> str | None:
-        """The notebook's path as its kernel tells it, relative to the server's folder as people see it."""
+        """The notebook's path as reported by its kernel, relative to the server's root folder."""
         claimed = (header or {}).get("notebook_path")
         if (
             not isinstance(claimed, str)

@@ -1,4 +1,4 @@
-"""What a server says of a crash: a line in its log, and an event for open pages."""
+"""Notifications of a crash: a line in the server's log, and an event for open pages."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..watch.death import Death
 EVENT_SCHEMA = "https://schema.jupyter-tfguard.org/kernel_death/v1"
 EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_death.yaml"
 
-# Redacted before it is cut: a truncated key no longer matches a pattern.
+# Redact before truncating: a truncated key no longer matches a pattern.
 _PLAIN_LIMIT = 5000
 
 Entry = dict[str, Any]
 
 
 def log_crash(log: logging.Logger, entry: Entry) -> None:
-    """Write that a kernel died, why, and the id of its report."""
+    """Log that a kernel crashed, why, and the id of its report."""
     log.warning(
         "tfguard: kernel %s (pid %s) %s: %s, %s. Report %s",
         plain(entry.get("kernel_id")),
@@ -34,7 +34,7 @@ def log_crash(log: logging.Logger, entry: Entry) -> None:
 
 
 def log_failure(log: logging.Logger, death: Death, bad: Exception) -> None:
-    """Write that a kernel died, and that its report could not be written."""
+    """Log that a kernel crashed, and that its report could not be written."""
     log.warning(
         "tfguard: kernel %s died (%s), but its report could not be written: %s %s tfguard tries again every %.0f min.",
         plain(death.kernel_id),

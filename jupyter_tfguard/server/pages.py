@@ -1,6 +1,6 @@
-"""Reports as pages of the server, for hosts without our panel: Notebook 7, VS Code, a plain browser tab.
+"""Reports as pages of the server, for hosts without the panel: Notebook 7, VS Code, a plain browser tab.
 
-Who may read the API may read these. A page has no script at all, and a browser runs none in it.
+The permissions are those of the API. A page contains no scripts, and the browser is not allowed to run any.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from .api import ApiHandler
 
 
 class Page(ApiHandler):
-    """A page: as strict as the API about who asks, and a browser that is not logged in is led to the login."""
+    """A page: same access checks as the API, but a browser that is not logged in is redirected to the login."""
 
     @property
     def content_security_policy(self) -> str:
-        """Nothing is loaded and nothing runs; the one style sheet is known by its hash."""
+        """Nothing is loaded and nothing runs; the only style sheet is allowed by its hash."""
         strict = super(ApiHandler, self).content_security_policy
         rights = "sandbox allow-same-origin allow-downloads"
         return f"{strict}; style-src '{html.style_hash()}'; base-uri 'none'; form-action 'none'; {rights}"
 
     def get_login_url(self) -> str:
-        """Where to log in; an API would refuse."""
+        """The login page; an API route would refuse instead."""
         return str(JupyterHandler.get_login_url(self))
 
     def address(self, *parts: str) -> str:
-        """Path of another route of ours."""
+        """Path of another tfguard route."""
         return str(url_path_join(self.base_url, "tfguard", *parts))
 
     def show(self, page: str) -> None:
-        """Answer with a page."""
+        """Respond with a page."""
         self.finish(page, set_content_type="text/html; charset=utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What of tfguard does not work in this server, each with what to do about it."""
+"""Parts of tfguard that do not work in this server, each with a fix."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LIMIT = 20
 
 
 def problems(noted: list[dict[str, Any]], *, active: bool) -> list[dict[str, Any]]:
-    """What does not work, newest first, as ``{"what", "fix", "noted_at"}``: Unix seconds; None where it holds now.
+    """Current problems, newest first, as ``{"what", "fix", "noted_at"}``: Unix seconds; None for a present condition.
 
     Args:
-        noted: As :func:`~..shield.read_problems` gives them.
-        active: False where tfguard is turned off.
+        noted: From :func:`~..shield.read_problems`.
+        active: False if tfguard is turned off.
     """
     found: list[dict[str, Any]] = []
-    told: set[tuple[str, str]] = set()
+    listed: set[tuple[str, str]] = set()
     if not active:
         fix = "Set c.TfGuard.enabled = True in the configuration, or remove the option."
         if disabled_by_environment():
@@ -30,14 +30,14 @@ def problems(noted: list[dict[str, Any]], *, active: bool) -> list[dict[str, Any
         what = f"{entry.get('place')}: {entry.get('what')}"
         what = what[:1].upper() + what[1:]
         fix = str(entry.get("fix") or "")
-        if (what, fix) not in told:  # each process writes it down once
-            told.add((what, fix))
+        if (what, fix) not in listed:  # each process notes it once
+            listed.add((what, fix))
             found.append({"what": what, "fix": fix, "noted_at": entry["time"]})
     return found
 
 
 def note_start_failure(bad: BaseException) -> str:
-    """Write down why the extension could not start, and the sentence for the server's log."""
+    """Note why the extension could not start; returns the sentence for the server's log."""
     fix = "Kernels run, but are not tracked. `jupyter tfguard doctor` shows more."
     note_problem("starting the server extension", bad, fix=fix)
     return f"tfguard could not start ({plain(f'{type(bad).__name__}: {bad}')}). {fix}"

@@ -1,4 +1,4 @@
-"""Everything the extension runs in a server, put together: watcher, reports, GPUs, and what the routes answer."""
+"""Connects the parts of the extension: watcher, reports, GPUs, and the data for the routes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Client(Protocol):
         """Close the connection."""
 
     def hint_deaths(self, to_hidden: bool) -> None:
-        """Say that the list of deaths has changed; to a hidden page only if so wished."""
+        """Notify the page that the list of crashes has changed; a hidden page only if `to_hidden`."""
 
 
 class Service:
@@ -66,14 +66,14 @@ class Service:
         self._helper = GpuHelper(on_read=self._on_gpus)
 
     def start(self) -> None:
-        """Begin to watch; to be called on the running event loop. Does nothing where tfguard is switched off."""
+        """Start tracking; call this on the running event loop. Does nothing if tfguard is switched off."""
         if not self._settings.active:
             return
         self._loop = asyncio.get_running_loop()
         self._app.event_logger.register_event_schema(EVENT_SCHEMA_FILE)
         copies = copies_folder()
         if copies is not None:
-            # Where kernels may not write to the data folder itself, what they write is copied there.
+            # Kernels do not write to the data folder directly here; their recordings are copied there.
             self._copies = Copies(recordings_folder(), copies)
         self._postmortem = postmortem = Postmortem(
             recordings_folder(),
@@ -109,7 +109,7 @@ class Service:
         self._look_at_gpus()
 
     def _look_for_orphans(self) -> None:
-        """Report kernels that died unwatched: at the start, every five minutes, and where the tracker missed an end."""
+        """Report crashes of untracked kernels: at the start, every five minutes, and if the tracker missed an end."""
         if self._orphan_thread is None or not self._orphan_thread.is_alive():
             self._orphan_thread = threading.Thread(
                 target=self._report_unwatched, name="tfguard-files", daemon=True
@@ -142,22 +142,23 @@ class Service:
 
     def _on_report(self, entry: Entry) -> None:
         log_crash(self._app.log, entry)
-        if self._clients:  # they show it, so the next kernel does not print it into the notebook
+        # Open pages show the report, so the next kernel need not print it into the notebook.
+        if self._clients:
             with shielded("marking a report as announced"):
                 self.store.mark(entry["id"], ANNOUNCED)
 
         def emit() -> None:
             with shielded("sending the event of a crash"):
                 self._app.event_logger.emit(schema_id=EVENT_SCHEMA, data=event_data(entry))
-            # For pages whose event stream is cut off; those that heard the event find nothing new.
+            # For pages without an event stream; for pages that received the event this changes nothing.
             self._hint_deaths(to_hidden=True)
 
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop was closed: nobody listens any more
+            with contextlib.suppress(RuntimeError):  # the loop was closed: no page is connected
                 self._loop.call_soon_threadsafe(emit)
 
     def on_list_changed(self) -> None:
-        """In the server's loop: a report was read or forgotten, which other pages than the one that asked are to know."""
+        """Notify all pages that a report was read or deleted. Call this on the server's event loop."""
         self._hint_deaths(to_hidden=False)
 
     def _hint_deaths(self, to_hidden: bool) -> None:
@@ -166,12 +167,12 @@ class Service:
                 client.hint_deaths(to_hidden)
 
     def _on_gpus(self, gpus: Gpus) -> None:
-        """In the thread that reads what the helper tells."""
+        """Called in the thread that reads the helper's output."""
         if self._gpu_watch is not None:
             self._gpu_watch.take(gpus)
 
     def _look_at_gpus(self) -> None:
-        """Once a second: the helper starts when somebody looks or a kernel runs, and is given up when it hangs."""
+        """Once a second: start the helper if a page is open or a kernel runs; the helper is killed if it hangs."""
         assert self._loop is not None
         if self._clients or (self._tracker is not None and self._tracker.has_kernels):
             with shielded("reading the GPUs"):
@@ -179,7 +180,7 @@ class Service:
         self._gpu_timer = self._loop.call_later(_GPU_SECONDS, self._look_at_gpus)
 
     def _mark_ends(self) -> None:
-        """The server ends, and its kernels with it: that is no crash, whoever finds their recordings."""
+        """Mark the recordings when the server and its kernels end, so that they are not taken for crashes."""
         atexit.unregister(self._mark_ends)
         root = recordings_folder()
         for monitored in self._watcher.monitored_kernels if self._watcher is not None else ():
@@ -187,7 +188,7 @@ class Service:
             mark_end(root / recorder.folder_name, "server_stopped")
 
     async def stop(self) -> None:
-        """End everything: threads, helper, connections. Kernels that end from here on make no report."""
+        """Stop threads, helper and connections. Kernels that end later are not reported."""
         await asyncio.to_thread(self._mark_ends)
         for timer in (self._gpu_timer, self._orphan_timer):
             if timer is not None:
@@ -229,7 +230,7 @@ class Service:
         return [kernel_state(view, gpus) for view in self._views()]
 
     def tick(self, kernel_id: str | None) -> dict[str, Any]:
-        """The ``tick`` of a page that looks at this kernel."""
+        """The ``tick`` message for a page that shows this kernel."""
         views, gpus = self._views(), self._gpus
         kernel = next((v for v in views if v.kernel.kernel_id == kernel_id), None)
         return {
@@ -239,7 +240,7 @@ class Service:
         }
 
     def number(self, kernel_id: str) -> dict[str, Any] | None:
-        """The ``number`` of this kernel; None for one that is not known."""
+        """The ``number`` message of this kernel; None for an unknown kernel."""
         view = self._tracker.view(kernel_id) if self._tracker else None
         return None if view is None else number(view)
 
@@ -248,19 +249,19 @@ class Service:
         return [found for view in self._views() if (found := limit_ahead(view)) is not None]
 
     def sampled_at(self, kernel_id: str) -> float | None:
-        """Unix seconds of the newest sample of this kernel; None where there is none."""
+        """Unix seconds of the newest sample of this kernel; None if there is none."""
         view = self._tracker.view(kernel_id) if self._tracker else None
         return None if view is None or view.monitored is None else view.monitored.sampled_at
 
     def history(self, kernel_id: str) -> dict[str, Any]:
-        """The ``history`` of this kernel."""
+        """The ``history`` message of this kernel."""
         view = self._tracker.view(kernel_id) if self._tracker else None
         return history(view, kernel_id, self._gpus)
 
     def stacks(self, kernel_id: str) -> list[str] | None:
-        """Python stacks of all threads of a kernel; empty where it gives none, None for a kernel that is not watched.
+        """Python stacks of all threads of a kernel; empty if it returns none, None for an untracked kernel.
 
-        Takes up to some seconds; for any thread.
+        Takes up to some seconds. Thread-safe.
         """
         view = self._tracker.view(kernel_id) if self._tracker is not None else None
         monitored = view.monitored if view is not None else None
@@ -269,11 +270,11 @@ class Service:
         return self._watcher.hangs.stacks(monitored)
 
     def options(self) -> list[dict[str, Any]]:
-        """The options as this server has them. Reads the per-user file."""
+        """The options with their values in this server. Reads the per-user file."""
         return options_json(self._settings, self._app.config)
 
     def problems(self, noted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """What does not work, newest first; `noted` as :func:`~..shield.read_problems` gives it."""
+        """Current problems, newest first; `noted` is from :func:`~..shield.read_problems`."""
         return problems(noted, active=self._settings.active)
 
     def _views(self) -> list[KernelView]:

@@ -1,7 +1,7 @@
-"""The live stream: ticks and numbers to each open page, and none to a hidden one.
+"""The live stream: ticks and numbers for each visible page; hidden pages receive none.
 
-A ``tick`` is all that the panel shows. Between ticks a ``number`` tells of the open kernel's memory, as often as there is a
-new sample; with the panel closed it comes alone.
+A ``tick`` contains everything that the panel shows. Between ticks, a ``number`` with the memory of the shown kernel is sent
+for each new sample. If the panel is closed, only ``number`` messages are sent.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _MESSAGE_LIMIT = 4096
 
 @dataclass(frozen=True)
 class Watch:
-    """What a page wishes.
+    """What a page subscribes to.
 
     Attributes:
-        kernel_id: Whose memory it looks at.
-        tick_seconds: Between ticks; None for a closed panel.
-        number_seconds: Between numbers.
+        kernel_id: The kernel that it shows.
+        tick_seconds: Interval of ticks; None for a closed panel.
+        number_seconds: Interval of numbers.
     """
 
     kernel_id: str | None = None
@@ -45,7 +45,7 @@ class Watch:
 
 
 class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
-    """``stream``: the client says what it shows (``watch``); the server sends ``history`` once, ``tick`` and ``number``,
+    """``stream``: the client sends what it shows (``watch``); the server sends ``history`` once, ``tick`` and ``number``,
     ``limits`` while memory of some kernel grows toward its limit, and ``deaths`` after each death, and once a report was
     read or forgotten.
     """
@@ -54,18 +54,18 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
 
     @property
     def service(self) -> Service:
-        """What the extension runs."""
+        """The service of the extension."""
         return self.settings["tfguard_service"]  # type: ignore[no-any-return]
 
     async def prepare(self, *args: Any, **kwargs: Any) -> None:
-        """Refuse everything that does not open a stream."""
+        """Reject requests that do not open a stream."""
         if self.request.method != "GET":
             raise web.HTTPError(405)
         await ensure_async(super().prepare(*args, **kwargs))
 
     @ws_authenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
-        """Authorise, and become a websocket."""
+        """Authorise, and upgrade to a websocket."""
         allowed = await ensure_async(
             self.authorizer.is_authorized(self, self.current_user, "read", RESOURCE)
         )
@@ -76,22 +76,22 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
             await answer
 
     def open(self, *args: Any, **kwargs: Any) -> None:
-        """A page has come."""
+        """A page has connected."""
         super().open(*args, **kwargs)
         self._watch = Watch()
         self._tick_due = self._limits_due = 0.0
         self._seen: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Future[None] | None = None
-        self._complained = False
+        self._warned = False
         self.service.client_came(self)
 
     def on_message(self, message: str | bytes) -> None:
-        """Take a ``watch``; anything else is ignored, and noted in the log once."""
+        """Process a ``watch`` message; other messages are ignored, and logged once."""
         wanted = _parse(message)
         if wanted is None:
-            if not self._complained:
-                self._complained = True
+            if not self._warned:
+                self._warned = True
                 self.log.warning("tfguard: ignored an invalid message from a page.")
             return
         self._cancel()
@@ -101,17 +101,17 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
             return
         if wanted.kernel_id is not None and wanted.tick_seconds is not None:
             self._send(self.service.history(wanted.kernel_id))
-        self._beat()
+        self._on_timer()
 
-    def _beat(self) -> None:
-        # To a page that does not keep up with reading, messages are left out rather than piled up.
+    def _on_timer(self) -> None:
+        # If a page does not keep up with reading, messages are skipped rather than queued.
         if self._sending is None or self._sending.done():
             self._send_due()
         loop = asyncio.get_running_loop()
         pause = self._watch.number_seconds
         if self._watch.tick_seconds is not None:
             pause = min(pause, max(0.0, self._tick_due - loop.time()))
-        self._timer = loop.call_later(pause, self._beat)
+        self._timer = loop.call_later(pause, self._on_timer)
 
     def _send_due(self) -> None:
         kernel_id, tick_seconds = self._watch.kernel_id, self._watch.tick_seconds
@@ -131,7 +131,7 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
 
     def _send_status(self, kernel_id: str | None) -> None:
         number = self.service.number(kernel_id) if kernel_id is not None else None
-        # The page takes silence for a connection that is lost.
+        # Without messages the page assumes a lost connection.
         self._send(number or {"type": "number", "time": time.time(), "kernel_id": kernel_id})
 
     def _is_new_sample(self, kernel_id: str | None) -> bool:
@@ -142,7 +142,7 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
         return True
 
     def hint_deaths(self, to_hidden: bool) -> None:
-        """The list of deaths has changed; a hidden page reads it anyway when it is shown."""
+        """Notify the page of a changed list of crashes; a hidden page reloads the list anyway when it is shown."""
         if to_hidden or self._watch.visible:
             self._send({"type": "deaths"})
 
@@ -153,7 +153,7 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
             self._cancel()
             return
         assert self._sending is not None
-        self._sending.add_done_callback(_look_at)
+        self._sending.add_done_callback(_retrieve_exception)
 
     def _cancel(self) -> None:
         if self._timer is not None:
@@ -161,35 +161,35 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
             self._timer = None
 
     def on_close(self) -> None:
-        """The page has gone."""
+        """The page has disconnected."""
         self._cancel()
         self.service.client_went(self)
         super().on_close()
 
     def leave(self) -> None:
-        """The server stops: no more ticks."""
+        """Close the connection because the server stops."""
         self._cancel()
         self.close(1001, "server stops")
 
 
 def _parse(message: str | bytes) -> Watch | None:
-    """The wish in a ``watch``; None for anything else."""
+    """The subscription in a ``watch`` message; None for anything else."""
     if len(message) > _MESSAGE_LIMIT:
         return None
     try:
-        told = json.loads(message)
+        fields = json.loads(message)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict) or told.get("type") != "watch":
+    if not isinstance(fields, dict) or fields.get("type") != "watch":
         return None
-    kernel_id, detail = told.get("kernel_id"), told.get("detail", "panel")
-    rate = _hertz(told.get("rate_hertz", USUAL_HERTZ))
-    chart = _hertz(told.get("chart_hertz", SLOWEST_HERTZ))
+    kernel_id, detail = fields.get("kernel_id"), fields.get("detail", "panel")
+    rate = _hertz(fields.get("rate_hertz", USUAL_HERTZ))
+    chart = _hertz(fields.get("chart_hertz", SLOWEST_HERTZ))
     if kernel_id is not None and not isinstance(kernel_id, str):
         return None
     if rate is None or chart is None or detail not in ("panel", "status"):
         return None
-    visible = told.get("visible") is not False
+    visible = fields.get("visible") is not False
     if detail == "status":
         return Watch(kernel_id, None, STATUS_SECONDS, visible)
     return Watch(kernel_id, 1 / rate, 1 / max(rate, chart), visible)
@@ -201,7 +201,7 @@ def _hertz(rate: object) -> float | None:
     return min(FASTEST_HERTZ, max(SLOWEST_HERTZ, float(rate)))
 
 
-def _look_at(sent: asyncio.Future[None]) -> None:
-    # A page that closed in the middle of a message is no error; unlooked-at it would be logged as one.
+def _retrieve_exception(sent: asyncio.Future[None]) -> None:
+    # Retrieve the exception: asyncio would log it as an error, but a page may disconnect during a message.
     if not sent.cancelled():
         sent.exception()

@@ -1,4 +1,4 @@
-"""What the panel shows of a kernel, put together from what is in memory."""
+"""Builds what the panel shows of a kernel from data in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SWITCHED_OFF = f"The guard is turned off in this kernel by {DISABLE_VARIABLE}."
 _NOT_LOADED = "The guard is not loaded in this kernel: it is not enabled there, it is turned off, or a script without `exec` starts the kernel."
 _GUARD_WAIT_SECONDS = 10.0
 _FRESH_SECONDS = 5.0
-# What a kernel may claim; that growth was seen working is the server's own word.
+# States that a kernel may report; only the server reports growth as proven.
 _GROWTH_STATES = frozenset(
     [
         "on",
@@ -39,7 +39,7 @@ _GROWTH_STATES = frozenset(
 _STOP_STATES = frozenset(["on", "paused", "off", "unavailable"])
 _TEXT_LIMIT = 300
 _PROBLEM_LIMIT = 10
-# When a limit is worth a warning: expected so soon, or so full while the kernel rose by this part of it.
+# Warn of a limit that is expected this soon, or that is this full while the kernel grew by this fraction of it.
 _SOON_SECONDS = 300.0
 _NEAR_FRACTION = 0.9
 _RISE_FRACTION = 0.01
@@ -47,16 +47,16 @@ _RISE_FRACTION = 0.01
 
 @dataclass(frozen=True)
 class KernelView:
-    """One kernel of the server, watched or not.
+    """One kernel of the server, tracked or not.
 
     Attributes:
-        kernel: What the server knows.
-        language: Of the kernel's specification; None = unknown.
-        monitored: None when it is not watched.
-        unwatched_reason: Why not.
-        run_since: When the busy time began that goes on or was the last, Unix seconds; None = not known. Moments between
-            cells belong to it.
-        argv: Command of the kernel's specification; None = unknown.
+        kernel: What the server knows about the kernel.
+        language: From the kernel's specification; None = unknown.
+        monitored: None if it is not tracked.
+        unwatched_reason: Why it is not tracked.
+        run_since: Start of the current or last busy period, Unix seconds; None = unknown. Short pauses between cells
+            are part of it.
+        argv: Command in the kernel's specification; None = unknown.
         fix: Command that loads the guard in a kernel without it; None = not known yet, or not needed.
     """
 
@@ -74,15 +74,15 @@ class GpuView:
     """The GPUs as they are now.
 
     Attributes:
-        watch: None where nobody looks at them.
-        gpus: The state of who reads them.
+        watch: None if GPUs are not read.
+        gpus: The state from the helper.
     """
 
     watch: GpuWatch | None
     gpus: Gpus
 
     def state(self, kernel_id: str | None = None) -> dict[str, Any]:
-        """``Gpus`` of the wire, for a page that looks at this kernel."""
+        """``Gpus`` of the wire, for a page that shows this kernel."""
         if self.watch is None:
             return {"state": self.gpus.state, "reason": self.gpus.reason, "devices": []}
         return self.watch.state(self.gpus, kernel_id)
@@ -119,7 +119,7 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
 
 
 def other_kernel(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
-    """``OtherKernel`` of the wire: one line for a kernel whose notebook is not in front."""
+    """``OtherKernel`` of the wire: one line for a kernel whose notebook is not active."""
     rss = _latest(view.monitored).get("process.rss_bytes")
     return {
         "kernel_id": view.kernel.kernel_id,
@@ -133,7 +133,7 @@ def other_kernel(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
 def limit_ahead(view: KernelView) -> dict[str, Any] | None:
     """``LimitAhead`` of the wire: a busy kernel whose own memory grows toward its limit; None for any other kernel.
 
-    In a container the limit counts other kernels too: one that holds still beside one that grows is not meant.
+    In a container the limit counts other kernels too. A kernel that does not grow while another one grows is left out.
     """
     monitored, values = view.monitored, _latest(view.monitored)
     limit = monitored.binding_limit() if monitored and values else None
@@ -157,7 +157,7 @@ def limit_ahead(view: KernelView) -> dict[str, Any] | None:
 
 
 def _own_rise(monitored: MonitoredKernel, since: float | None) -> float:
-    """Bytes by which kernel and children hold more now than at their lowest of this run, in the last two minutes."""
+    """Bytes by which kernel and children exceed their minimum in this run, in the last two minutes."""
     held = [
         (rss or 0.0) + (children or 0.0)
         for when, rss, children, *_ in monitored.history.rows.read()
@@ -167,7 +167,7 @@ def _own_rise(monitored: MonitoredKernel, since: float | None) -> float:
 
 
 def number(view: KernelView) -> dict[str, Any]:
-    """The ``number`` message: what moves fastest, and what the status bar needs."""
+    """The ``number`` message: the values that change fastest, and those for the status bar."""
     monitored = view.monitored
     return {
         "type": "number",
@@ -181,7 +181,7 @@ def number(view: KernelView) -> dict[str, Any]:
 
 
 def history(view: KernelView | None, kernel_id: str, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
-    """The ``history`` message: the last 10 minutes of a kernel; empty for one that is not watched."""
+    """The ``history`` message: the last 10 minutes of a kernel; empty for an untracked kernel."""
     monitored = view.monitored if view else None
     rows = monitored.history.chart.read() if monitored else []
     return {
@@ -194,7 +194,7 @@ def history(view: KernelView | None, kernel_id: str, gpus: GpuView = NO_GPUS) ->
 
 
 def notebook_path(view: KernelView) -> str | None:
-    """From the server's sessions, else what the kernel says."""
+    """From the server's sessions, else from the kernel's header."""
     if view.kernel.notebook_path is not None or view.monitored is None:
         return view.kernel.notebook_path
     return path_of(view.monitored)
@@ -237,7 +237,7 @@ def _guard(view: KernelView, live: Live) -> dict[str, Any]:
 
 
 def lacks_guard(monitored: MonitoredKernel) -> bool:
-    """True when a guard in the kernel would have started to record by now, and none has."""
+    """True if a guard in the kernel would have started to record by now, but none has."""
     return (
         monitored.live.header is None and time.monotonic() - monitored.since >= _GUARD_WAIT_SECONDS
     )
@@ -249,7 +249,7 @@ def _sentences(claimed: object) -> list[str]:
 
 
 def _stop(claimed: object) -> dict[str, Any] | None:
-    """``Stop`` of the wire; None where the header says nothing that can be read."""
+    """``Stop`` of the wire; None if the header has no valid state."""
     if not isinstance(claimed, dict) or str(claimed.get("state")) not in _STOP_STATES:
         return None
     return {
@@ -302,7 +302,7 @@ def _hang(monitored: MonitoredKernel | None) -> dict[str, Any] | None:
 
 
 def _latest(monitored: MonitoredKernel | None) -> dict[str, float]:
-    """The newest sample's values; empty when it is old: a kernel being taken down gives no numbers."""
+    """The newest sample's values; empty if it is old: a kernel that is ending has no numbers."""
     sample = monitored.latest if monitored else None
     if sample is None or time.monotonic() - sample.monotonic > _FRESH_SECONDS:
         return {}

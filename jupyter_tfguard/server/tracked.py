@@ -1,4 +1,4 @@
-"""One kernel of this server: what its manager, of any kind, gives, and what belongs to it while it is watched.
+"""One kernel of this server: data from its manager, of any kind, and its state while it is tracked.
 
 Only :func:`recorded_process` and :func:`guard_command` read files.
 """
@@ -25,22 +25,22 @@ from .state import REMOTE, STARTING, KernelView
 _PROVISIONER_WAIT_SECONDS = 3.0
 _START_SECONDS = 60.0
 _USUAL_COMMAND = ("/unknown/bin/python", "-m", "ipykernel_launcher")
-# Between two cells a kernel is idle for a moment; the run goes on.
+# Short idle times between two cells are part of the run.
 _PAUSE_SECONDS = 3.0
 
 
 def process_of(manager: Any, known_seconds: float) -> tuple[int | None, str | None]:
-    """Process id of the kernel; without one, why it cannot be watched here.
+    """Process id of the kernel, or the reason why it cannot be tracked here.
 
     Args:
-        manager: Of the kernel.
-        known_seconds: For how long this manager is known.
+        manager: The kernel's manager.
+        known_seconds: Time since this manager was first seen.
     """
     provisioner = getattr(manager, "provisioner", None)
     pid = getattr(provisioner, "pid", None)
     process = getattr(provisioner, "process", None)
     if isinstance(pid, int) and pid > 0:
-        # A provisioner of another kind may give the id of a process on another machine.
+        # Other provisioners may return the id of a process on another machine.
         if isinstance(provisioner, LocalProvisioner) or getattr(process, "pid", None) == pid:
             return pid, None
         return None, REMOTE
@@ -48,9 +48,9 @@ def process_of(manager: Any, known_seconds: float) -> tuple[int | None, str | No
 
 
 def recorded_process(kernel_id: str) -> int | None:
-    """Process id of a kernel of this server whose manager names no process; None where no such kernel runs here.
+    """Process id of a kernel of this server whose manager has no process id; None if no such kernel runs here.
 
-    Its own recording names the kernel and the server, and says that it is of this machine.
+    It is found by its recording, which names the kernel, the server and the machine.
     """
     root, here = recordings_folder(), Place.here()
     names: list[str] = []
@@ -69,7 +69,7 @@ def recorded_process(kernel_id: str) -> int | None:
 
 
 def returncode(manager: Any, pid: int) -> int | None:
-    """What the kernel's starter knows of its end. Popen keeps it, so nobody who asks later misses it."""
+    """Return code of the kernel from its parent. Popen caches it, so it can be read repeatedly."""
     process = getattr(getattr(manager, "provisioner", None), "process", None)
     if process is None or getattr(process, "pid", None) != pid:
         return None
@@ -78,20 +78,20 @@ def returncode(manager: Any, pid: int) -> int | None:
 
 
 def execution_state(manager: Any) -> str:
-    """As the manager tells it; "unknown" where it does not."""
+    """The state reported by the manager, else "unknown"."""
     state = getattr(manager, "execution_state", None)
     return state if isinstance(state, str) and state else "unknown"
 
 
 def language(manager: Any) -> str | None:
-    """Of the kernel's code; None where it is not known."""
-    # The specification as it was loaded to start the kernel; asking for `kernel_spec` could read files.
+    """Programming language of the kernel; None if unknown."""
+    # The specification loaded at the start of the kernel; the property `kernel_spec` could read files.
     found = getattr(getattr(manager, "_kernel_spec", None), "language", None)
     return found if isinstance(found, str) and found else None
 
 
 def command(manager: Any) -> tuple[str, ...] | None:
-    """What the kernel's specification starts; None where it is not known."""
+    """Command in the kernel's specification; None if unknown."""
     found = getattr(getattr(manager, "_kernel_spec", None), "argv", None)
     return tuple(map(str, found)) if isinstance(found, list) and found else None
 
@@ -100,8 +100,8 @@ def guard_command(kernel_name: str | None, argv: tuple[str, ...] | None) -> str:
     """The command that loads the guard in this kernel: for a terminal, or for a cell if no terminal command works.
 
     Args:
-        kernel_name: Of the kernel's specification; None = unknown.
-        argv: Command of the specification; None = unknown.
+        kernel_name: Name of the kernel's specification; None = unknown.
+        argv: Command in the specification; None = unknown.
     """
     argv = argv or _USUAL_COMMAND
     enable = enable_command(kernel_name, argv) if kernel_name is not None else None
@@ -111,13 +111,13 @@ def guard_command(kernel_name: str | None, argv: tuple[str, ...] | None) -> str:
 
 
 class Activity:
-    """What the manager says of its kernel's doings.
+    """Activity of the kernel as reported by its manager.
 
-    Jupyter Server's own managers have traits for it, so that no change is missed; of others only the state of now is known.
+    Jupyter Server's managers have traits for it, so that no change is missed; other managers give only the current state.
 
     Args:
-        manager: Of the kernel.
-        in_cell: True while the kernel itself says that a cell runs: its manager believes the "idle" of a subshell.
+        manager: The kernel's manager.
+        in_cell: True while the kernel itself reports a running cell: the manager also follows the "idle" of a subshell.
     """
 
     def __init__(self, manager: Any, in_cell: Callable[[], bool] = lambda: False) -> None:
@@ -125,13 +125,13 @@ class Activity:
         self._in_cell = in_cell
         self._since = self._idle_since = time.monotonic()
         self._run_since: float | None = None
-        # The server's managers raise where there was none yet.
+        # The server's managers raise if there was no activity yet.
         self._heard: int | None = None
         with contextlib.suppress(Exception):
             self._heard = None if manager.last_activity is None else 0
         with contextlib.suppress(AttributeError):  # managers of other kinds have no traits
             manager.observe(self._state_changed, "execution_state")
-            manager.observe(self._spoke, "last_activity")
+            manager.observe(self._message_received, "last_activity")
 
     def _state_changed(self, change: Any) -> None:
         now = time.monotonic()
@@ -143,40 +143,40 @@ class Activity:
         elif change.new == "idle":
             self._idle_since = now
 
-    def _spoke(self, change: Any) -> None:
-        # The server itself writes here when it starts a kernel, twice, before it listens to it.
+    def _message_received(self, change: Any) -> None:
+        # The server itself sets this twice when it starts a kernel, before it listens to the kernel.
         listens = getattr(self._manager, "_activity_stream", None) is not None
         self._heard = (self._heard or 0) + listens
 
     def is_busy(self) -> bool:
-        """True while a cell runs, or while that is not known."""
+        """True while a cell runs, or if that is unknown."""
         state = execution_state(self._manager)
-        # A kernel that nobody has talked to yet stays "starting" for ever.
+        # A kernel without clients stays "starting".
         if state == "starting":
             return time.monotonic() - self._since < _START_SECONDS
         return state not in ("idle", "dead")
 
     def runs_cell(self) -> bool:
-        """True only when the manager says that a cell runs."""
+        """True only if the manager reports a running cell."""
         return execution_state(self._manager) == "busy"
 
     def run_since(self) -> float | None:
-        """When the run began that goes on or was the last, Unix seconds. None = there was none, or not known."""
+        """Start of the current or last run, Unix seconds; None = no run, or unknown."""
         return self._run_since
 
     def heard_count(self) -> int | None:
-        """How often the kernel was heard; greater after it said something. None = not known."""
+        """Number of messages received from the kernel; None = unknown."""
         return self._heard
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop observing the manager."""
         with contextlib.suppress(Exception):
             self._manager.unobserve(self._state_changed, "execution_state")
-            self._manager.unobserve(self._spoke, "last_activity")
+            self._manager.unobserve(self._message_received, "last_activity")
 
 
 class Tracked:
-    """A kernel id, the process behind it now, and what was hung onto both; as it is made, no process is looked at yet."""
+    """A kernel id, its current process, and the callbacks attached to both; initially without a process."""
 
     def __init__(self, kernel_id: str, manager: Any) -> None:
         self.monitored: MonitoredKernel | None = None
@@ -200,7 +200,7 @@ class Tracked:
 
 
 def view_of(tracked: Tracked) -> KernelView:
-    """For the panel."""
+    """The kernel as a view for the panel."""
     return KernelView(
         kernel=tracked.kernel,
         language=language(tracked.manager),
