@@ -1,4 +1,4 @@
-"""Limit, use and out-of-memory kills of a process's memory control group and of its ancestors."""
+"""Limit, use and out-of-memory kills of the memory cgroup of a process and of its ancestors."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..metrics import Metric, Unit
 from .memory_group import MemoryGroup, group_path, groups_at, machine_bytes, memory_groups
 from .procfs import read_small, read_text
 
-_LOOK_AGAIN_SECONDS = 1.0
-_PF_EXITING = 0x4  # include/linux/sched.h: the task is on its way out
+_REFRESH_SECONDS = 1.0
+_PF_EXITING = 0x4  # include/linux/sched.h: the task is exiting
 
 
 class CgroupCollector:
-    """The group of a process whose limit binds: the smallest limit of its own group and the ancestors'.
+    """Memory of the group with the binding limit: the smallest limit among the group of a process and its ancestors.
 
-    Only the use is read each time; counters and limits are read once a second. So are the groups looked up (a process can be moved), and
-    remembered when the process is being taken down: cgroup v1 then shows it in ``/``.
+    Each sample reads only the use; counters and limits are read once a second. The group is also looked up once a second,
+    because a process can be moved. While the process is exiting the last group is kept: cgroup v1 then shows ``/``.
 
     Args:
         pid: The process.
-        root: Put before ``/proc`` and the mount points.
-        host_bytes: Memory of the machine; a limit above it binds nothing and is left out.
+        root: Prefix of ``/proc`` and the mount points.
+        host_bytes: Memory of the machine; a higher limit has no effect and is left out.
 
     Raises:
         SourceUnavailable: No memory controller is visible here.
@@ -70,7 +70,7 @@ class CgroupCollector:
 
     def __init__(self, pid: int, *, root: str = "", host_bytes: int | None = None) -> None:
         self._root = root
-        self._look_next = 0.0
+        self._refresh_next = 0.0
         self._host_bytes = machine_bytes(root) if host_bytes is None else host_bytes
         self._placement = Placement(pid, root=root)
         self._values = GroupValues(memory_groups(pid, root=root), self._host_bytes)
@@ -78,32 +78,32 @@ class CgroupCollector:
 
     @property
     def groups(self) -> tuple[MemoryGroup, ...]:
-        """The process's own group first, then its ancestors."""
+        """The group of the process first, then its ancestors."""
         return self._values.groups
 
     @property
     def binding(self) -> MemoryGroup:
-        """The group whose limit binds; the process's own where there is no limit."""
+        """The group with the binding limit; without a limit, the group of the process."""
         return self._values.binding
 
     def collect(self) -> dict[str, float]:
-        """Value per metric name; what the group does not tell is left out.
+        """Value per metric name; unknown values are left out.
 
         Raises:
             SourceUnavailable: The group's files are gone.
         """
         now = time.monotonic()
-        if now >= self._look_next:
-            self._look_next = now + _LOOK_AGAIN_SECONDS
+        if now >= self._refresh_next:
+            self._refresh_next = now + _REFRESH_SECONDS
             self.refresh()
             self._counts = self._values.counts()
         return self._values.used() | self._counts
 
     def refresh(self) -> None:
-        """Look up the groups and limits again, keeping the old groups where the new ones cannot be believed."""
+        """Look up groups and limits again; keeps the old groups if the new ones are not reliable."""
         with contextlib.suppress(SourceUnavailable):
             place = self._placement.look()
-            # The list of mounts can be long; it is read again only when the process was moved.
+            # The list of mounts can be long; read it only if the process was moved.
             if place is not None:
                 self._values = GroupValues(groups_at(*place, root=self._root), self._host_bytes)
         self._values.refresh()
@@ -116,11 +116,11 @@ class GroupValues:
     """The numbers of a group and its ancestors, the same for all processes in it.
 
     Args:
-        groups: The own group first.
+        groups: The innermost group first.
         host_bytes: Memory of the machine.
 
     Attributes:
-        binding: The group whose limit binds; the first where there is no limit.
+        binding: The group with the binding limit; the first if there is no limit.
     """
 
     def __init__(self, groups: tuple[MemoryGroup, ...], host_bytes: float) -> None:
@@ -144,7 +144,7 @@ class GroupValues:
         self.binding, self._slow_values = binding, values
 
     def used(self) -> dict[str, float]:
-        """Use of the binding group, with limit and file cache as :meth:`refresh` found them.
+        """Use of the binding group, with limit and file cache from the last :meth:`refresh`.
 
         Raises:
             SourceUnavailable: The group's files are gone.
@@ -155,7 +155,7 @@ class GroupValues:
         return self._slow_values | {"cgroup.used_bytes": used}
 
     def counts(self) -> dict[str, float]:
-        """What tells of kills and of the limit being hit."""
+        """Counters of kills and of limit hits."""
         found = {
             "cgroup.oom_kill_count": self.groups[0].oom_kill_count(),
             "cgroup.failcnt_count": self.binding.failcnt_count(),
@@ -165,11 +165,11 @@ class GroupValues:
 
 
 class Placement:
-    """In which memory group a process is.
+    """Looks up the memory group of a process.
 
     Args:
         pid: The process.
-        root: Put before ``/proc``.
+        root: Prefix of ``/proc``.
     """
 
     def __init__(self, pid: int, *, root: str = "") -> None:
@@ -178,7 +178,7 @@ class Placement:
         self._placed = b""
 
     def look(self) -> tuple[str, int] | None:
-        """Path and version of its group; None when it is where it was, or when it is being taken down.
+        """Path and version of its group; None if it is unchanged, or if the process is exiting.
 
         Raises:
             SourceUnavailable: There is no such process, or it is in no memory group.
@@ -188,12 +188,12 @@ class Placement:
             placed = read_small(file)
         except OSError as bad:
             raise SourceUnavailable(f"{file}: {bad.strerror}") from bad
-        if placed == self._placed or self._being_taken_down():
+        if placed == self._placed or self._is_exiting():
             return None
         self._placed = placed
         return group_path(placed.decode("utf-8", "replace"))
 
-    def _being_taken_down(self) -> bool:
+    def _is_exiting(self) -> bool:
         # Fields 3 (state) and 9 (flags) of /proc/[pid]/stat, counted after the name's last bracket.
         try:
             fields = read_text(f"{self._root}/proc/{self._pid}/stat").rpartition(")")[2].split()

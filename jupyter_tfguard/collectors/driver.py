@@ -1,6 +1,6 @@
-"""NVIDIA's GPUs and their display driver: what the OS kernel shows of them, and what the driver's own library says.
+"""NVIDIA GPUs and their driver: what the OS kernel shows, and what the driver library (NVML) reports.
 
-The library is asked in a process of its own that is given up after a while (see :mod:`gpu`); no CUDA context is made.
+The library is queried in a separate process with a timeout (see :mod:`gpu`); no CUDA context is created.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..threads import background_thread
 from .procfs import read_text
 
 NVIDIA_VENDOR = "0x10de"
-_DISPLAY_CLASS = "0x03"  # the sound and USB parts of a card are devices of their own
+_DISPLAY_CLASS = "0x03"  # the audio and USB functions of a card are separate devices
 # NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024
 # NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build  (dvs-builder@...)
 _MODULE_VERSION = re.compile(r"NVRM version:.*?\s(\d{2,}\.\d+(?:\.\d+)*)\s")
@@ -30,13 +30,13 @@ _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class NvidiaHardware:
-    """What the OS kernel shows, without asking any library.
+    """What the OS kernel shows, without any library.
 
     Attributes:
         pci_drivers: The module that drives each GPU on the PCI bus: ``nvidia``, ``nouveau``; None for none.
-        module_version: Version of NVIDIA's module that is loaded into the OS kernel; None when none is.
+        module_version: Version of NVIDIA's module loaded into the OS kernel; None if none is loaded.
         device_files: ``/dev/nvidia0`` and so on.
-        is_wsl: The GPU is Windows', reached through ``/dev/dxg``.
+        is_wsl: The GPU belongs to Windows and is reached through ``/dev/dxg``.
     """
 
     pci_drivers: tuple[str | None, ...] = ()
@@ -51,12 +51,12 @@ class NvidiaHardware:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a GPU of NVIDIA's. A Windows machine below WSL may have another maker's."""
+        """Whether there is an NVIDIA GPU. Under WSL it may be a GPU of another vendor."""
         return bool(self.pci_drivers) or self.has_driver
 
 
 def nvidia_hardware(root: Path) -> NvidiaHardware:
-    """What the machine shows whose files are below `root`."""
+    """The hardware of the machine whose file system is at `root`."""
     module = _MODULE_VERSION.search(_text(root / "proc/driver/nvidia/version"))
     numbered = [p.name for p in (root / "dev").glob("nvidia*") if p.name[6:].isdigit()]
     return NvidiaHardware(
@@ -69,10 +69,10 @@ def nvidia_hardware(root: Path) -> NvidiaHardware:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as the driver tells of it.
+    """One GPU as reported by the driver.
 
     Attributes:
-        compute_capability: ``8.6``; None when the driver does not tell.
+        compute_capability: ``8.6``; None = unknown.
     """
 
     name: str
@@ -81,12 +81,12 @@ class Gpu:
 
 @dataclass(frozen=True)
 class DriverAnswer:
-    """What the driver's library says.
+    """What the driver library reports.
 
     Attributes:
-        reason: Why it says nothing, for people; None when it answered, be it that there are no GPUs.
-        mismatch: It refused because the module in the OS kernel is of another version.
-        absent: There is no such library here, though others of the driver may be.
+        reason: Why the query failed, as text for users; None if it succeeded, even without any GPU.
+        mismatch: It failed because the module in the OS kernel has a different version.
+        absent: This library is not installed; other libraries of the driver may be.
     """
 
     reason: str | None = None
@@ -98,7 +98,7 @@ class DriverAnswer:
 
 
 def ask_driver(environ: Mapping[str, str], limit_seconds: float) -> DriverAnswer:
-    """Ask the driver's library, in a process with these environment variables that is given up after a while."""
+    """Query the driver library in a process with these environment variables, with a timeout in seconds."""
     try:
         process = subprocess.Popen(
             [sys.executable, "-m", "jupyter_tfguard.collectors.gpu", "versions"],
@@ -106,13 +106,13 @@ def ask_driver(environ: Mapping[str, str], limit_seconds: float) -> DriverAnswer
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=dict(environ),
-            # -m puts the current folder first on the path: not the notebooks', where a file may be called json.py.
+            # -m puts the current folder first on sys.path. The notebook folder may contain a json.py.
             cwd=_PACKAGE_PARENT,
         )
     except OSError as bad:
         return DriverAnswer(f"could not start the process that queries the driver: {bad.strerror}")
     answer: list[bytes] = []
-    # A process stuck inside the driver does not even take SIGKILL, so this thread may wait for ever; nobody else does.
+    # A process stuck inside the driver does not react even to SIGKILL. Only this thread may then wait without end.
     reader = background_thread(lambda: answer.append(process.communicate()[0]), "tfguard-driver")
     reader.start()
     reader.join(limit_seconds)
@@ -127,14 +127,14 @@ def ask_driver(environ: Mapping[str, str], limit_seconds: float) -> DriverAnswer
 
 
 def _answer(output: bytes, returncode: int) -> DriverAnswer:
-    for line in reversed(output.splitlines()):  # a library may print on its own
+    for line in reversed(output.splitlines()):  # a library may print text too
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
-            return _told(json.loads(line))
+            return _answer_from(json.loads(line))
     how = f"signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
     return DriverAnswer(f"the driver's library (NVML) crashed during a query ({how})")
 
 
-def _told(line: dict[str, Any]) -> DriverAnswer:
+def _answer_from(line: dict[str, Any]) -> DriverAnswer:
     return DriverAnswer(
         reason=line["reason"] if "nvml_error" in line else None,
         driver_version=line.get("driver_version"),

@@ -1,18 +1,18 @@
-"""Memory, processes, load, heat, power and health of each NVIDIA GPU. A process of its own, because NVML may hang or crash.
+"""Memory, processes, load, heat, power and health of each NVIDIA GPU. A separate process, because NVML may hang or crash.
 
 ``python -m jupyter_tfguard.collectors.gpu [SECONDS]`` prints one JSON line per tick until its standard input ends:
 
 * ``{"state": "ok", "reason": null, "time": Unix seconds, "devices": [...], "events": [...], "cost_seconds": 0.0011}``.
   A device has the keys of :mod:`.gpu_cards`; an event is a fault that the driver reported (Xid), ``time, xid, bus_id,
-  nvml_index, gpu_uuid``. The cost is the processor's time for this line.
+  nvml_index, gpu_uuid``. The cost is the CPU time for this line.
 * ``{"state": "none" | "unavailable", "reason": "No NVIDIA GPU found", "devices": [], ...}``, and the process ends.
 
-With the word ``versions`` for SECONDS it prints one line and ends: ``{"state": "ok", "reason": null, "driver_version":
+With ``versions`` instead of SECONDS it prints one line and ends: ``{"state": "ok", "reason": null, "driver_version":
 "550.54.15", "cuda_driver_version": "12.4", "devices": [{"name": "Tesla T4", "compute_capability": "7.5"}]}``, or
-a state and reason as above with the ``nvml_error``, NVML's number.
+a state and reason as above with ``nvml_error``, the error code of NVML.
 
-What the driver does not give is null. NVML is initialised once and never shut down: some drivers hang when that is
-repeated (NVIDIA/go-nvml issue 152).
+Unknown values are null. NVML is initialised once and never shut down: some drivers hang if that is repeated
+(NVIDIA/go-nvml issue 152).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Event = tuple[int | None, int, float]
 
 
 def main(interval_seconds: float = 1.0) -> int:
-    """Print lines until standard input ends; the exit code."""
-    # The other end of standard input is the server's: when the server dies, whatever NVML is doing is over.
+    """Print lines until standard input ends; returns the exit code."""
+    # The server holds the other end of standard input: if the server dies, this process ends, even during an NVML call.
     threading.Thread(target=_leave_at_end_of_input, daemon=True).start()
     try:
         import pynvml
@@ -61,14 +61,14 @@ def main(interval_seconds: float = 1.0) -> int:
                 {"time": when, "xid": xid} | cards.identity(index) for index, xid, when in new
             ]
             _print("ok", None, devices, events=events, cost_seconds=time.thread_time() - began)
-            # A slow driver does not push the lines apart: the server judges this process by its silence.
+            # Keep the interval even with a slow driver: the server kills this process if no line arrives in time.
             time.sleep(max(0.2 * interval_seconds, started + interval_seconds - time.monotonic()))
     except pynvml.NVMLError as bad:
         return _print(*_why_not(bad))
 
 
 def _listen(nvml: Any, count: int, heard: deque[Event]) -> None:
-    """Append each Xid event from now on: number of the card (None: unknown), Xid, Unix seconds. For a thread of its own."""
+    """Append each new Xid event: index of the card (None = unknown), Xid, Unix seconds. Runs in a separate thread."""
     with contextlib.suppress(nvml.NVMLError):  # a driver without events
         events = nvml.nvmlEventSetCreate()
         for card in range(count):
@@ -79,16 +79,16 @@ def _listen(nvml: Any, count: int, heard: deque[Event]) -> None:
                 event = nvml.nvmlEventSetWait_v2(events, _WAIT_MILLISECONDS)
             except nvml.NVMLError as bad:
                 if bad.value != _TIMEOUT:
-                    time.sleep(1)  # with a lost card every wait fails
+                    time.sleep(1)  # every wait fails after a card was lost
                 continue
             index: int | None = None
-            with contextlib.suppress(nvml.NVMLError):  # a card that is lost has no number any more
+            with contextlib.suppress(nvml.NVMLError):  # a lost card has no index
                 index = nvml.nvmlDeviceGetIndex(event.device)
             heard.append((index, int(event.eventData), time.time()))
 
 
 def print_versions() -> int:
-    """Print one line: the driver's version, the CUDA it brings and what each card can run; the exit code."""
+    """Print one line: driver version, its CUDA version, compute capability of each card; returns the exit code."""
     try:
         import pynvml
     except ImportError:
@@ -114,7 +114,7 @@ def print_versions() -> int:
 
 
 def _leave_at_end_of_input() -> None:
-    # Not through sys.stdin: its lock, held by this thread, would abort the interpreter's own shutdown.
+    # Not through sys.stdin: this thread would hold its lock, which aborts the interpreter at shutdown.
     with contextlib.suppress(OSError):
         while os.read(0, 4096):
             pass
@@ -144,11 +144,11 @@ def _print(
     try:
         print(json.dumps(line | more | {"devices": devices or []}), flush=True)
     except BrokenPipeError:
-        os._exit(0)  # nobody reads any more
+        os._exit(0)  # the reader is gone
     return 0
 
 
 if __name__ == "__main__":
     chosen = sys.argv[1] if len(sys.argv) > 1 else "1"
     code = print_versions() if chosen == "versions" else main(float(chosen))
-    os._exit(code)  # a thread may be inside NVML, whose own end would not expect it
+    os._exit(code)  # a thread may be inside NVML, whose exit handlers do not expect that

@@ -1,4 +1,4 @@
-"""Each card and MIG instance as one dictionary: what it is, how full, how warm, how well, and which processes use it.
+"""Each card and MIG instance as a dictionary: identity, memory, temperature, health, and the processes that use it.
 
 The module ``pynvml`` is an argument: only ``gpu.py`` imports it. No call here opens a CUDA context.
 """
@@ -10,9 +10,9 @@ from typing import Any
 
 # Source: nvml.h, nvmlReturn_t. GPU_IS_LOST: fallen off the bus.
 GPU_IS_LOST = 15
-# The driver itself is gone: not initialised, not loaded, or of another version than its library.
+# The driver is gone: not initialised, not loaded, or its version differs from its library.
 DRIVER_GONE = frozenset({1, 9, 18})
-# What seldom changes is read every so many ticks.
+# Slowly changing values are read every so many ticks.
 RARE_TICKS = 10
 DIVIDED = "This card is divided into MIG instances, and each instance lists its own processes."
 _NOT_LISTED = {
@@ -53,13 +53,13 @@ Device = dict[str, Any]
 
 
 class Cards:
-    """All cards of the machine in the driver's order. A card that is lost or refused does not keep the others from being read.
+    """All cards of the machine in the driver's order. A card that cannot be read does not affect the others.
 
     Args:
         nvml: The module ``pynvml``, initialised.
 
     Raises:
-        pynvml.NVMLError: The driver does not say how many there are.
+        pynvml.NVMLError: The number of cards cannot be read.
     """
 
     def __init__(self, nvml: Any) -> None:
@@ -73,7 +73,7 @@ class Cards:
         return self._count
 
     def read(self) -> list[Device]:
-        """All of :data:`KEYS` of each card, followed by its MIG instances; None is unknown.
+        """All :data:`KEYS` of each card, followed by its MIG instances; None = unknown.
 
         Raises:
             pynvml.NVMLError: The driver is gone.
@@ -97,7 +97,7 @@ class Cards:
             return [_unknown() | {"nvml_index": index, "lost": False, "processes_reason": why}]
 
     def identity(self, index: int | None) -> dict[str, Any]:
-        """``bus_id``, ``nvml_index`` and ``gpu_uuid`` of a card; None where it is not known."""
+        """``bus_id``, ``nvml_index`` and ``gpu_uuid`` of a card; None = unknown."""
         known = self._known[index][0][1] if index in self._known else {}
         return {
             "bus_id": known.get("bus_id"),
@@ -125,7 +125,7 @@ class Cards:
         return found
 
     def _rare(self, handle: Any) -> Device:
-        """What seldom changes."""
+        """Slowly changing values."""
         nvml = self._nvml
         limit = ask(nvml, nvml.nvmlDeviceGetEnforcedPowerLimit, handle)
         threshold = nvml.nvmlDeviceGetTemperatureThreshold
@@ -152,9 +152,9 @@ class Cards:
         return found | counts | flags
 
     def _now(self, handle: Any, known: Device) -> Device:
-        """What changes from tick to tick."""
+        """Values that change with each tick."""
         nvml = self._nvml
-        # The second structure, of drivers from 510 on. Drivers differ in whether its `used` counts what is reserved.
+        # Version 2 of the structure, driver 510 and later. Whether `used` includes reserved memory depends on the driver.
         memory = ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle, nvml.nvmlMemory_v2)
         load = ask(nvml, nvml.nvmlDeviceGetUtilizationRates, handle)
         power = ask(nvml, nvml.nvmlDeviceGetPowerUsage, handle)
@@ -177,9 +177,9 @@ class Cards:
         return found | {"processes": processes, "processes_reason": reason}
 
     def _processes(self, handle: Any) -> tuple[list[dict[str, Any]] | None, str | None]:
-        """Pid, bytes (None: unknown) and name of each process; or None and why, as a sentence.
+        """Pid, bytes (None = unknown) and name of each process; or None and the reason as a sentence.
 
-        The pids are the driver's: in a container they may be none of this system's.
+        The driver's pids may not be valid inside a container.
         """
         nvml = self._nvml
         try:
@@ -195,18 +195,18 @@ class Cards:
         return rows, None
 
     def _name(self, pid: int) -> str | None:
-        """The program's file name without its folder."""
+        """File name of the program without its folder."""
         nvml = self._nvml
-        # Sample: "/opt/conda/bin/python3.11"; some drivers add the arguments, which may hold secrets.
+        # Sample: "/opt/conda/bin/python3.11"; some drivers append the arguments, which may contain secrets.
         words = (ask(nvml, nvml.nvmlSystemGetProcessName, pid) or "").split()
         return (words[0].rsplit("/", 1)[-1] or None) if words else None
 
 
 def ask(nvml: Any, call: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of a call of NVML; None where this card, driver or user does not get one.
+    """The result of an NVML call; None if this card, driver or user does not support or permit it.
 
     Raises:
-        pynvml.NVMLError: The card is gone from the bus, or the driver is.
+        pynvml.NVMLError: The card has fallen off the bus, or the driver is gone.
     """
     try:
         return call(*arguments)
@@ -223,5 +223,5 @@ def _unknown() -> Device:
 
 
 def _gone(known: Device) -> Device:
-    """Of a card that is not on the bus only its identity is known."""
+    """A card that has fallen off the bus: only its identity is known."""
     return _unknown() | {key: known.get(key) for key in IDENTITY} | {"lost": True}

@@ -1,4 +1,4 @@
-"""Memory and swap of the machine, how often its out-of-memory killer came, and how hard it presses."""
+"""Memory and swap of the machine, its out-of-memory kills, and its memory pressure."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _SIZE = re.compile(rb"^(MemTotal|MemAvailable|SwapTotal|SwapFree): +(\d+) kB$", 
 class HostCollector:
     """Memory of the machine.
 
-    Source: ``/proc/meminfo`` (proc_meminfo(5)), ``oom_kill`` of ``/proc/vmstat`` (the whole machine's, kills inside
-    cgroups included), ``some avg10`` of ``/proc/pressure/memory``; psutil where there is no procfs. Only the available
-    memory is told anew each time; the rest, of which kills and pressure cost 100 microseconds, at most once a second.
+    Source: ``/proc/meminfo`` (proc_meminfo(5)), ``oom_kill`` of ``/proc/vmstat`` (whole machine, including kills
+    inside cgroups), ``some avg10`` of ``/proc/pressure/memory``; psutil without procfs. Only the available memory is updated
+    each time; the rest at most once a second, because kills and pressure cost 100 microseconds.
 
     Args:
-        root: Put before ``/proc``.
+        root: Prefix of ``/proc``.
 
     Raises:
-        SourceUnavailable: Neither procfs nor psutil tells the machine's memory.
+        SourceUnavailable: Neither procfs nor psutil reports the machine's memory.
     """
 
     metrics: tuple[Metric, ...] = (
@@ -69,7 +69,7 @@ class HostCollector:
             _psutil_memory()
 
     def collect(self) -> dict[str, float]:
-        """Value per metric name; what the system does not tell is left out.
+        """Value per metric name; unknown values are left out.
 
         Raises:
             SourceUnavailable: The machine's memory cannot be read.
@@ -87,7 +87,7 @@ class HostCollector:
         return {**self._slow_values, "host.available_bytes": int(found[1]) * KIB}
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         if self._meminfo is not None:
             self._meminfo.close()
 
@@ -96,7 +96,7 @@ def _slow_values(root: str) -> dict[str, float]:
     values: dict[str, float] = {}
     if found := _search(_KILLS, f"{root}/proc/vmstat"):  # Linux 4.13 and later
         values["host.oom_kill_count"] = int(found[1])
-    # Linux 4.20 and later, unless switched off at boot
+    # Linux 4.20 and later, unless disabled at boot
     if found := _search(_PRESSURE, f"{root}/proc/pressure/memory"):
         values["host.pressure_some_fraction"] = float(found[1]) / 100
     return values

@@ -1,6 +1,6 @@
-"""The memory control groups that can be seen from here, cgroup v1 and v2: where they are, and what their files tell.
+"""The memory control groups visible from here, cgroup v1 and v2: where they are, and the values in their files.
 
-The groups above the top of the mount that this process sees (the usual case in a container) are out of reach.
+Groups above the root of the visible mount cannot be read (the usual case in a container).
 
 Source: cgroups(7), cgroup_namespaces(7), proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v1/memory.rst and
 cgroup-v2.rst of Linux.
@@ -26,7 +26,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 @dataclass(frozen=True)
 class GroupFiles:
-    """Names of a group's files, and in ``memory.stat`` those of the file cache, groups below included."""
+    """Names of a group's files, and of the file cache fields in ``memory.stat`` that include descendant groups."""
 
     limit: str
     used: str
@@ -36,7 +36,7 @@ class GroupFiles:
 
 
 FILES = {
-    # In version 1 the limit of swap counts memory too.
+    # In version 1 the swap limit includes memory.
     1: GroupFiles(
         "memory.limit_in_bytes",
         "memory.usage_in_bytes",
@@ -57,13 +57,13 @@ STAT = "memory.stat"
 
 @dataclass(frozen=True)
 class MemoryGroup:
-    """One control group of the memory controller. A file that is not there or has no number gives None.
+    """One control group of the memory controller. A value is None if its file is missing or contains no number.
 
     Attributes:
         path: As in ``/proc/[pid]/cgroup``.
-        directory: Where its files are.
+        directory: Directory of its files.
         version: 1 or 2.
-        own: True for the process's own group, False for an ancestor.
+        own: True for the group of the process, False for an ancestor.
     """
 
     path: str
@@ -85,20 +85,20 @@ class MemoryGroup:
         return self._int("memory.max_usage_in_bytes" if self.version == 1 else "memory.peak")
 
     def reclaimable_bytes(self) -> int | None:
-        """File cache, which gives way before anything is killed; memory of tmpfs is not in it.
+        """File cache, which is reclaimed before anything is killed; without tmpfs.
 
-        Source: memory.stat, active_file + inactive_file (v1: total_..., with the groups below).
+        Source: memory.stat, active_file + inactive_file (v1: total_..., including descendants).
         """
         found = self._lines(STAT)
         known = [part for name in self.files.cache if (part := found.get(name)) is not None]
         return sum(known) if known else None
 
     def oom_count(self) -> int | None:
-        """How often this group's own limit called the OOM killer. Source: v2 memory.events.local, oom."""
+        """How often the limit of this group itself invoked the OOM killer. Source: v2 memory.events.local, oom."""
         return self._lines("memory.events.local").get("oom") if self.version == 2 else None
 
     def oom_kill_count(self) -> int | None:
-        """Processes of the group that an OOM killer killed; on v2 with the groups below, and sometimes one twice.
+        """OOM-killed processes of the group; on v2 including descendant groups, and sometimes counting one twice.
 
         Source: oom_kill of memory.oom_control (Linux 4.13), of memory.events.
         """
@@ -112,7 +112,7 @@ class MemoryGroup:
         return self._lines("memory.events.local").get("max")
 
     def pids(self) -> tuple[int, ...] | None:
-        """Processes of the group that this process can see; None when unreadable. Source: cgroup.procs."""
+        """Processes of the group that are visible here; None if unreadable. Source: cgroup.procs."""
         try:
             listed = read_text(f"{self.directory}/cgroup.procs").split()
         except SourceUnavailable:
@@ -120,7 +120,7 @@ class MemoryGroup:
         return tuple(int(pid) for pid in listed if pid != "0")  # 0: of another pid namespace
 
     def counters(self) -> dict[str, Any]:
-        """Everything that tells of an out-of-memory kill, read now: the fields of ``record.facts.GroupCounters``."""
+        """All values that show an out-of-memory kill, read now: the fields of ``record.facts.GroupCounters``."""
         return {
             "path": self.path,
             "version": self.version,
@@ -135,7 +135,7 @@ class MemoryGroup:
 
     @property
     def files(self) -> GroupFiles:
-        """Names of its files."""
+        """The names of its files."""
         return FILES[self.version]
 
     def _int(self, name: str) -> int | None:
@@ -149,21 +149,21 @@ class MemoryGroup:
 
 
 def memory_groups(pid: int, *, root: str = "") -> tuple[MemoryGroup, ...]:
-    """The memory group of a process first, then its ancestors as far as they can be seen.
+    """The memory group of a process first, then its ancestors as far as they are visible.
 
     Raises:
-        SourceUnavailable: There is no such process, no memory controller is mounted here, or the group lies outside
-            of what this process's mounts show.
+        SourceUnavailable: There is no such process, no memory controller is mounted here, or the group is outside of
+            the mounts of this process.
     """
     path, version = group_path(read_text(f"{root}/proc/{pid}/cgroup"))
     return groups_at(path, version, root=root)
 
 
 def groups_at(path: str, version: int, *, root: str = "") -> tuple[MemoryGroup, ...]:
-    """The memory group with this path and its ancestors, also when no process is left in it.
+    """The memory group with this path and its ancestors, even if it has no processes left.
 
     Raises:
-        SourceUnavailable: No memory controller of that version is mounted here, or the group is gone or out of sight.
+        SourceUnavailable: No memory controller of that version is mounted here, or the group is gone or not visible.
     """
     mounts = _mounts(read_text(f"{root}/proc/self/mountinfo"), version)
     if version == 2 and not any(
@@ -184,7 +184,7 @@ def group_path(text: str) -> tuple[str, int]:
     """Path and version of the memory group in a ``/proc/[pid]/cgroup``.
 
     Raises:
-        SourceUnavailable: There is none in it.
+        SourceUnavailable: It contains none.
     """
     # 4:memory:/user.slice/user-1000.slice      v1; several controllers may share a line: 9:cpu,memory:/a
     # 0::/user.slice/session-2.scope            v2
@@ -202,12 +202,12 @@ def group_path(text: str) -> tuple[str, int]:
 
 
 def _plain(path: str) -> str:
-    # A group that was removed under its last, dying process is printed with this ending.
+    # The OS kernel appends this suffix if the group was removed while its last process was exiting.
     return path.removesuffix(" (deleted)")
 
 
 def _mounts(text: str, version: int) -> list[tuple[str, str]]:
-    """Root within the hierarchy and mount point of each mount of it, the ones that show most ancestors first.
+    """Root within the hierarchy and mount point of each mount, those that show most ancestors first.
 
     ``35 31 0:32 /docker/1f /sys/fs/cgroup/memory rw,nosuid shared:9 - cgroup cgroup rw,memory``
     """
@@ -228,7 +228,7 @@ def _unescape(text: str) -> str:
 
 
 def _relative(path: str, top: str) -> str | None:
-    """`path` as seen from the mount's `top`; None when it lies outside or cannot be known (``/..``)."""
+    """`path` relative to the mount's `top`; None if it is outside or unknown (``/..``)."""
     if ".." in path.split("/") or ".." in top.split("/"):
         return None
     if top == "/":
@@ -251,7 +251,7 @@ def _with_ancestors(path: str, directory: str, top: str, version: int) -> tuple[
     while directory != top and directory.startswith(top + "/"):
         directory = posixpath.dirname(directory)
         path = posixpath.dirname(path)
-        # v1 until Linux 5.11: below a group with use_hierarchy 0 its limit does not hold.
+        # v1 until Linux 5.11: the limit of a group with use_hierarchy 0 does not apply to its descendants.
         if version == 1 and read_int(f"{directory}/memory.use_hierarchy") == 0:
             break
         found.append(MemoryGroup(path, directory, version, own=False))
@@ -259,7 +259,7 @@ def _with_ancestors(path: str, directory: str, top: str, version: int) -> tuple[
 
 
 def machine_bytes(root: str = "") -> float:
-    """Memory of the machine; infinite when unknown. Source: /proc/meminfo, MemTotal."""
+    """Memory of the machine; infinite if unknown. Source: /proc/meminfo, MemTotal."""
     try:
         return parse_kib(colon_lines(read_text(f"{root}/proc/meminfo"))["MemTotal"])
     except (SourceUnavailable, KeyError, ValueError):

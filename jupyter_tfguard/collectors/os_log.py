@@ -1,8 +1,7 @@
-"""Lines of the operating system's own log that speak of memory kills, of GPU faults, of failing memory and storage, or of a
-process that crashed.
+"""Lines of the OS kernel log about memory kills, GPU faults, failing memory and storage, or crashed processes.
 
-Read from ``/dev/kmsg``, never waiting. Only what the OS kernel itself wrote counts: root may write lines there too, also
-from a notebook. Not here: logs of systemd-oomd and earlyoom, which lie in the journal.
+Read from ``/dev/kmsg`` without waiting. Only lines written by the OS kernel count: root can write lines too, also from a
+notebook. Not here: logs of systemd-oomd and earlyoom, which are in the journal.
 """
 
 from __future__ import annotations
@@ -34,21 +33,21 @@ _FAULT = re.compile(
     r"|I/O error|critical (?:medium|target) error|EXT4-fs error|Remounting filesystem read-only|^nfs: server",
     re.IGNORECASE,
 )
-_RECORD_BYTES = 8192  # the kernel hands out one record per read and refuses a smaller buffer
+_RECORD_BYTES = 8192  # the OS kernel returns one record per read, and an error for a smaller buffer
 _READ_LIMIT_RECORDS = 100_000
 _KEPT_LINES = 200
-_KEPT_FAULTS = 50  # a failing disk has thousands of lines, which are not to push out the others
+_KEPT_FAULTS = 50  # kept separately: a failing disk logs thousands of lines
 
 
 class SystemLogReader:
-    """Reads the kernel's log from the moment of its making on (or from its beginning), as far as it is permitted.
+    """Reads the OS kernel log from now on, or from its start, if permitted.
 
     Args:
-        from_start: Also what the log holds already.
+        from_start: Also read the lines that are in the log already.
         path: The log.
 
     Attributes:
-        reason: Why the log cannot be read here; None when it can.
+        reason: Why the log cannot be read here; None if it can.
     """
 
     def __init__(self, *, from_start: bool = False, path: str = "/dev/kmsg") -> None:
@@ -68,10 +67,9 @@ class SystemLogReader:
             self._give_up(f"the kernel log {path} cannot be read here ({_words(bad)})")
 
     def lines(self, since: float) -> list[tuple[float, str]]:
-        """Lines of interest from Unix second `since` on, oldest first: (Unix seconds, text).
+        """Lines of interest since Unix second `since`, oldest first: (Unix seconds, text).
 
-        The log counts time since boot on a clock of its own, without suspended time; after days of uptime it may be
-        off by a second.
+        The log uses a separate clock since boot, without suspended time; after days of uptime it may be off by a second.
         """
         try:
             self._read_new()
@@ -89,7 +87,7 @@ class SystemLogReader:
             except BlockingIOError:
                 return
             except BrokenPipeError:
-                continue  # records were overwritten before they were read; the next read goes on behind them
+                continue  # records were overwritten before they were read; the next read continues after them
             except OSError as bad:
                 raise SourceUnavailable(str(bad.strerror)) from bad
             if not record:
@@ -103,7 +101,7 @@ class SystemLogReader:
         self.close()
 
     def close(self) -> None:
-        """Give the descriptor back; doing it twice is harmless."""
+        """Close the descriptor; idempotent."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
@@ -111,14 +109,14 @@ class SystemLogReader:
 
 
 def parse_record(record: str) -> tuple[float, str] | None:
-    """Unix seconds and text of one record of /dev/kmsg; None when it is not of interest.
+    """Unix seconds and text of one record of /dev/kmsg; None if it is not of interest.
 
-    Sample: ``3,1204,160234512,-;Memory cgroup out of memory: Killed process 4711 (python3) ...``, that is priority,
-    number, microseconds since boot, flags. Above the three bits of the priority stands who wrote it: 0 is the OS kernel,
-    which nobody else can claim to be. Source: Documentation/ABI/testing/dev-kmsg of Linux.
+    Sample: ``3,1204,160234512,-;Memory cgroup out of memory: Killed process 4711 (python3) ...``: priority, number,
+    microseconds since boot, flags. The bits above the three priority bits are the facility: 0 is the OS kernel, and no
+    other writer can set it. Source: Documentation/ABI/testing/dev-kmsg of Linux.
     """
     prefix, semicolon, rest = record.partition(";")
-    text = rest.partition("\n")[0]  # further lines hold the device's fields
+    text = rest.partition("\n")[0]  # further lines contain the fields of the device
     if not semicolon or not (_OF_INTEREST.search(text) or _FAULT.search(text)):
         return None
     try:

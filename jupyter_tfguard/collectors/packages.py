@@ -1,4 +1,4 @@
-"""What is installed, by the metadata that installers leave beside each package. Nothing is imported."""
+"""Installed packages, from the metadata that installers write next to each package. Imports none of them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Package:
     """One installed distribution.
 
     Attributes:
-        name: As the package calls itself: ``tensorflow-cpu``.
-        version: None when its metadata is damaged.
-        folder: The import folder it lies in.
+        name: Name from its metadata: ``tensorflow-cpu``.
+        version: None if its metadata is damaged.
+        folder: The import folder that contains it.
         requires: Its ``Requires-Dist`` lines.
-        requires_python: ``>=3.10``; None when it does not say.
-        extras: What can be asked for in brackets: ``and-cuda``.
-        installer: What installed it: ``pip``, ``conda``, ``uv``; None when it did not say.
+        requires_python: ``>=3.10``; None if it is not stated.
+        extras: Extras that can be installed with it: ``and-cuda``.
+        installer: The installer: ``pip``, ``conda``, ``uv``; None = unknown.
         tags: Interpreter, ABI and platform it was built for: ``cp311-cp311-manylinux_2_27_x86_64``.
     """
 
@@ -39,21 +39,21 @@ class Package:
 
 
 def find_packages(name: str, folders: Sequence[Path]) -> list[Package]:
-    """Every copy of a package, in the order in which imports would find them."""
+    """Every copy of a package, in import order."""
     paths = [str(folder) for folder in folders]
     found = importlib.metadata.distributions(name=name, path=paths)
     return [_package(distribution, name) for distribution in found]
 
 
 def find_package(name: str, folders: Sequence[Path]) -> Package | None:
-    """The copy that an import would find; None when it is not installed."""
+    """The copy that an import finds; None if the package is not installed."""
     return next(iter(find_packages(name, folders)), None)
 
 
 def library_owners(folders: Iterable[Path]) -> dict[Path, list[Package]]:
-    """Which packages put each shared library where it lies, by their lists of files; links in the folders resolved.
+    """The packages that installed each shared library, from their lists of files; symbolic links are resolved.
 
-    Two packages can have written the same file; the later one's content stayed.
+    Two packages can have written the same file; the file has the content of the later one.
     """
     found: dict[Path, list[Package]] = {}
     for folder in folders:
@@ -86,10 +86,10 @@ def _package(distribution: importlib.metadata.Distribution, name: str) -> Packag
 def _text(distribution: importlib.metadata.Distribution, name: str) -> str | None:
     try:
         return distribution.read_text(name)
-    except (OSError, UnicodeDecodeError):  # damaged, or another user's
+    except (OSError, UnicodeDecodeError):  # damaged, or owned by another user
         return None
 
 
 def _headers(text: str | None) -> Message:
-    # The description after the first empty line is long, and nothing is taken from it.
+    # The description after the first empty line is long and not needed.
     return HeaderParser().parsestr((text or "").split("\n\n", 1)[0])

@@ -34,23 +34,23 @@ class ProcessCollector:
     """Memory of one process.
 
     Source: :class:`~.resident.ResidentSize`, ``/proc/[pid]/status`` and ``/proc/[pid]/task/*/children``, see
-    proc_pid_status(5), proc_tid_children(5); psutil where there is no procfs. Resident memory counts shared pages in
-    full and leaves swapped ones out; Linux keeps it per processor and may be some hundred KiB behind. Children are
-    looked for every two seconds; in between, their last numbers are repeated.
+    proc_pid_status(5), proc_tid_children(5); psutil without procfs. Resident memory counts shared pages in full and
+    excludes swapped pages; Linux counts it per CPU, so it may lag by some hundred KiB. Children are listed every two
+    seconds; in between, their last values are returned.
 
-    Peak, swap and threads too are read once a second, and whenever the resident memory is above the last known peak: in a
-    kernel every file that is opened makes its other threads wait. Whoever watches many processes asks for
-    :meth:`resident_bytes` often and for the rest rarely.
+    Peak, swap and threads are read once a second, and whenever the resident memory exceeds the last known peak: inside a
+    kernel, every opened file makes its other threads wait. To track many processes, call :meth:`resident_bytes` often and
+    the other methods rarely.
 
     Args:
         pid: The process.
-        start_time: As :class:`~.resident.ResidentSize` takes it.
+        start_time: As for :class:`~.resident.ResidentSize`.
 
     Attributes:
-        children: Process ids of the descendants; None before the first look, and where they cannot be listed.
+        children: Process ids of the descendants; None before the first poll, and if they cannot be listed.
 
     Raises:
-        SourceUnavailable: There is no such process, or it may not be looked at.
+        SourceUnavailable: There is no such process, or access is denied.
     """
 
     metrics: tuple[Metric, ...] = (
@@ -85,24 +85,24 @@ class ProcessCollector:
         self._psutil: Any = self._resident.psutil_process
 
     def collect(self, *, fresh: bool = False) -> dict[str, float]:
-        """Value per metric name; what the system does not tell is left out.
+        """Value per metric name; unknown values are left out.
 
         Args:
-            fresh: Read peak, swap and threads too, however long ago that was done.
+            fresh: Read peak, swap and threads too, even if they were just read.
 
         Raises:
-            SourceUnavailable: The process has ended, or its memory is being taken down (resident size 0).
+            SourceUnavailable: The process has ended, or its memory is being released (resident size 0).
         """
         rss, now = self.resident_bytes(), time.monotonic()
         peak = self._status_values.get("process.peak_bytes", 0)
         if fresh or now >= self._status_next or rss > peak:
             values = self.status()
-            rss = self.resident_bytes()  # what was read was this process's, if it still answers
+            rss = self.resident_bytes()  # fails if the values may belong to a later process
             self._status_values, self._status_next = values, now + _STATUS_EVERY_SECONDS
         return {"process.rss_bytes": rss, **self._status_values, **self.children_values()}
 
     def resident_bytes(self) -> int:
-        """Resident memory alone.
+        """Resident memory only.
 
         Raises:
             SourceUnavailable: As :meth:`collect`.
@@ -110,8 +110,8 @@ class ProcessCollector:
         return self._resident.read()
 
     def status(self) -> dict[str, float]:
-        """Peak, swap and threads: of the process with this id, which is the one that is meant if
-        :meth:`resident_bytes` still answers afterwards.
+        """Peak, swap and threads of the process that has this id now. It is the tracked process if :meth:`resident_bytes`
+        still succeeds afterwards.
 
         Raises:
             SourceUnavailable: There is no process with this id.
@@ -128,7 +128,7 @@ class ProcessCollector:
         }
 
     def children_values(self) -> dict[str, float]:
-        """The numbers of the descendants, looked for as rarely as the class says."""
+        """Values of the descendants, updated every two seconds."""
         now = time.monotonic()
         if now >= self._children_next:
             self._children_values = self._collect_children()
@@ -174,7 +174,7 @@ class ProcessCollector:
         return values
 
     def close(self) -> None:
-        """Give the descriptor back; doing it twice is harmless."""
+        """Close the descriptor; idempotent."""
         self._resident.close()
 
 
@@ -182,7 +182,7 @@ def descendants(pid: int) -> tuple[int, ...]:
     """Process ids of all descendants, parents before their children, zombies included; at most 512.
 
     Raises:
-        SourceUnavailable: The process has ended, or this Linux keeps no lists of children.
+        SourceUnavailable: The process has ended, or this Linux does not list children.
     """
     found: list[int] = []
     ahead = [pid]
@@ -192,7 +192,7 @@ def descendants(pid: int) -> tuple[int, ...]:
         except SourceUnavailable:
             if not found and not ahead:
                 raise
-            continue  # a child that ended just now
+            continue  # a child that just ended
         found += children
         ahead += children
     return tuple(found[:_CHILDREN_LIMIT])
@@ -211,7 +211,7 @@ def _children(pid: int) -> list[int]:
         try:
             found += map(int, read_small(path).split())
         except OSError as bad:
-            # A thread that ended just now, or a Linux without CONFIG_PROC_CHILDREN.
+            # A thread that just ended, or a Linux without CONFIG_PROC_CHILDREN.
             gone = SourceUnavailable(f"{path}: {bad.strerror}")
     if gone is not None and not found and not os.path.exists(f"{tasks}/{pid}/children"):
         raise gone

@@ -1,4 +1,4 @@
-"""Reading the small text files of /proc and /sys: once, or again and again through a kept descriptor."""
+"""Reads small text files of /proc and /sys: once, or repeatedly through an open descriptor."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def read_text(path: str) -> str:
     """The file's text.
 
     Raises:
-        SourceUnavailable: There is no such file, it may not be read, or what it speaks of is gone.
+        SourceUnavailable: There is no such file, access is denied, or its subject is gone.
     """
     try:
         descriptor = os.open(path, _FLAGS)
         try:
             parts = []
             size = 0
-            # A big file of /proc comes in pieces of a page.
+            # A large file of /proc is returned in pages.
             while size < _FILE_LIMIT_BYTES and (part := os.read(descriptor, 1 << 16)):
                 parts.append(part)
                 size += len(part)
@@ -35,25 +35,25 @@ def read_text(path: str) -> str:
 
 
 def read_environ(path: str) -> dict[str, str]:
-    """The environment that a process was started with, from its ``environ``; changed since, it still reads the same.
+    """The environment at the start of a process, from its ``environ``; later changes are not visible.
 
     Raises:
-        SourceUnavailable: As :func:`read_text`; another user's may not be read.
+        SourceUnavailable: As :func:`read_text`; also for a process of another user.
     """
     pairs = (word.partition("=") for word in read_text(path).split("\0") if word)
     return {name: value for name, _, value in pairs}
 
 
 def read_small(path: str) -> bytes:
-    """Content of a file that mostly fits into a page: half the cost of :func:`read_text`.
+    """Content of a file that usually fits into a page: half the cost of :func:`read_text`.
 
     Raises:
-        OSError: As :func:`os.open` and :func:`os.read` raise it.
+        OSError: From :func:`os.open` and :func:`os.read`.
     """
     descriptor = os.open(path, _FLAGS)
     try:
         content = os.read(descriptor, _PAGE_BYTES)
-        # A page of a list ends with a whole item, so it may be a little less than full.
+        # A page of a list ends with a complete item, so it may be slightly less than full.
         if len(content) > _PAGE_BYTES - 64:
             while len(content) < _FILE_LIMIT_BYTES and (more := os.read(descriptor, 1 << 16)):
                 content += more
@@ -63,7 +63,7 @@ def read_small(path: str) -> bytes:
 
 
 def read_int(path: str) -> int | None:
-    """The number that is the file's whole content; None when there is none (``max``, no file, no permission)."""
+    """The number in a file that contains nothing else; None if there is none (``max``, no file, no permission)."""
     try:
         return int(read_small(path))
     except (OSError, ValueError):
@@ -81,7 +81,7 @@ def colon_lines(text: str) -> dict[str, str]:
 
 
 def space_lines(text: str) -> dict[str, int]:
-    """``name value`` lines as a mapping; other lines are left out. Sample: ``oom_kill 3``."""
+    """``name value`` lines as a mapping; other lines are skipped. Sample: ``oom_kill 3``."""
     found = {}
     for line in text.splitlines():
         name, _, value = line.partition(" ")
@@ -91,13 +91,13 @@ def space_lines(text: str) -> dict[str, int]:
 
 
 class KeptFile:
-    """A small file of /proc held open: reading it again costs a tenth of opening it (2 against 24 microseconds).
+    """A small file of /proc that is kept open: rereading costs a tenth of opening it (2 instead of 24 microseconds).
 
-    The descriptor belongs to the process it was opened for: after that one's end it fails, and never shows a later
-    process with the same id.
+    The descriptor is bound to the process it was opened for: after the end of that process reading fails, even if the
+    process id was reused.
 
     Raises:
-        SourceUnavailable: There is no such file, or it may not be read.
+        SourceUnavailable: There is no such file, or access is denied.
     """
 
     def __init__(self, path: str, limit_bytes: int = _PAGE_BYTES) -> None:
@@ -112,10 +112,10 @@ class KeptFile:
             raise SourceUnavailable(f"{path}: {bad.strerror or bad}") from bad
 
     def read_bytes(self) -> bytes:
-        """The content now.
+        """The current content.
 
         Raises:
-            SourceUnavailable: What the file speaks of is gone, or the file was closed.
+            SourceUnavailable: The subject of the file is gone, or the file was closed.
         """
         if self._descriptor is None:
             raise SourceUnavailable(f"{self._path}: closed")
@@ -125,7 +125,7 @@ class KeptFile:
             raise SourceUnavailable(f"{self._path}: {bad.strerror or bad}") from bad
 
     def close(self) -> None:
-        """Give the descriptor back; doing it twice is harmless."""
+        """Close the descriptor; idempotent."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,4 +1,4 @@
-"""The resident memory of one process, read so cheaply that hundreds of processes can be followed."""
+"""Resident memory of one process, cheap enough to track hundreds of processes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _STATM_BYTES = 128
 class ResidentSize:
     """Resident memory of one process.
 
-    Source: second field of ``/proc/[pid]/statm`` (pages), proc_pid_statm(5), through a kept descriptor, which never shows a
-    later process with the same id: 2 microseconds. psutil where there is no procfs.
+    Source: second field of ``/proc/[pid]/statm`` (pages), proc_pid_statm(5), through an open descriptor: 2 microseconds,
+    and safe against reuse of the process id. psutil without procfs.
 
     Args:
         pid: The process.
-        start_time: Clock ticks since boot, field 22; None = of whichever process has this id now.
+        start_time: Clock ticks since boot, field 22; None = accept any process that has this id now.
 
     Attributes:
-        psutil_process: The process where there is no procfs; else None.
+        psutil_process: The process if there is no procfs; else None.
 
     Raises:
-        SourceUnavailable: There is no such process, or no descriptor is left.
+        SourceUnavailable: There is no such process, or no descriptor is free.
     """
 
     def __init__(self, pid: int, start_time: int | None = None) -> None:
@@ -37,16 +37,16 @@ class ResidentSize:
             self.psutil_process = psutil_process(pid)
             return
         self._file = KeptFile(f"/proc/{pid}/statm", _STATM_BYTES)
-        # Compared while the file is open: it belongs to this process, not to a later one with the same id.
+        # Compare while the file is open, so that the file belongs to this process and not to a later one with the same id.
         if start_time is not None and _start_time(pid) != start_time:
             self.close()
             raise SourceUnavailable(f"process {pid} has ended")
 
     def read(self) -> int:
-        """Bytes resident now.
+        """Current resident memory in bytes.
 
         Raises:
-            SourceUnavailable: The process has ended, or its memory is being taken down (resident size 0).
+            SourceUnavailable: The process has ended, or its memory is being released (resident size 0).
         """
         if self.psutil_process is not None:
             import psutil
@@ -63,7 +63,7 @@ class ResidentSize:
         return pages * mmap.PAGESIZE
 
     def close(self) -> None:
-        """Give the descriptor back; doing it twice is harmless."""
+        """Close the descriptor; idempotent."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
@@ -77,15 +77,15 @@ def _start_time(pid: int) -> int | None:
 
 
 def has_procfs() -> bool:
-    """True where processes are read from Linux's /proc."""
+    """True if processes are read from /proc of Linux."""
     return sys.platform == "linux" and hasattr(os, "pread") and os.path.exists("/proc/self/statm")
 
 
 def psutil_process(pid: int) -> Any:
-    """The process as psutil sees it.
+    """The :class:`psutil.Process` with this id.
 
     Raises:
-        SourceUnavailable: There is no such process, or it may not be looked at.
+        SourceUnavailable: There is no such process, or access is denied.
     """
     import psutil
 

@@ -1,7 +1,7 @@
-"""What a process does, and what its main thread waits for: enough to tell a process that stands still from one at work.
+"""Activity of a process, and what its main thread waits for: used to detect a hang.
 
-Source: ``/proc/[pid]/stat``, ``status``, ``io``, ``syscall`` and the same below ``task/``, see proc(5). Linux only; what
-may not be read is unknown.
+Source: ``/proc/[pid]/stat``, ``status``, ``io``, ``syscall`` and the same below ``task/``, see proc(5). Linux only;
+unreadable values are unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STATE, _MAJOR_FAULTS, _USER_TICKS, _SYSTEM_TICKS, _START = 0, 9, 11, 12, 19
 
 
 class Wait(enum.Enum):
-    """What a thread waits for. ``OTHER`` is a file, a socket, a child: something that the system call does not tell."""
+    """What a thread waits for. ``OTHER`` is a file, a socket or a child: the system call does not show which."""
 
     RUNNING = "running"
     SLEEP = "sleep"
@@ -38,7 +38,7 @@ class Wait(enum.Enum):
     UNKNOWN = "unknown"
 
 
-# Numbers of system calls. Source: the kernel's tables for x86-64 and for the generic ABI that arm64 has.
+# Numbers of system calls. Source: tables of Linux for x86-64 and for the generic ABI, which arm64 uses.
 _X86 = {"select": 23, "nanosleep": 35, "futex": 202, "clock_nanosleep": 230, "pselect6": 270}
 _GENERIC = {"pselect6": 72, "futex": 98, "nanosleep": 101, "clock_nanosleep": 115}
 _CALLS = {
@@ -49,19 +49,19 @@ _CALLS = {
 
 @dataclass(frozen=True)
 class Doing:
-    """What a process and its descendants have done so far; two of them tell what was done in between.
+    """Total activity of a process and its descendants so far; the difference of two readings is the activity in between.
 
-    Of the process only some threads are counted, see :func:`doing`. What a thread did is lost when it ends, so two of them
-    can be compared only if `threads` is the same.
+    Only some threads of the process are counted, see :func:`doing`. The counts of a thread are lost when it ends, so two
+    readings can be compared only if `threads` is the same.
 
     Attributes:
         threads: Ids of the counted threads.
-        cpu_seconds: Processor time.
-        moved_bytes: Read and written by system calls; 0 where that may not be read.
+        cpu_seconds: CPU time.
+        moved_bytes: Read and written by system calls; 0 if unreadable.
         major_fault_count: Pages read from a disk.
-        main_switch_count: How often its own main thread has waited: it rises when it wakes and waits again.
-        switch_counts: The same by thread, without those that wait for a lock just now: a thread that wants the
-            interpreter's lock checks two hundred times a second whether it is free.
+        main_switch_count: How often the main thread of the process has waited: rises when it wakes and waits again.
+        switch_counts: The same per thread, without threads that wait for a lock now: a thread that waits for the GIL
+            checks it two hundred times a second.
     """
 
     threads: frozenset[int]
@@ -73,15 +73,15 @@ class Doing:
 
 
 def doing(pid: int, children: Collection[int], without_threads: Collection[int]) -> Doing:
-    """What this process and these descendants have done so far.
+    """Total activity of this process and these descendants so far.
 
     Args:
         pid: The process.
-        children: Ids of its descendants; one that has ended is left out.
+        children: Ids of its descendants; ended ones are skipped.
         without_threads: Ids of threads of the process that are not counted.
 
     Raises:
-        SourceUnavailable: The process has ended, or this system does not tell.
+        SourceUnavailable: The process has ended, or this system has no such data.
     """
     main = _switches(pid, pid)
     cpu, moved, faults = 0.0, 0, 0
@@ -103,7 +103,7 @@ def doing(pid: int, children: Collection[int], without_threads: Collection[int])
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time of the process alone, all threads.
+    """CPU time of all threads of the process, without children.
 
     Raises:
         SourceUnavailable: The process has ended.
@@ -112,12 +112,12 @@ def cpu_seconds(pid: int) -> float:
 
 
 def main_wait(pid: int) -> Wait:
-    """What the main thread of this process waits for now."""
+    """What the main thread of this process currently waits for."""
     return thread_wait(pid, pid)
 
 
 def thread_wait(pid: int, thread: int) -> Wait:
-    """What a thread of this process waits for now."""
+    """What a thread of this process currently waits for."""
     try:
         state = _stat(f"/proc/{pid}/task/{thread}")[_STATE]
     except SourceUnavailable:
@@ -137,14 +137,14 @@ def _of_call(name: str | None, arguments: list[str]) -> Wait:
     if name in ("nanosleep", "clock_nanosleep"):
         return Wait.SLEEP
     if name in ("select", "pselect6") and arguments[0] == "0x0":
-        return Wait.SLEEP  # of no file: how Python before 3.11 sleeps
+        return Wait.SLEEP  # select without files: time.sleep() before Python 3.11
     if name == "futex":
         return Wait.LOCK if arguments[3] == _NO_TIMEOUT else Wait.LOCK_WITH_TIMEOUT
     return Wait.OTHER
 
 
 def is_fork(pid: int, parent: int) -> bool:
-    """True for a process that runs on with its parent's program: forked, and no other program started in it."""
+    """True for a process that was forked without exec: it still runs its parent's program."""
     try:
         own, others = read_small(f"/proc/{pid}/cmdline"), read_small(f"/proc/{parent}/cmdline")
         return bool(own) and own == others
@@ -153,7 +153,7 @@ def is_fork(pid: int, parent: int) -> bool:
 
 
 def runs_program(pid: int) -> bool:
-    """False for the process that clears away what Python's multiprocessing leaves, which does nothing until then."""
+    """False for the resource tracker of Python's multiprocessing, which is idle until the end."""
     try:
         return b"resource_tracker" not in read_small(f"/proc/{pid}/cmdline")
     except OSError:
@@ -161,7 +161,7 @@ def runs_program(pid: int) -> bool:
 
 
 def started(pid: int, thread: int | None = None) -> float:
-    """When a process, or one of its threads, was started, in seconds since the boot.
+    """Start time of a process, or of one of its threads, in seconds since boot.
 
     Raises:
         SourceUnavailable: It has ended.
@@ -171,7 +171,7 @@ def started(pid: int, thread: int | None = None) -> float:
 
 
 def catches(pid: int, signal_number: int) -> bool:
-    """True when the process has a handler for this signal."""
+    """True if the process has a handler for this signal."""
     try:
         found = _CAUGHT.search(read_small(f"/proc/{pid}/status"))
     except OSError:
@@ -187,7 +187,7 @@ def _stat(path: str) -> list[bytes]:
 
 
 def _work(path: str) -> tuple[float, int]:
-    """Processor seconds, pages read from a disk."""
+    """CPU seconds, pages read from a disk."""
     fields = _stat(path)
     ticks = int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])
     return ticks / _ticks_per_second(), int(fields[_MAJOR_FAULTS])

@@ -1,6 +1,6 @@
-"""Limits that a process was given by ``ulimit``, a batch system or itself, what they count, and the thread limit of its group.
+"""Limits of a process set by ``ulimit``, a batch system or itself, what they count, and the thread limit of its group.
 
-No metrics are RLIMIT_RSS and RLIMIT_MEMLOCK, which bind nothing of a kernel's arrays.
+Not here: RLIMIT_RSS and RLIMIT_MEMLOCK, which do not limit the arrays of a kernel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EVERY_SECONDS = 0.95
 _LINE = re.compile(r"^Max (.+?) {2,}(\S+) +\S+", re.MULTILINE)
 # VmSize:	 1234567 kB, VmData:	  345678 kB
 _STATUS = re.compile(rb"^(VmSize|VmData):\s+(\d+) kB$", re.MULTILINE)
-# What the limit is called in /proc/[pid]/limits, the metric of the limit, what it counts and the metric of that.
+# Name of the limit in /proc/[pid]/limits, metric of the limit, status field that it counts, metric of that field.
 _SOURCES = (
     (
         "address space",
@@ -34,10 +34,10 @@ _SOURCES = (
 
 
 class UlimitCollector:
-    """Limits of address space and data of one process, and what is in use of them.
+    """Limits of address space and data of one process, and their use. Thread-safe.
 
-    Source: soft limits in ``/proc/[pid]/limits``, getrlimit(2), and ``/proc/[pid]/status``, read once a second. RLIMIT_AS counts all that is mapped, files and what was only reserved included;
-    RLIMIT_DATA counts private memory that can be written. Several threads may ask.
+    Source: soft limits in ``/proc/[pid]/limits``, getrlimit(2), and ``/proc/[pid]/status``, read once a second. RLIMIT_AS
+    counts everything mapped, including files and memory that was only reserved; RLIMIT_DATA counts private writable memory.
 
     Args:
         pid: The process.
@@ -67,7 +67,7 @@ class UlimitCollector:
         self._next = 0.0
 
     def collect(self) -> dict[str, float]:
-        """Value per metric name; empty without a limit, and of a limit that is not set nothing is told.
+        """Value per metric name, only for limits that are set.
 
         Raises:
             SourceUnavailable: There is no such process, or this machine has no procfs.
@@ -104,8 +104,8 @@ class TasksOfGroup:
     """The limit of a pids control group; it counts threads.
 
     Attributes:
-        limit_count: Threads it may have.
-        used_count: Threads it has; None when unknown.
+        limit_count: Maximum number of threads.
+        used_count: Current number of threads; None = unknown.
     """
 
     limit_count: int
@@ -113,7 +113,7 @@ class TasksOfGroup:
 
 
 def soft_limits(root: str = "", pid: int | None = None) -> dict[str, int | None]:
-    """Soft limits of a process by name (``file size``, ``address space``), in base units; None is unlimited.
+    """Soft limits of a process by name (``file size``, ``address space``), in base units; None = unlimited.
 
     Args:
         root: Prepended to paths.
@@ -129,7 +129,7 @@ def soft_limits(root: str = "", pid: int | None = None) -> dict[str, int | None]
 
 
 def tasks_of_group(root: str = "") -> TasksOfGroup | None:
-    """The tightest thread limit of the control groups this process is in; None when there is none, or none is visible.
+    """The lowest thread limit of the control groups of this process; None if there is none, or none is visible.
 
     Source: ``pids.max`` and ``pids.current``, cgroup v1 and v2.
     """
@@ -142,7 +142,7 @@ def tasks_of_group(root: str = "") -> TasksOfGroup | None:
 
 
 def _folders(root: str) -> Iterator[str]:
-    """The group's folder and those around it. A container sees its own group as the top one."""
+    """Folders of the group and its ancestors. In a container, the group of the container is the root."""
     try:
         lines = read_text(f"{root}/proc/self/cgroup").splitlines()
     except SourceUnavailable:

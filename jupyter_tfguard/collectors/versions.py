@@ -1,4 +1,4 @@
-"""Which TensorFlow is installed, and what it was built for: from its package metadata and its own build information.
+"""The installed TensorFlow and what it was built for, from its package metadata and its build information.
 
 Not here: the driver (:mod:`driver`).
 """
@@ -18,16 +18,16 @@ from .procfs import read_text
 
 @dataclass(frozen=True)
 class InstalledTensorFlow:
-    """The TensorFlow that an import would find.
+    """The TensorFlow that an import finds.
 
     Attributes:
-        folder: Its folder; a file ``tensorflow.py`` that is found before any.
-        packages: Every package that provides it, first the one that counts; empty when the folder has no metadata.
+        folder: Its folder, or a file ``tensorflow.py`` that is found first.
+        packages: Every package that provides it, the effective one first; empty if the folder has no metadata.
         hidden: The packages that are not found because of such a file or folder.
-        is_cuda: Whether it was built with CUDA; None when it does not tell.
-        cuda_build_version: CUDA it was built for: ``12.5.1``.
-        cudnn_build_version: cuDNN it was built for, mostly only the major version: ``9``.
-        compute_capabilities: What it has GPU code for: ``sm_80``, ``compute_90``.
+        is_cuda: Whether it was built with CUDA; None = unknown.
+        cuda_build_version: CUDA version it was built for: ``12.5.1``.
+        cudnn_build_version: cuDNN version it was built for, usually only the major version: ``9``.
+        compute_capabilities: Architectures of its GPU code: ``sm_80``, ``compute_90``.
     """
 
     folder: Path
@@ -40,18 +40,18 @@ class InstalledTensorFlow:
 
     @property
     def package(self) -> Package | None:
-        """The package that counts."""
+        """The effective package."""
         return self.packages[0] if self.packages else None
 
 
 def installed_tensorflow(
     folders: Sequence[Path], names: Iterable[str]
 ) -> InstalledTensorFlow | None:
-    """The TensorFlow that an import would find in these folders; None when there is none.
+    """The TensorFlow that an import finds in these folders; None if there is none.
 
     Args:
         folders: As in ``sys.path``.
-        names: The packages that put a folder ``tensorflow`` in place.
+        names: The packages that install a folder ``tensorflow``.
     """
     packages = [p for name in names for p in find_packages(name, folders)]
     order = {folder: place for place, folder in reversed(list(enumerate(folders)))}
@@ -62,20 +62,20 @@ def installed_tensorflow(
     if folder is None:
         return None
     reached = bool(packages) and folder == packages[0].folder / "tensorflow"
-    told = build_info(folder)
+    info = build_info(folder)
     return InstalledTensorFlow(
         folder=folder,
         packages=tuple(packages) if reached else (),
         hidden=() if reached else tuple(packages),
-        is_cuda=_flag(told.get("is_cuda_build")),
-        cuda_build_version=_text(told.get("cuda_version")),
-        cudnn_build_version=_text(told.get("cudnn_version")),
-        compute_capabilities=tuple(map(str, told.get("cuda_compute_capabilities") or ())),
+        is_cuda=_flag(info.get("is_cuda_build")),
+        cuda_build_version=_text(info.get("cuda_version")),
+        cudnn_build_version=_text(info.get("cudnn_version")),
+        compute_capabilities=tuple(map(str, info.get("cuda_compute_capabilities") or ())),
     )
 
 
 def _importable(folders: Sequence[Path], *, files: bool) -> Iterator[Path]:
-    """What an import finds, first one first; a file of that name, a notebook's own, only if it is in the way of more."""
+    """What an import finds, in import order; a file ``tensorflow.py`` of the user only if it may hide a package."""
     for folder in folders:
         if (folder / "tensorflow" / "__init__.py").is_file():
             yield folder / "tensorflow"
@@ -84,7 +84,7 @@ def _importable(folders: Sequence[Path], *, files: bool) -> Iterator[Path]:
 
 
 def build_info(folder: Path) -> Mapping[str, Any]:
-    """What the build wrote down of itself; empty when that cannot be read.
+    """The build information of TensorFlow; empty if it cannot be read.
 
     Source: ``tensorflow/python/platform/build_info.py``, read as text. Sample:
     ``build_info = collections.OrderedDict([('cuda_version', '12.5.1'), ('is_cuda_build', True)])``
