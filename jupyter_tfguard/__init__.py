@@ -1,6 +1,6 @@
-"""jupyter-tfguard: the kernel's guard and flight recorder.
+"""jupyter-tfguard: a guard and flight recorder for Jupyter kernels.
 
-The doors that IPython and Jupyter knock on. Nothing heavy is imported before somebody does.
+The entry points of IPython and Jupyter. Heavy imports happen only when an entry point is called.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
     """Restore a model from the checkpoint that the guard saved when it stopped a fit.
 
     Args:
-        model: Built and compiled like the one that was saved.
-        path: Of the file ``tfguard-stop-….npz``.
+        model: Built and compiled like the saved model.
+        path: Path of the file ``tfguard-stop-….npz``.
 
     Returns:
-        The epoch to go on with: ``model.fit(..., initial_epoch=resume_fit(model, path))``.
+        The epoch to resume with: ``model.fit(..., initial_epoch=resume_fit(model, path))``.
 
     Raises:
         CheckpointUnusable: The file does not belong to this model, or is damaged.
@@ -35,7 +35,7 @@ def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext tfguard``: start the guard in this kernel, or say that it is there already."""
+    """``%load_ext tfguard``: start the guard in this kernel, or print that it is already loaded."""
     from .kernel.startup import load
 
     load(shell)
@@ -53,7 +53,7 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
 
 
 def _jupyter_server_extension_points() -> list[dict[str, Any]]:
-    # Asked by Jupyter Server only, which has all of it imported already.
+    # Called only by Jupyter Server, which has already imported the dependencies.
     from .server.extension import TfGuardExtension
 
     return [{"module": "jupyter_tfguard.server.extension", "app": TfGuardExtension}]

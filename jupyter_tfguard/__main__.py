@@ -1,4 +1,4 @@
-"""``python -m jupyter_tfguard``: the same as ``jupyter tfguard``."""
+"""``python -m jupyter_tfguard``: equivalent to ``jupyter tfguard``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Addresses of cards on the PCI bus, which everybody writes with another number of zeros."""
+"""Compares PCI bus addresses of cards, which different sources write with different numbers of zeros."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def same_card(one: object, other: object) -> bool:
-    """True for two addresses of one card: ``0000:41:00.0``, ``00000000:41:00.0`` and ``0000:41:00``; False where one is unknown."""
+    """True for two addresses of one card: ``0000:41:00.0``, ``00000000:41:00.0`` and ``0000:41:00``; False if one is unknown."""
     known = isinstance(one, str) and isinstance(other, str) and one and other
     return bool(known) and _place(str(one)) == _place(str(other))
 

@@ -1,6 +1,6 @@
 """Every option of tfguard: one trait each, with help, default and unit.
 
-The same class is configured in three places, the later ones winning: the per-user file
+The same class is configured in three places; later ones take precedence: the per-user file
 ``jupyter_tfguard_config.json`` in the Jupyter configuration directory (``{"TfGuard": {"enabled": false}}``),
 the configuration of the Jupyter server (``c.TfGuard.enabled = False``) for the watcher, and the configuration of
 IPython for the kernel side.
@@ -19,7 +19,7 @@ from .places import disabled_by_environment, user_settings_file
 
 
 class TfGuard(Configurable):
-    """Options of the kernel's guard and flight recorder. ``read_by``: who is to be started anew after a change."""
+    """Options of the kernel's guard and flight recorder. ``read_by``: what to restart after a change."""
 
     enabled = Bool(
         True,
@@ -85,15 +85,15 @@ class TfGuard(Configurable):
 
     @property
     def active(self) -> bool:
-        """True when the guard is to work: neither the environment nor an option switches it off."""
+        """True unless the environment or an option switches the guard off."""
         return bool(self.enabled) and not disabled_by_environment()
 
 
 def load_settings(parent: Configurable | None = None) -> TfGuard:
-    """The options: per-user file first, then the configuration of `parent` (an IPython shell or a server).
+    """The options: the per-user file, overridden by the configuration of `parent` (an IPython shell or a server).
 
     Raises:
-        SettingsUnreadable: The per-user file is there and is not the JSON it should be.
+        SettingsUnreadable: The per-user file exists but is not valid, or an option has an invalid value.
     """
     merged = Config(read_user_file())
     if parent is not None:
@@ -105,10 +105,10 @@ def load_settings(parent: Configurable | None = None) -> TfGuard:
 
 
 def read_user_file() -> dict[str, Any]:
-    """What the per-user file says, by class; nothing where there is none.
+    """The content of the per-user file, by class; empty if there is no file.
 
     Raises:
-        SettingsUnreadable: It is there and is not the JSON it should be.
+        SettingsUnreadable: The file exists but is not valid.
     """
     path = user_settings_file()
     try:

@@ -1,26 +1,26 @@
-"""Every error tfguard raises on purpose, each with the sentence it prints."""
+"""All errors that tfguard raises on purpose, with their messages."""
 
 from __future__ import annotations
 
 
 class TfGuardError(Exception):
-    """Base of all errors that tfguard raises on purpose; its text is meant for people."""
+    """Base of all errors that tfguard raises on purpose; the text is written for users."""
 
 
 class SourceUnavailable(TfGuardError):
-    """A source of facts cannot be read here and now; the metrics it feeds stay unknown."""
+    """A source cannot be read now; its metrics stay unknown."""
 
 
 class FolderUnusable(TfGuardError):
-    """A folder for records cannot be made, or is not safe to write to."""
+    """A folder for records cannot be created, or is not safe to write to."""
 
 
-# What reading a kept file raises that has another shape than it should.
+# Exceptions raised while reading a saved file with an unexpected structure.
 OTHER_SHAPE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 
 
 class RecordUnreadable(TfGuardError):
-    """A recording or a bundle is damaged beyond reading."""
+    """A recording or a bundle is too damaged to read."""
 
 
 class RecordTooNew(RecordUnreadable):
@@ -47,4 +47,4 @@ class SettingsUnreadable(TfGuardError):
 
 
 class KernelSpecUnusable(TfGuardError):
-    """A kernel specification cannot be found, read or changed, or its kernel cannot have the guard."""
+    """A kernel specification cannot be found, read or changed, or its kernel cannot load the guard."""

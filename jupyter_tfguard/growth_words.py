@@ -1,6 +1,6 @@
 """Texts about memory growth, used by the kernel, the panel and the doctor.
 
-Every text starts in lower case, so that it fits inside a sentence, and names the action where one is needed.
+Every text starts in lower case, so that it fits inside a sentence, and names the action if one is needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AT_ONCE = "TensorFlow allocates nearly all GPU memory at once"
 OFF_BY_OPTION = f"memory growth off: {_GROWTH_OPTION} is False"
 REMOVED = f"memory growth unknown: {GROWTH_VARIABLE} was removed"
 TOO_LATE = f"memory growth was set too late, because TensorFlow had already initialized its GPUs: {_LATE_FIX}"
-# Another allocator: growth is a setting of TensorFlow's own.
+# Growth is a setting of TensorFlow's own allocator; these texts are about the other allocator.
 ASYNC_POOL = "CUDA's own memory pool allocates as needed, and memory growth has no effect on it"
 ASYNC = f"{ALLOCATOR_VARIABLE}={ASYNC_ALLOCATOR}: {ASYNC_POOL}"
 ASYNC_NEEDS = "on a card below compute capability 6.0, or with a driver older than CUDA 11.2, TensorFlow aborts"
@@ -32,24 +32,24 @@ CAP_LATE = f"too late for {LIMIT_OPTION}, because TensorFlow had already initial
 
 
 def off_by_variable(where: str = "") -> str:
-    """The user's own variable says no."""
+    """The user has set the variable to false."""
     return f"memory growth off: {GROWTH_VARIABLE}=false{where} is your setting and takes precedence"
 
 
 def not_understood(value: str, where: str = "") -> str:
-    """The variable holds a word that TensorFlow does not know."""
+    """The variable has a value that TensorFlow does not understand."""
     return f"memory growth not set: TensorFlow does not understand {GROWTH_VARIABLE}={value[:20]!r}{where}; use true or false"
 
 
 def against_call(ours: bool) -> str:
-    """The variable wins over the user's ``set_memory_growth(False)``."""
+    """The variable overrides the user's ``set_memory_growth(False)``."""
     if ours:
         return f"{ON}: tfguard's variable overrides your set_memory_growth(False); set {_GROWTH_OPTION} = False to turn it off"
     return f"{ON}: {GROWTH_VARIABLE}=true overrides your set_memory_growth(False)"
 
 
 def capped(limit_bytes: int, *, grows: bool | None = None) -> str:
-    """The cap of the option; None: what will be in use below it is not known yet."""
+    """The limit of the option; `grows` is None if it is not known yet how memory below it is allocated."""
     text = f"GPU memory limited to {human_bytes(limit_bytes)} per card by {LIMIT_OPTION}"
     if grows is None:
         return text
@@ -57,41 +57,41 @@ def capped(limit_bytes: int, *, grows: bool | None = None) -> str:
 
 
 def capped_by_user(limits: Sequence[tuple[str, int | None]], *, grows: bool) -> str:
-    """The user's own logical devices.
+    """The user has configured logical devices.
 
     Args:
         limits: Each GPU with the sum of its limits in bytes; None for a GPU without one.
         grows: The variable forces growth.
     """
-    told = ", ".join(
+    listed = ", ".join(
         f"{name} unlimited" if size is None else f"{name} to {human_bytes(size)}"
         for name, size in limits[:4]
     )
     if len(limits) > 4:
-        told += f", and {len(limits) - 4} more"
+        listed += f", and {len(limits) - 4} more"
     how = (
         f"{ON} up to that limit"
         if grows
         else f"without memory growth: TensorFlow does not set it together with a limit; {GROWTH_VARIABLE}=true turns it on"
     )
-    return f"GPU memory limited by your logical devices ({told}), {how}"
+    return f"GPU memory limited by your logical devices ({listed}), {how}"
 
 
 def seen_working(text: str, held_bytes: int, total_bytes: int) -> str:
-    """What a process holds after its first steps shows that it takes memory as it needs it.
+    """Memory after the first steps shows that the process allocates as needed.
 
     Args:
-        text: What the kernel says of growth.
+        text: The kernel's text about growth.
     """
     took = f"{human_bytes(held_bytes)} of {human_bytes(total_bytes)}"
     return f"{text}, confirmed: {took} in use after the first steps"
 
 
 def seen_not_in_force(held_bytes: int, total_bytes: int, used_bytes: int | None) -> str:
-    """It took nearly the whole card at once.
+    """The process allocated nearly the whole card at once.
 
     Args:
-        used_bytes: In TensorFlow's tensors; None: unknown.
+        used_bytes: In TensorFlow's tensors; None = unknown.
     """
     took = f"{human_bytes(held_bytes)} of {human_bytes(total_bytes)}"
     return (

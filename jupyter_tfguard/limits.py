@@ -1,4 +1,4 @@
-"""The memory limit that binds a kernel, what people call it, and what is in use of it."""
+"""The memory limit that binds a kernel, its name for users, and the memory in use that it counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MACHINE_MEMORY = "machine memory"
 ADDRESS_SPACE_LIMIT = "address space limit (ulimit -v)"
 DATA_LIMIT = "data size limit (ulimit -d)"
 
-# What a limit of the process counts, and where it stands.
+# Metric that a limit of the process counts, and metric of the limit.
 ULIMITS = {
     ADDRESS_SPACE_LIMIT: ("process.address_space_bytes", "process.address_space_limit_bytes"),
     DATA_LIMIT: ("process.data_bytes", "process.data_limit_bytes"),
@@ -22,8 +22,8 @@ class Limit(NamedTuple):
     """A memory limit.
 
     Attributes:
-        size_bytes: Where it stands.
-        name: For people.
+        size_bytes: Its size.
+        name: Its name for users.
     """
 
     size_bytes: int
@@ -36,27 +36,27 @@ class Limit(NamedTuple):
 
     @property
     def counts_address_space(self) -> bool:
-        """True for a limit of the process, which counts what is reserved and not what is resident."""
+        """True for a limit of the process, which counts reserved memory and not resident memory."""
         return self.name in ULIMITS
 
     def state(self) -> dict[str, int | str]:
-        """As a panel reads it: ``{"bytes", "name", "kind"}``."""
+        """In the panel's format: ``{"bytes", "name", "kind"}``."""
         return {"bytes": self.size_bytes, "name": self.name, "kind": self.kind}
 
     def text(self, size: str) -> str:
-        """``4.00 GiB (container limit)``, with the size as the caller prints it."""
+        """``4.00 GiB (container limit)``, with the size as formatted by the caller."""
         return f"{size}, {self.name}" if "(" in self.name else f"{size} ({self.name})"
 
 
 def binding_limit(group_bytes: float | None, machine_bytes: float | None) -> Limit | None:
-    """The smaller of a control group's limit and the machine's memory; None when neither is known."""
+    """The smaller of a control group's limit and the machine's memory; None if neither is known."""
     if group_bytes and (not machine_bytes or group_bytes < machine_bytes):
         return Limit(int(group_bytes), CONTAINER_LIMIT)
     return Limit(int(machine_bytes), MACHINE_MEMORY) if machine_bytes else None
 
 
 def fullest_limit(values: Mapping[str, float]) -> Limit | None:
-    """The limit that binds: of memory and of the process, the one of which the largest part is in use.
+    """The binding limit: among memory and process limits, the limit with the largest fraction in use.
 
     Args:
         values: Metrics of the process, the group and the machine.
@@ -78,10 +78,11 @@ def fullest_limit(values: Mapping[str, float]) -> Limit | None:
 def memory_in_use(limit: Limit | None, values: Mapping[str, float]) -> float | None:
     """Bytes that every view shows as the memory in use; None = unknown.
 
-    It is what the limit counts. Without a limit, or where its use is unknown, it is the resident memory of the process.
+    This is the memory that the limit counts. Without a limit, or if its use is unknown, it is the resident memory of the
+    process.
 
     Args:
-        limit: The one that binds.
+        limit: The binding limit.
         values: Metrics of the process, the group and the machine.
     """
     used = None if limit is None else used_of(*limit, values)
@@ -89,10 +90,10 @@ def memory_in_use(limit: Limit | None, values: Mapping[str, float]) -> float | N
 
 
 def used_of(limit_bytes: float, name: str, values: Mapping[str, float]) -> float | None:
-    """Bytes in use of what a limit counts, without the file cache that can be given back; None = unknown.
+    """Bytes in use that a limit counts, without reclaimable file cache; None = unknown.
 
     Args:
-        limit_bytes, name: As :func:`fullest_limit` gives them.
+        limit_bytes, name: From :func:`fullest_limit`.
         values: Metrics of the process, the group and the machine.
     """
     if name in ULIMITS:

@@ -1,4 +1,4 @@
-"""What a metric is, and what one sample of them is."""
+"""Types of a metric and of a sample of metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Metric:
 
     Attributes:
         name: ``room.what_unit``, for instance ``process.rss_bytes``.
-        title: What people read.
+        title: Name for users.
         unit: Base unit of the value.
         source: The file and field, or the call, that the value is read from.
     """
@@ -40,9 +40,9 @@ class Sample:
     """All metrics at one moment.
 
     Attributes:
-        sequence: Rises by one with each sample of one writer; orders samples when clocks jump.
+        sequence: Increases by one with each sample of one writer; orders samples if clocks jump.
         monotonic: ``time.monotonic()``, seconds; comparable within one boot.
-        time: Wall clock, Unix seconds UTC; for people.
+        time: Wall clock, Unix seconds UTC; for display.
         values: Value per metric name. A metric that could not be read is absent, never 0.
     """
 
@@ -52,5 +52,5 @@ class Sample:
     values: Mapping[str, float]
 
     def get(self, name: str) -> float | None:
-        """The metric's value, None when unknown."""
+        """The metric's value; None = unknown."""
         return self.values.get(name)

@@ -1,4 +1,4 @@
-"""On what kind of file system a path lies: a disk of this machine, or one that answers through a network or a program.
+"""Determines the file system of a path: a local disk, or a file system served by a network or a program.
 
 Source: ``/proc/self/mountinfo`` (proc_pid_mountinfo(5)); unknown on other systems than Linux.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MOUNTINFO = Path("/proc/self/mountinfo")
-# Types as mountinfo names them. They may hang, lose their server, show old times to other machines, or lock by halves.
+# Types as mountinfo names them. They may hang, lose their server, show stale times to other machines, or support locks only partly.
 REMOTE_TYPES = frozenset(
     """
     9p acfs afpfs afs auristorfs beegfs beegfs_nodev ceph cifs coda davfs drvfs fakeowner fhgfs fuse gfs2 glusterfs gpfs
@@ -24,12 +24,12 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 class Mount(NamedTuple):
-    """Where a file system is mounted.
+    """One mounted file system.
 
     Attributes:
-        point: The folder.
+        point: The mount point.
         kind: Type of the file system: ``ext4``, ``nfs4``.
-        options: Those of the file system: ``rw,size=65536k``.
+        options: Options of the file system: ``rw,size=65536k``.
     """
 
     point: str
@@ -38,23 +38,23 @@ class Mount(NamedTuple):
 
 
 def is_remote(path: Path) -> bool:
-    """True when the path lies on a network or FUSE file system; False when it does not, or nobody can tell."""
+    """True if the path is on a network or FUSE file system; False if not, or if that is unknown."""
     kind = file_system_type(path)
     return kind is not None and (kind in REMOTE_TYPES or kind.startswith("fuse."))
 
 
 def file_system_type(path: Path) -> str | None:
-    """Type of the file system that holds the path, which may not exist yet; None when unknown."""
+    """Type of the file system of the path, which may not exist yet; None = unknown."""
     found = mount_of(path)
     return None if found is None else found.kind
 
 
 def mount_of(path: Path, mountinfo: Path | None = None) -> Mount | None:
-    """What is mounted where the path lies, which may not exist yet; None when unknown.
+    """The mount that contains the path, which may not exist yet; None = unknown.
 
     Args:
         path: Any path.
-        mountinfo: Where the mounts are read, instead of those of this process.
+        mountinfo: File with the mounts; default: the mounts of this process.
     """
     real = os.path.realpath(path)
     best: Mount | None = None
@@ -69,7 +69,7 @@ def _is_below(path: str, point: str) -> bool:
 
 
 def _mounts(mountinfo: Path) -> Iterator[Mount]:
-    """All mounts, the later one of a point last."""
+    """All mounts; of several at one mount point, the latest comes last."""
     try:
         lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:

@@ -1,6 +1,6 @@
-"""Every option with its value, where that comes from, and how to change it: what the panel and ``doctor`` show.
+"""Every option with its value, the source of the value, and how to change it, for the panel and ``doctor``.
 
-The values are those of one process. A kernel reads the same file, and its own IPython configuration, at its start.
+The values are those of one process. A kernel reads the same file, and its IPython configuration, at its start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EXAMPLE_GPU_LIMIT_MIB = 8192
 
 
 class Origin(Enum):
-    """Who decides a value."""
+    """Source of a value."""
 
     DEFAULT = "default"
     USER_FILE = "user_file"
@@ -38,16 +38,16 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option as it stands.
+    """One option with its current value.
 
     Attributes:
         value, default: Plain JSON values, in the unit that the name ends in.
-        help: What it is for.
-        origin: Who decides the value.
-        where: The file or the variable that decides; None for a default.
-        note: What else is to be known: a variable that wins, a file that says something else by now. None for nothing.
-        change: What to write where, and what to start anew, in a sentence.
-        code: The text to be written there.
+        help: Description of the option.
+        origin: Source of the value.
+        where: The file or variable that sets the value; None for a default.
+        note: A remark: a variable that takes precedence, a file that was changed since. None if there is none.
+        change: What to write where, and what to restart, in a sentence.
+        code: The text to write there.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Option:
 
     @property
     def is_changed(self) -> bool:
-        """True where the value is not the default."""
+        """True if the value differs from the default."""
         return self.value != self.default
 
 
 class Options(TypedDict):
-    """Every option of the guard as this server has it."""
+    """Every option of the guard with its value in this server."""
 
     schema_version: Literal[1]
     options: list[Option]
@@ -77,8 +77,8 @@ def options(settings: TfGuard, server_config: Config | None = None) -> list[Opti
     """All options, in the order of ``config.py``.
 
     Args:
-        settings: As this process read them, at its start.
-        server_config: The configuration that was merged over the user's file; None where there was none.
+        settings: The options that this process read at its start.
+        server_config: The configuration that was merged over the user's file; None if there was none.
     """
     try:
         in_file = read_user_file()
@@ -95,7 +95,7 @@ def options(settings: TfGuard, server_config: Config | None = None) -> list[Opti
 
 
 def options_json(settings: TfGuard, server_config: Config | None = None) -> list[dict[str, Any]]:
-    """The same, as JSON values."""
+    """:func:`options` as JSON values."""
     return [asdict(o) | {"origin": o.origin.value} for o in options(settings, server_config)]
 
 
@@ -109,7 +109,7 @@ def _option(
 ) -> Option:
     default = trait.default_value
     filed = in_file.get(_SECTION, {})
-    variable = _variable_that_wins(name)
+    variable = _overriding_variable(name)
     note = unreadable
     if variable is not None:
         origin = Origin.ENVIRONMENT
@@ -134,10 +134,10 @@ def _option(
     )
 
 
-def _variable_that_wins(name: str) -> str | None:
+def _overriding_variable(name: str) -> str | None:
     if name == "enabled" and disabled_by_environment():
         return DISABLE_VARIABLE
-    # A value that the guard has set itself is no choice of the user's.
+    # A value set by the guard itself is not a choice of the user.
     is_users = GROWTH_VARIABLE in os.environ and GROWTH_MARKER_VARIABLE not in os.environ
     return GROWTH_VARIABLE if name == "set_memory_growth" and is_users else None
 
@@ -168,7 +168,7 @@ def _change(origin: Origin, variable: str | None, read_by: str) -> str:
 def _code(
     name: str, value: Any, origin: Origin, variable: str | None, in_file: dict[str, Any]
 ) -> str:
-    """What is written there; the whole file with this option in it, as a file of JSON has no lines to add."""
+    """The text to write; for the JSON file its complete content, because a line cannot simply be appended to JSON."""
     if variable is not None:
         return f"unset {variable}"
     if isinstance(value, bool):

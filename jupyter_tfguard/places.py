@@ -1,10 +1,10 @@
-"""Where tfguard keeps things, and the names of its environment variables.
+"""Folders of tfguard, and the names of its environment variables.
 
-``TFGUARD_DIR`` overrides the folder; otherwise it lies in the Jupyter data directory, because that is the place that
-outlives a container most often.
+``TFGUARD_DIR`` overrides the data folder. The default is in the Jupyter data directory, because that is the folder most
+likely to survive the end of a container.
 
-Where that folder is on a network or FUSE file system, running kernels write to a local folder instead, and the watcher
-copies: a cell must never wait for a file server.
+If the data folder is on a network or FUSE file system, running kernels write to a local folder instead, and the watcher
+copies the recordings: a cell must never wait for a file server.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from .mounts import is_remote
 DIRECTORY_VARIABLE = "TFGUARD_DIR"
 DISABLE_VARIABLE = "TFGUARD_DISABLE"
 GROWTH_VARIABLE = "TF_FORCE_GPU_ALLOW_GROWTH"
-# Set to "1" beside GROWTH_VARIABLE when tfguard set it: tells our value from the user's own.
+# Set to "1" together with GROWTH_VARIABLE if tfguard set it: distinguishes tfguard's value from the user's.
 GROWTH_MARKER_VARIABLE = "TFGUARD_SET_GROWTH"
-# Process id of the Jupyter server whose watcher looks after the kernels it starts.
+# Process id of the Jupyter server whose watcher tracks the kernels that the server starts.
 WATCHER_VARIABLE = "TFGUARD_WATCHER_PID"
-# Process id of the guarded kernel that the other variables are meant for; programs that its code starts inherit them.
+# Process id of the guarded kernel to which the other variables apply; programs started by its code inherit them.
 KERNEL_VARIABLE = "TFGUARD_KERNEL_PID"
-# Local folder of the recordings of running kernels, used where the data folder is on a remote file system.
+# Local folder of the recordings of running kernels, used if the data folder is on a remote file system.
 LIVE_VARIABLE = "TFGUARD_LIVE_DIR"
 
 
 def data_folder() -> Path:
-    """Folder of everything tfguard keeps: ``recordings/``, ``bundles/``, ``problems.jsonl``."""
+    """Folder of all tfguard data: ``recordings/``, ``bundles/``, ``problems.jsonl``."""
     chosen = os.environ.get(DIRECTORY_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
@@ -41,7 +41,7 @@ def data_folder() -> Path:
 
 
 def recordings_folder() -> Path:
-    """Where the kernels of this machine write their recordings, one folder each. Always a local disk, if there is one."""
+    """Folder where the kernels of this machine write their recordings, one folder each. On a local disk if there is one."""
     kept = data_folder() / "recordings"
     if not is_remote(kept):
         return kept
@@ -50,15 +50,16 @@ def recordings_folder() -> Path:
 
 
 def copies_folder() -> Path | None:
-    """Where the watcher copies recordings to, because they lie elsewhere while they are written; None: no need."""
+    """Folder where the watcher copies recordings; None if kernels write to the data folder directly."""
     kept = data_folder() / "recordings"
     return None if recordings_folder() == kept else kept
 
 
 def live_folder() -> Path | None:
-    """The local folder for live recordings beside a remote data folder; None when there is no local folder at all.
+    """The local folder for live recordings if the data folder is remote; None if there is no local folder.
 
-    ``TFGUARD_LIVE_DIR``, else below ``XDG_RUNTIME_DIR`` if that is private, else one of this user's in the temporary folder.
+    ``TFGUARD_LIVE_DIR``, else a folder in ``XDG_RUNTIME_DIR`` if that is private, else a per-user folder in the temporary
+    folder.
     """
     chosen = os.environ.get(LIVE_VARIABLE)
     if chosen:
@@ -66,7 +67,7 @@ def live_folder() -> Path | None:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and _is_private(Path(runtime)) and not is_remote(Path(runtime)):
         return Path(runtime) / "tfguard"
-    import tempfile  # not at kernel start where the data folder is on a local disk
+    import tempfile  # avoid this import at kernel start if the data folder is on a local disk
 
     user = os.geteuid() if hasattr(os, "geteuid") else "mine"
     path = Path(tempfile.gettempdir()) / f"tfguard-{user}"
@@ -78,7 +79,7 @@ def live_folder() -> Path | None:
 
 
 def _is_private(path: Path) -> bool:
-    """True for a folder, no link, that only this user may enter."""
+    """True for a folder (not a link) that only this user can enter."""
     try:
         found = path.lstat()
     except OSError:
@@ -90,14 +91,14 @@ def _is_private(path: Path) -> bool:
 
 
 def _key(folder: Path) -> str:
-    """Keeps the live recordings of several data folders apart."""
+    """A name that separates the live recordings of different data folders."""
     import hashlib
 
     return hashlib.blake2s(os.fsencode(os.path.realpath(folder)), digest_size=8).hexdigest()
 
 
 def bundles_folder() -> Path:
-    """Folder of the bundles and reports of dead kernels, one folder each."""
+    """Folder of the bundles and reports of crashed kernels, one folder each."""
     return data_folder() / "bundles"
 
 
@@ -109,5 +110,5 @@ def user_settings_file() -> Path:
 
 
 def disabled_by_environment(environ: Mapping[str, str] = os.environ) -> bool:
-    """True when the user switched tfguard off with ``TFGUARD_DISABLE=1``, here or in the `environ` of another process."""
+    """True if the user switched tfguard off with ``TFGUARD_DISABLE=1``, here or in the `environ` of another process."""
     return environ.get(DISABLE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")

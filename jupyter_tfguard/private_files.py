@@ -1,8 +1,8 @@
 """Private folders and files: 0700 and 0600 under any umask, owned by this user, opened without following links.
 
-The data folder, and every folder below it, must be a folder of this user; the folders above it are not checked. Programs
-of the same user are not kept out: they may do anything that we may. Windows has no owners and modes: there only the kind of
-a file is checked.
+The data folder and every folder below it must belong to this user; the folders above it are not checked. There is no
+protection against programs of the same user, which have the same rights. Windows has no owners and modes: there only the
+file type is checked.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _FILE_FLAGS = (
 
 
 class PrivateFolder:
-    """A folder that only its owner may enter.
+    """A folder that only its owner can enter.
 
     Args:
-        path: Nothing from the data folder on may be a link.
-        make: Make it when there is none, and what is missing above it.
+        path: No part below or including the data folder may be a link.
+        make: Create it if it does not exist, including parent folders.
 
     Raises:
-        FolderUnusable: It cannot be made, is not there, is a link, or belongs to another user; or a folder between it and
-            the data folder does.
+        FolderUnusable: The folder cannot be created, does not exist, is a link or belongs to another user, or this is true
+            of a folder between it and the data folder.
     """
 
     def __init__(self, path: Path, *, make: bool = True) -> None:
@@ -62,8 +62,8 @@ class PrivateFolder:
             flags: As for :func:`os.open`; never O_TRUNC, which would empty a file before it is checked.
 
         Raises:
-            FolderUnusable: It is not a regular file of ours with one name.
-            OSError: The system refused (no such file, a link, full disk, no descriptors left).
+            FolderUnusable: It is not a regular file of this user with exactly one hard link.
+            OSError: The system call failed (no such file, a link, full disk, no descriptors left).
         """
         if os.path.basename(name) != name or name in ("", ".", "..") or "\0" in name:
             raise FolderUnusable(f"{name!r} is not a plain file name")
@@ -83,7 +83,7 @@ class PrivateFolder:
         return descriptor
 
     def create(self, name: str, *, append: bool = False) -> int:
-        """Descriptor, for reading and writing, of the empty file `name`; an old one is emptied. Raises as :meth:`open`."""
+        """Descriptor for reading and writing of the file `name`, created or truncated. Raises as :meth:`open`."""
         descriptor = self.open(name, os.O_RDWR | os.O_CREAT | (os.O_APPEND if append else 0))
         try:
             os.ftruncate(descriptor, 0)
@@ -93,7 +93,7 @@ class PrivateFolder:
         return descriptor
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
-        """At most the last `limit_bytes` bytes of the file `name`; None when there is none or it cannot be trusted."""
+        """At most the last `limit_bytes` bytes of the file `name`; None if it does not exist or cannot be trusted."""
         try:
             descriptor = self.open(name, os.O_RDONLY)
         except (OSError, FolderUnusable):
@@ -111,13 +111,13 @@ class PrivateFolder:
             return None
 
     def write_whole(self, name: str, content: bytes) -> None:
-        """Write the file `name` in one piece: a reader sees the old one or the new one, never half of it.
+        """Write the file `name` atomically: a reader sees the old or the new content, never a part.
 
-        A link of this name is replaced, never followed.
+        A link with this name is replaced, never followed.
 
         Raises:
-            OSError: The system refused; nothing half-written is left.
-            FolderUnusable: `name` is no plain name.
+            OSError: The system call failed; no partial file is left.
+            FolderUnusable: `name` is not a plain name.
         """
         temporary = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
         descriptor = self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -135,19 +135,19 @@ class PrivateFolder:
             raise
 
     def remove(self, name: str) -> None:
-        """Delete the file `name`; of a link, the link.
+        """Delete the file `name`; does not follow a link.
 
         Raises:
-            OSError: There is none, it is a folder, or the system refused.
+            OSError: It does not exist, is a folder, or the system call failed.
         """
         os.unlink(self.path / name)
 
     def has(self, name: str) -> bool:
-        """True when there is something of this name in the folder."""
+        """True if the folder contains an entry with this name."""
         return os.path.lexists(self.path / name)
 
     def names(self) -> list[str]:
-        """Names in the folder, sorted; empty when it cannot be read."""
+        """Names in the folder, sorted; empty if it cannot be read."""
         try:
             return sorted(os.listdir(self.path))
         except OSError:
@@ -155,18 +155,18 @@ class PrivateFolder:
 
 
 def _root_of(path: Path) -> Path:
-    """The folder of ours that `path` is in: the data folder, or the one for live recordings; else `path` itself."""
+    """The tfguard folder that contains `path`: the data folder, or the folder for live recordings; else `path` itself."""
     live = os.environ.get(LIVE_VARIABLE)
     roots = (data_folder(), Path(live).expanduser() if live else path)
     return next((root for root in roots if path.is_relative_to(root)), path)
 
 
 def _check_folder(path: Path, *, make: bool) -> None:
-    """Make the folder if it may be made, and close it to others. Raises OSError and FolderUnusable."""
+    """Create the folder if `make`, and remove access for other users. Raises OSError and FolderUnusable."""
     if make:
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, 0o700)
-            os.chmod(path, 0o700)  # a umask may have taken rights from the owner
+            os.chmod(path, 0o700)  # the umask may have removed rights of the owner
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode):
         raise NotADirectoryError(0, "it is a link or a file")
@@ -182,9 +182,9 @@ def _check_folder(path: Path, *, make: bool) -> None:
 
 
 def file_stats(path: Path) -> list[tuple[str, os.stat_result]]:
-    """Name and stat of each entry of a folder, of a link the link's; empty where there is none. Raises nothing.
+    """Name and stat of each entry of a folder, without following links; empty if there is no folder. Never raises.
 
-    An entry that is removed meanwhile is left out.
+    Entries that are removed meanwhile are left out.
     """
     found = []
     with contextlib.suppress(OSError), os.scandir(path) as items:
@@ -195,10 +195,10 @@ def file_stats(path: Path) -> list[tuple[str, os.stat_result]]:
 
 
 def remove_tree(path: Path) -> None:
-    """Delete what is at `path`, and of a folder everything in it, following no links. Another process may do the same.
+    """Delete a file, or a folder with its content, without following links. Safe if another process does the same.
 
     Raises:
-        OSError: It is not there, or something cannot be deleted.
+        OSError: `path` does not exist, or something cannot be deleted.
     """
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         os.unlink(path)
@@ -210,6 +210,6 @@ def remove_tree(path: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Delete as :func:`remove_tree` does; what cannot be deleted stays."""
+    """Like :func:`remove_tree`, but ignores what cannot be deleted."""
     with contextlib.suppress(OSError):
         remove_tree(path)

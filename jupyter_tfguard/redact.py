@@ -1,8 +1,8 @@
-"""Takes secrets out of every text before it is kept: keys, tokens, passwords and URLs with credentials become ``[redacted]``.
+"""Removes secrets from text before it is saved: keys, tokens, passwords and URLs with credentials become ``[redacted]``.
 
-A secret is known by the name before it, by the form that its maker gives it, or by its place in a command or an address.
-Terminal escapes, control characters and marks that turn the writing direction go too. Each pattern begins with a character
-of its own and takes what it matched with it, so the time is linear in the length of the text, whatever the text is.
+A secret is identified by the name before it, by the format of its vendor, or by its position in a command or URL. Terminal
+escapes, control characters and marks that change the writing direction are removed too. Each pattern begins with a distinct
+character and consumes what it matched, so the time is linear in the length of any text.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _DEPTH_LIMIT = 12
 _ITEM_LIMIT = 5000
 _NUMBER_LIMIT = 2**63
 
-# CSI and OSC sequences of terminals; then what is left of control characters, line ends that only Unicode knows,
-# bidirectional overrides, invisible tags, and halves of characters that no encoding can write.
+# CSI and OSC sequences of terminals; then other control characters, Unicode line separators, bidirectional overrides,
+# invisible tags, and lone surrogates, which cannot be encoded.
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)?|.?)"
 )
@@ -24,7 +24,7 @@ _CONTROLS = re.compile(
     "\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
-# Ends of names that say their value is a secret. What may follow keeps "tokenizer = ..." and "keyboard" readable.
+# Endings of names whose value is a secret. The restricted suffix keeps "tokenizer = ..." and "keyboard" readable.
 _NAMES = "|".join(
     """
     api[_-]?key access[_-]?key(?:[_-]?id)? account[_-]?key access[_-]?code auth[_-]?key credentials?
@@ -34,23 +34,23 @@ _NAMES = "|".join(
     """.split()  # noqa: SIM905
 )
 _NAME_END = r"(?:[_-]?(?:dev|prod|staging|test|live|old|new|value|[0-9]{1,3}))?"
-# A declaration or an empty value is no secret:   password: str = None
+# A declaration or an empty value is not a secret:   password: str = None
 _NO_VALUE = r"(?!(?:str|bytes|int|bool|float|object|Any|None|True|False|null|true|false|Optional|Secret\w{0,20})\b)"
 
 
 def _triple(quote: str) -> str:
-    """Within a line, or one word between lines: a name may also be the last word of such a text, and its end stand here."""
+    """Triple-quoted text within a line, or one word between lines: the quotes after a name may also end such a text."""
     return rf"{quote}{{3}}(?:[^\s),.;:\]}}{quote}](?:(?!{quote}{{3}})[^\n])*(?:{quote}{{3}})?|\s{{1,40}}[^\s{quote}]{{3,300}}\s{{0,40}}{quote}{{3}})"
 
 
-# "..." and '...', also with prefixes, escaped, in triple quotes; the end may have been cut off.
+# "..." and '...', also with prefixes, escaped, in triple quotes; the end may be missing.
 _QUOTED = (
     rf"[rbufRBUF]{{0,2}}(?:{_triple(chr(34))}|{_triple(chr(39))}"
     r"|\\{1,4}\"[^\"\n]*\"?|\\{1,4}'[^'\n]*'?|\"(?:[^\"\\\n]|\\.)+\"?|'(?:[^'\\\n]|\\.)+'?)"
 )
 
 
-# Bare keys, by the form that their makers give them.
+# Bare keys, identified by the format of their vendor.
 _KEYS = (
     r"hf_[A-Za-z0-9]{16,}",  # Hugging Face
     r"sk-[A-Za-z0-9_-]{16,}", r"gsk_[A-Za-z0-9]{20,}", r"xai-[A-Za-z0-9]{20,}", r"pplx-[A-Za-z0-9]{20,}",
@@ -76,10 +76,10 @@ _ENVIRONMENT_NAME = (
     rf"|webhook_?url){_NAME_END}"
 )
 
-# What comes before a secret, the secret itself, and words in small letters of which every match holds one: a pattern is
-# tried only where one of them occurs; none: always.
+# Text before a secret, the secret itself, and lower-case words. A pattern is tried only if the text contains one of its
+# words, which every match contains; without words it is always tried.
 _FORMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    # -----BEGIN RSA PRIVATE KEY----- ... ; the end may have been cut off
+    # -----BEGIN RSA PRIVATE KEY----- ... ; the end may be missing
     (
         "",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -89,7 +89,7 @@ _FORMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     # https://user:password@host, redis://:password@host, https://token@host
     ("://", r"[^\s/@:'\"]{0,200}:[^\s/'\"]{1,200}(?=@)", ("://",)),
     ("://", r"[^\s/@:'\"]{16,200}(?=@)", ("://",)),
-    # Addresses that are a secret themselves
+    # URLs that are secrets themselves
     (r"hooks\.slack\.com/services/|/api/webhooks/\d{1,25}/", r"[A-Za-z0-9_/-]{10,}", ("hooks",)),
     # ?token=... and &sig=... in a URL
     (
@@ -162,7 +162,7 @@ _SECRET_NAME = re.compile(rf"(?i:{_NAMES}){_NAME_END}$")
 
 
 def redact(text: str) -> str:
-    """The text with secrets taken out."""
+    """The text without secrets."""
     small = text.lower()
     for pattern, words in _PATTERNS:
         if not words or any(word in small for word in words):
@@ -171,26 +171,26 @@ def redact(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text as it may be kept and shown: no secrets, no terminal escapes, no control characters but line ends and tabs.
+    """Text that can be saved and shown: no secrets, no terminal escapes, no control characters except line ends and tabs.
 
-    A carriage return rewrites the line in a terminal (progress bars); it becomes a line end here.
+    A carriage return overwrites the line in a terminal (progress bars); it is replaced by a line end.
     """
     return redact(printable(text))
 
 
 def printable(text: str) -> str:
-    """The text as a terminal may get it, and any encoding can write it: as :func:`clean`, secrets left in."""
+    """Text that is safe for a terminal and for any encoding: like :func:`clean`, but secrets stay in."""
     plain = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROLS.sub("", plain)
 
 
 def one_line(text: str) -> str:
-    """As :func:`printable`, without line ends and tabs."""
+    """Like :func:`printable`, with line ends and tabs replaced by spaces."""
     return printable(text).replace("\n", " ").replace("\t", " ")
 
 
 def clean_value(value: object) -> object:
-    """`value` with every text in it cleaned; lists and dicts are copied, deep nesting, long lists and huge numbers are cut."""
+    """Copy of `value` with every text cleaned; deep nesting, long lists and huge numbers are cut off."""
     return _clean_value(value, _DEPTH_LIMIT)
 
 
@@ -198,7 +198,7 @@ def _clean_value(value: object, depth: int) -> object:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, int) and abs(value) > _NUMBER_LIMIT:
-        return None  # no count, size or time of this world; many functions refuse to work with it
+        return None  # not a plausible count, size or time, and many functions fail with it
     if isinstance(value, (dict, list, tuple)) and depth == 0:
         return None
     if isinstance(value, dict):
@@ -210,7 +210,7 @@ def _clean_value(value: object, depth: int) -> object:
 
 
 def _named(name: str, value: object, depth: int) -> object:
-    """A text under a name that says it is a secret goes, whatever it looks like."""
+    """Clean a value; a text is redacted completely if its name indicates a secret."""
     if isinstance(value, str) and len(value) >= 3 and _SECRET_NAME.search(name):
         return REDACTED
     return _clean_value(value, depth)

@@ -1,4 +1,4 @@
-"""Asks the collectors for all metrics at one moment."""
+"""Reads all metrics from the collectors at one moment."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .metrics import Metric, Sample
 
 
 class Collector(Protocol):
-    """What reads one source of facts."""
+    """Reads one source of metrics."""
 
     metrics: tuple[Metric, ...]
 
     def collect(self) -> dict[str, float]:
-        """Value per metric name; raises SourceUnavailable when the source cannot be read now."""
+        """Value per metric name; raises SourceUnavailable if the source cannot be read now."""
         ...
 
     def close(self) -> None:
-        """Give descriptors back."""
+        """Close descriptors."""
         ...
 
 
@@ -29,11 +29,11 @@ class Sampler:
     """Takes samples from several collectors.
 
     Args:
-        collectors: Asked in this order; the sampler closes them.
+        collectors: Called in this order; the sampler closes them.
 
     Attributes:
         metrics: All metrics of all collectors.
-        unavailable: Why a source could not be read when it failed for the first time, by collector class name.
+        unavailable: Reason of the first failure of a source, by collector class name.
     """
 
     def __init__(self, collectors: Sequence[Collector]) -> None:

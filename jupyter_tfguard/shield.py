@@ -1,6 +1,6 @@
-"""Keeps a failure of ours out of the user's cell, and writes it down once. What the user's own signal handler raises is his.
+"""Keeps failures of tfguard out of the user's cell, and notes each once. Exceptions of the user's signal handlers pass.
 
-Failures go to ``problems.jsonl`` in the data folder (bounded), where ``jupyter tfguard doctor`` and the panel find them.
+Failures are written to ``problems.jsonl`` in the data folder (bounded), which ``jupyter tfguard doctor`` and the panel read.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ PROBLEMS_FILE = "problems.jsonl"
 PROBLEMS_LIMIT_BYTES = 64 * 1024
 _TEXT_LIMIT = 600
 _CLOCK_MARGIN_SECONDS = 86400.0
-# Looked through for secrets before it is cut: half a key has no form any more.
+# Redacted before it is truncated: a truncated key no longer matches a pattern.
 _READ_LIMIT = 20_000
 
-# What was noted in this process: the sentence by place and kind of failure.
+# Failures noted in this process: message by place and kind of failure.
 _noted: dict[tuple[str, str], str] = {}
 _silent = False
 
 
 def note_problem(place: str, error: BaseException | str, *, fix: str | None = None) -> None:
-    """Write a failure of ours down, once per place and text in this process. Never raises.
+    """Note a failure of tfguard, once per place and text in this process. Never raises.
 
     Args:
-        place: What was being done, for people: ``"kernel start"``.
+        place: The failed activity, as text for users: ``"kernel start"``.
         error: The exception, or a sentence.
         fix: What the user can do, if anything.
     """
     if _silent:
         return
-    text = error if isinstance(error, str) else f"{type(error).__name__}: {_told(error)}"
+    text = error if isinstance(error, str) else f"{type(error).__name__}: {_text_of(error)}"
     text = text[:_READ_LIMIT]
-    # The name of a file in a system error changes from one to the next; the failure is the same.
+    # System errors with different file names are the same failure.
     kind = f"{type(error).__name__} {error.errno}" if isinstance(error, OSError) else text
     if (place, kind) in _noted:
         return
@@ -58,24 +58,24 @@ def note_problem(place: str, error: BaseException | str, *, fix: str | None = No
     if isinstance(error, BaseException) and error.__traceback__ is not None:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         entry["at"] = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-    # Nothing is left to tell a failure of the very last resort to.
+    # There is no way to report a failure of this write.
     with contextlib.suppress(Exception):
         _append(entry)
 
 
 def fall_silent() -> None:
-    """Note nothing from here on: in a forked child another thread's import may be cut off half-way, and be waited for."""
+    """Stop noting failures. For forked children: an import that another thread had started may hold its lock forever."""
     global _silent
     _silent = True
 
 
 def noted_in_this_process() -> list[str]:
-    """The failures noted here, oldest first; known also where they could not be written down."""
+    """The failures noted in this process, oldest first, including those that could not be written to the file."""
     return list(_noted.values())
 
 
-def _told(error: BaseException) -> str:
-    """The exception's own text; user code may have made one that has none to give."""
+def _text_of(error: BaseException) -> str:
+    """The text of the exception. An exception class of the user may fail in ``__str__``."""
     try:
         return str(error)
     except Exception:
@@ -83,9 +83,8 @@ def _told(error: BaseException) -> str:
 
 
 def _append(entry: dict[str, Any]) -> None:
-    from .redact import (
-        clean,
-    )  # its patterns take some milliseconds to build: only where something failed
+    # Imported only after a failure, because building its patterns takes some milliseconds.
+    from .redact import clean
 
     for name in ("place", "what", "fix"):
         if name in entry:
@@ -101,16 +100,16 @@ def _append(entry: dict[str, Any]) -> None:
 
 
 def read_problems(newest_seconds: float = 7 * 86400) -> list[dict[str, Any]]:
-    """The failures written down lately, oldest first; empty when there are none or they cannot be read."""
+    """The failures noted recently, oldest first; empty if there are none or the file cannot be read."""
     found = []
     for line in _content().splitlines():
         try:
             entry = json.loads(line)
             entry["time"] = float(entry.get("time", 0))
-            # A time in the far future would never grow old.
+            # A time in the far future would never expire.
             young = -_CLOCK_MARGIN_SECONDS < time.time() - entry["time"] < newest_seconds
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-            continue  # a line cut by the limit or by a kill, or not of ours
+            continue  # a line truncated by the limit or by a kill, or not written by tfguard
         if young:
             found.append(entry)
     return found
@@ -126,9 +125,9 @@ def _content() -> bytes:
 
 
 def is_users(error: BaseException) -> bool:
-    """True when a signal handler of the user's raised this: Python runs it between two lines of any code, also of ours.
+    """True if a signal handler of the user raised this: Python runs handlers between any two lines, also of tfguard.
 
-    A handler that has unset itself by now is not known any more.
+    A handler that has unregistered itself meanwhile is not recognised.
     """
     handlers = {_code(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
     return bool(handlers) and any(
@@ -144,7 +143,7 @@ def _code(handler: Any) -> CodeType | None:
 
 @contextlib.contextmanager
 def shielded(place: str) -> Iterator[None]:
-    """Let no Exception of ours out of the block; write it down instead."""
+    """Suppress and note exceptions of tfguard in the block."""
     try:
         yield
     except Exception as error:
@@ -155,23 +154,23 @@ def shielded(place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def part(name: str, problems: list[str]) -> Iterator[None]:
-    """Begin one part of the guard; if it fails, the others begin all the same.
+    """Start one part of the guard; if it fails, the other parts still start.
 
     Args:
-        name: Of the part, for people.
-        problems: Gets a sentence when it fails.
+        name: Name of the part for users.
+        problems: A sentence is appended if the part fails.
     """
     try:
         yield
     except SourceUnavailable as absent:
-        problems.append(str(absent))  # this system does not have it; no failure of ours
+        problems.append(str(absent))  # not available on this system; not a failure of tfguard
     except Exception as error:
         note_problem(f"kernel start: {name}", error)
         problems.append(str(error) if isinstance(error, TfGuardError) else f"{name}: {error}")
 
 
 def shield(place: str) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
-    """Decorate a function that IPython, Keras or Jupyter calls: it returns None instead of raising one of ours."""
+    """Decorate a function that IPython, Keras or Jupyter calls: it returns None instead of raising an error of tfguard."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
         @functools.wraps(function)

@@ -10,7 +10,7 @@ from typing import Any
 def background_thread(target: Callable[[], Any], name: str) -> threading.Thread:
     """Return a daemon thread, not started, that debuggers neither list nor stop at breakpoints.
 
-    Source: both attributes are what pydevd (debugpy) reads, as it does for its own threads (debugpy 1.8).
+    Source: pydevd (debugpy) reads both attributes; it sets them for its own threads (debugpy 1.8).
     """
     thread = threading.Thread(target=target, name=name, daemon=True)
     thread.pydev_do_not_trace = True  # type: ignore[attr-defined]

@@ -1,14 +1,15 @@
-"""Slope of a series, with its confidence; time left to a limit.
+"""Slope of a series with a confidence interval, and the time left to a limit.
 
-Made for memory, where what is left behind adds up: each stretch leaves a little more or less than the one before, so the
-values of a series are not scattered about a line, and an interval that takes them so is far too sure of a slope. Here growth is
-a walk with a drift: the slope is the mean of the differences, its interval that of Student's t for their mean, each difference
-weighted by the stretch that it spans.
+Designed for memory, where leaks accumulate: each interval adds a little more or less than the one before. The values are
+therefore not scattered around a line, and a confidence interval that assumes so is far too narrow. Growth is modelled as a
+random walk with drift: the slope is the mean of the differences, with the interval of Student's t for their mean; each
+difference is weighted by the interval that it spans.
 
 Source: differences of a random walk with drift are independent and have one variance per unit, see Box, Jenkins, Reinsel,
-Time Series Analysis, chapter 4. Simulated, 300 to 1,000 series each of 6 to 40 points: this interval of 95 % held in 93 to 96 of
-100 walks, and in 98 to 100 of 100 series about a line, for which it is wider than need be. Of the intervals that were tried beside
-it, Theil and Sen's held in 24 of 100 walks of 40 points, and in 87 with an allowance for autocorrelation.
+Time Series Analysis, chapter 4. Simulated with 300 to 1,000 series each of 6 to 40 points: this 95 % interval contained the
+true slope in 93 to 96 of 100 walks, and in 98 to 100 of 100 series around a line, for which it is wider than necessary. Of
+the alternatives tried, the Theil-Sen interval contained it in 24 of 100 walks of 40 points, and in 87 with a correction for
+autocorrelation.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FEWEST_POINTS = 6
-# Less than this is not worth a word.
+# Less growth than this is not reported.
 LEAST_BYTES = 64 * 1024 * 1024
-# The first of a series is left out: it traces functions, fills pools and starts threads.
+# The first point of a series is skipped: functions are traced, pools filled and threads started.
 _WARM_UP = 1
 _PARTS = 40
-# A half of the series must rise by so much of the whole slope: what levels off, or only now begins, is no steady growth.
+# Each half of the series must rise by this fraction of the whole slope; excludes growth that levels off or just began.
 _EARLY_SHARE = 0.3
 _LATE_SHARE = 0.7
 # Student's t, two-sided 95 %, by degrees of freedom.
@@ -33,12 +34,12 @@ _T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.20
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """How a series rises.
+    """The growth of a series.
 
     Attributes:
-        slope: Per unit of the series' first numbers. low, high: its 95 % confidence interval.
-        rise: From the first to the last value.
-        count: Points.
+        slope: Growth per unit of the series' first coordinate. low, high: its 95 % confidence interval.
+        rise: Difference between the last and the first value.
+        count: Number of points.
         early, late: Slope of the first and of the second half.
     """
 
@@ -52,7 +53,7 @@ class Trend:
 
     @property
     def is_steady_growth(self) -> bool:
-        """True when it surely rises, and did so in both halves: no warm-up, no jump, nothing that levels off."""
+        """True if the growth is significant and present in both halves: no warm-up, no jump, no levelling off."""
         return (
             self.low > 0
             and self.early >= _EARLY_SHARE * self.slope
@@ -60,7 +61,7 @@ class Trend:
         )
 
     def units_left(self, now: float, limit: float) -> tuple[float, float, float] | None:
-        """How many units on the limit comes: expected, soonest, latest (infinite if the growth may end); None if it falls."""
+        """Units until the limit: expected, earliest, latest (infinite if the growth may end); None without growth."""
         if self.slope <= 0:
             return None
         room = max(0.0, limit - now)
@@ -71,10 +72,10 @@ def trend(points: Sequence[tuple[float, float]]) -> Trend | None:
     """The trend of a series.
 
     Args:
-        points: (place, value), places rising; of epochs, steps or seconds. What lies at one place twice counts once.
+        points: (position, value) with increasing positions: epochs, steps or seconds. Of equal positions the last counts.
 
     Returns:
-        None for fewer than `FEWEST_POINTS` places.
+        None for fewer than `FEWEST_POINTS` positions.
     """
     known = list(dict(points).items())
     if len(known) < FEWEST_POINTS or any(a >= b for (a, _), (b, _) in itertools.pairwise(known)):
@@ -102,14 +103,14 @@ def _slope(known: Sequence[tuple[float, float]]) -> float:
 
 
 def _student(freedom: int) -> float:
-    # Beyond the table: the first terms of its expansion around the normal distribution's 1.96.
+    # Beyond the table: the first terms of the expansion around 1.96 of the normal distribution.
     return _T[freedom - 1] if freedom <= len(_T) else 1.96 + 2.37 / freedom + 2.8 / freedom**2
 
 
 def floors(points: Sequence[tuple[float, float]], limit: int) -> list[tuple[float, float]]:
-    """The lowest value of each of at most `limit` equal parts of a series, at the part's last place.
+    """The minimum of each of at most `limit` equal parts of a series, at the last position of the part.
 
-    What a program holds for good is its floor; batches and caches come and go above it.
+    The minimum is the memory that a program keeps, without temporary batches and caches.
     """
     size = max(1, -(-len(points) // limit))
     parts = (points[start : start + size] for start in range(0, len(points), size))
@@ -117,10 +118,10 @@ def floors(points: Sequence[tuple[float, float]], limit: int) -> list[tuple[floa
 
 
 def grown(points: Sequence[tuple[float, float]]) -> Trend | None:
-    """The trend of memory at the same point of each round: of its floors, without the first round.
+    """The trend of memory measured at the same point of each round: of its minima, without the first round.
 
     Returns:
-        None where it does not surely rise, or by less than `LEAST_BYTES`.
+        None unless the growth is significant and at least `LEAST_BYTES`.
     """
     found = trend(floors(points[_WARM_UP:], _PARTS))
     is_growth = found is not None and found.is_steady_growth and found.rise >= LEAST_BYTES

@@ -1,6 +1,6 @@
-"""Bytes, seconds and fractions: how they are parsed and printed, nowhere else.
+"""The only module that parses and prints bytes, seconds and fractions.
 
-Bytes are Python ints until the last moment. Unknown (None or NaN) prints as an en dash, never as 0.
+Bytes are Python ints until they are printed. Unknown (None or NaN) prints as an en dash, never as 0.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def is_known(number: float | None) -> bool:
-    """True for a number to count with; False for None, NaN, and what is beyond all bounds."""
-    # Comparisons take an integer of any length, which a conversion to float does not; NaN compares false.
+    """True for a usable number; False for None, NaN and infinite or excessively large numbers."""
+    # A comparison works for an integer of any length, a conversion to float does not; comparisons with NaN are false.
     return number is not None and -1e300 < number < 1e300
 
 
 def human_bytes(number: float | None) -> str:
-    """Bytes for people, binary units: ``14.9 GiB``, ``312 MiB``."""
+    """Bytes as text in binary units: ``14.9 GiB``, ``312 MiB``."""
     if number is None or math.isnan(number):
         return UNKNOWN_TEXT
     sign = "-" if number < 0 else ""
     size = abs(float(number))
     for unit in _BYTE_UNITS:
-        # 1023.5 and more of a unit would round to "1024 MiB"; go on to the next unit instead.
+        # 1023.5 and more of a unit would round to "1024 MiB": use the next unit instead.
         if size < 1023.5 or unit == _BYTE_UNITS[-1]:
             break
         size /= 1024
@@ -40,7 +40,7 @@ def human_bytes(number: float | None) -> str:
 
 
 def human_seconds(seconds: float | None) -> str:
-    """A span of time for people: ``18 ms``, ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """A duration as text: ``18 ms``, ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
     if seconds is None or math.isnan(seconds):
         return UNKNOWN_TEXT
     if seconds < 0:
@@ -63,7 +63,7 @@ def human_seconds(seconds: float | None) -> str:
 
 
 def human_count(number: float | None) -> str:
-    """A count for people: ``9.8 M``, ``12,345``."""
+    """A count as text: ``9.8 M``, ``12,345``."""
     if number is None or math.isnan(number):
         return UNKNOWN_TEXT
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
@@ -73,10 +73,10 @@ def human_count(number: float | None) -> str:
 
 
 def parse_kib(text: str) -> int:
-    """Bytes from the kernel's ``1234 kB``, where "kB" means KiB. Source: proc_pid_status(5).
+    """Bytes from the OS kernel's ``1234 kB``, where "kB" means KiB. Source: proc_pid_status(5).
 
     Raises:
-        ValueError: The text is no such size.
+        ValueError: The text is not such a size.
     """
     number, _, unit = text.strip().partition(" ")
     if unit.strip() not in ("kB", ""):
