@@ -6,7 +6,10 @@ import re
 
 
 def same_card(one: object, other: object) -> bool:
-    """True for two addresses of one card: ``0000:41:00.0``, ``00000000:41:00.0`` and ``0000:41:00``; False if one is unknown."""
+    """True for two addresses of one card; False if one is unknown.
+
+    Equal are, for example, ``0000:41:00.0``, ``00000000:41:00.0`` and ``0000:41:00``.
+    """
     known = isinstance(one, str) and isinstance(other, str) and one and other
     return bool(known) and _place(str(one)) == _place(str(other))
 

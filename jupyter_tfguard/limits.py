@@ -78,8 +78,8 @@ def fullest_limit(values: Mapping[str, float]) -> Limit | None:
 def memory_in_use(limit: Limit | None, values: Mapping[str, float]) -> float | None:
     """Bytes that every view shows as the memory in use; None = unknown.
 
-    This is the memory that the limit counts. Without a limit, or if its use is unknown, it is the resident memory of the
-    process.
+    This is the memory that the limit counts. Without a limit, or if its use is unknown, it is the resident memory of
+    the process.
 
     Args:
         limit: The binding limit.

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 MOUNTINFO = Path("/proc/self/mountinfo")
-# Types as mountinfo names them. They may hang, lose their server, show stale times to other machines, or support locks only partly.
+# Types as mountinfo names them. They may hang, lose their server, show stale times to other machines, or support locks
+# only partly.
 REMOTE_TYPES = frozenset(
     """
     9p acfs afpfs afs auristorfs beegfs beegfs_nodev ceph cifs coda davfs drvfs fakeowner fhgfs fuse gfs2 glusterfs gpfs

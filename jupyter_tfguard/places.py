@@ -41,7 +41,7 @@ def data_folder() -> Path:
 
 
 def recordings_folder() -> Path:
-    """Folder where the kernels of this machine write their recordings, one folder each. On a local disk if there is one."""
+    """Folder where the kernels of this machine write their recordings. On a local disk if there is one."""
     kept = data_folder() / "recordings"
     if not is_remote(kept):
         return kept
@@ -58,8 +58,8 @@ def copies_folder() -> Path | None:
 def live_folder() -> Path | None:
     """The local folder for live recordings if the data folder is remote; None if there is no local folder.
 
-    ``TFGUARD_LIVE_DIR``, else a folder in ``XDG_RUNTIME_DIR`` if that is private, else a per-user folder in the temporary
-    folder.
+    ``TFGUARD_LIVE_DIR``, else a folder in ``XDG_RUNTIME_DIR`` if that is private, else a per-user folder in the
+    temporary folder.
     """
     chosen = os.environ.get(LIVE_VARIABLE)
     if chosen:

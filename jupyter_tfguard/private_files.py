@@ -1,8 +1,8 @@
 """Private folders and files: 0700 and 0600 under any umask, owned by this user, opened without following links.
 
 The data folder and every folder below it must belong to this user; the folders above it are not checked. There is no
-protection against programs of the same user, which have the same rights. Windows has no owners and modes: there only the
-file type is checked.
+protection against programs of the same user, which have the same rights. Windows has no owners and modes: there only
+the file type is checked.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class PrivateFolder:
         make: Create it if it does not exist, including parent folders.
 
     Raises:
-        FolderUnusable: The folder cannot be created, does not exist, is a link or belongs to another user, or this is true
-            of a folder between it and the data folder.
+        FolderUnusable: The folder cannot be created, does not exist, is a link or belongs to another user, or a folder
+            between it and the data folder is a link or belongs to another user.
     """
 
     def __init__(self, path: Path, *, make: bool = True) -> None:
@@ -155,7 +155,7 @@ class PrivateFolder:
 
 
 def _root_of(path: Path) -> Path:
-    """The tfguard folder that contains `path`: the data folder, or the folder for live recordings; else `path` itself."""
+    """The tfguard folder that contains `path` (data folder or folder for live recordings); else `path` itself."""
     live = os.environ.get(LIVE_VARIABLE)
     roots = (data_folder(), Path(live).expanduser() if live else path)
     return next((root for root in roots if path.is_relative_to(root)), path)

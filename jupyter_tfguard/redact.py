@@ -1,8 +1,8 @@
-"""Removes secrets from text before it is saved: keys, tokens, passwords and URLs with credentials become ``[redacted]``.
+"""Removes secrets from text before it is saved: keys, tokens, passwords, URLs with credentials become ``[redacted]``.
 
-A secret is identified by the name before it, by the format of its vendor, or by its position in a command or URL. Terminal
-escapes, control characters and marks that change the writing direction are removed too. Each pattern begins with a distinct
-character and consumes what it matched, so the time is linear in the length of any text.
+A secret is identified by the name before it, by the format of its vendor, or by its position in a command or URL.
+Terminal escapes, control characters and marks that change the writing direction are removed too. Each pattern begins
+with a specific character and consumes what it matched, so the time is linear in the length of any text.
 """
 
 from __future__ import annotations
@@ -171,9 +171,10 @@ def redact(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that can be saved and shown: no secrets, no terminal escapes, no control characters except line ends and tabs.
+    """Text that can be saved and shown: without secrets, terminal escapes and control characters.
 
-    A carriage return overwrites the line in a terminal (progress bars); it is replaced by a line end.
+    Line ends and tabs stay. A carriage return overwrites the line in a terminal (progress bars); it is replaced by a
+    line end.
     """
     return redact(printable(text))
 

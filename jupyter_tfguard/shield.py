@@ -1,6 +1,7 @@
 """Keeps failures of tfguard out of the user's cell, and notes each once. Exceptions of the user's signal handlers pass.
 
-Failures are written to ``problems.jsonl`` in the data folder (bounded), which ``jupyter tfguard doctor`` and the panel read.
+Failures are written to ``problems.jsonl`` in the data folder (bounded), which ``jupyter tfguard doctor`` and the panel
+read.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def note_problem(place: str, error: BaseException | str, *, fix: str | None = No
 
 
 def fall_silent() -> None:
-    """Stop noting failures. For forked children: an import that another thread had started may hold its lock forever."""
+    """Stop noting failures. For forked children: an import started by another thread may never release its lock."""
     global _silent
     _silent = True
 
@@ -170,7 +171,7 @@ def part(name: str, problems: list[str]) -> Iterator[None]:
 
 
 def shield(place: str) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
-    """Decorate a function that IPython, Keras or Jupyter calls: it returns None instead of raising an error of tfguard."""
+    """Decorate a function called by IPython, Keras or Jupyter: return None instead of raising an error of tfguard."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
         @functools.wraps(function)

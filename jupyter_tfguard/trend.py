@@ -1,15 +1,15 @@
 """Slope of a series with a confidence interval, and the time left to a limit.
 
-Designed for memory, where leaks accumulate: each interval adds a little more or less than the one before. The values are
-therefore not scattered around a line, and a confidence interval that assumes so is far too narrow. Growth is modelled as a
-random walk with drift: the slope is the mean of the differences, with the interval of Student's t for their mean; each
-difference is weighted by the interval that it spans.
+Designed for memory, where leaks accumulate: each interval adds a little more or less than the one before. The values
+are therefore not scattered around a line, and a confidence interval that assumes so is far too narrow. Growth is
+modelled as a random walk with drift: the slope is the mean of the differences, with the interval of Student's t for
+their mean; each difference is weighted by the interval that it spans.
 
-Source: differences of a random walk with drift are independent and have one variance per unit, see Box, Jenkins, Reinsel,
-Time Series Analysis, chapter 4. Simulated with 300 to 1,000 series each of 6 to 40 points: this 95 % interval contained the
-true slope in 93 to 96 of 100 walks, and in 98 to 100 of 100 series around a line, for which it is wider than necessary. Of
-the alternatives tried, the Theil-Sen interval contained it in 24 of 100 walks of 40 points, and in 87 with a correction for
-autocorrelation.
+Source: differences of a random walk with drift are independent and have one variance per unit, see Box, Jenkins,
+Reinsel, Time Series Analysis, chapter 4. Simulated with 300 to 1,000 series each of 6 to 40 points: this 95 % interval
+contained the true slope in 93 to 96 of 100 walks, and in 98 to 100 of 100 series around a line, for which it is wider
+than necessary. Of the alternatives tried, the Theil-Sen interval contained it in 24 of 100 walks of 40 points, and in
+87 with a correction for autocorrelation.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def trend(points: Sequence[tuple[float, float]]) -> Trend | None:
     """The trend of a series.
 
     Args:
-        points: (position, value) with increasing positions: epochs, steps or seconds. Of equal positions the last counts.
+        points: (position, value) with increasing positions: epochs, steps or seconds. Of equal positions the last
+            counts.
 
     Returns:
         None for fewer than `FEWEST_POINTS` positions.

@@ -17,8 +17,9 @@ _PF_EXITING = 0x4  # include/linux/sched.h: the task is exiting
 class CgroupCollector:
     """Memory of the group with the binding limit: the smallest limit among the group of a process and its ancestors.
 
-    Each sample reads only the use; counters and limits are read once a second. The group is also looked up once a second,
-    because a process can be moved. While the process is exiting the last group is kept: cgroup v1 then shows ``/``.
+    Each sample reads only the use; counters and limits are read once a second. The group is also looked up once a
+    second, because a process can be moved. While the process is exiting the last group is kept: cgroup v1 then shows
+    ``/``.
 
     Args:
         pid: The process.

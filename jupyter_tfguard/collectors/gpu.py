@@ -1,4 +1,4 @@
-"""Memory, processes, load, heat, power and health of each NVIDIA GPU. A separate process, because NVML may hang or crash.
+"""Memory, processes, load, heat, power and health of each NVIDIA GPU, in a separate process: NVML may hang or crash.
 
 ``python -m jupyter_tfguard.collectors.gpu [SECONDS]`` prints one JSON line per tick until its standard input ends:
 

@@ -154,7 +154,7 @@ class Cards:
     def _now(self, handle: Any, known: Device) -> Device:
         """Values that change with each tick."""
         nvml = self._nvml
-        # Version 2 of the structure, driver 510 and later. Whether `used` includes reserved memory depends on the driver.
+        # Version 2 of the structure, driver 510 and later. In some drivers `used` includes the reserved memory.
         memory = ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle, nvml.nvmlMemory_v2)
         load = ask(nvml, nvml.nvmlDeviceGetUtilizationRates, handle)
         power = ask(nvml, nvml.nvmlDeviceGetPowerUsage, handle)

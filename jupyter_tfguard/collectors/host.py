@@ -25,8 +25,8 @@ class HostCollector:
     """Memory of the machine.
 
     Source: ``/proc/meminfo`` (proc_meminfo(5)), ``oom_kill`` of ``/proc/vmstat`` (whole machine, including kills
-    inside cgroups), ``some avg10`` of ``/proc/pressure/memory``; psutil without procfs. Only the available memory is updated
-    each time; the rest at most once a second, because kills and pressure cost 100 microseconds.
+    inside cgroups), ``some avg10`` of ``/proc/pressure/memory``; psutil without procfs. Only the available memory is
+    updated each time; the rest at most once a second, because kills and pressure cost 100 microseconds.
 
     Args:
         root: Prefix of ``/proc``.

@@ -1,7 +1,7 @@
 """Lines of the OS kernel log about memory kills, GPU faults, failing memory and storage, or crashed processes.
 
-Read from ``/dev/kmsg`` without waiting. Only lines written by the OS kernel count: root can write lines too, also from a
-notebook. Not here: logs of systemd-oomd and earlyoom, which are in the journal.
+Read from ``/dev/kmsg`` without waiting. Only lines written by the OS kernel count: root can write lines too, also from
+a notebook. Not here: logs of systemd-oomd and earlyoom, which are in the journal.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class SystemLogReader:
     def lines(self, since: float) -> list[tuple[float, str]]:
         """Lines of interest since Unix second `since`, oldest first: (Unix seconds, text).
 
-        The log uses a separate clock since boot, without suspended time; after days of uptime it may be off by a second.
+        The log uses a separate clock since boot, without suspended time; after days of uptime it may be off by a
+        second.
         """
         try:
             self._read_new()

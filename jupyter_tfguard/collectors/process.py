@@ -38,9 +38,9 @@ class ProcessCollector:
     excludes swapped pages; Linux counts it per CPU, so it may lag by some hundred KiB. Children are listed every two
     seconds; in between, their last values are returned.
 
-    Peak, swap and threads are read once a second, and whenever the resident memory exceeds the last known peak: inside a
-    kernel, every opened file makes its other threads wait. To track many processes, call :meth:`resident_bytes` often and
-    the other methods rarely.
+    Peak, swap and threads are read once a second, and whenever the resident memory exceeds the last known peak: inside
+    a kernel, every opened file makes its other threads wait. To track many processes, call :meth:`resident_bytes` often
+    and the other methods rarely.
 
     Args:
         pid: The process.
@@ -110,8 +110,9 @@ class ProcessCollector:
         return self._resident.read()
 
     def status(self) -> dict[str, float]:
-        """Peak, swap and threads of the process that has this id now. It is the tracked process if :meth:`resident_bytes`
-        still succeeds afterwards.
+        """Peak, swap and threads of the process that has this id now.
+
+        It is the tracked process if :meth:`resident_bytes` still succeeds afterwards.
 
         Raises:
             SourceUnavailable: There is no process with this id.

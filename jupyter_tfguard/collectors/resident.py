@@ -16,8 +16,8 @@ _STATM_BYTES = 128
 class ResidentSize:
     """Resident memory of one process.
 
-    Source: second field of ``/proc/[pid]/statm`` (pages), proc_pid_statm(5), through an open descriptor: 2 microseconds,
-    and safe against reuse of the process id. psutil without procfs.
+    Source: second field of ``/proc/[pid]/statm`` (pages), proc_pid_statm(5), through an open descriptor: 2
+    microseconds, and safe against reuse of the process id. psutil without procfs.
 
     Args:
         pid: The process.
@@ -37,7 +37,7 @@ class ResidentSize:
             self.psutil_process = psutil_process(pid)
             return
         self._file = KeptFile(f"/proc/{pid}/statm", _STATM_BYTES)
-        # Compare while the file is open, so that the file belongs to this process and not to a later one with the same id.
+        # Compare while the file is open: then it belongs to this process, not to a later one with the same id.
         if start_time is not None and _start_time(pid) != start_time:
             self.close()
             raise SourceUnavailable(f"process {pid} has ended")

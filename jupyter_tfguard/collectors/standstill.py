@@ -49,10 +49,10 @@ _CALLS = {
 
 @dataclass(frozen=True)
 class Doing:
-    """Total activity of a process and its descendants so far; the difference of two readings is the activity in between.
+    """Total activity of a process and its descendants; the difference of two readings is the activity in between.
 
-    Only some threads of the process are counted, see :func:`doing`. The counts of a thread are lost when it ends, so two
-    readings can be compared only if `threads` is the same.
+    Only some threads of the process are counted, see :func:`doing`. The counts of a thread are lost when it ends, so
+    two readings can be compared only if `threads` is the same.
 
     Attributes:
         threads: Ids of the counted threads.

@@ -36,8 +36,9 @@ _SOURCES = (
 class UlimitCollector:
     """Limits of address space and data of one process, and their use. Thread-safe.
 
-    Source: soft limits in ``/proc/[pid]/limits``, getrlimit(2), and ``/proc/[pid]/status``, read once a second. RLIMIT_AS
-    counts everything mapped, including files and memory that was only reserved; RLIMIT_DATA counts private writable memory.
+    Source: soft limits in ``/proc/[pid]/limits``, getrlimit(2), and ``/proc/[pid]/status``, read once a second.
+    RLIMIT_AS counts everything mapped, including files and memory that was only reserved; RLIMIT_DATA counts private
+    writable memory.
 
     Args:
         pid: The process.

@@ -1,7 +1,8 @@
 """Keeps track of the kernels of this server, and decides which of their ends are crashes.
 
-Works with every kernel manager: once a second the list of kernels and their processes is compared with the tracked kernels.
-Events and restart callbacks only reduce the delay. All code here runs on the event loop and never waits for a file.
+Works with every kernel manager: once a second the list of kernels and their processes is compared with the tracked
+kernels. Events and restart callbacks only reduce the delay. This code runs on the event loop and never waits for a
+file.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class KernelTracker:
         self._timer: asyncio.Handle | None = None
         self._paths = NotebookPaths(serverapp, lambda: self._tracked)
 
-    # --- start and stop ----------------------------------------------------------------------------------------------------
+    # --- start and stop ------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start; call this on the running event loop."""

@@ -1,6 +1,7 @@
 """Finds the notebook of each kernel of this server.
 
-The server's sessions are read every few seconds, sooner for a new kernel. Nothing waits for a session manager that hangs.
+The server's sessions are read every few seconds, sooner for a new kernel. Nothing waits for a session manager that
+hangs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The live stream: ticks and numbers for each visible page; hidden pages receive none.
 
-A ``tick`` contains everything that the panel shows. Between ticks, a ``number`` with the memory of the shown kernel is sent
-for each new sample. If the panel is closed, only ``number`` messages are sent.
+A ``tick`` contains everything that the panel shows. Between ticks, a ``number`` with the memory of the shown kernel is
+sent for each new sample. If the panel is closed, only ``number`` messages are sent.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Watch:
 
 
 class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
-    """``stream``: the client sends what it shows (``watch``); the server sends ``history`` once, ``tick`` and ``number``,
-    ``limits`` while memory of some kernel grows toward its limit, and ``deaths`` after each death, and once a report was
-    read or forgotten.
+    """``stream``: the client sends what it shows (``watch``); the server sends ``history`` once, ``tick``, ``number``,
+    ``limits`` while memory of some kernel grows toward its limit, and ``deaths`` after each crash and after a report
+    was read or deleted.
     """
 
     auth_resource = RESOURCE

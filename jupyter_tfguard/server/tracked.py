@@ -113,7 +113,8 @@ def guard_command(kernel_name: str | None, argv: tuple[str, ...] | None) -> str:
 class Activity:
     """Activity of the kernel as reported by its manager.
 
-    Jupyter Server's managers have traits for it, so that no change is missed; other managers give only the current state.
+    Jupyter Server's managers have traits for it, so that no change is missed; other managers give only the current
+    state.
 
     Args:
         manager: The kernel's manager.

@@ -1,7 +1,8 @@
 """Detects that the OOM killer killed a child of a kernel that is still running.
 
 Evidence: the OOM kill counter of the kernel's cgroup rose, and a known child is gone. Both are given time to settle: a
-large child takes a second or more to disappear, and a kernel that is itself the victim still appears alive for a moment.
+large child takes a second or more to disappear, and a kernel that is itself the victim still appears alive for a
+moment.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Copies the recordings of running kernels to the data folder if that is on a remote file system.
 
-Kernels write to a local disk, so that a cell never waits for a file server. A separate thread copies changed files every
-three seconds. Nothing waits for this thread: if the file server hangs, only the copies stop. While a kernel runs, the
-modification time of its copy is updated, so that other machines see that the kernel is alive.
+Kernels write to a local disk, so that a cell never waits for a file server. A separate thread copies changed files
+every three seconds. Nothing waits for this thread: if the file server hangs, only the copies stop. While a kernel runs,
+the modification time of its copy is updated, so that other machines see that the kernel is alive.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Forecasts when a kernel's memory reaches its binding limit, from its growth so far; no forecast unless it is reliable.
+"""Forecasts when a kernel's memory reaches its binding limit, from its growth so far; only if that is reliable.
 
 The forecast uses the running maximum of the floor, the lowest use in each second. Temporary memory of batches does not
-raise this maximum; loading an array, or an epoch that frees its memory, raises it at most once. The forecast reaches ten
-times as far as the observed growth, and none is made while most of the limit is free, so that an import or a load does not
-cause one.
+raise this maximum; loading an array, or an epoch that frees its memory, raises it at most once. The forecast reaches
+ten times as far as the observed growth, and none is made while most of the limit is free, so that an import or a load
+does not cause one.
 
-Not covered: GPU memory, which TensorFlow's allocator takes in pieces that double; growth caused by other processes in the
-container.
+Not covered: GPU memory, which TensorFlow's allocator takes in pieces that double; growth caused by other processes in
+the container.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _PARTS = 15
 _FAR_FRACTION = 0.4  # no forecast while less of the limit is in use
 # The lower bound of the slope's confidence interval must be at least this fraction of the slope.
 _SURE_FRACTION = 0.5
-_QUARTER_FRACTION = 0.4  # of the whole slope, in each quarter of a window: excludes growth that just began or levels off
+# Of the whole slope, in each quarter of a window: excludes growth that just began or levels off.
+_QUARTER_FRACTION = 0.4
 _OWN_FRACTION = 0.5  # of the growth must be the kernel's
 _FALL_FRACTION = 0.25
 
@@ -119,7 +120,7 @@ class Forecaster:
                 last.floor, last.top = min(last.floor, used), max(last.top, used)
 
     def now(self) -> Forecast | None:
-        """The forecast, computed at most once a second; None unless the limit will reliably be reached within an hour."""
+        """The forecast, computed at most once a second; None unless the limit is reliably reached within an hour."""
         with self._lock:
             newest = self._seconds[-1] if self._seconds else None
             time = None if newest is None else newest.time

@@ -73,7 +73,7 @@ class Card:
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     def tensorflow(self, monitored: MonitoredKernel) -> Mapping[str, Any] | None:
-        """What TensorFlow in a kernel reports about this card; None if nothing, or if it may be another instance of the card."""
+        """What TensorFlow in a kernel reports about this card; None if nothing, or if several instances match."""
         bus_id = self.device.get("bus_id")
         found = [one for one in monitored.live.gpu_memory if same_card(one.get("bus_id"), bus_id)]
         return found[0] if len(found) == 1 else None

@@ -26,7 +26,8 @@ def wait_for_word(
 ) -> None:
     """Wait for what the driver reports just after a crash: an Xid, or a lost card.
 
-    Waits only for a kernel that held GPU memory and ended by itself. Kernels that ended together wait for the same update.
+    Waits only for a kernel that held GPU memory and ended by itself. Kernels that ended together wait for the same
+    update.
     """
     by_itself = signal in _CRASHES or (signal is None and code != 0)
     if by_itself and gpu_map.held(monitored):

@@ -1,7 +1,8 @@
 """Detects from outside whether TensorFlow's memory growth is in effect: how much of a card a kernel allocated at first.
 
-Without growth, TensorFlow's first request allocates its whole pool: all free memory except some hundred MiB. With growth,
-the pool starts with what the first tensors need. Only the first seconds count: a pool may later grow to the same size.
+Without growth, TensorFlow's first request allocates its whole pool: all free memory except some hundred MiB. With
+growth, the pool starts with what the first tensors need. Only the first seconds count: a pool may later grow to the
+same size.
 
 Source: tensorflow core/common_runtime/gpu/gpu_device.cc (MinSystemMemory) and tsl/framework/bfc_allocator.cc (Extend).
 """
@@ -15,7 +16,7 @@ from .monitored import MonitoredKernel
 
 # TensorFlow leaves 225 MiB to 1 GiB, or a twentieth, free: less than a tenth of a card with more room than this.
 LEAST_ROOM_BYTES = 4 << 30
-# Fractions of the room. Above the first: the whole pool was allocated, including CUDA's share. Below the second: growth.
+# Fractions of the room. Above the first the whole pool was allocated, with CUDA's share; below the second it grows.
 NEARLY_ALL_FRACTION = 0.85
 FAR_LESS_FRACTION = 0.6
 # A program whose tensors fill most of its pool needed that much.

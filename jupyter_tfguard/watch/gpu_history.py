@@ -49,7 +49,7 @@ class GpuHistory:
         return [row for row in rows if newest - (row[0] or 0.0) <= seconds]
 
     def rows(self, minutes: int = _MINUTE_ROWS) -> list[Row]:
-        """At most this many rows, one a minute, then one a second for the last two minutes; format of :meth:`recent`."""
+        """At most `minutes` rows, one a minute, then a row a second for the last two minutes; see :meth:`recent`."""
         end = self.recent(_END_SECONDS)
         begin = (end[0][0] or 0.0) if end else 0.0
         return [row for row in self._coarse.read() if (row[0] or 0.0) < begin][-minutes:] + end

@@ -1,7 +1,7 @@
 """Checks whether a process id listed by the driver is the process with this id here.
 
-The driver uses the process ids of the machine. Inside a container the same id may be unused or belong to another process.
-A process is therefore accepted as a GPU user only if it has mapped a file of the driver.
+The driver uses the process ids of the machine. Inside a container the same id may be unused or belong to another
+process. A process is therefore accepted as a GPU user only if it has mapped a file of the driver.
 
 Source: /proc/[pid]/maps and stat, proc_pid_maps(5) and proc_pid_stat(5); NVIDIA/nvidia-docker issue 179 for the ids that containers see.
 """

@@ -124,9 +124,10 @@ def take_stacks(
 ) -> list[str]:
     """Request the Python stacks of all threads of a kernel; empty if it did not answer. Takes up to some seconds.
 
-    The request is first made with a file. The guard's thread in the kernel finds it and writes the stacks while it holds
-    the GIL, so that no other thread runs. A kernel whose GIL is held by native code does not answer. If such a kernel
-    hangs, the real-time signal that its guard has reserved is sent to that thread alone. ``kernel/stacks.py`` answers.
+    The request is first made with a file. The guard's thread in the kernel finds it and writes the stacks while it
+    holds the GIL, so that no other thread runs. A kernel whose GIL is held by native code does not answer. If such a
+    kernel hangs, the real-time signal that its guard has reserved is sent to that thread alone. ``kernel/stacks.py``
+    answers.
 
     Args:
         process: The kernel's process.

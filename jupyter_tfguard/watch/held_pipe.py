@@ -1,8 +1,8 @@
 """Holds the read end of a kernel's native stderr, so that the stderr tail is not lost when the kernel ends.
 
-While the kernel runs nothing is read here: the kernel reads the pipe itself (``record/stderr_tail.py``). After its end the
-rest is read at once and the pipe is closed, so that a child that outlives the kernel gets EPIPE at its next write, as it
-would without tfguard.
+While the kernel runs nothing is read here: the kernel reads the pipe itself (``record/stderr_tail.py``). After its end
+the rest is read at once and the pipe is closed, so that a child that outlives the kernel gets EPIPE at its next write,
+as it would without tfguard.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class History:
         self._chart_next = 0.0
 
     def add(self, moment: float, values: Iterable[float]) -> bool:
-        """Append a sample taken at this monotonic second, in the order of COLUMNS; True if the chart needs a row too."""
+        """Append a sample of this monotonic second, in the order of COLUMNS; True if the chart needs a row too."""
         self.rows.add(moment, values)
         return moment >= self._chart_next
 

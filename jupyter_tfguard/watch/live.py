@@ -59,7 +59,8 @@ class Live:
     def runs_cell(self) -> bool:
         """True if the kernel reports a running cell.
 
-        The server's state is less reliable: it also follows the "idle" of a subshell that JupyterLab opens for a widget.
+        The server's state is less reliable: it also follows the "idle" of a subshell that JupyterLab opens for a
+        widget.
         """
         return any(cell["running"] for cell in self.cells)
 

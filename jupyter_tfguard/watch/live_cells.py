@@ -1,4 +1,4 @@
-"""Memory of cells, cells that ran out of memory, and GPU devices, from the events of a kernel. Events are not trusted."""
+"""Memory of cells, cells that ran out of memory, and GPU devices, from the events of a kernel (not trusted)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Updates the live state of every tracked kernel from its recording, in a separate thread.
 
-A recording may be on a file system that hangs, and memory samples must not wait for it. An idle kernel writes nothing, so
-its recording is read rarely.
+A recording may be on a file system that hangs, and memory samples must not wait for it. An idle kernel writes nothing,
+so its recording is read rarely.
 """
 
 from __future__ import annotations

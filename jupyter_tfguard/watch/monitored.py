@@ -273,7 +273,7 @@ class MonitoredKernel:
         return fullest_limit({**self._shared, **self._ulimit})
 
     def forecast(self) -> Forecast | None:
-        """When the memory of a busy kernel reaches the limit; None if there is no reliable forecast. Computed on demand."""
+        """When the memory of a busy kernel reaches the limit; None without a reliable forecast. Computed on demand."""
         return self._forecaster.now() if self.is_busy else None
 
     def limit(self) -> tuple[int | None, str | None]:

@@ -1,8 +1,8 @@
 """Handle of one process that is safe against reuse of the process id, and its exit status.
 
 The exit status is read without reaping the process, so that its parent can still wait for it. Methods, best first:
-:func:`os.waitid` with WNOWAIT (parent only), ``PIDFD_GET_INFO`` (Linux 6.15 and later, after the process was reaped), the
-return code that the parent read.
+:func:`os.waitid` with WNOWAIT (parent only), ``PIDFD_GET_INFO`` (Linux 6.15 and later, after the process was reaped),
+the return code that the parent read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A memory group shared by kernels: values that are the same for all of them are read once.
 
-The kernels of a server usually share one group. The sampler reads the values for samples, the slow poll reads the counters,
-and the crash thread reads the counters after a crash. Each thread only replaces whole objects, so no lock is needed.
+The kernels of a server usually share one group. The sampler reads the values for samples, the slow poll reads the
+counters, and the crash thread reads the counters after a crash. Each thread only replaces whole objects, so no lock is
+needed.
 """
 
 from __future__ import annotations

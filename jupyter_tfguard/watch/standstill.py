@@ -1,8 +1,8 @@
 """Detects whether a kernel hangs in the middle of a cell, or waits for something that will happen.
 
-Progress is a training step, CPU time, bytes read or written, or GPU work. A kernel in a sleep, in a debugger or waiting for
-another program does not hang; outside of a fit, neither does a kernel in any wait that ends by itself. A wait for the user
-(``input()``) shows only in the stacks.
+Progress is a training step, CPU time, bytes read or written, or GPU work. A kernel in a sleep, in a debugger or waiting
+for another program does not hang; outside of a fit, neither does a kernel in any wait that ends by itself. A wait for
+the user (``input()``) shows only in the stacks.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The host calls :meth:`Watcher.watch` for each process, and :meth:`Watcher.ended` when one has ended; requested ends are
 not reported. If the host did not detect an end (no pidfd), the sampler does, and calls `on_gone`.
 
-Three descriptors per kernel stay open: pidfd, statm, folder of its recording. If no descriptor is free, the kernel is still
-tracked: its files are opened for each read, and its end is detected at the next sample instead of at once.
+Three descriptors per kernel stay open: pidfd, statm, folder of its recording. If no descriptor is free, the kernel is
+still tracked: its files are opened for each read, and its end is detected at the next sample instead of at once.
 """
 
 from __future__ import annotations
