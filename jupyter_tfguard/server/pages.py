@@ -42,7 +42,7 @@ class Page(ApiHandler):
 
 
 class ListPage(Page):
-    """``GET tfguard/report``: all deaths, each with a link. What one bookmarks."""
+    """``GET tfguard/report``: all crashes, each with a link to its report; a page to bookmark."""
 
     @web.authenticated
     @authorized
