@@ -64,7 +64,7 @@ def read_recording(path: Path) -> RecordingContents:
     if not path.is_dir():
         raise RecordUnreadable(f"There is no recording at {path}.")
     try:
-        folder = PrivateFolder(path)
+        folder = PrivateFolder(path, make=False)
     except FolderUnusable as bad:
         raise RecordUnreadable(str(bad)) from bad
     header = _header(folder)

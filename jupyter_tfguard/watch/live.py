@@ -148,7 +148,7 @@ class LiveReader:
         if not self.path.is_dir():
             return False
         try:
-            self._folder = PrivateFolder(self.path)
+            self._folder = PrivateFolder(self.path, make=False)
         except FolderUnusable:
             return False
         return True

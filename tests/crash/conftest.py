@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdScope, make_limit
 from jupyter_tfguard.demo.server import DemoServer
+from jupyter_tfguard.record.alive import recording_name
 from jupyter_tfguard.record.contents import read_recording
 from tests.conftest import private_jupyter
 from tests.rigs.waiting import wait_until
@@ -88,6 +89,15 @@ class Kernel:
 
         wait_until(is_watched, "a watched kernel")
         wait_until(pipe_is_held, "the watcher to hold the kernel's stderr")
+
+    def wait_until_forgotten(self, pid: int) -> None:
+        """Return when the recording of this process is removed, also where somebody had claimed it before."""
+        root = self.server.data / "recordings"
+
+        def is_gone() -> bool:
+            return all(not recording_name(path).startswith(f"{pid}-") for path in root.iterdir())
+
+        wait_until(is_gone, "the recording to go")
 
     def children_bytes(self) -> int:
         """What the watcher knows of its child processes; 0 where it has seen none."""

@@ -52,8 +52,7 @@ def test_a_shutdown_makes_no_report_and_leaves_no_recording(kernel: Kernel) -> N
     pid = kernel.pid
     kernel.run("x = 1")
     kernel.server.end_session(kernel.session)
-    recordings = kernel.server.data / "recordings"
-    wait_until(lambda: not any(recordings.glob(f"*{pid}-*")), "the recording to go")
+    kernel.wait_until_forgotten(pid)
     assert kernel.entries() == []
 
 

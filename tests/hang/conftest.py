@@ -56,9 +56,9 @@ class WatchedKernel(Kernel):
 
     def restart_and_forget(self) -> None:
         """Restart; return when the server has judged the end, and dropped the recording."""
-        pid, recordings = self.pid, self.server.data / "recordings"
+        pid = self.pid
         self.restart()
-        wait_until(lambda: not any(recordings.glob(f"*{pid}-*")), "the recording to go")
+        self.wait_until_forgotten(pid)
 
 
 @pytest.fixture

@@ -10,8 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from jupyter_tfguard.errors import RecordUnreadable
 from jupyter_tfguard.private_files import file_stats
+from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.training.checkpoints import CheckpointWatch
+from jupyter_tfguard.watch.live import Live, LiveReader
 
 pytestmark = pytest.mark.quick
 
@@ -67,3 +70,14 @@ def test_the_last_checkpoint(tmp_path: Path) -> None:
 
     assert newest() == []
     assert all(found == ["last.keras"] for found in during_removals(folder, newest))
+
+
+def test_a_reader_does_not_make_a_recording_that_was_removed_a_moment_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "4711-12"
+    monkeypatch.setattr(Path, "is_dir", lambda path: True)  # it was there when the reader asked
+    with pytest.raises(RecordUnreadable):
+        read_recording(gone)
+    assert LiveReader(gone).read() == Live()
+    assert not gone.exists()
