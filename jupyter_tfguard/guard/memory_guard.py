@@ -44,9 +44,12 @@ from .words import CellFacts
 from .workers import CellWorkers, end_children, offer_children_first
 
 _CANCEL_AFTER_SECONDS = 0.25
+# Python code between two native calls raises by itself within milliseconds; it is not cancelled then. Not while the rest of
+# the memory would be full before.
+_GRACE_SECONDS, _GRACE_FRACTION = 0.05, 0.25
 # How long to wait for an import: a partly imported TensorFlow cannot be imported again, but a killed kernel is worse.
 _IMPORT_SECONDS = 0.3
-_POLL_SECONDS = 0.02
+_POLL_SECONDS = 0.01
 _PRIORITY = -10  # of the helper thread, so that it gets a CPU at once on a busy machine
 _SHORT_TIMES = 8  # of the level: if a cell starts with less available, free memory of allocators is released first
 # IPython's traceback reads and parses each file on the stack: with TensorFlow's files, tens of MiB.
@@ -338,19 +341,25 @@ class MemoryGuard:
 
     def _help_once(self) -> None:
         cell, manager = self._cell, self._cancellation.manager
-        if self._in_fit():
-            cancel(manager)
+        due = _grace_seconds(self._sampler.snapshot()) if self._in_fit() else _CANCEL_AFTER_SECONDS
         self._workers.raise_in_threads(HostMemoryLimitReached)
         offer_children_first()
-        last_cancel = 0.0
         while cell is not None and self._cell is cell:
             seen = self._sampler.snapshot()
             if not seen.tripped or seen.delivered:
                 return
-            if seen.trip_seconds_ago - last_cancel > _CANCEL_AFTER_SECONDS:
-                last_cancel = seen.trip_seconds_ago
+            if seen.trip_seconds_ago >= due:
+                due = seen.trip_seconds_ago + _CANCEL_AFTER_SECONDS
                 cancel(manager)
             time.sleep(_POLL_SECONDS)
+
+
+def _grace_seconds(seen: Snapshot) -> float:
+    """How long a stopped fit may go on until it is cancelled."""
+    rate = seen.fill_bytes_per_second
+    if rate <= 0:
+        return _GRACE_SECONDS
+    return min(_GRACE_SECONDS, _GRACE_FRACTION * max(0, seen.trip_available_bytes) / rate)
 
 
 def _is_handled() -> bool:

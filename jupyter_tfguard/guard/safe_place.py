@@ -19,8 +19,9 @@ _FILES = (
     "weakref.py",  # called by C code that drops the exception
     "abc.py",
     "tensorflow/python/eager/core.py",  # error translation
-    "tensorflow/python/framework/errors_impl.py",
 )
+# TensorFlow's C++ code calls these (conversions, shapes, types), and not all of it expects an exception.
+_CALLED_BY_TENSORFLOW = "tensorflow/python/framework/"
 _IMPORTS = "<frozen importlib"
 # pandas 3.1 reads parts of a file in threads. Each is stopped by its own exception, which then reaches this function.
 _PARALLEL_READ = ("_read_csv_chunks", "pandas/io/parsers/readers.py")
@@ -49,7 +50,7 @@ def is_safe(frame: FrameType | None, *, in_imports: bool = False) -> bool:
         if code.co_name == _PARALLEL_READ[0] and file.endswith(_PARALLEL_READ[1]):
             return False
         if place < _NEAR:
-            if code.co_name in _NAMES or file.endswith(_FILES):
+            if code.co_name in _NAMES or file.endswith(_FILES) or _CALLED_BY_TENSORFLOW in file:
                 return False
             if file.startswith(_PACKAGE) and code.co_name != _AROUND_FIT:
                 return False

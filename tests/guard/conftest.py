@@ -25,6 +25,7 @@ def limited_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
             folder = tmp_path_factory.mktemp("limited")
             write_options(folder / "config", stop)
             kernel = made.enter_context(guarded_kernel(folder))
+            kernel.hold_stderr()
             limit.add(kernel.pid)
             return kernel
 

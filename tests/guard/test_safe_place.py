@@ -57,9 +57,14 @@ def test_an_import_is_not_safe_unless_it_takes_long(
 
 
 @pytest.mark.parametrize(
-    "file", ["tensorflow/python/eager/core.py", "tensorflow/python/framework/errors_impl.py"]
+    "file",
+    [
+        "tensorflow/python/eager/core.py",
+        "tensorflow/python/framework/errors_impl.py",
+        "tensorflow/python/framework/tensor_conversion_registry.py",
+    ],
 )
-def test_where_tensorflow_makes_errors_is_not_safe(file: str) -> None:
+def test_what_tensorflow_calls_from_native_code_is_not_safe(file: str) -> None:
     namespace: dict[str, Callable[[], FrameType]] = {"ask": here}
     exec(compile("def convert(): return ask()", f"/lib/{file}", "exec"), namespace)
     assert not is_safe(namespace["convert"]())

@@ -65,6 +65,7 @@ class GuardedKernel:
     startup_file: bool = True
     before: str = ""  # code of the user's own, run before all startup files
     kernel_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    _held: HeldPipe | None = None
 
     def start(self) -> GuardedKernel:
         """Start the kernel and wait until it answers."""
@@ -170,7 +171,7 @@ class GuardedKernel:
             except queue.Empty:
                 if ended:
                     return found
-                assert self.is_alive(), f"the kernel died: {found}"
+                assert self.is_alive(), f"the kernel died: {found[-3:]}\n{self.remains()}"
                 continue
             ended |= _is_end(found[-1], request)
             if ended and not quiet_seconds:
@@ -185,6 +186,21 @@ class GuardedKernel:
         """Run a cell that ends the kernel; its return code, negative for a signal."""
         self.send(code)
         return self.wait_for_end(timeout=timeout)
+
+    def hold_stderr(self) -> None:
+        """Keep what the kernel's native code writes until its end, as a watcher does."""
+        process, self._held = ProcessIdentity.of(self.pid), HeldPipe()
+        assert process is not None
+        self._held.hold(process, self.recording().header["guard"]["stderr_pipe"])
+
+    def remains(self) -> str:
+        """What a dead kernel has left of the reason: return code, stderr tail, stack."""
+        code = self.manager.provisioner.process.poll()
+        path = self.recording_paths()[0]
+        if self._held is not None:
+            add_last_words(path, self._held.last_words())
+        left = read_recording(path)
+        return f"{code=}\n{left.stderr_tail[-2000:]}\n{left.fault_text[:4000]}"
 
     def die_watched(self, code: str) -> int:
         """The same, with what a watcher keeps of its last words."""
