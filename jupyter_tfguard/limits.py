@@ -55,13 +55,22 @@ def binding_limit(group_bytes: float | None, machine_bytes: float | None) -> Lim
     return Limit(int(machine_bytes), MACHINE_MEMORY) if machine_bytes else None
 
 
+def memory_limit(values: Mapping[str, float]) -> Limit | None:
+    """The smaller of the group's limit and the machine's memory; None if neither is known.
+
+    Args:
+        values: Metrics of the group and the machine.
+    """
+    return binding_limit(values.get("cgroup.limit_bytes"), values.get("host.total_bytes"))
+
+
 def fullest_limit(values: Mapping[str, float]) -> Limit | None:
     """The binding limit: among memory and process limits, the limit with the largest fraction in use.
 
     Args:
         values: Metrics of the process, the group and the machine.
     """
-    memory = binding_limit(values.get("cgroup.limit_bytes"), values.get("host.total_bytes"))
+    memory = memory_limit(values)
     found = [memory] if memory is not None else []
     found += [
         Limit(int(values[limit]), name)

@@ -23,7 +23,7 @@ FEWEST_POINTS = 6
 # Less growth than this is not reported.
 LEAST_BYTES = 64 * 1024 * 1024
 # The first point of a series is skipped: functions are traced, pools filled and threads started.
-_WARM_UP = 1
+WARM_UP = 1
 _PARTS = 40
 # Each half of the series must rise by this fraction of the whole slope; excludes growth that levels off or just began.
 _EARLY_SHARE = 0.3
@@ -124,6 +124,6 @@ def grown(points: Sequence[tuple[float, float]]) -> Trend | None:
     Returns:
         None unless the growth is significant and at least `LEAST_BYTES`.
     """
-    found = trend(floors(points[_WARM_UP:], _PARTS))
+    found = trend(floors(points[WARM_UP:], _PARTS))
     is_growth = found is not None and found.is_steady_growth and found.rise >= LEAST_BYTES
     return found if is_growth else None

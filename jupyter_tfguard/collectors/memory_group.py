@@ -30,6 +30,7 @@ class GroupFiles:
 
     limit: str
     used: str
+    peak: str  # in version 2 since Linux 5.19
     swap_limit: str
     swap_used: str
     cache: tuple[str, str]
@@ -40,6 +41,7 @@ FILES = {
     1: GroupFiles(
         "memory.limit_in_bytes",
         "memory.usage_in_bytes",
+        "memory.max_usage_in_bytes",
         "memory.memsw.limit_in_bytes",
         "memory.memsw.usage_in_bytes",
         ("total_active_file", "total_inactive_file"),
@@ -47,6 +49,7 @@ FILES = {
     2: GroupFiles(
         "memory.max",
         "memory.current",
+        "memory.peak",
         "memory.swap.max",
         "memory.swap.current",
         ("active_file", "inactive_file"),
@@ -82,7 +85,7 @@ class MemoryGroup:
 
     def peak_bytes(self) -> int | None:
         """Highest use. Source: memory.max_usage_in_bytes; memory.peak, Linux 5.19 and later."""
-        return self._int("memory.max_usage_in_bytes" if self.version == 1 else "memory.peak")
+        return self._int(self.files.peak)
 
     def reclaimable_bytes(self) -> int | None:
         """File cache, which is reclaimed before anything is killed; without tmpfs.

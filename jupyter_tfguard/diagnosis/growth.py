@@ -11,9 +11,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from ..limits import CONTAINER_LIMIT
-from ..trend import LEAST_BYTES, Trend, grown, trend
+from ..trend import LEAST_BYTES, WARM_UP, Trend, grown, trend
 from ..units import human_bytes, human_seconds
 from .activity import last_cell, last_fit
 from .finding import Fact, Source
@@ -38,6 +39,26 @@ class Per(enum.Enum):
     FIT = "per fit"
     RUN = "per run"
     MINUTE = "per minute"
+
+    @property
+    def unit(self) -> str:
+        """``epoch``"""
+        return self.value.removeprefix("per ")
+
+
+class Epochs(Protocol):
+    """A fit, as far as growth depends on it.
+
+    Attributes:
+        epoch: The running epoch, from 1; None before the first.
+        epochs: How many are planned; None if unknown.
+    """
+
+    @property
+    def epoch(self) -> int | None: ...
+
+    @property
+    def epochs(self) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -80,8 +101,7 @@ class Growth:
             return None
         if self.per is Per.MINUTE:
             return f"about {human_seconds(60 * found[0])}"
-        unit = self.per.value.split()[-1]
-        return f"about {round(found[0])} {unit}{'s' if round(found[0]) > 1 else ''}"
+        return f"about {round(found[0])} {self.per.unit}{'s' if round(found[0]) > 1 else ''}"
 
 
 def host_growth(seen: Observed) -> Growth | None:
@@ -93,7 +113,7 @@ def host_growth(seen: Observed) -> Growth | None:
     if found is None:
         return None
     room = limit and room_bytes(seen, limit)
-    return found if matters(found, limit and limit[0], room, epochs_ahead(seen)) else None
+    return found if matters(found, limit and limit[0], room, last_fit(seen)) else None
 
 
 def steady_growth(
@@ -123,27 +143,21 @@ def steady_growth(
 
 
 def matters(
-    found: Growth, limit_bytes: float | None, room: float | None, epochs_ahead: int | None
+    found: Growth, limit_bytes: float | None, room: float | None, fit: Epochs | None
 ) -> bool:
     """True if the growth used a large part of the limit, or would use the rest before the fit ends.
 
     Args:
         limit_bytes: The limit. room: What is left of it, in bytes. None if unknown.
-        epochs_ahead: Remaining epochs of the running fit; None without one.
+        fit: The newest fit; None without one.
     """
     rise = found.trend.rise
     if rise < LEAST_BYTES or limit_bytes is None or rise >= _LEAST_FRACTION * limit_bytes:
         return rise >= LEAST_BYTES
-    if found.per is not Per.EPOCH or epochs_ahead is None or room is None:
+    if found.per is not Per.EPOCH or room is None or fit is None or not fit.epochs or not fit.epoch:
         return False
     left = found.trend.units_left(0.0, room)
-    return left is not None and left[0] <= epochs_ahead
-
-
-def epochs_ahead(seen: Observed) -> int | None:
-    """Remaining epochs of the newest fit; None when unknown."""
-    fit = last_fit(seen)
-    return fit.epochs - fit.epoch if fit is not None and fit.epochs and fit.epoch else None
+    return left is not None and left[0] <= fit.epochs - fit.epoch
 
 
 def room_bytes(seen: Observed, limit: tuple[int, str]) -> float:
@@ -208,7 +222,7 @@ def _by_time(seen: Observed, curve: Curve, source: Source) -> Growth | None:
     for when, size in inside:
         part = min(int((when - began) / width), _TIME_PARTS - 1)
         parts[part] = min(size, parts.get(part, size))
-    found = trend([(n * width / 60, parts[n]) for n in sorted(parts) if n >= 1])
+    found = trend([(n * width / 60, parts[n]) for n in sorted(parts) if n >= WARM_UP])
     if found is None or not found.is_steady_growth:
         return None
     return Growth(Per.MINUTE, found, human_seconds(seconds), source)

@@ -26,21 +26,22 @@ def largest_arrays(namespace: dict[str, Any], count: int = 5) -> list[dict[str, 
     sizes = Sizes()
     if not sizes.any_library:
         return []
-    found = [
-        (size, name)
-        for name, value in newest(namespace)
-        if isinstance(name, str) and not name.startswith("_") and (size := sizes.of(value))
-    ]
+    found = [(size, name) for name, value in newest(namespace) if (size := sizes.of(value))]
     found.sort(reverse=True)
-    return [{"name": name[:80], "bytes": size} for size, name in found[:count]]
+    return [{"name": name, "bytes": size} for size, name in found[:count]]
 
 
 def newest(namespace: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The newest 500 names with their values, newest first."""
+    """The user's names among the newest 500, cut to 80 characters, with their values, newest first."""
     try:
-        return list(itertools.islice(reversed(namespace.items()), _NAMES_LIMIT))
+        found = list(itertools.islice(reversed(namespace.items()), _NAMES_LIMIT))
     except RuntimeError:
         return []  # a user thread is adding names at the same time
+    return [
+        (name[:80], value)
+        for name, value in found
+        if isinstance(name, str) and not name.startswith("_")
+    ]
 
 
 class Sizes:

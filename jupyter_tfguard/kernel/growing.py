@@ -79,7 +79,7 @@ class Growing:
                 seen.last,
                 seen.last - seen.first,
                 _added_bytes(value, seen.last - seen.first, sizes),
-                not issubclass(type(value), _CONTAINERS),
+                _base(value) is None,
             )
             for name, value in places
             if (seen := self._seen.get(name)) is not None
@@ -101,25 +101,30 @@ def places_of(
             if not name.startswith("_"):
                 yield f"{kind.__name__}.{name}"[:80], value
     for name, value in newest(namespace):
-        if isinstance(name, str) and not name.startswith("_") and name not in _IPYTHON_NAMES:
-            yield name[:80], value
+        if name not in _IPYTHON_NAMES:
+            yield name, value
+
+
+def _base(value: Any) -> Any:
+    """The container class that the value is or extends; None if it is no container."""
+    return next((base for base in _CONTAINERS if issubclass(type(value), base)), None)
 
 
 def _count(value: Any) -> int | None:
-    kind = type(value)
-    if issubclass(kind, _CONTAINERS):
-        base = next(base for base in _CONTAINERS if issubclass(kind, base))
+    if (base := _base(value)) is not None:
         return int(base.__len__(value))
+    kind = type(value)
     if kind.__module__.startswith("tensorflow.") and hasattr(kind, _TRACING_COUNT):
         return int(getattr(value, _TRACING_COUNT)())
     return None
 
 
 def _added_bytes(value: Any, added: int, sizes: Sizes) -> int | None:
+    base = _base(value)
     try:
-        if issubclass(type(value), (list, deque)):
-            last = value[-1]
-        elif issubclass(type(value), dict):
+        if base in (list, deque):
+            last = base.__getitem__(value, -1)  # not the user's own method
+        elif base is dict:
             last = next(reversed(dict.values(value)))
         else:
             return None

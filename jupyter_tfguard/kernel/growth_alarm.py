@@ -8,11 +8,11 @@ thread; the sampling thread evaluates them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..limits import Limit, binding_limit, used_of
+from ..limits import Limit, memory_limit, used_of
 from ..trend import FEWEST_POINTS, Trend, floors, grown
 from ..units import human_bytes, human_seconds
 from .growing import Growing, Grown, places_of
@@ -40,7 +40,6 @@ class _Rounds:
     names: list[str] = field(default_factory=list)  # of models
     growing: Growing = field(default_factory=Growing)
     began: float = field(default_factory=time.monotonic)
-    first: int = 0
     count: int = 0
     alarmed: bool = False
     lowest: float | None = None  # since the last epoch ended
@@ -52,17 +51,21 @@ class _Rounds:
     def add(self, number: int, size: float) -> None:
         """Add a point at the start or end of a round. `size`: bytes at that moment."""
         if not self.points:
-            self.first, self.began = number, time.monotonic()
+            self.began = time.monotonic()
         if not self.points or number > self.points[-1][0]:
             self.points.append((float(number), float(size)))
         if len(self.points) > _POINTS:
             self.points = [self.points[0], *floors(self.points[1:], _POINTS // 2)]
 
     @property
+    def span(self) -> int:
+        """How many rounds after the first the newest point is."""
+        return round(self.points[-1][0] - self.points[0][0])
+
+    @property
     def seconds_each(self) -> float:
         """Mean duration of a round."""
-        rounds = self.points[-1][0] - self.first
-        return (time.monotonic() - self.began) / rounds if rounds > 0 else 0.0
+        return (time.monotonic() - self.began) / self.span if self.span else 0.0
 
 
 class GrowthAlarm:
@@ -111,7 +114,8 @@ class GrowthAlarm:
             self._count, self._fits, self.holders = fields["execution_count"], _Rounds("FIT"), ()
             cell_id, size = fields["cell_id"], fields["rss_bytes"]
             if cell_id is not None and size is not None:
-                self._point(self._runs_of(cell_id), self._cells[cell_id].count, size)
+                rounds = self._runs_of(cell_id)
+                self._point(rounds, rounds.count, size)
 
     def _runs_of(self, cell_id: str) -> _Rounds:
         rounds = self._cells.pop(cell_id, None) or _Rounds("RUN")
@@ -128,9 +132,9 @@ class GrowthAlarm:
         rounds.growing.look(self._places())
         self._fresh.append(rounds)
 
-    def _places(self) -> list[tuple[str, Any]]:
+    def _places(self) -> Iterator[tuple[str, Any]]:
         fit = self._fit()
-        return list(places_of(self._namespace, () if fit is None else fit.callbacks))
+        return places_of(self._namespace, () if fit is None else fit.callbacks)
 
     def sampled(self, values: Mapping[str, float]) -> None:
         """Take a sample; called in the sampling thread."""
@@ -156,21 +160,18 @@ class GrowthAlarm:
         from ..diagnosis.growth import Growth, Per, matters
 
         is_gpu = rounds is self._gpu_epochs
-        limit = None if is_gpu else _limit(values)
+        limit = None if is_gpu else memory_limit(values)
         used = None if limit is None else used_of(*limit, values)
         room = None if limit is None or used is None else max(0.0, limit.size_bytes - used)
-        fit = self._fit()
-        ahead = fit.epochs - fit.epoch if fit is not None and fit.epochs and fit.epoch else None
         per = Per[rounds.per]
-        number = round(rounds.points[-1][0]) - rounds.first + 1
-        over = f"{number} {per.value.split()[-1]}s"
+        over = f"{rounds.span + 1} {per.unit}s"
         names = tuple(rounds.names) if per is Per.FIT else ()
         growth = Growth(per, trend, over, names=names)
-        if not matters(growth, limit and limit.size_bytes, room, ahead):
+        if not matters(growth, limit and limit.size_bytes, room, self._fit()):
             return
         rounds.alarmed = True
         self.holders = tuple(
-            _sentence(one, per.value.split()[-1], number - 2)  # first read at the second round
+            _sentence(one, per.unit, rounds.span - 1)  # first read at the second round
             for one in rounds.growing.grown(self._places())
             if one.added_bytes is None or one.added_bytes >= _HOLDER_FRACTION * trend.rise
         )[:_HOLDERS]
@@ -180,10 +181,6 @@ class GrowthAlarm:
             lines += _outlook(rounds, growth, limit, room)
         lines += self.holders or [_advice(growth)]
         self._emit(EVENT, execution_count=self._count, lines=lines, holders=list(self.holders))
-
-
-def _limit(values: Mapping[str, float]) -> Limit | None:
-    return binding_limit(values.get("cgroup.limit_bytes"), values.get("host.total_bytes"))
 
 
 def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list[str]:

@@ -58,6 +58,11 @@ class Kernel:
     def pid(self) -> int:
         return wait_until(lambda: self.server.kernel_pid(self.id) or 0, "a watched kernel")
 
+    def state(self) -> dict[str, Any]:
+        """The kernel's state on the panel's route; empty while the watcher does not know the kernel."""
+        kernels = self.server.get("tfguard/api/status")["kernels"]
+        return next((one for one in kernels if one["kernel_id"] == self.id), {})
+
     def run(
         self, code: str, timeout: float = 60, ask: dict[str, str] | None = None
     ) -> dict[str, Any]:
@@ -78,8 +83,8 @@ class Kernel:
         """Return when the watcher has read the kernel's recording: from then on it keeps the last native words."""
 
         def is_watched() -> bool:
-            kernels = self.server.get("tfguard/api/status")["kernels"]
-            return any(k["kernel_id"] == self.id and k["guard"]["loaded"] for k in kernels)
+            state = self.state()
+            return bool(state) and bool(state["guard"]["loaded"])
 
         def pipe_is_held() -> bool:
             (recording,) = (self.server.data / "recordings").glob(f"{self.pid}-*")
@@ -100,10 +105,8 @@ class Kernel:
         wait_until(is_gone, "the recording to go")
 
     def children_bytes(self) -> int:
-        """What the watcher knows of its child processes; 0 where it has seen none."""
-        kernels = self.server.get("tfguard/api/status")["kernels"]
-        (mine,) = (kernel for kernel in kernels if kernel["kernel_id"] == self.id)
-        return int(mine["host"]["children_rss_bytes"] or 0)
+        """Memory of its child processes, as the watcher has measured it; 0 if it has seen none."""
+        return int(self.state()["host"]["children_rss_bytes"] or 0)
 
     def report(self) -> dict[str, Any]:
         """The report of its death."""

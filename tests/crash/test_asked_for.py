@@ -35,8 +35,7 @@ def test_a_restart_makes_no_report(kernel: Kernel, busy: bool) -> None:
         sleep(kernel)
     post(kernel, "restart")
     wait_until(lambda: kernel.server.kernel_pid(kernel.id) not in (None, first))
-    recordings = kernel.server.data / "recordings"
-    wait_until(lambda: not any(recordings.glob(f"*{first}-*")), "the recording to go")
+    kernel.wait_until_forgotten(first)
     assert kernel.entries() == []
 
 

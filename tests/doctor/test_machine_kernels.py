@@ -95,12 +95,12 @@ def test_an_interpreter_that_hangs_is_given_up(
 
 
 def test_what_another_program_starts_is_not_run(kernels: Path, home: Path) -> None:
-    monitored = home / "was-run"
-    argv = ["touch", str(monitored), "python", "-m", "ipykernel_launcher"]
+    mark = home / "was-run"
+    argv = ["touch", str(mark), "python", "-m", "ipykernel_launcher"]
     write_kernel(kernels / "wrapped", Path("python"), argv=argv)
-    write_kernel(kernels / "julia", Path("julia"), argv=["touch", str(monitored)])
+    write_kernel(kernels / "julia", Path("julia"), argv=["touch", str(mark)])
     assert environments() == []
-    assert not monitored.exists()
+    assert not mark.exists()
 
 
 # --- kernels that run

@@ -87,10 +87,8 @@ def fourier_transform() -> object:
     gate, signal_ = Gate(), np.ones(1_000_003)
     transform = np.fft.fft  # NumPy 2 loads it now
     parts = gate.native.gate()
-    whole, kept = (
-        transform(signal_),
-        np.ones(6_000_011),
-    )  # a prime number needs much room to work in
+    whole = transform(signal_)
+    kept = np.ones(6_000_011)  # a prime number needs much room to work in
     with gate.cell() as seen:
         transform(kept)
     with gate.cell() as small:

@@ -31,15 +31,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingServer
 class WatchedKernel(Kernel):
     """One kernel, and what the panel is told of it."""
 
-    def state(self) -> dict[str, Any]:
-        """Of the kernel, as the wire has it."""
-        kernels = self.server.get("tfguard/api/status")["kernels"]
-        found: dict[str, Any] = next(k for k in kernels if k["kernel_id"] == self.id)
-        return found
-
     def hang(self) -> dict[str, Any]:
         """What is told of its standstill, once it is."""
-        hang: dict[str, Any] = wait_until(lambda: self.state()["hang"], "the hang")
+        hang: dict[str, Any] = wait_until(lambda: self.state().get("hang"), "the hang")
         return hang
 
     def wait_until_busy(self) -> None:

@@ -196,20 +196,20 @@ class GuardedKernel:
     def remains(self) -> str:
         """What a dead kernel has left of the reason: return code, stderr tail, stack."""
         code = self.manager.provisioner.process.poll()
-        path = self.recording_paths()[0]
-        if self._held is not None:
-            add_last_words(path, self._held.last_words())
-        left = read_recording(path)
+        self._add_stderr()
+        left = read_recording(self.recording_paths()[0])
         return f"{code=}\n{left.stderr_tail[-2000:]}\n{left.fault_text[:4000]}"
 
     def die_watched(self, code: str) -> int:
         """The same, with what a watcher keeps of its last words."""
-        process, held = ProcessIdentity.of(self.pid), HeldPipe()
-        assert process is not None
-        held.hold(process, self.recording().header["guard"]["stderr_pipe"])
+        self.hold_stderr()
         ended = self.die(code)
-        add_last_words(self.recording_paths()[0], held.last_words())
+        self._add_stderr()
         return ended
+
+    def _add_stderr(self) -> None:
+        if self._held is not None:
+            add_last_words(self.recording_paths()[0], self._held.last_words())
 
     def wait_for_end(self, *, timeout: float = _WAIT_SECONDS) -> int:
         """Wait until the process has ended; its return code."""

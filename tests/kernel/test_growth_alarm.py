@@ -168,12 +168,20 @@ def test_no_code_of_the_users_runs() -> None:
         def __len__(self) -> int:
             raise AssertionError
 
+        def __getitem__(self, place: Any) -> Any:
+            raise AssertionError
+
     class Proxy:
         @property
         def __class__(self) -> Any:
             raise AssertionError
 
-    Growing().look(places_of({"loud": Loud([1]), "proxy": Proxy()}, (SimpleNamespace(a=Loud()),)))
+    loud, growing = Loud([1]), Growing()
+    places = {"loud": loud, "proxy": Proxy()}
+    for _ in range(3):
+        growing.look(places_of(places, (SimpleNamespace(a=Loud()),)))
+        loud.append(1)
+    assert [one.name for one in growing.grown(places_of(places))] == ["loud"]
 
 
 def test_a_fit_that_leaks_raises_the_alarm(kernel: GuardedKernel) -> None:

@@ -39,11 +39,6 @@ class Row:
     python: str
     packages: tuple[str, ...]
 
-    @property
-    def has_tensorflow(self) -> bool:
-        """Whether there is a TensorFlow to try."""
-        return any(package.startswith("tensorflow") for package in self.packages)
-
 
 ROWS = (
     Row("2.15", "3.10", ("tensorflow-cpu==2.15.*", "numpy==1.26.*", "pandas==2.2.*")),
@@ -62,6 +57,9 @@ def _tensorflow() -> None:
     test_gate.check_tensorflow(test_gate.run("tensorflow", limit_mib=1536))
 
 
+_PROGRAMS = (*_ANYWHERE, _tensorflow)
+
+
 def main() -> int:
     return try_rows(str(__doc__).splitlines()[0], ROWS, lambda folder: None, _try)
 
@@ -78,17 +76,14 @@ def _try(row: Row, prepared: None, folder: Path) -> tuple[str, str]:
     except CannotInstall as bad:
         return "not run", str(bad)
     failed = []
-    programs = [*_ANYWHERE]
-    if row.has_tensorflow:
-        programs.append(_tensorflow)
-    for program in programs:
+    for program in _PROGRAMS:
         try:
             program()
         except AssertionError as bad:
             failed.append(
                 f"{program.__name__}: {bad or traceback.extract_tb(bad.__traceback__)[-1].line}"
             )
-    return ("FAILED", "; ".join(failed)) if failed else ("ok", f"{len(programs)} programs")
+    return ("FAILED", "; ".join(failed)) if failed else ("ok", f"{len(_PROGRAMS)} programs")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from jupyter_client.manager import KernelManager
 
@@ -235,16 +236,22 @@ def demo_limit() -> Json:
     return seen | {"status": child.returncode, "swap_max": swap, "removed": gone}
 
 
-def unwatched() -> Json:
-    """A kernel of jupyter_client alone, with records of its own; the command tells of its death afterwards."""
-    environment = os.environ | {"TFGUARD_DIR": str(HOME / "unwatched")}
+def lone_kernel(own: Path, environment: dict[str, str]) -> tuple[KernelManager, Any]:
+    """A kernel of jupyter_client alone in a group, with its client."""
     kernels = KernelManager(kernel_name="python3")
     kernels.start_kernel(env=environment)
     client = kernels.blocking_client()
     client.start_channels()
     client.wait_for_ready(timeout=PATIENCE_SECONDS)
-    own = group("unwatched", {"memory.max": 200 * MIB})
     enter(own, kernels.provisioner.pid)
+    return kernels, client
+
+
+def unwatched() -> Json:
+    """A kernel of jupyter_client alone, with records of its own; the command tells of its death afterwards."""
+    environment = os.environ | {"TFGUARD_DIR": str(HOME / "unwatched")}
+    own = group("unwatched", {"memory.max": 200 * MIB})
+    kernels, client = lone_kernel(own, environment)
     time.sleep(SETTLE_SECONDS)
     client.execute(EAT)
     wait_for("the kernel's end", lambda: kernels.provisioner.process.poll() is not None)
@@ -262,13 +269,8 @@ def stopped() -> Json:
     config.mkdir()
     (config / "jupyter_tfguard_config.json").write_text('{"TfGuard": {"stop": "full"}}')
     data = {"TFGUARD_DIR": str(config), "JUPYTER_CONFIG_DIR": str(config)}
-    kernels = KernelManager(kernel_name="python3")
-    kernels.start_kernel(env=os.environ | data)
-    client = kernels.blocking_client()
-    client.start_channels()
-    client.wait_for_ready(timeout=PATIENCE_SECONDS)
     own = group("stopped", {"memory.max": 300 * MIB, "memory.swap.max": 0})
-    enter(own, kernels.provisioner.pid)
+    kernels, client = lone_kernel(own, os.environ | data)
 
     def run(code: str) -> Json:
         reply = client.execute_interactive(

@@ -7,10 +7,11 @@ epochs. If the pool takes the whole card at its start, growth is not visible.
 from __future__ import annotations
 
 from ...units import human_bytes
+from ..activity import last_fit
 from ..evidence import Evidence
 from ..finding import Confidence, Finding, Source
 from ..gpus import Gpu
-from ..growth import Growth, Per, epochs_ahead, matters, steady_growth
+from ..growth import Growth, Per, matters, steady_growth
 from ..memory_advice import gpu_leak_advice
 from ..rule import rule
 
@@ -27,9 +28,8 @@ def gpu_leak(seen: Evidence) -> Finding | None:
     for gpu in seen.gpus:
         curve = gpu.series("own_bytes")
         found = steady_growth(seen, curve, host=False, source=Source.SERVER) if curve else None
-        if found is not None and matters(
-            found, gpu.memory_total_bytes, _room(gpu), epochs_ahead(seen)
-        ):
+        total = gpu.memory_total_bytes
+        if found is not None and matters(found, total, _room(gpu), last_fit(seen)):
             return _finding(gpu, found)
     return None
 
