@@ -54,6 +54,7 @@ _PRIORITY = -10  # of the helper thread, so that it gets a CPU at once on a busy
 _SHORT_TIMES = 8  # of the level: if a cell starts with less available, free memory of allocators is released first
 # IPython's traceback reads and parses each file on the stack: with TensorFlow's files, tens of MiB.
 _RICH_BYTES = 256 * MIB
+_CALLS = ("call", "c_call")  # profile events
 # After user code has caught the exception this often, it gets one that `except Exception` does not catch.
 _CAUGHT_COUNT = 2
 
@@ -309,6 +310,8 @@ class MemoryGuard:
 
     def _on_call(self, frame: FrameType, event: str, argument: object) -> None:
         """Profile hook, set until a safe place is reached: the next signal might come only after the cell has ended."""
+        if event not in _CALLS:
+            return  # a call that has ended may have taken a lock that its caller does not know of yet
         cell, seen = self._cell, self._sampler.snapshot()
         if cell is None or not seen.tripped or seen.delivered:
             sys.setprofile(None)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import linecache
 import sys
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,16 @@ def here() -> FrameType:
 
 def test_user_code_is_safe() -> None:
     assert is_safe(here())
+
+
+def test_an_instruction_without_a_line_is_not_safe() -> None:
+    def code() -> FrameType:
+        return here()
+
+    code.__code__ = code.__code__.replace(co_linetable=b"")
+    frame = code()
+    assert frame.f_lineno is None
+    assert not is_safe(frame)
 
 
 @pytest.mark.parametrize("name", ["__enter__", "__exit__", "__del__"])
@@ -59,22 +71,69 @@ def test_an_import_is_not_safe_unless_it_takes_long(
 @pytest.mark.parametrize(
     "file",
     [
+        "logging/__init__.py",
         "tensorflow/python/eager/core.py",
         "tensorflow/python/framework/errors_impl.py",
         "tensorflow/python/framework/tensor_conversion_registry.py",
     ],
 )
-def test_what_tensorflow_calls_from_native_code_is_not_safe(file: str) -> None:
+def test_files_that_ignore_or_translate_exceptions_are_not_safe(file: str) -> None:
     namespace: dict[str, Callable[[], FrameType]] = {"ask": here}
     exec(compile("def convert(): return ask()", f"/lib/{file}", "exec"), namespace)
     assert not is_safe(namespace["convert"]())
 
 
-def test_while_threads_of_pandas_read_a_file_is_not_safe() -> None:
-    source = "def _read_csv_chunks(): return wait()\ndef wait(): return ask()"
-    namespace: dict[str, Callable[[], FrameType]] = {"ask": here}
-    exec(compile(source, "/lib/pandas/io/parsers/readers.py", "exec"), namespace)
-    assert not is_safe(namespace["_read_csv_chunks"]())
+@pytest.mark.parametrize(
+    ("file", "safe"),
+    [("resource_variable_ops.py", False), ("script_ops.py", True), ("gen_math_ops.py", True)],
+)
+def test_what_an_operation_calls_is_not_safe_except_code_of_the_user(file: str, safe: bool) -> None:
+    namespace: dict[str, Any] = {"ask": here}
+    ops = "/lib/tensorflow/python/ops"
+    exec(compile("def read(): return ask()", f"{ops}/{file}", "exec"), namespace)
+    exec(compile("def mul(): return read()", f"{ops}/gen_math_ops.py", "exec"), namespace)
+    assert is_safe(namespace["mul"]()) is safe
+
+
+@pytest.mark.parametrize(
+    ("name", "is_user_code"), [("tf__step", True), ("_call_unconverted", True), ("convert", False)]
+)
+def test_autograph_is_not_safe_while_it_converts(name: str, is_user_code: bool) -> None:
+    namespace: dict[str, Any] = {"ask": here}
+    exec(f"def converted_call(): return {name}()\ndef {name}(): return ask()", namespace)
+    assert is_safe(namespace["converted_call"]()) is is_user_code
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("_read_csv_chunks", "pandas/io/parsers/readers.py"),
+        ("pythonify_logs", "keras/src/utils/python_utils.py"),
+        (
+            "bind_function_inputs",
+            "tensorflow/python/eager/polymorphic_function/function_type_utils.py",
+        ),
+    ],
+)
+def test_nothing_within_these_functions_is_safe(name: str, file: str) -> None:
+    namespace: dict[str, Any] = {"ask": here}
+    exec("def deep(n): return deep(n - 1) if n else ask()", namespace)
+    exec(compile(f"def {name}(): return deep(20)", f"/lib/{file}", "exec"), namespace)
+    assert not is_safe(namespace[name]())
+    assert is_safe(namespace["deep"](20))
+
+
+def test_linecache_is_not_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[bool] = []
+
+    def opens(path: str) -> None:
+        found.append(is_safe(here()))
+        raise OSError
+
+    monkeypatch.setattr("tokenize.open", opens)
+    (tmp_path / "code.py").write_text("1\n")
+    assert linecache.getlines(str(tmp_path / "code.py")) == []
+    assert found == [False]
 
 
 def test_a_cell_is_known_by_its_globals() -> None:
