@@ -42,8 +42,8 @@ class TfGuard(Configurable):
         ["off", "soft", "full"],
         "off",
         help="Stop a cell that is about to fill the host memory, with the exception HostMemoryLimitReached, before the system "
-        "ends the kernel. Variables and models survive. 'soft' stops running code; 'full' also refuses single "
-        "allocations that cannot fit; 'off' stops nothing.",
+        "ends the kernel. Variables and models survive. 'soft' stops running code, and refuses arrays and objects that "
+        "cannot fit; 'full' also refuses TensorFlow's tensors; 'off' stops nothing.",
     ).tag(config=True, read_by="kernel")
     record_cell_text = Bool(
         True,

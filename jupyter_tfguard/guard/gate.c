@@ -56,7 +56,7 @@
 #define GIB ((int64_t)1 << 30)
 
 /* native.py checks this, and rejects a library of another version of the package. */
-#define INTERFACE_VERSION 1
+#define INTERFACE_VERSION 2
 
 /* The gate never checks smaller requests: the sampler covers them. */
 static const size_t LARGE_BYTES = 1 << 20;
@@ -702,6 +702,9 @@ static void note_grant(void *block, size_t size)
     if (block == NULL || size < NOTED_BYTES || !atomic_load(&armed)) {
         return;
     }
+    if ((int64_t)size > atomic_load(&known_available)) {
+        return; /* granted because it is probably sparse */
+    }
     pthread_mutex_lock(&grants_lock);
     for (size_t i = 0; i < LENGTH(grants); i++) {
         if (grants[i].block == block) {
@@ -1180,7 +1183,8 @@ static bool caller_handles_refusal(void)
  * 7. The decision
  */
 
-enum answer { GRANT, REFUSE, ON_DISK };
+/* SPARSE_ON_DISK: the block is probably used only in part. */
+enum answer { GRANT, REFUSE, ON_DISK, SPARSE_ON_DISK };
 
 static const size_t CHEAP_BYTES =
     8 << 20; /* smaller requests use the newest sample while plenty is available */
@@ -1243,11 +1247,19 @@ static enum answer disk_or_grant(void)
     return GRANT;
 }
 
+/* Never refused, because a huge sparse array must work. */
+static enum answer sparse(void)
+{
+    return atomic_load(&disk_armed) ? SPARSE_ON_DISK : GRANT;
+}
+
+static bool is_empty_of_user(void);
+
 /* The answer if memory is short; section 11 explains why TensorFlow's entry points differ. */
 static enum answer answer_short(size_t size, enum caller caller)
 {
     switch (caller) {
-    case NUMPY:
+    case NUMPY: return is_empty_of_user() ? sparse() : refuse(size, caller);
     case PYTHON:
     case PANDAS: return refuse(size, caller);
     case TENSORFLOW_POOL: return caller_handles_refusal() ? refuse(size, caller) : disk_or_grant();
@@ -1263,8 +1275,8 @@ static enum answer answer_short(size_t size, enum caller caller)
             return REFUSE;
         }
         return disk_or_grant();
-    case ZEROED: /* never refused, because a huge sparse array must work */
-    case UNCHECKED_ZEROED: return atomic_load(&disk_armed) ? ON_DISK : GRANT;
+    case ZEROED:
+    case UNCHECKED_ZEROED: return sparse();
     default: return disk_or_grant();
     }
 }
@@ -1327,15 +1339,15 @@ static enum answer ask(size_t size, size_t alignment, enum caller caller, void *
     self.inside = true;
     enum answer answer = decide(size, caller);
     if (answer == ON_DISK) {
-        if (caller != ZEROED && caller != UNCHECKED_ZEROED) {
-            stop_if_beyond(size);
-        }
+        stop_if_beyond(size);
+    }
+    if (answer == ON_DISK || answer == SPARSE_ON_DISK) {
         *block = disk_allocate(size, alignment);
         if (*block == NULL) {
-            answer = GRANT;
-            if (caller != ZEROED && caller != UNCHECKED_ZEROED) {
+            if (answer == ON_DISK) {
                 trip_now();
             }
+            answer = GRANT;
         }
     }
     self.inside = false;
@@ -1447,6 +1459,8 @@ struct numpy_allocator {
     void (*free)(void *, void *, size_t);
 };
 
+static int (*holds_interpreter_lock)(void); /* PyGILState_Check */
+
 struct numpy_handler {
     char name[127];
     uint8_t version;
@@ -1484,6 +1498,68 @@ static void *numpy_realloc(void *context, void *block, size_t size)
     return may_resize(block, size, NUMPY) ? numpy.realloc(context, block, size) : NULL;
 }
 
+/* numpy.empty() in the user's own code is like numpy.zeros(): it may be used only in part. NumPy's
+ * functions and other packages fill what they get from it. */
+static const void *empty_functions[2];
+static void *(*get_frame)(void), *(*get_code)(void *), *(*get_attribute)(void *, const char *);
+static const char *(*get_text)(void *);
+static void (*release_object)(void *);
+static const void *(*function_of)(const void *); /* _Unwind_FindEnclosingFunction */
+
+static bool is_in_empty(void)
+{
+    void *frames[16];
+    int count = backtrace(frames, LENGTH(frames));
+    for (int i = 0; i < count; i++) {
+        const void *it = function_of((char *)frames[i] - 1);
+        if (it != NULL && (it == empty_functions[0] || it == empty_functions[1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if the innermost Python function belongs to no installed package. */
+static bool is_user_code(void)
+{
+    void *frame = get_frame();
+    if (frame == NULL) {
+        return false;
+    }
+    void *code = get_code(frame), *file = get_attribute(code, "co_filename");
+    const char *path = file == NULL ? NULL : get_text(file);
+    bool is_users = path != NULL && strstr(path, "/site-packages/") == NULL &&
+                    strstr(path, "/dist-packages/") == NULL;
+    release_object(file);
+    release_object(code);
+    return is_users;
+}
+
+static bool is_empty_of_user(void)
+{
+    return empty_functions[0] != NULL && holds_interpreter_lock() && is_in_empty() &&
+           is_user_code();
+}
+
+static void know_empty(const void *empty, const void *empty_like)
+{
+    *(void **)&holds_interpreter_lock = dlsym(RTLD_DEFAULT, "PyGILState_Check");
+    *(void **)&get_frame = dlsym(RTLD_DEFAULT, "PyEval_GetFrame");
+    *(void **)&get_code = dlsym(RTLD_DEFAULT, "PyFrame_GetCode");
+    *(void **)&get_attribute = dlsym(RTLD_DEFAULT, "PyObject_GetAttrString");
+    *(void **)&get_text = dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8");
+    *(void **)&release_object = dlsym(RTLD_DEFAULT, "Py_DecRef");
+    void *unwinder = dlopen("libgcc_s.so.1", RTLD_LAZY);
+    if (unwinder != NULL) {
+        *(void **)&function_of = dlsym(unwinder, "_Unwind_FindEnclosingFunction");
+    }
+    if (function_of && holds_interpreter_lock && get_frame && get_code && get_attribute &&
+        get_text && release_object) {
+        empty_functions[0] = empty;
+        empty_functions[1] = empty_like;
+    }
+}
+
 /* True if the handler's blocks come from malloc: malloc_usable_size() may be called on them. */
 static bool is_plain_numpy(const struct numpy_allocator *found)
 {
@@ -1497,8 +1573,9 @@ static bool is_plain_numpy(const struct numpy_allocator *found)
     return usable >= size && usable < size + 2 * page_bytes;
 }
 
-/* Arms the gate in NumPy's default handler. Returns NULL, or the reason for a failure. */
-EXPORT const char *tfguard_arm_numpy(void *handler)
+/* Arms the gate in NumPy's default handler. `empty`, `empty_like`: their C functions. Returns NULL,
+ * or the reason for a failure. */
+EXPORT const char *tfguard_arm_numpy(void *handler, const void *empty, const void *empty_like)
 {
     struct numpy_handler *found = handler;
     if (strncmp(found->name, "default_allocator", sizeof found->name) != 0 || found->version != 1) {
@@ -1524,6 +1601,7 @@ EXPORT const char *tfguard_arm_numpy(void *handler)
         return "NumPy's memory does not come from malloc.";
     }
     numpy = found->allocator;
+    know_empty(empty, empty_like);
     for (size_t i = 0; i < LENGTH(slots); i++) {
         if (!patch(PART_NUMPY, slots[i], replacements[i])) {
             restore(PART_NUMPY, NULL);
@@ -1563,7 +1641,6 @@ enum { RAW_DOMAIN = 0 }; /* PYMEM_DOMAIN_RAW */
 
 static struct python_allocator python;
 static struct python_arenas arenas;
-static int (*holds_interpreter_lock)(void); /* PyGILState_Check */
 static void (*get_allocator)(int, struct python_allocator *),
     (*set_allocator)(int, struct python_allocator *);
 static void (*get_arenas)(struct python_arenas *), (*set_arenas)(struct python_arenas *);

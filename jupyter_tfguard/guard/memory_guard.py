@@ -65,7 +65,7 @@ class MemoryGuard:
     Args:
         namespace: The globals of the user's cells.
         facts: Returns the known facts about the running cell.
-        refuses: Whether to refuse single allocations that cannot fit, too.
+        gate: Parts of the gate, whose allocations are refused if they cannot fit.
         in_fit: Returns whether ``fit``, ``evaluate`` or ``predict`` is running.
         code_name: Names code in tracebacks.
 
@@ -82,7 +82,7 @@ class MemoryGuard:
         namespace: Mapping[str, Any],
         facts: Callable[[], CellFacts],
         *,
-        refuses: bool = False,
+        gate: tuple[str, ...] = (),
         in_fit: Callable[[], bool] = lambda: False,
         code_name: CodeName = lambda file: None,
     ) -> None:
@@ -91,7 +91,7 @@ class MemoryGuard:
         self._namespace = namespace
         self.paused = False
         self.stops = Stops(facts)
-        self._refuses = refuses
+        self._gate = gate
         self.parts: dict[str, str | None] = {}
         self.unavailable: str | None = None
         self._native: NativeGuard | None = None
@@ -167,9 +167,9 @@ class MemoryGuard:
         """After an import: arm the gate for new libraries, and make TensorFlow's functions cancellable."""
         if self._cell is not None and self._cancellation.manager is None:
             self._cancellation.begin()
-        if self._native is not None and self._refuses and len(sys.modules) != self._modules:
+        if self._native is not None and self._gate and len(sys.modules) != self._modules:
             self._modules = len(sys.modules)
-            self.parts = self._native.gate()
+            self.parts = self._native.gate(self._gate)
 
     def cell_ends(self, error: BaseException | None) -> Stop | None:
         """Stop watching, and free the cell's memory if it was stopped.

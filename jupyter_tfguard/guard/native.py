@@ -10,7 +10,7 @@ import ctypes
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -22,7 +22,7 @@ from .levels import Levels
 from .snapshot import Snapshot
 
 LIBRARY = Path(__file__).with_name("_gate.so")
-_INTERFACE_VERSION = 1
+_INTERFACE_VERSION = 2
 # Kept free on the disk for disk-backed blocks: a full disk would break unrelated programs.
 _KEEP_FREE_BYTES = 2 * GIB
 _NO_QUOTA_BYTES = 1 << 62
@@ -32,6 +32,9 @@ _DEFAULT_HANDLER_INDEX = 306
 # Tested by tests/rigs/gate_versions.py. Other versions may have the same symbols but allocate differently.
 _TESTED_TENSORFLOW = {("2", str(minor)) for minor in range(15, 22)}
 _NOT_IMPORTED = ""
+# A refusal in these raises MemoryError, as if the system had refused.
+PYTHON_PARTS = ("python", "numpy", "fourier", "pandas")
+PARTS = (*PYTHON_PARTS, "disk", "tensorflow")
 # In NumPy 2, NumPy 1 and SciPy.
 _FOURIER_MODULES = (
     "numpy.fft._pocketfft_umath",
@@ -131,7 +134,7 @@ class NativeGuard:
             long.tfguard_stop,
         ):
             function.restype = None
-        short.tfguard_arm_numpy.argtypes = (ctypes.c_void_p,)
+        short.tfguard_arm_numpy.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         long.tfguard_arm_disk.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
         for function in (
             short.tfguard_arm_numpy,
@@ -220,23 +223,27 @@ class NativeGuard:
 
     # --- the gate
 
-    def gate(self, disk_folder: str | None = None) -> dict[str, str | None]:
+    def gate(
+        self, parts: Iterable[str] = PARTS, disk_folder: str | None = None
+    ) -> dict[str, str | None]:
         """Arm each part that can be armed now; call again after imports.
 
         Args:
+            parts: Which.
             disk_folder: Folder for disk-backed blocks; None for the folder of temporary files.
 
         Returns:
             State by part: None if it is armed, a sentence if it cannot be, "" while its library is not imported.
         """
-        return {
-            "python": self._arm_python(),
-            "disk": self._arm_disk(disk_folder or tempfile.gettempdir()),
-            "numpy": self._arm_numpy(),
-            "fourier": self._arm_fourier(),
-            "tensorflow": self._arm_tensorflow(),
-            "pandas": self._arm_pandas(),
+        arm: dict[str, Callable[[], str | None]] = {
+            "python": self._arm_python,
+            "disk": lambda: self._arm_disk(disk_folder or tempfile.gettempdir()),
+            "numpy": self._arm_numpy,
+            "fourier": self._arm_fourier,
+            "tensorflow": self._arm_tensorflow,
+            "pandas": self._arm_pandas,
         }
+        return {part: arm[part]() for part in parts}
 
     def release_pool(self) -> int:
         """Return free memory of TensorFlow's pool and of malloc to the system; returns bytes of the pool."""
@@ -260,9 +267,10 @@ class NativeGuard:
             return _NOT_IMPORTED
         try:
             handler = _default_handler(module)
-        except (AttributeError, ValueError, TypeError):
+            empty = [_c_function(getattr(module, name)) for name in ("empty", "empty_like")]
+        except (AttributeError, ValueError, TypeError, SystemError):
             return "This NumPy has no memory handler."
-        return _text(self._short.tfguard_arm_numpy(handler))
+        return _text(self._short.tfguard_arm_numpy(handler, *empty))
 
     def _arm_fourier(self) -> str | None:
         if not any(name in sys.modules for name in _FOURIER_MODULES):
@@ -292,6 +300,14 @@ def _numpy_core() -> ModuleType | None:
     """NumPy's C module, by its name in NumPy 2 or NumPy 1; None before it is imported."""
     names = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
     return next((sys.modules[name] for name in names if name in sys.modules), None)
+
+
+def _c_function(builtin: object) -> int | None:
+    """Address of the C function behind a builtin."""
+    address_of = ctypes.pythonapi.PyCFunction_GetFunction
+    address_of.restype, address_of.argtypes = ctypes.c_void_p, (ctypes.py_object,)
+    found: int | None = address_of(builtin)
+    return found
 
 
 def _default_handler(module: ModuleType) -> int:

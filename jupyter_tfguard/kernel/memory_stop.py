@@ -66,14 +66,14 @@ class MemoryStop:
         """
         if self._level == "off":
             return
-        from ..guard.memory_guard import (
-            MemoryGuard,
-        )  # a kernel with the option off does not import it
+        # Imported only here: most kernels have the option off.
+        from ..guard.memory_guard import MemoryGuard
+        from ..guard.native import PARTS, PYTHON_PARTS
 
         guard = MemoryGuard(
             self._shell.user_ns,
             self._facts,
-            refuses=self._level == "full",
+            gate=PARTS if self._level == "full" else PYTHON_PARTS,
             in_fit=lambda: self._running_fit() is not None,
             code_name=self._shell.compile.format_code_name,
         )

@@ -37,13 +37,15 @@ class Stopped(MemoryError):
 class Gate:
     """A started and armed native guard."""
 
-    def __init__(self, disk_folder: str | None = None) -> None:
+    def __init__(
+        self, disk_folder: str | None = None, parts: tuple[str, ...] = native.PARTS
+    ) -> None:
         self.native = NativeGuard.load()
         signal.signal(SIGNAL, self._on_signal)
         self._read, write = os.pipe()
         os.set_blocking(write, False)
         self.native.start(memory_groups(os.getpid()), write, SIGNAL)
-        self.parts = self.native.gate(disk_folder)
+        self.parts = self.native.gate(parts, disk_folder)
         self.seen: dict[str, Any] = {}
 
     def _on_signal(self, number: int, frame: object) -> None:
@@ -103,6 +105,26 @@ def huge_sparse_array() -> object:
         sparse[:: 16 * MIB] = 1
         seen["sum"] = int(sparse[:: 4 * MIB].sum())
     return seen
+
+
+def empty_of_the_user() -> object:
+    found = {}
+    for name, parts in (("full", native.PARTS), ("soft", native.PYTHON_PARTS)):
+        gate = Gate(parts=parts)
+        with gate.cell() as seen:
+            part_used = np.empty(3 * GIB, "u1")
+            part_used[:: 64 * MIB] = 1  # huge pages of 2 MiB
+            seen["sum"] = int(part_used[:: 64 * MIB].sum())
+            seen["after"] = int(np.ones(8 * MIB, "u1").sum())
+        del part_used
+        with gate.cell() as filled:
+            np.full(3 * GIB, 1, "u1")
+        with gate.cell() as computed:
+            kept = np.ones(100 * MIB, "u1")
+            kept * np.float64(1)
+        found[name] = {"seen": seen, "filled": filled, "computed": computed}
+        gate.native.stop()
+    return found
 
 
 def disk_block_grows() -> object:
@@ -170,12 +192,12 @@ def forked_child() -> object:
         shared[5] = 1
         child = os.fork()
         if child == 0:
-            array = np.empty(GIB, "u1")  # refused in the parent
+            array = np.ndarray(GIB, "u1")  # refused in the parent
             shared[5] += 1
             os._exit(0 if array.size == GIB and shared[5] == 2 else 1)
         seen["status"] = os.waitpid(child, 0)[1]
         seen["kept"] = int(shared[5])
-        np.empty(GIB, "u1")
+        np.ndarray(GIB, "u1")
     return seen
 
 

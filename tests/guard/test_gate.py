@@ -77,6 +77,18 @@ def test_a_huge_sparse_array_lives_on_disk() -> None:
     assert not found["trip_count"]
 
 
+def test_an_empty_array_of_the_user_may_be_larger_than_memory_and_a_filled_one_may_not() -> None:
+    found = run("empty_of_the_user")
+    for level in ("full", "soft"):
+        assert found[level]["seen"]["error"] is None
+        assert found[level]["seen"]["sum"] == 3 * 16
+        assert found[level]["seen"]["after"] == 8 * MIB
+        assert found[level]["filled"]["error"] == "MemoryError"
+        assert found[level]["computed"]["error"] == "MemoryError"
+    assert found["full"]["seen"]["spilled_bytes"] == 3 * GIB
+    assert found["soft"]["seen"]["spilled_bytes"] == 0
+
+
 def test_a_block_on_disk_grows_and_shrinks_with_realloc() -> None:
     found = run("disk_block_grows")
     assert found["error"] is None
