@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ..training.progress import FitProgress
 
 
+# Some are imported when they are first used, such as numpy.fft.
+_ALLOCATING = ("numpy", "numpy.fft", "pandas", "pandas.io.parsers", "scipy.fft")
+
+
 class UserLibraries:
     """Acts on imports in this kernel; imports none of these libraries itself.
 
@@ -30,7 +34,7 @@ class UserLibraries:
         on_progress: Called with each new progress record of a fit.
         on_growth: Called when the state of memory growth has changed.
         on_problem: Called with a description of what failed.
-        on_import: Called when TensorFlow, Keras or NumPy has been imported.
+        on_import: Called when TensorFlow, Keras or a library that allocates large arrays has been imported.
         hooks: Returns the hooks to run around each fit.
 
     Attributes:
@@ -67,7 +71,7 @@ class UserLibraries:
         self._training: TrainingRecorder | None = None  # None until Keras is imported
         self._hook = ImportHook(
             {
-                "numpy": self._numpy_imported,
+                **dict.fromkeys(_ALLOCATING, self._allocating_imported),
                 "tensorflow": self._tensorflow_imported,
                 "keras": self._keras_imported,
                 "tf_keras": self._keras_imported,
@@ -122,7 +126,7 @@ class UserLibraries:
             self._training.silence()
         self._hook.uninstall()
 
-    def _numpy_imported(self, module: ModuleType) -> None:
+    def _allocating_imported(self, module: ModuleType) -> None:
         self._on_import()
 
     def _tensorflow_imported(self, module: ModuleType) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from jupyter_tfguard.guard.native import LIBRARY
 from tests.kernel.rig import GuardedKernel
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ def test_a_stop_is_an_event_with_its_numbers(kernel: GuardedKernel) -> None:
     assert event["limit_bytes"] == LIMIT_MIB << 20
     assert 0 < event["available_bytes"] < 0.2 * event["limit_bytes"]
     assert event["lines"][0].startswith("tfguard stopped this cell")
+
+
+def test_an_array_that_cannot_fit_is_refused(kernel: GuardedKernel) -> None:
+    if not LIBRARY.is_file():
+        pytest.skip("the native guard was not built")
+    ran = kernel.run("np.ones(1 << 28)")
+    assert ran.error == "MemoryError", ran
+    # The cell imports these Fourier transforms itself.
+    ran = kernel.run("np.fft.fft(np.ones(6_000_011))")
+    assert ran.error == "MemoryError", ran
+    assert "tfguard" in ran.stderr
 
 
 def test_the_traceback_names_the_cell_as_ipython_does(kernel: GuardedKernel) -> None:

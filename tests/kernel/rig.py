@@ -80,6 +80,7 @@ class GuardedKernel:
         self.manager: Any = KernelManager(
             connection_file=str(runtime / f"kernel-{self.kernel_id}.json"),
             kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
+            shutdown_wait_time=_WAIT_SECONDS,  # after half of it comes SIGTERM
         )
         self._log = open(self.folder / "kernel-output.txt", "ab")  # noqa: SIM115
         self.manager.start_kernel(
