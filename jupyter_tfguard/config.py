@@ -40,7 +40,7 @@ class TfGuard(Configurable):
     ).tag(config=True, read_by="kernel")
     stop = Enum(
         ["off", "soft", "full"],
-        "off",
+        "soft",
         help="Stop a cell that is about to fill the host memory, with the exception HostMemoryLimitReached, before the system "
         "ends the kernel. Variables and models survive. 'soft' stops running code, and refuses arrays and objects that "
         "cannot fit; 'full' also refuses TensorFlow's tensors; 'off' stops nothing.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 from collections.abc import Iterator, Mapping
@@ -46,6 +47,13 @@ def private_jupyter(home: Path, **more: Path) -> Iterator[None]:
         for name, path in (private | more).items():
             patch.setenv(name, str(path))
         yield
+
+
+def write_options(folder: Path, stop: str) -> None:
+    """A user's file of options, in a folder of Jupyter's configuration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = json.dumps({"TfGuard": {"stop": stop}})
+    (folder / "jupyter_tfguard_config.json").write_text(content)
 
 
 @pytest.fixture(scope="session", autouse=True)

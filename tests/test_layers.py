@@ -60,7 +60,7 @@ MAY_IMPORT = {
     "kernel": _INNER,
     "server": _INNER | {"kernelspecs"},
     "cli": _INNER | {"demo", "kernelspecs"},
-    "demo": {"collectors", "record", "report"},
+    "demo": {"collectors", "kernel", "record", "report"},
     "etc": {"kernel"},
     "alias": {"kernel"},
     "__main__": {"cli"},

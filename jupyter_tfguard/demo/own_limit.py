@@ -10,6 +10,7 @@ import psutil
 
 from ..collectors.memory_group import MemoryGroup, memory_groups
 from ..errors import SourceUnavailable
+from ..kernel.current import current
 from ..units import GIB, human_bytes
 from .limits import NAME_PREFIX, NoLimitPossible, make_limit, set_limit
 
@@ -20,7 +21,7 @@ def limit_memory(gib: float = 2.0) -> None:
     """Limit the memory of this kernel and of the processes it starts later, until the kernel ends.
 
     A second call changes the limit. The kernel that Jupyter starts next has no limit. tfguard sees the limit after about a
-    second.
+    second. Its stop is paused, because the guides show real crashes.
 
     Args:
         gib: The limit in GiB. Swap is disabled too.
@@ -43,6 +44,9 @@ def limit_memory(gib: float = 2.0) -> None:
         f"Memory limit of this kernel: {human_bytes(limit_bytes)}. "
         "If it needs more, the system ends this kernel and nothing else. The machine is safe."
     )
+    if (session := current()) is not None:
+        session.pause_stop()
+        print("tfguard's stop is paused, so that a cell can really end the kernel.")
 
 
 def remove_left_groups() -> None:

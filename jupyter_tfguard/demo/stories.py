@@ -62,8 +62,9 @@ def memory_story(limit_bytes: int) -> Story:
     count = max(_BATCH_SIZE, int(_IMAGE_COUNT * min(1.0, share)))
     return Story(
         name="train-cnn",
-        intro=f"A small CNN, batch size 2048, in a kernel that may use {human_bytes(limit_bytes)}.",
-        cells=(_CNN_DATA.format(count=count), _CNN_MODEL, _CNN_FIT),
+        intro=f"A small CNN, batch size 2048, in a kernel that may use {human_bytes(limit_bytes)}. "
+        "tfguard would stop it; that is paused.",
+        cells=("%tfguard pause", _CNN_DATA.format(count=count), _CNN_MODEL, _CNN_FIT),
         limit_bytes=limit_bytes,
         seconds_limit=240.0,
     )

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 from ..shield import note_problem, shielded
+from ..threads import background_thread
 
 SAVE_SECONDS = 10.0
 _watching: BatchSignal | None = None
@@ -88,9 +89,7 @@ class BatchSignal:
         self._done.clear()
         self._pipe = reader, writer = os.pipe()
         os.set_blocking(writer, False)
-        self._thread = threading.Thread(
-            target=self._wait, args=(reader,), name="tfguard-sigterm", daemon=True
-        )
+        self._thread = background_thread(lambda: self._wait(reader), "tfguard-sigterm")
         self._thread.start()
         _watch_forks(self)
         self._wakeup_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)

@@ -22,6 +22,7 @@ from ..collectors.cgroup import Placement
 from ..collectors.memory_group import MemoryGroup, groups_at, machine_bytes
 from ..errors import SourceUnavailable
 from ..shield import shielded
+from ..threads import background_thread
 from ..units import MIB
 from .cancel import Cancellation, cancel, is_cancelled_error
 from .error import (
@@ -122,7 +123,7 @@ class MemoryGuard:
         os.set_blocking(self._pipe[1], False)
         self._signal = signal_number
         self._earlier_handler = signal.signal(signal_number, self._on_signal)
-        self._thread = threading.Thread(target=self._help, name="tfguard-stop", daemon=True)
+        self._thread = background_thread(self._help, "tfguard-stop")
         self._thread.start()
         try:
             self._sampler = self._native = NativeGuard.load()
@@ -165,7 +166,7 @@ class MemoryGuard:
 
     def imported(self) -> None:
         """After an import: arm the gate for new libraries, and make TensorFlow's functions cancellable."""
-        if self._cell is not None and self._cancellation.manager is None:
+        if self._cell is not None and self._cancellation.calls is None:
             self._cancellation.begin()
         if self._native is not None and self._gate and len(sys.modules) != self._modules:
             self._modules = len(sys.modules)
@@ -343,7 +344,7 @@ class MemoryGuard:
                 self._help_once()
 
     def _help_once(self) -> None:
-        cell, manager = self._cell, self._cancellation.manager
+        cell, calls = self._cell, self._cancellation.calls
         due = _grace_seconds(self._sampler.snapshot()) if self._in_fit() else _CANCEL_AFTER_SECONDS
         self._workers.raise_in_threads(HostMemoryLimitReached)
         offer_children_first()
@@ -353,7 +354,7 @@ class MemoryGuard:
                 return
             if seen.trip_seconds_ago >= due:
                 due = seen.trip_seconds_ago + _CANCEL_AFTER_SECONDS
-                cancel(manager)
+                cancel(calls)
             time.sleep(_POLL_SECONDS)
 
 

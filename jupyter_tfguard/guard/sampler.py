@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from ..collectors.memory_group import MemoryGroup
 from ..shield import note_problem
+from ..threads import background_thread
 from .available import AvailableMemory
 from .levels import Levels
 from .snapshot import Snapshot
@@ -59,7 +60,7 @@ class PythonSampler:
         self.use_groups(groups)
         self._wake_fd, self._signal = wake_fd, signal_number
         self._main = threading.main_thread().ident or 0
-        self._thread = threading.Thread(target=self._run, name="tfguard-memory", daemon=True)
+        self._thread = background_thread(self._run, "tfguard-memory")
         self._thread.start()
 
     def use_groups(self, groups: Sequence[MemoryGroup]) -> None:

@@ -7,6 +7,7 @@ the right to set a memory limit (a cgroup, or systemd) and Pillow.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from jupyter_tfguard.units import GIB
 from tests.browser.animation import Animation
 from tests.browser.conftest import Lab, command, lab_server, launch, run
 from tests.browser.gpus import pid_behind
+from tests.conftest import write_options
 
 if TYPE_CHECKING:
     from playwright.sync_api import FloatRect, Locator, Page
@@ -78,6 +80,7 @@ def main() -> int:
             lab_server(Path(folder)) as server,
             sync_playwright() as playwright,
         ):
+            write_options(Path(os.environ["JUPYTER_CONFIG_DIR"]), "off")  # it is to die
             lab = Lab(server, launch(playwright))
             page = lab.open(lab.notebook("train", DATA, MODEL, FIT))
             limit.add(pid_behind(server, "train"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,16 +39,6 @@ def limit() -> Iterator[LimitedGroup | SystemdScope]:
         yield found
 
 
-@pytest.fixture
-def option(lab: Lab) -> Iterator[None]:
-    """``TfGuard.stop`` for the kernels that start meanwhile."""
-    file = Path(os.environ["JUPYTER_CONFIG_DIR"], "jupyter_tfguard_config.json")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text('{"TfGuard": {"stop": "soft"}}')
-    yield
-    file.unlink()
-
-
 def _run_cell(page: Page, number: int) -> None:
     page.locator(".jp-Notebook .jp-Cell").nth(number).click()
     run(page, "notebook:run-cell")
@@ -66,7 +54,7 @@ def _pictures(page: Page, name: str) -> None:
 
 
 def test_a_stopped_cell_is_shown_until_it_is_dismissed(
-    lab: Lab, option: None, limit: LimitedGroup | SystemdScope
+    lab: Lab, limit: LimitedGroup | SystemdScope
 ) -> None:
     page = lab.open(
         lab.notebook("full", "%tfguard panel", FILL, LOOP, "kept.clear()", "%tfguard pause")

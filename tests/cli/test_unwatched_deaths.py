@@ -18,7 +18,7 @@ from jupyter_client.manager import KernelManager
 from jupyter_tfguard.demo.limits import NoLimitPossible, make_limit
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.record.bundle import BundleStore
-from tests.conftest import without_pytest
+from tests.conftest import without_pytest, write_options
 from tests.crash.conftest import no_cgroup
 from tests.rigs.waiting import wait_until
 
@@ -27,7 +27,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and cgr
 
 @pytest.fixture
 def environment(data_folder: Path, tmp_path: Path) -> dict[str, str]:
-    private = {"TFGUARD_DIR": str(data_folder), "IPYTHONDIR": str(tmp_path / "ipython")}
+    write_options(tmp_path / "config", "off")
+    private = {
+        "TFGUARD_DIR": str(data_folder),
+        "IPYTHONDIR": str(tmp_path / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
+    }
     return without_pytest(os.environ) | private
 
 

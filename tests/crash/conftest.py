@@ -19,7 +19,7 @@ from jupyter_tfguard.demo.limits import LimitedGroup, NoLimitPossible, SystemdSc
 from jupyter_tfguard.demo.server import DemoServer
 from jupyter_tfguard.record.alive import recording_name
 from jupyter_tfguard.record.contents import read_recording
-from tests.conftest import private_jupyter
+from tests.conftest import private_jupyter, write_options
 from tests.rigs.waiting import wait_until
 
 
@@ -146,8 +146,9 @@ def theatre(server: RecordingServer, request: pytest.FixtureRequest) -> Iterator
 
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingServer]:
-    """One server for all deaths, with a data folder of its own."""
+    """One server for all deaths, with a data folder of its own. Its kernels may fill their memory."""
     home = tmp_path_factory.mktemp("home")
+    write_options(home / "config", "off")
     with private_jupyter(home):
         found = RecordingServer(tmp_path_factory.mktemp("work"), home / "tfguard")
         yield found

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.conftest import write_options
 from tests.crash.conftest import needed_limit
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
@@ -30,10 +29,3 @@ def limited_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
             return kernel
 
         yield make
-
-
-def write_options(folder: Path, stop: str) -> None:
-    """The user's file of options."""
-    folder.mkdir(parents=True, exist_ok=True)
-    content = json.dumps({"TfGuard": {"stop": stop}})
-    (folder / "jupyter_tfguard_config.json").write_text(content)

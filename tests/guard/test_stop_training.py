@@ -90,6 +90,22 @@ def test_an_eager_loop_is_stopped(kernel: GuardedKernel) -> None:
     assert ran.result == "2.0", ran
 
 
+def test_a_function_that_fails_cancels_no_other(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "import threading\n"
+        "@tf.function\ndef fails(a):\n    tf.debugging.assert_equal(a, a + 1)\n    return a\n"
+        "@tf.function\ndef counts(n):\n    total = 0\n    for i in tf.range(n):\n        total += i % 2\n    return total\n"
+        "counts(tf.constant(1))\nfound = []\n"
+        "beside = threading.Thread(target=lambda: found.append(int(counts(tf.constant(300_000)))))\n"
+        "beside.start()\n"
+        "while beside.is_alive():\n"
+        "    try:\n        fails(tf.constant(1))\n"
+        "    except tf.errors.InvalidArgumentError:\n        pass\n"
+        "int(counts(tf.constant(10))), found"
+    )
+    assert (ran.error, ran.result) == (None, "(5, [150000])"), ran
+
+
 def test_a_fit_that_cannot_fit_is_refused_before_its_first_step(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "wide = keras.Sequential([keras.layers.Input((100,)), keras.layers.Dense(200_000), keras.layers.Dense(1)])\n"

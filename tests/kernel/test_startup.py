@@ -58,12 +58,13 @@ def test_the_header_tells_who_this_is(kernel: GuardedKernel) -> None:
     inode = int(kernel.run("import os; print(os.fstat(2).st_ino)").stdout)
     assert header["guard"]["stderr_pipe"].pop("inode") == inode
     assert set(header["guard"]["stderr_pipe"]) == {"descriptor"}
+    assert header["guard"]["stop"].pop("stop_bytes") > 0
     assert header["guard"] | {"stderr_pipe": None} == {
         "growth": None,
         "faulthandler": "ours",
         "stderr": True,
         "stderr_pipe": None,
-        "stop": {"state": "off", "level": "off", "stop_bytes": None, "notes": []},
+        "stop": {"state": "on", "level": "soft", "notes": []},
         "problems": [],
     }
 

@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.guard.conftest import write_options
+from tests.conftest import write_options
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
 _SETUP = """\

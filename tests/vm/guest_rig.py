@@ -52,6 +52,8 @@ def prepare() -> None:
     others = ("jupyterlab", "jupyter_lsp", "jupyter_server_terminals", "notebook_shim")
     extensions = {"ServerApp": {"jpserver_extensions": dict.fromkeys(others, False)}}
     (HOME / "config/jupyter_server_config.json").write_text(json.dumps(extensions))
+    may_die = {"TfGuard": {"stop": "off"}}
+    (HOME / "config/jupyter_tfguard_config.json").write_text(json.dumps(may_die))
     (GROUPS / "cgroup.subtree_control").write_text("+memory")
     for name in ("_START_SECONDS", "_KERNEL_SECONDS", "_ANSWER_SECONDS"):
         setattr(demo_server, name, PATIENCE_SECONDS)

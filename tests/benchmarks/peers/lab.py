@@ -108,7 +108,8 @@ class LabTool:
         """A server with only this tool, and with settings and data below `folder`."""
         config, work, settings = folder / "config", folder / "work", folder / "settings"
         off = {name: lab for name, lab in _EXTENSIONS.items() if name != self.keeps}
-        guard = {"enabled": self.is_tfguard, "hang_seconds": HANG_SECONDS}
+        # What is said of a death is compared: the kernel must die.
+        guard = {"enabled": self.is_tfguard, "hang_seconds": HANG_SECONDS, "stop": "off"}
         fetch = settings / "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
         files: dict[Path, Any] = {
             config / "jupyter_lab_config.json": {"LabApp": {"expose_app_in_browser": True}},
