@@ -26,6 +26,7 @@
  * calls the original function. A forked child has no sampler thread, so its gate stays disarmed.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -377,6 +378,43 @@ EXPORT void tfguard_use_groups(int count, const int *versions, const char *const
     pthread_rwlock_unlock(&groups_lock);
 }
 
+/* Memory that a process and its children use and that is no file, in bytes; 0 if unknown. `most`:
+ * how many children to read. A child page that is shared with its parent counts twice. Source:
+ * proc_pid_status(5), proc_pid_task(5). */
+static int64_t used_by(const char *folder, int *most)
+{
+    char text[4096], path[PATH_MAX];
+    int64_t sum = 0;
+    struct kept_file status = keep_file(folder, "status");
+    if (read_file(status, text, sizeof text)) {
+        sum = KIB * (at_least_0(field(text, "RssAnon")) + at_least_0(field(text, "RssShmem")) +
+                     at_least_0(field(text, "VmSwap")));
+    }
+    drop_file(&status);
+    snprintf(path, sizeof path, "%s/task", folder);
+    DIR *threads = *most > 0 ? opendir(path) : NULL;
+    for (struct dirent *thread; threads != NULL && (thread = readdir(threads)) != NULL;) {
+        snprintf(path, sizeof path, "%s/task/%s", folder, thread->d_name);
+        struct kept_file children = keep_file(path, "children");
+        char *at = text, *end = text;
+        for (bool is_read = read_file(children, text, sizeof text); is_read && *most > 0; at = end) {
+            long pid = strtol(at, &end, 10);
+            if (end == at) {
+                break;
+            }
+            char child[32];
+            snprintf(child, sizeof child, "/proc/%ld", pid);
+            (*most)--;
+            sum += used_by(child, most);
+        }
+        drop_file(&children);
+    }
+    if (threads != NULL) {
+        closedir(threads);
+    }
+    return sum;
+}
+
 EXPORT int64_t tfguard_available(void)
 {
     return read_available();
@@ -393,7 +431,7 @@ EXPORT int64_t tfguard_total(void)
 
 struct levels { /* guard/levels.py */
     int64_t stop_bytes, stop_cap_bytes, reserve_bytes, total_bytes;
-    double rate_seconds;
+    double rate_seconds, own_fraction;
 };
 
 /* Who requests memory; section 7 decides by it. */
@@ -420,6 +458,8 @@ static const double FALLEN_FRACTION =
 static const int64_t RECOVERED_TIMES =
     4; /* of the level: the stop is over, the cell uses less memory now */
 static const int PRIORITY = -10; /* of the sampler thread */
+static const int MOST_CHILDREN = 64;
+static const int64_t ADDED_AGAIN_US = 50000;
 static const double SAMPLES_AHEAD = 6; /* until the level is reached, at the current fill rate */
 
 static atomic_bool armed; /* a cell runs and may be stopped; each hook tests only this */
@@ -451,6 +491,24 @@ static pthread_t sampler_thread;
 static int64_t disk_bytes_written(void);
 static int64_t disk_bytes_at_start; /* of the cell */
 static int64_t signal_us;
+static int64_t start_available, start_own; /* at the first sample of the cell */
+static int64_t added, added_us;            /* by this process since then; when that was read */
+static _Atomic int64_t trip_added;
+
+/* Takes about a millisecond, so it is read ahead of a trip. Holds state_lock. */
+static void read_added(int64_t now)
+{
+    int most = MOST_CHILDREN;
+    added = used_by("/proc/self", &most) - start_own;
+    added_us = now;
+}
+
+/* False if other processes fill the memory: the killer takes the largest, and this cell may
+ * survive. */
+static bool is_own_fill(int64_t available)
+{
+    return (double)added >= levels.own_fraction * (double)(start_available - available);
+}
 
 static void send_signal(int64_t now)
 {
@@ -473,7 +531,10 @@ static void trip(int64_t available, int64_t now)
         ssize_t ignored = write(wake_fd, "s", 1); /* a full pipe has already woken its reader */
         (void)ignored;
     }
+    atomic_store(&trip_added, added);
     send_signal(now);
+    read_added(now); /* for the message, if the main thread takes longer */
+    atomic_store(&trip_added, added);
 }
 
 /* Trip because memory was granted that is not available. From any thread. */
@@ -503,7 +564,7 @@ static void judge(int64_t available, double level, int64_t now)
         atomic_store(&trip_count, 0);
     }
     if (!atomic_load(&tripped)) {
-        if (available < (int64_t)level) {
+        if (available < (int64_t)level && is_own_fill(available)) {
             trip(available, now);
         }
     } else if (!atomic_load(&delivered)) {
@@ -534,6 +595,11 @@ static double smooth_rate(double rate, int64_t fallen, int64_t elapsed_us)
     return elapsed_us > 20000 ? seen : (rate + seen) / 2; /* far apart: already a mean */
 }
 
+static bool is_near(int64_t available)
+{
+    return available < 6 * levels.stop_cap_bytes;
+}
+
 static int64_t next_pause_us(int64_t available, double level, double rate)
 {
     int64_t pause = LONGEST_US;
@@ -541,7 +607,7 @@ static int64_t next_pause_us(int64_t available, double level, double rate)
         double ahead_us = ((double)available - level) / rate * 1e6 / SAMPLES_AHEAD;
         pause = ahead_us < (double)LONGEST_US ? larger(SHORTEST_US, (int64_t)ahead_us) : LONGEST_US;
     }
-    if (available < 6 * levels.stop_cap_bytes) {
+    if (is_near(available)) {
         pause = smaller(pause, NEAR_LONGEST_US);
     }
     if (atomic_load(&tripped) && !atomic_load(&delivered)) {
@@ -558,6 +624,15 @@ static int64_t take_sample(void)
         return LONGEST_US;
     }
     double rate = atomic_load(&fill_rate);
+    if (before == 0) {
+        int no_children = 0; /* looking for them takes too long; those that exist count as added */
+        start_available = available;
+        start_own = used_by("/proc/self", &no_children);
+        added_us = 0;
+    }
+    if (is_near(available) && now - added_us > ADDED_AGAIN_US) {
+        read_added(now);
+    }
     if (before != 0 && now > before) {
         rate = smooth_rate(rate, atomic_load(&last_available) - available, now - before);
         atomic_store(&fill_rate, rate);
@@ -2534,6 +2609,7 @@ struct snapshot {
     int64_t tripped, delivered, trip_count, trip_available, trip_age_us, lowest_available;
     int64_t refused_numpy, refused_python, refused_pandas, refused_tensorflow, interrupted;
     int64_t last_refused, last_refused_available, spilled_bytes, spilled_count;
+    int64_t trip_added;
     double fill_rate;
 };
 
@@ -2562,6 +2638,7 @@ EXPORT void tfguard_snapshot(struct snapshot *found)
         .last_refused_available = atomic_load(&last_refused_available),
         .spilled_bytes = atomic_load(&spilled_bytes),
         .spilled_count = atomic_load(&spilled_count),
+        .trip_added = atomic_load(&trip_added),
         .fill_rate = atomic_load(&fill_rate),
     };
 }

@@ -15,6 +15,8 @@ from ..units import GIB, MIB
 _STOP_FRACTION, _STOP_MIN_BYTES, _STOP_MAX_BYTES = 0.0225, 32 * MIB, 512 * MIB
 _CAP_FRACTION, _CAP_MIN_BYTES, _CAP_MAX_BYTES = 0.03, 48 * MIB, GIB
 _RESERVE_FRACTION, _RESERVE_MIN_BYTES, _RESERVE_MAX_BYTES = 0.01, 16 * MIB, 256 * MIB
+# Other processes may fill the memory, too. Then the system kills the largest of them, and this kernel may survive.
+_OWN_FRACTION = 0.25
 # From the signal to the exception in Python code, with a margin.
 _RATE_SECONDS = 0.06
 
@@ -29,6 +31,7 @@ class Levels:
         rate_seconds: How far ahead the fill rate is extrapolated.
         reserve_bytes: A single allocation that would leave less is refused.
         total_bytes: The binding limit.
+        own_fraction: Of the fall of available memory, how much this process must have caused for a stop.
     """
 
     stop_bytes: int
@@ -36,6 +39,7 @@ class Levels:
     rate_seconds: float
     reserve_bytes: int
     total_bytes: int
+    own_fraction: float = _OWN_FRACTION
 
     @classmethod
     def of(cls, total_bytes: int) -> Levels:

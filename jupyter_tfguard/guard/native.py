@@ -52,6 +52,7 @@ class _Levels(ctypes.Structure):
         ("reserve_bytes", ctypes.c_int64),
         ("total_bytes", ctypes.c_int64),
         ("rate_seconds", ctypes.c_double),
+        ("own_fraction", ctypes.c_double),
     )
 
 
@@ -74,6 +75,7 @@ class _Snapshot(ctypes.Structure):
         ("last_refused_available", ctypes.c_int64),
         ("spilled_bytes", ctypes.c_int64),
         ("spilled_count", ctypes.c_int64),
+        ("trip_added", ctypes.c_int64),
         ("fill_rate", ctypes.c_double),
     )
 
@@ -178,6 +180,7 @@ class NativeGuard:
                 reserve_bytes=levels.reserve_bytes,
                 total_bytes=levels.total_bytes,
                 rate_seconds=levels.rate_seconds,
+                own_fraction=levels.own_fraction,
             )
         )
 
@@ -203,6 +206,7 @@ class NativeGuard:
             trip_count=seen.trip_count,
             trip_available_bytes=seen.trip_available,
             trip_seconds_ago=seen.trip_age_us / 1e6,
+            trip_added_bytes=max(0, seen.trip_added),
             lowest_available_bytes=seen.lowest_available,
             fill_bytes_per_second=seen.fill_rate,
             refused_count={

@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Sequence
 
+import psutil
+
 from ..collectors.memory_group import MemoryGroup
 from ..shield import note_problem
 from ..threads import background_thread
@@ -22,6 +24,7 @@ from .snapshot import Snapshot
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.004, 0.05
 # Number of samples until the threshold is reached at the current fill rate.
 _SAMPLES_AHEAD = 6
+_OTHERS_AGAIN_SECONDS = 0.05
 _AGAIN_SECONDS = 0.01  # between two signals to the main thread
 # If user code caught the exception and continues, stop it again once available memory has fallen to this fraction.
 _FALLEN_FRACTION = 0.9
@@ -47,6 +50,9 @@ class PythonSampler:
         self._trips = 0
         self._trip_bytes = 0
         self._trip_time = self._signal_time = self._delivered_time = 0.0
+        self._added_bytes = 0
+        self._others_time = 0.0
+        self._start: tuple[int, int] | None = None  # available memory and own, at the first sample
         self._lowest: int | None = None
         self._last: tuple[float, int] | None = None
         self._rate = 0.0
@@ -106,6 +112,7 @@ class PythonSampler:
             trip_count=self._trips,
             trip_available_bytes=self._trip_bytes,
             trip_seconds_ago=time.monotonic() - self._trip_time if self._tripped else 0.0,
+            trip_added_bytes=max(0, self._added_bytes),
             lowest_available_bytes=self._lowest or 0,
             fill_bytes_per_second=self._rate,
         )
@@ -145,6 +152,8 @@ class PythonSampler:
         available, now = self._available.read(), time.monotonic()
         if available is None:
             return _LONGEST_SECONDS
+        if self._start is None:
+            self._start = available, _used_bytes(with_children=False)
         self._lowest = available if self._lowest is None else min(self._lowest, available)
         if self._last is not None:
             before, had = self._last
@@ -171,7 +180,7 @@ class PythonSampler:
 
     def _judge(self, available: int, threshold: float, now: float) -> None:
         if not self._tripped:
-            if available < threshold:
+            if available < threshold and self._is_own_fill(available, now):
                 self._trip(available, now)
         elif not self._was_delivered:
             if now - self._signal_time >= _AGAIN_SECONDS:
@@ -181,6 +190,19 @@ class PythonSampler:
             and available < self._trip_bytes * _FALLEN_FRACTION
         ):
             self._trip(available, now)
+
+    def _is_own_fill(self, available: int, now: float) -> bool:
+        """False if other processes fill the memory."""
+        if self._start is None or self._levels is None:
+            return False
+        if now - self._others_time < _OTHERS_AGAIN_SECONDS:
+            return False
+        before, own = self._start
+        self._added_bytes = _used_bytes() - own
+        if self._added_bytes >= self._levels.own_fraction * (before - available):
+            return True
+        self._others_time = now
+        return False
 
     def _trip(self, available: int, now: float) -> None:
         self._tripped, self._was_delivered = True, False
@@ -193,3 +215,14 @@ class PythonSampler:
     def _send_signal(self, now: float) -> None:
         self._signal_time = now
         signal.pthread_kill(self._main, self._signal)
+
+
+def _used_bytes(*, with_children: bool = True) -> int:
+    """Memory of this process, and of its children, that is no file."""
+    found = 0
+    process = psutil.Process()
+    for one in [process, *(process.children(recursive=True) if with_children else ())]:
+        with contextlib.suppress(psutil.Error):
+            memory = one.memory_info()
+            found += memory.rss - getattr(memory, "shared", 0)
+    return found

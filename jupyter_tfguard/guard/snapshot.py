@@ -20,6 +20,7 @@ class Snapshot:
         trip_count: Number of trips; more than one if user code caught the exception and continued.
         trip_available_bytes: Available memory at the newest trip.
         trip_seconds_ago: Seconds since the newest trip; 0 if there was none.
+        trip_added_bytes: Memory that this process and its children had added in the cell by then.
         lowest_available_bytes: Minimum since the cell began.
         fill_bytes_per_second: Current rate at which memory fills; negative if memory is being freed.
         refused_count: Number of allocations that the gate refused, by caller.
@@ -33,6 +34,7 @@ class Snapshot:
     trip_count: int = 0
     trip_available_bytes: int = 0
     trip_seconds_ago: float = 0.0
+    trip_added_bytes: int = 0
     lowest_available_bytes: int = 0
     fill_bytes_per_second: float = 0.0
     refused_count: dict[str, int] = field(default_factory=dict)

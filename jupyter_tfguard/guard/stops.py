@@ -70,7 +70,7 @@ class Stops:
             self._known_facts(),
             cell.total_bytes,
             left,
-            cell.available_bytes - left,
+            seen.trip_added_bytes,
             wanted_bytes=wanted if wanted > left else None,
             is_first=self.last is None,
         )

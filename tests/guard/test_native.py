@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.quick
 LIMIT = 512 * MIB
-LEVELS = Levels(40 * MIB, 60 * MIB, 0.06, 16 * MIB, LIMIT)
+LEVELS = Levels(40 * MIB, 60 * MIB, 0.06, 16 * MIB, LIMIT, own_fraction=0)
 SIGNAL = signal.SIGRTMIN + 9
 _NAMES = {
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
@@ -126,6 +127,21 @@ def test_a_trip_sends_signals_until_it_is_delivered(watched: Watched) -> None:
     assert guard.snapshot().trip_count == 1, "it does not fall on"
     group.left(1 * MIB)
     wait_until(lambda: guard.snapshot().trip_count == 2, "a second trip")
+
+
+def test_memory_that_others_fill_is_no_trip(watched: Watched) -> None:
+    guard, group, signals = watched
+    guard.arm(replace(LEVELS, own_fraction=0.25))
+    group.left(300 * MIB)
+    wait_until(sees(guard, 300 * MIB))
+    group.left(30 * MIB)
+    wait_until(sees(guard, 30 * MIB))
+    group.left(29 * MIB)
+    wait_until(sees(guard, 29 * MIB))
+    assert not signals
+    own = bytearray(b"x") * (400 * MIB)
+    wait_until(lambda: guard.snapshot().tripped, "a trip")
+    assert guard.snapshot().trip_added_bytes > 0.1 * len(own)
 
 
 def test_what_recovered_is_not_tripped_any_more(watched: Watched) -> None:

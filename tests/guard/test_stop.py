@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from jupyter_tfguard.collectors.memory_group import memory_groups
 from jupyter_tfguard.guard.native import LIBRARY
 from tests.kernel.rig import GuardedKernel
 
@@ -64,6 +69,21 @@ def test_an_array_that_cannot_fit_is_refused(kernel: GuardedKernel) -> None:
     ran = kernel.run("np.fft.fft(np.ones(6_000_011))")
     assert ran.error == "MemoryError", ran
     assert "tfguard" in ran.stderr
+
+
+def test_a_cell_is_not_stopped_because_a_neighbour_fills_the_memory(kernel: GuardedKernel) -> None:
+    eat = "held = []\nwhile True: held.append(bytearray(b'x') * (4 << 20)); time.sleep(0.02)"
+    program = [sys.executable, "-c", f"import time\ninput()\n{eat}"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE) as neighbour:
+        Path(memory_groups(kernel.pid)[0].directory, "cgroup.procs").write_text(str(neighbour.pid))
+        request = kernel.send(
+            "import os\nwhile not os.path.exists('ended'): time.sleep(0.01)\n'lived'"
+        )
+        neighbour.communicate(b"\n")
+        (kernel.folder / "work" / "ended").touch()
+        ran = kernel.finish(request)
+    assert neighbour.returncode == -signal.SIGKILL
+    assert (ran.error, ran.result) == (None, "'lived'"), ran
 
 
 def test_the_traceback_names_the_cell_as_ipython_does(kernel: GuardedKernel) -> None:

@@ -249,7 +249,7 @@ static void *wander(void *unused)
         int left = round / 150 % 4 == 0 ? rand_r(&state) % 16 : rand_r(&state) % LIMIT_MIB;
         snprintf(text, sizeof text, "%015ld\n", (long)(LIMIT_MIB - left) * MIB);
         write_file("memory.current", text);
-        struct levels cell = {20 * MIB, 30 * MIB, 8 * MIB, LIMIT_MIB * MIB, 0.06};
+        struct levels cell = {20 * MIB, 30 * MIB, 8 * MIB, LIMIT_MIB * MIB, 0.06, 0};
         if (round % 7 == 0) {
             tfguard_arm(&cell);
         } else if (round % 50 == 49) {
