@@ -378,10 +378,12 @@ EXPORT void tfguard_use_groups(int count, const int *versions, const char *const
     pthread_rwlock_unlock(&groups_lock);
 }
 
-/* Memory that a process and its children use and that is no file, in bytes; 0 if unknown. `most`:
- * how many children to read. A child page that is shared with its parent counts twice. Source:
- * proc_pid_status(5), proc_pid_task(5). */
-static int64_t used_by(const char *folder, int *most)
+/* Memory that a process and its children use and that is no file, in bytes; 0 if unknown. A page
+ * that a child shares with its parent counts twice. Source: proc_pid_status(5), proc_pid_task(5).
+ *
+ *     most        children that may still be read
+ *     generations below this process */
+static int64_t used_by(const char *folder, int *most, int generations)
 {
     char text[4096], path[PATH_MAX];
     int64_t sum = 0;
@@ -392,12 +394,13 @@ static int64_t used_by(const char *folder, int *most)
     }
     drop_file(&status);
     snprintf(path, sizeof path, "%s/task", folder);
-    DIR *threads = *most > 0 ? opendir(path) : NULL;
+    DIR *threads = generations > 0 ? opendir(path) : NULL;
     for (struct dirent *thread; threads != NULL && (thread = readdir(threads)) != NULL;) {
         snprintf(path, sizeof path, "%s/task/%s", folder, thread->d_name);
         struct kept_file children = keep_file(path, "children");
         char *at = text, *end = text;
-        for (bool is_read = read_file(children, text, sizeof text); is_read && *most > 0; at = end) {
+        bool is_read = read_file(children, text, sizeof text);
+        for (; is_read && *most > 0; at = end) {
             long pid = strtol(at, &end, 10);
             if (end == at) {
                 break;
@@ -405,7 +408,7 @@ static int64_t used_by(const char *folder, int *most)
             char child[32];
             snprintf(child, sizeof child, "/proc/%ld", pid);
             (*most)--;
-            sum += used_by(child, most);
+            sum += used_by(child, most, generations - 1);
         }
         drop_file(&children);
     }
@@ -458,7 +461,7 @@ static const double FALLEN_FRACTION =
 static const int64_t RECOVERED_TIMES =
     4; /* of the level: the stop is over, the cell uses less memory now */
 static const int PRIORITY = -10; /* of the sampler thread */
-static const int MOST_CHILDREN = 64;
+static const int MOST_CHILDREN = 64, GENERATIONS = 8;
 static const int64_t ADDED_AGAIN_US = 50000;
 static const double SAMPLES_AHEAD = 6; /* until the level is reached, at the current fill rate */
 
@@ -499,7 +502,7 @@ static _Atomic int64_t trip_added;
 static void read_added(int64_t now)
 {
     int most = MOST_CHILDREN;
-    added = used_by("/proc/self", &most) - start_own;
+    added = used_by("/proc/self", &most, GENERATIONS) - start_own;
     added_us = now;
 }
 
@@ -625,9 +628,9 @@ static int64_t take_sample(void)
     }
     double rate = atomic_load(&fill_rate);
     if (before == 0) {
-        int no_children = 0; /* looking for them takes too long; those that exist count as added */
         start_available = available;
-        start_own = used_by("/proc/self", &no_children);
+        /* Looking for children takes too long; those that exist count as added. */
+        start_own = used_by("/proc/self", NULL, 0);
         added_us = 0;
     }
     if (is_near(available) && now - added_us > ADDED_AGAIN_US) {
@@ -655,7 +658,6 @@ static int64_t take_sample(void)
 static void *run_sampler(void *unused)
 {
     (void)unused;
-    pthread_setname_np(pthread_self(), "tfguard-memory");
     /* So that it gets a CPU at once on a busy machine. Only for this thread; fails without
      * permission. */
     setpriority(PRIO_PROCESS, 0, PRIORITY);
@@ -2613,6 +2615,13 @@ struct snapshot {
     double fill_rate;
 };
 
+/* Refuse this thread nothing, and do not interrupt it: the guard itself needs memory to stop a
+ * cell. */
+EXPORT void tfguard_exempt(int is_exempt)
+{
+    self.inside = is_exempt;
+}
+
 EXPORT void tfguard_snapshot(struct snapshot *found)
 {
     int64_t now = now_us(), tripped_at = atomic_load(&trip_us);
@@ -2733,6 +2742,9 @@ EXPORT int tfguard_start(int wake, int signal_number)
     pthread_attr_destroy(&small);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     is_running = failed == 0;
+    if (is_running) { /* from here: the thread may start much later, and is known by its name */
+        pthread_setname_np(sampler_thread, "tfguard-memory");
+    }
     return failed;
 }
 

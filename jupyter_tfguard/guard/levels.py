@@ -7,7 +7,7 @@ short burst of 3 GB/s would cause a false stop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..units import GIB, MIB
 
@@ -21,8 +21,7 @@ _OWN_FRACTION = 0.25
 _RATE_SECONDS = 0.06
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(NamedTuple):
     """Available memory at which the guard acts during one cell, in bytes.
 
     Attributes:

@@ -38,7 +38,6 @@ from .levels import Levels
 from .native import NativeGuard
 from .release import give_back, release
 from .safe_place import in_cell, is_safe
-from .sampler import PythonSampler
 from .snapshot import MemorySampler, Snapshot
 from .stops import Cell, Stop, Stops
 from .words import CellFacts
@@ -96,7 +95,7 @@ class MemoryGuard:
         self.parts: dict[str, str | None] = {}
         self.unavailable: str | None = None
         self._native: NativeGuard | None = None
-        self._sampler: MemorySampler = PythonSampler()
+        self._sampler: MemorySampler  # from start() on
         self._started = False
         self._placement = Placement(os.getpid())
         self._cell: Cell | None = None  # None while no cell is watched
@@ -128,7 +127,9 @@ class MemoryGuard:
         try:
             self._sampler = self._native = NativeGuard.load()
         except SourceUnavailable as absent:
-            self.unavailable = str(absent)
+            from .sampler import PythonSampler  # only here: it makes the start of a kernel longer
+
+            self.unavailable, self._sampler = str(absent), PythonSampler()
         self._sampler.start(self._new_groups() or (), self._pipe[1], signal_number)
         self.imported()
         self._started = True
@@ -297,28 +298,43 @@ class MemoryGuard:
     # --- the stop
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        with self._sampler.exempt():
+            stopped = self._stop_at(frame)
+        if stopped is not None:
+            raise stopped
+
+    def _stop_at(self, frame: FrameType | None) -> BaseException | None:
+        """The exception to raise in this frame, if a stop is due and the place is safe."""
         cell = self._cell
         # First: the native library detects by this call that the main thread is responsive and needs no interruption.
         seen = self._sampler.snapshot()
         if cell is None or not seen.tripped or seen.delivered or _is_handled():
-            return
+            return None
         in_imports = seen.trip_seconds_ago > _IMPORT_SECONDS
         if in_cell(frame, self._namespace) and is_safe(frame, in_imports=in_imports):
-            raise self._deliver(seen, cell)
+            return self._deliver(seen, cell)
         # In an unsafe place, or the cell is awaiting something.
         if sys.getprofile() is None:
             sys.setprofile(self._on_call)
+        return None
 
     def _on_call(self, frame: FrameType, event: str, argument: object) -> None:
         """Profile hook, set until a safe place is reached: the next signal might come only after the cell has ended."""
         if event not in _CALLS:
             return  # a call that has ended may have taken a lock that its caller does not know of yet
+        with self._sampler.exempt():
+            stopped = self._stop_at_call(frame)
+        if stopped is not None:
+            raise stopped
+
+    def _stop_at_call(self, frame: FrameType) -> BaseException | None:
         cell, seen = self._cell, self._sampler.snapshot()
         if cell is None or not seen.tripped or seen.delivered:
             sys.setprofile(None)
         elif is_safe(frame) and in_cell(frame, self._namespace) and not _is_handled():
             sys.setprofile(None)
-            raise self._deliver(seen, cell)
+            return self._deliver(seen, cell)
+        return None
 
     def _deliver(self, seen: Snapshot, cell: Cell) -> BaseException:
         """Create the exception, and mark the stop as delivered."""

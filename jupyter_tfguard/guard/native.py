@@ -10,7 +10,7 @@ import ctypes
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -132,10 +132,12 @@ class NativeGuard:
             short.tfguard_snapshot,
             short.tfguard_disarm,
             short.tfguard_delivered,
+            short.tfguard_exempt,
             short.tfguard_restore,
             long.tfguard_stop,
         ):
             function.restype = None
+        short.tfguard_exempt.argtypes = (ctypes.c_int,)
         short.tfguard_arm_numpy.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         long.tfguard_arm_disk.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
         for function in (
@@ -191,6 +193,15 @@ class NativeGuard:
     def delivered(self) -> None:
         """Note that the exception was raised. Trips again if available memory continues to fall."""
         self._short.tfguard_delivered()
+
+    @contextlib.contextmanager
+    def exempt(self) -> Iterator[None]:
+        """Refuse and interrupt nothing in this thread meanwhile."""
+        self._short.tfguard_exempt(1)
+        try:
+            yield
+        finally:
+            self._short.tfguard_exempt(0)
 
     def available_bytes(self) -> int:
         """Read the available memory now, in bytes."""

@@ -100,6 +100,10 @@ class PythonSampler:
         self._delivered_time = time.monotonic()
         self._was_delivered = True
 
+    def exempt(self) -> contextlib.AbstractContextManager[None]:
+        """Nothing is refused here."""
+        return contextlib.nullcontext()
+
     def available_bytes(self) -> int:
         """Read the available memory now, in bytes; 0 if unknown."""
         return (self._available.read() if self._available is not None else None) or 0

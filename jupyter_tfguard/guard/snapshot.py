@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from ..collectors.memory_group import MemoryGroup
 from .levels import Levels
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """State of a sampler for the running cell, or for the last one.
 
     Attributes:
@@ -37,7 +37,7 @@ class Snapshot:
     trip_added_bytes: int = 0
     lowest_available_bytes: int = 0
     fill_bytes_per_second: float = 0.0
-    refused_count: dict[str, int] = field(default_factory=dict)
+    refused_count: Mapping[str, int] = MappingProxyType({})
     last_refused_bytes: int = 0
     last_refused_available_bytes: int = 0
     spilled_bytes: int = 0
@@ -69,6 +69,9 @@ class MemorySampler(Protocol):
 
     def delivered(self) -> None:
         """Note that the exception was raised. Trips again if available memory continues to fall."""
+
+    def exempt(self) -> AbstractContextManager[None]:
+        """Refuse and interrupt nothing in this thread meanwhile."""
 
     def available_bytes(self) -> int:
         """Read the available memory now, in bytes."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..shield import shielded
 from .snapshot import Snapshot
 from .words import SWITCH_OFF, CellFacts, refusal_lines, stop_lines
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(NamedTuple):
     """One stopped cell.
 
     Attributes:
@@ -35,8 +34,7 @@ class Stop:
         return "\n".join(self.lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A watched cell. `available_bytes`: available memory at its start."""
 
     total_bytes: int
@@ -95,7 +93,7 @@ class Stops:
         lines = (*self.last.lines, text)
         if SWITCH_OFF in lines:
             lines = (*(line for line in lines if line != SWITCH_OFF), SWITCH_OFF)
-        self.last = self.of_cell = replace(self.last, lines=lines)
+        self.last = self.of_cell = self.last._replace(lines=lines)
         raised.args = (self.last.text,)
 
     def _known_facts(self) -> CellFacts:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..limits import MACHINE_MEMORY
 from ..units import human_bytes
@@ -14,8 +13,7 @@ _LARGE_FRACTION = 0.02  # of the limit; smaller variables are not listed
 SWITCH_OFF = "To run without this stop: %tfguard pause for this notebook, or the option TfGuard.stop = 'off'."
 
 
-@dataclass(frozen=True, slots=True)
-class CellFacts:
+class CellFacts(NamedTuple):
     """Known facts about the stopped cell. None: unknown.
 
     Attributes:

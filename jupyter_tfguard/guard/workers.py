@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import os
 import sys
 import threading
@@ -86,14 +85,26 @@ def end_children() -> int:
     """
     count = 0
     with shielded("ending worker processes"):
-        if (pools := sys.modules.get("multiprocessing.pool")) is not None:
-            for pool in [one for one in gc.get_objects() if isinstance(one, pools.Pool)]:
-                _abandon(pool)
+        for pool in _pools():
+            _abandon(pool)
         if (multiprocessing := sys.modules.get("multiprocessing")) is not None:
             for child in multiprocessing.active_children():
                 child.terminate()
                 count += 1
     return count
+
+
+def _pools() -> list[Any]:
+    """The pools of ``multiprocessing``, by the finalizers that it registers for them."""
+    module, util = sys.modules.get("multiprocessing.pool"), sys.modules.get("multiprocessing.util")
+    if module is None or util is None:
+        return []
+    found = (
+        reference()
+        for finalizer in tuple(util._finalizer_registry.values())
+        if (reference := finalizer._weakref) is not None
+    )
+    return [one for one in found if isinstance(one, module.Pool)]
 
 
 def _abandon(pool: Any) -> None:

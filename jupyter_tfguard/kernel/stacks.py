@@ -32,8 +32,8 @@ _USERS_MODULES = ("ipykernel.subshell", "IPython.lib.backgroundjobs")
 _OUR_NAMES = ("IOPub", "Control", "Shell channel")
 _OUR_PREFIX = "tfguard-"
 _PIPE_READER = "_watch_pipe_fd"
-# libzmq's name for its threads, which carry the messages.
-_CARRIERS = b"ZMQbg"
+# libzmq's threads, which carry the messages, and the guard's.
+_NATIVE_PREFIXES = (b"ZMQbg", b"tfguard-")
 
 
 class StacksOnRequest:
@@ -50,7 +50,7 @@ class StacksOnRequest:
         self._file: int | None = None
         self._signal: int | None = None
         self._thread: int | None = None
-        self._carrier_threads: set[int] = set()
+        self._native_threads: set[int] = set()
         self._service_threads: set[int] | None = None
         self._next = 0.0
 
@@ -68,12 +68,12 @@ class StacksOnRequest:
         if hasattr(faulthandler, "register") and (number := free_signal()) is not None:
             faulthandler.register(number, file=self._file, all_threads=True)
             self._signal = number
-        self._thread, self._carrier_threads = thread, message_carriers()
+        self._thread, self._native_threads = thread, native_service_threads()
         self._update_threads()
 
     def _update_threads(self) -> None:
         # Some start later: ipykernel's parent poller, and a thread of a widget.
-        found = service_threads() | self._carrier_threads
+        found = service_threads() | self._native_threads
         if found == self._service_threads:
             return
         self._service_threads = found
@@ -145,12 +145,15 @@ def is_pipe_reader(thread: threading.Thread) -> bool:
     return _PIPE_READER in thread.name
 
 
-def message_carriers() -> set[int]:
-    """Native ids of libzmq's threads (ten messages a second for our widget); read before user code starts any."""
+def native_service_threads() -> set[int]:
+    """Native ids of libzmq's threads (ten messages a second for our widget) and of the memory guard's sampler.
+
+    Read before user code starts any of libzmq's.
+    """
     found = set()
     with contextlib.suppress(OSError):
         for thread in map(int, os.listdir("/proc/self/task")):
             with contextlib.suppress(OSError, SourceUnavailable):  # it has ended
-                if read_small(f"/proc/self/task/{thread}/comm").startswith(_CARRIERS):
+                if read_small(f"/proc/self/task/{thread}/comm").startswith(_NATIVE_PREFIXES):
                     found.add(thread)
     return found

@@ -38,7 +38,7 @@ def test_the_demo_explains_each_death_and_ends_by_itself(environment: dict[str, 
         assert limit
         assert f"the limit is {limit[1]}" in flat
         assert re.search(r"peak \d+\.\d+ GiB", flat)
-        assert "[3] history = model.fit" in flat
+        assert "[4] history = model.fit" in flat
         assert "epoch 1 of 5, step 1 of" in flat
         assert re.search(r"batch 2048 × 100 × 100 × 3", flat)
         assert re.search(r"model\.fit\(\.\.\., batch_size=\d+\)", flat)

@@ -12,7 +12,7 @@ from jupyter_tfguard import growth_words as words
 from jupyter_tfguard.doctor.check import Status
 from jupyter_tfguard.doctor.checks import memory_growth, memory_stop
 from jupyter_tfguard.guard import native
-from tests.conftest import private_jupyter
+from tests.conftest import private_jupyter, write_options
 from tests.rigs.made_machine import MadeMachine
 
 pytestmark = pytest.mark.quick
@@ -115,9 +115,10 @@ def test_without_tensorflow_there_is_nothing_to_say(tmp_path: Path) -> None:
 def test_the_stop_is_named_with_its_library_and_without(
     made: MadeMachine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert memory_stop.check(made.environment()) is None
     monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path))
-    (tmp_path / "jupyter_tfguard_config.json").write_text('{"TfGuard": {"stop": "full"}}')
+    write_options(tmp_path, "off")
+    assert memory_stop.check(made.environment()) is None
+    write_options(tmp_path, "full")
     monkeypatch.setattr(native, "LIBRARY", Path(__file__))
     absent = memory_stop.check(made.environment())
     assert absent is not None

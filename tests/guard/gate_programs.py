@@ -67,9 +67,7 @@ class Gate:
         finally:
             found = self.native.snapshot()
             self.native.disarm()
-            seen |= {
-                name: getattr(found, name) for name in found.__dataclass_fields__ if name != "error"
-            }
+            seen |= {name: value for name, value in found._asdict().items() if name != "error"}
 
 
 def numpy_is_refused() -> object:

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,7 +130,7 @@ def test_a_trip_sends_signals_until_it_is_delivered(watched: Watched) -> None:
 
 def test_memory_that_others_fill_is_no_trip(watched: Watched) -> None:
     guard, group, signals = watched
-    guard.arm(replace(LEVELS, own_fraction=0.25))
+    guard.arm(LEVELS._replace(own_fraction=0.25))
     group.left(300 * MIB)
     wait_until(sees(guard, 300 * MIB))
     group.left(30 * MIB)
