@@ -162,7 +162,7 @@ class MemoryGuard:
             # malloc and TensorFlow's pool may still hold memory that an earlier cell freed.
             give_back(self._release_pool)
             available = self._sampler.available_bytes()
-        self._cell = Cell(total, available)
+        self._cell = Cell(total)
         self._sampler.arm(levels.for_cell(available))
 
     def imported(self) -> None:
@@ -185,8 +185,7 @@ class MemoryGuard:
         cell, self._cell = self._cell, None
         if cell is None:
             return None
-        if sys.getprofile() == self._on_call:
-            sys.setprofile(None)
+        self._end_profile()
         seen = self._sampler.snapshot()
         self._sampler.disarm()
         self._cancellation.end()
@@ -299,42 +298,48 @@ class MemoryGuard:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         with self._sampler.exempt():
-            stopped = self._stop_at(frame)
+            stopped = self._stop_at(frame, may_wait_for_imports=False)
         if stopped is not None:
             raise stopped
-
-    def _stop_at(self, frame: FrameType | None) -> BaseException | None:
-        """The exception to raise in this frame, if a stop is due and the place is safe."""
-        cell = self._cell
-        # First: the native library detects by this call that the main thread is responsive and needs no interruption.
-        seen = self._sampler.snapshot()
-        if cell is None or not seen.tripped or seen.delivered or _is_handled():
-            return None
-        in_imports = seen.trip_seconds_ago > _IMPORT_SECONDS
-        if in_cell(frame, self._namespace) and is_safe(frame, in_imports=in_imports):
-            return self._deliver(seen, cell)
-        # In an unsafe place, or the cell is awaiting something.
-        if sys.getprofile() is None:
-            sys.setprofile(self._on_call)
-        return None
 
     def _on_call(self, frame: FrameType, event: str, argument: object) -> None:
         """Profile hook, set until a safe place is reached: the next signal might come only after the cell has ended."""
         if event not in _CALLS:
             return  # a call that has ended may have taken a lock that its caller does not know of yet
         with self._sampler.exempt():
-            stopped = self._stop_at_call(frame)
+            stopped = self._stop_at(frame, may_wait_for_imports=True)
         if stopped is not None:
             raise stopped
 
-    def _stop_at_call(self, frame: FrameType) -> BaseException | None:
-        cell, seen = self._cell, self._sampler.snapshot()
+    def _stop_at(
+        self, frame: FrameType | None, *, may_wait_for_imports: bool
+    ) -> BaseException | None:
+        """The exception to raise in this frame, if a stop is due and the place is safe.
+
+        Args:
+            frame: The innermost frame of the main thread.
+            may_wait_for_imports: False to interrupt an import that takes long.
+        """
+        cell = self._cell
+        # First: the native library detects by this call that the main thread is responsive and needs no interruption.
+        seen = self._sampler.snapshot()
         if cell is None or not seen.tripped or seen.delivered:
-            sys.setprofile(None)
-        elif is_safe(frame) and in_cell(frame, self._namespace) and not _is_handled():
-            sys.setprofile(None)
+            self._end_profile()
+            return None
+        if _is_handled():
+            return None
+        in_imports = not may_wait_for_imports and seen.trip_seconds_ago > _IMPORT_SECONDS
+        if in_cell(frame, self._namespace) and is_safe(frame, in_imports=in_imports):
+            self._end_profile()
             return self._deliver(seen, cell)
+        # In an unsafe place, or the cell is awaiting something.
+        if sys.getprofile() is None:
+            sys.setprofile(self._on_call)
         return None
+
+    def _end_profile(self) -> None:
+        if sys.getprofile() == self._on_call:
+            sys.setprofile(None)
 
     def _deliver(self, seen: Snapshot, cell: Cell) -> BaseException:
         """Create the exception, and mark the stop as delivered."""

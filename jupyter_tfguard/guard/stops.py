@@ -35,10 +35,9 @@ class Stop(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A watched cell. `available_bytes`: available memory at its start."""
+    """A watched cell. `total_bytes`: the limit."""
 
     total_bytes: int
-    available_bytes: int
 
 
 class Stops:

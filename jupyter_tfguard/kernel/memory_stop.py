@@ -66,7 +66,7 @@ class MemoryStop:
         """
         if self._level == "off":
             return
-        # Imported only here: most kernels have the option off.
+        # Imported only here: a kernel with the option off does without.
         from ..guard.memory_guard import MemoryGuard
         from ..guard.native import PARTS, PYTHON_PARTS
 
