@@ -7,7 +7,6 @@ sampler misses a peak that is shorter than its interval; the group's own counter
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import queue
 import shutil
@@ -27,6 +26,7 @@ from jupyter_client.manager import KernelManager
 
 from jupyter_tfguard.collectors.memory_group import MemoryGroup, memory_groups
 from jupyter_tfguard.demo.limits import LimitedGroup, make_limit
+from tests.conftest import write_options
 from tests.kernel.rig import PACKAGE_PARENTS, STARTUP_FILE
 
 HELPERS = Path(__file__).parent / "survival" / "helpers"
@@ -79,13 +79,11 @@ class LimitedKernel:
         return self
 
     def _start(self) -> None:
-        for name in ("ipython/profile_default/startup", "config", "runtime", "work"):
+        for name in ("ipython/profile_default/startup", "runtime", "work"):
             (self.folder / name).mkdir(parents=True)
         if self.level != "none":
             shutil.copy(STARTUP_FILE, self.folder / "ipython/profile_default/startup/00-tfguard.py")
-        (self.folder / "config/jupyter_tfguard_config.json").write_text(
-            json.dumps({"TfGuard": {"stop": self.level}})
-        )
+        write_options(self.folder / "config", self.level)
         go = self.folder / "go"
         self.manager: Any = KernelManager(
             connection_file=str(self.folder / "runtime/kernel.json"),

@@ -24,6 +24,7 @@ from jupyter_tfguard.units import GIB
 from tests.benchmarks.bench import machine
 from tests.browser.conftest import Lab, command, lab_server, launch, run
 from tests.browser.gpus import pid_behind
+from tests.conftest import write_options
 from tests.crash.settings import memory_limit
 from tests.rigs.waiting import wait_until
 
@@ -125,8 +126,7 @@ def main() -> int:
     with contextlib.ExitStack() as open_:
         folder = Path(open_.enter_context(tempfile.TemporaryDirectory()))
         server = open_.enter_context(lab_server(folder))
-        options = folder / "home" / "config" / "jupyter_tfguard_config.json"
-        options.write_text('{"TfGuard": {"stop": "full"}}')
+        write_options(folder / "home" / "config", "full")
         lab = Lab(server, launch(open_.enter_context(sync_playwright())))
         train = tuple(cell.replace("SECONDS", str(chosen.fit_seconds)) for cell in TRAIN)
         works = [Work(lab, name, cells) for name, cells in (("train", train), ("data", DATA), ("code", CODE))]  # fmt: skip

@@ -81,7 +81,7 @@ def storm(kernel: GuardedKernel, stops: int, names: list[str], seed: int) -> Cou
     assert ran.error is None, ran.traceback
     for number in range(stops):
         name = names[number % len(names)]
-        seconds = chance.uniform(0.05, 0.4)
+        seconds = chance.uniform(0.02, 0.1)
         request = kernel.send(f"stop_after({seconds})\n{_PROGRAMS[name]}")
         try:
             ran = kernel.finish(request, quiet_seconds=0, timeout=_LONGEST_SECONDS)
