@@ -41,7 +41,7 @@ class _Rounds:
     growing: Growing = field(default_factory=Growing)
     began: float = field(default_factory=time.monotonic)
     count: int = 0
-    alarmed: bool = False
+    is_closed: bool = False  # an alarm was raised, or the fit is over
     lowest: float | None = None  # since the last epoch ended
 
     def sampled(self, size: float) -> None:
@@ -90,6 +90,7 @@ class GrowthAlarm:
         self._emit = emit
         self._fit = fit
         self._count: int | None = None  # of the running cell
+        self._fit_id: int | None = None  # of the newest fit
         self._epochs, self._gpu_epochs = _Rounds("EPOCH"), _Rounds("EPOCH")
         self._fits = _Rounds("FIT")
         self._cells: dict[str, _Rounds] = {}
@@ -106,10 +107,13 @@ class GrowthAlarm:
                     self._point(rounds, fields["epoch"], lowest)
         elif kind == "fit_start" and fields["what"] == "fit":
             self._epochs, self._gpu_epochs, self.holders = _Rounds("EPOCH"), _Rounds("EPOCH"), ()
+            self._fit_id = fields["fit_id"]
             self._fits.names.append(fields.get("model_name") or "")
             del self._fits.names[:-_POINTS]
             if (size := fields["rss_bytes"]) is not None:
                 self._point(self._fits, fields["fit_id"], size)
+        elif kind == "fit_end" and fields["fit_id"] == self._fit_id:
+            self._epochs.is_closed = self._gpu_epochs.is_closed = True
         elif kind == "cell_start":
             self._count, self._fits, self.holders = fields["execution_count"], _Rounds("FIT"), ()
             cell_id, size = fields["cell_id"], fields["rss_bytes"]
@@ -127,7 +131,7 @@ class GrowthAlarm:
 
     def _point(self, rounds: _Rounds, number: int, size: float) -> None:
         rounds.add(number, size)
-        if rounds.alarmed or len(rounds.points) < 2:  # most cells run once
+        if rounds.is_closed or len(rounds.points) < 2:  # most cells run once
             return
         rounds.growing.look(self._places())
         self._fresh.append(rounds)
@@ -147,7 +151,7 @@ class GrowthAlarm:
         fresh, self._fresh, self._due = self._fresh, [], now + _JUDGE_SECONDS
         for rounds in fresh:
             points = list(rounds.points)
-            is_ready = len(points) > FEWEST_POINTS and not rounds.alarmed
+            is_ready = len(points) > FEWEST_POINTS and not rounds.is_closed
             if is_ready and (trend := grown(points)) is not None:
                 self._judge(rounds, trend, values)
 
@@ -169,7 +173,7 @@ class GrowthAlarm:
         growth = Growth(per, trend, over, names=names)
         if not matters(growth, limit and limit.size_bytes, room, self._fit()):
             return
-        rounds.alarmed = True
+        rounds.is_closed = True
         self.holders = tuple(
             _sentence(one, per.unit, rounds.span - 1)  # first read at the second round
             for one in rounds.growing.grown(self._places())

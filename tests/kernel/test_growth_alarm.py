@@ -184,25 +184,40 @@ def test_no_code_of_the_users_runs() -> None:
     assert [one.name for one in growing.grown(places_of(places))] == ["loud"]
 
 
+def test_nothing_is_said_of_the_epochs_of_a_fit_that_is_over() -> None:
+    made = Made()
+    made.fit(1)
+    made.alarm._due = float("inf")
+    for epoch in range(1, 20):
+        made.progress.epoch = epoch
+        made.alarm.sampled({"process.rss_bytes": GIB + epoch * 100 * MIB})
+        made.alarm.take("epoch_end", {"epoch": epoch})
+    made.alarm.take("fit_end", {"fit_id": 1})
+    made.sample(3 * GIB)
+    assert made.events == []
+
+
 def test_a_fit_that_leaks_raises_the_alarm(kernel: GuardedKernel) -> None:
     pytest.importorskip("tensorflow")
+    enough = kernel.folder / "enough"
     kernel.run(
-        "import numpy as np, keras\n"
+        "import os, time, numpy as np, keras\n"
         "model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])\n"
         "model.compile(loss='mse')\n"
         "class Collect(keras.callbacks.Callback):\n"
         "    def __init__(self):\n        super().__init__()\n        self.kept = []\n"
         "    def on_epoch_end(self, epoch, logs=None):\n"
-        "        import time\n        self.kept.append(np.ones(40 << 20, 'u1'))\n        time.sleep(0.3)\n"
-        "        self.model.stop_training = epoch == 11\n",
+        "        self.kept.append(np.ones(40 << 20, 'u1'))\n        time.sleep(0.3)\n"
+        f"        self.model.stop_training = epoch == 99 or os.path.exists({str(enough)!r})\n",
         timeout=120,
     )
-    ran = kernel.run(
-        "model.fit(np.ones((8, 4)), np.ones(8), epochs=100_000, verbose=0, callbacks=[Collect()])",
-        timeout=120,
+    request = kernel.send(
+        "model.fit(np.ones((8, 4)), np.ones(8), epochs=100_000, verbose=0, callbacks=[Collect()])"
     )
+    (event,) = kernel.wait_for_event("memory_growth")
+    enough.touch()
+    ran = kernel.finish(request)
     assert ran.error is None
     assert ran.text == ""
-    (event,) = kernel.wait_for_event("memory_growth")
     assert "Collect.kept has" in event["holders"][0]
     assert "per epoch" in event["lines"][0]
