@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class Unit(enum.Enum):
@@ -18,8 +18,7 @@ class Unit(enum.Enum):
     WATTS = "watts"
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(NamedTuple):
     """A named number.
 
     Attributes:
@@ -35,8 +34,7 @@ class Metric:
     source: str
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """All metrics at one moment.
 
     Attributes:

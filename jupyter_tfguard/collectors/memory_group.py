@@ -12,8 +12,7 @@ import math
 import os
 import posixpath
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import SourceUnavailable
 from ..units import parse_kib
@@ -24,8 +23,7 @@ _V1_NO_LIMIT_BYTES = 1 << 62
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True)
-class GroupFiles:
+class GroupFiles(NamedTuple):
     """Names of a group's files, and of the file cache fields in ``memory.stat`` that include descendant groups."""
 
     limit: str
@@ -58,8 +56,7 @@ FILES = {
 STAT = "memory.stat"
 
 
-@dataclass(frozen=True)
-class MemoryGroup:
+class MemoryGroup(NamedTuple):
     """One control group of the memory controller. A value is None if its file is missing or contains no number.
 
     Attributes:

@@ -12,7 +12,7 @@ import os
 import platform
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import SourceUnavailable
 from .procfs import read_small
@@ -47,8 +47,7 @@ _CALLS = {
 }
 
 
-@dataclass(frozen=True)
-class Doing:
+class Doing(NamedTuple):
     """Total activity of a process and its descendants; the difference of two readings is the activity in between.
 
     Only some threads of the process are counted, see :func:`doing`. The counts of a thread are lost when it ends, so

@@ -9,7 +9,7 @@ import posixpath
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
@@ -100,8 +100,7 @@ class UlimitCollector:
         """Nothing is kept open."""
 
 
-@dataclass(frozen=True)
-class TasksOfGroup:
+class TasksOfGroup(NamedTuple):
     """The limit of a pids control group; it counts threads.
 
     Attributes:

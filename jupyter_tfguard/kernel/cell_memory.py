@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..training.gpu_memory import DeviceMemory
 
 Devices = tuple[DeviceMemory, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """Bytes at the start of a cell, the highest during it, and at its end; None if unknown."""
 
     start_bytes: int | None = None
@@ -41,8 +41,7 @@ class Measured:
         return None if value is None or self.start_bytes is None else value - self.start_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CellMemory:
+class CellMemory(NamedTuple):
     """Host and GPU memory of one cell."""
 
     host: Measured

@@ -12,8 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ..training.progress import FitProgress
@@ -35,8 +34,7 @@ _XLA = re.compile(r"Out of memory (?:while trying to allocate|allocating) \d{1,1
 _COPY_FAILED = "Dst tensor is not initialized"
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+class Beginning(NamedTuple):
     """The start of a cell. `words`: offset of its native text; None if none is kept. `time`: Unix seconds."""
 
     words: int | None

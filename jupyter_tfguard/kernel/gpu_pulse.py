@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from ..shield import note_problem
@@ -80,4 +79,4 @@ class GpuPulse:
         self._on_sample(found)
         if found != self._written:
             self._written = found
-            self._write([asdict(one) for one in found])
+            self._write([one._asdict() for one in found])

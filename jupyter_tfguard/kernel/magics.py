@@ -8,7 +8,6 @@ from typing import Any
 
 from ..errors import TfGuardError
 from ..places import bundles_folder
-from ..record.bundle import BundleStore
 from ..shield import shield
 from .cells import cells_text
 from .current import current
@@ -101,6 +100,7 @@ def _resume() -> None:
 @shield("%tfguard why")
 def _why(number: int = 1) -> None:
     """Show why the last kernel died. With `--crash N`, the N-th latest crash."""
+    from ..record.bundle import BundleStore
     from ..report.text import render
 
     # The report of that crash may still be in progress.

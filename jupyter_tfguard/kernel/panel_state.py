@@ -160,7 +160,7 @@ class PanelState:
             "text": "guarding",
             "fix": None,
             "problems": [text[:_TEXT_LIMIT] for text in self._session.problems[:_PROBLEM_LIMIT]],
-            "growth": None if growth is None else asdict(growth),
+            "growth": None if growth is None else growth._asdict(),
             "stop": self._session.stop.state(),
         }
 

@@ -17,10 +17,9 @@ import errno
 import os
 import re
 import time
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import FolderUnusable
 from ..mounts import is_remote
@@ -42,8 +41,7 @@ _TAKEN = (errno.EAGAIN, errno.EACCES)
 _CLAIMED = re.compile(r"claimed-[0-9a-f]{8}-(\d{1,10}-\d{1,20})", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """The scope in which a process id is unique: a boot and a PID namespace. "" if the system has no such thing."""
 
     boot_id: str

@@ -26,7 +26,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +92,7 @@ class Recording:
             "pid": identity.pid,
             "start_time": identity.start_time,
             "host": socket.gethostname(),
-            **asdict(Place.here()),
+            **Place.here()._asdict(),
             "started": time.time(),
         } | header
         self._header_lock = threading.RLock()

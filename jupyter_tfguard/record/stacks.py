@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 LIMIT_BYTES = 256 * 1024
 # Key of the recording's header: how a watcher requests the stacks, see kernel/stacks.py.
@@ -23,8 +22,7 @@ _FRAME = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """One function call of a stack."""
 
     file: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .progress import FitProgress
+if TYPE_CHECKING:
+    from .progress import FitProgress
 
 
 class FitHooks:

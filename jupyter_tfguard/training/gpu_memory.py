@@ -16,8 +16,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..record.own_descriptors import unread_bytes
 from ..shield import note_problem
@@ -37,8 +36,7 @@ _CREATED = re.compile(
 _DEVICES_LIMIT = 8
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
+class DeviceMemory(NamedTuple):
     """A reading of one allocator.
 
     Attributes:

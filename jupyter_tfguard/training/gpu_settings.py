@@ -8,15 +8,13 @@ Source: ``tensorflow.python.eager.context``, attributes of its only ``Context``,
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 CONTEXT_MODULE = "tensorflow.python.eager.context"
 _MIB = 1024 * 1024
 
 
-@dataclass(frozen=True)
-class GpuSetting:
+class GpuSetting(NamedTuple):
     """One GPU that is visible to TensorFlow.
 
     Attributes:

@@ -18,8 +18,8 @@ import glob
 import os
 import sys
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
 from types import ModuleType
+from typing import NamedTuple
 
 from .. import growth_words as words
 from ..places import GROWTH_MARKER_VARIABLE, GROWTH_VARIABLE
@@ -30,8 +30,7 @@ from .gpu_settings import GpuSetting, gpu_settings, gpus_initialised
 _GPU_FILES = ("dev/nvidia[0-9]*", "proc/driver/nvidia/gpus/*", "dev/dxg")
 
 
-@dataclass(frozen=True)
-class Growth:
+class Growth(NamedTuple):
     """State of memory growth in this kernel.
 
     Attributes:
@@ -44,8 +43,7 @@ class Growth:
     text: str
 
 
-@dataclass(frozen=True)
-class _Variables:
+class _Variables(NamedTuple):
     """The environment variables that TensorFlow reads at its first use of the GPU."""
 
     growth: str | None
