@@ -89,9 +89,11 @@ def trial(guest: Guest, made: Environments, folder: Path) -> Outcome:
     guarded = _run(suite, made.guarded, data)
     was_guarded = (data / "recordings").is_dir()
     worse = [
-        test for test in _worse(bare, guarded) if _fails_alone_when_guarded(suite, test, made, data)
+        test
+        for test in passing_bare_only(bare, guarded)
+        if _fails_alone_when_guarded(suite, test, made, data)
     ]
-    text = f"bare: {_counts(bare)}; guarded: {_counts(guarded)}"
+    text = f"bare: {counts(bare)}; guarded: {counts(guarded)}"
     if not was_guarded:
         text += "\n    no kernel was guarded"
     for test in worse:
@@ -154,14 +156,19 @@ def _run(suite: Path, python: Path, data: Path, tests: str = "tests") -> Results
             timeout=_SUITE_SECONDS,
             check=False,
         )
-        found: Results = {}
-        for case in ElementTree.parse(report).iter("testcase"):
-            file = case.get("file", "")
-            module = file.removesuffix(".py").replace("/", ".")
-            group = case.get("classname", "").removeprefix(module).strip(".").replace(".", "::")
-            parts = (file, group, case.get("name", ""))
-            found["::".join(part for part in parts if part)] = _outcome(case)
-        return found
+        return results_of(report)
+
+
+def results_of(report: Path) -> Results:
+    """What came of each test, from pytest's XML report of the family "xunit1"."""
+    found: Results = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        file = case.get("file", "")
+        module = file.removesuffix(".py").replace("/", ".")
+        group = case.get("classname", "").removeprefix(module).strip(".").replace(".", "::")
+        parts = (file, group, case.get("name", ""))
+        found["::".join(part for part in parts if part)] = _outcome(case)
+    return found
 
 
 def _outcome(case: ElementTree.Element) -> str:
@@ -171,7 +178,7 @@ def _outcome(case: ElementTree.Element) -> str:
     return "skipped" if "skipped" in kinds else "passed"
 
 
-def _worse(bare: Results, guarded: Results) -> list[str]:
+def passing_bare_only(bare: Results, guarded: Results) -> list[str]:
     """The tests that pass bare and do not pass guarded."""
     passed = (test for test, outcome in bare.items() if outcome == "passed")
     return [test for test in passed if guarded.get(test) != "passed"]
@@ -179,10 +186,11 @@ def _worse(bare: Results, guarded: Results) -> list[str]:
 
 def _fails_alone_when_guarded(suite: Path, test: str, made: Environments, data: Path) -> bool:
     bare, guarded = (_run(suite, python, data, test) for python in (made.bare, made.guarded))
-    return bool(_worse({test: "passed"} | bare, guarded))
+    return bool(passing_bare_only({test: "passed"} | bare, guarded))
 
 
-def _counts(results: Results) -> str:
+def counts(results: Results) -> str:
+    """How many passed, failed and were skipped, as text."""
     counted = Counter(results.values())
     return ", ".join(f"{counted[kind]} {kind}" for kind in ("passed", "failed", "skipped"))
 
