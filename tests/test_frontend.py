@@ -40,7 +40,7 @@ def test_front_end_check(command: list[str]) -> None:
         env=os.environ | {"PATH": PATH, "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-6000:]}{done.stderr[-3000:]}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..diagnosis.diagnose import explain
 from ..diagnosis.exit_status import exit_status
@@ -71,14 +72,22 @@ def _read(name: str) -> str:
     """
     try:
         if name == "-":
-            raw = sys.stdin.buffer.read()
+            raw = _end_of(sys.stdin.buffer)
         else:
             with Path(name).open("rb") as file:
-                file.seek(max(0, file.seek(0, 2) - LONGEST_BYTES))
-                raw = file.read()
+                raw = _end_of(file)
     except OSError as bad:
         raise TfGuardError(f"Could not read {name}: {bad.strerror or bad}.") from bad
-    return decoded(raw[-LONGEST_BYTES:])
+    return decoded(raw)
+
+
+def _end_of(file: BinaryIO) -> bytes:
+    if file.seekable():  # a pipe is not
+        file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_BYTES))
+    end = b""
+    while part := file.read(LONGEST_BYTES):
+        end = (end + part)[-LONGEST_BYTES:]
+    return end
 
 
 def decoded(raw: bytes) -> str:

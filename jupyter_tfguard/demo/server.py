@@ -174,7 +174,7 @@ class DemoServer:
         """A client of a kernel that responds. Call ``stop_channels`` to stop the client.
 
         Raises:
-            RuntimeError: It does not answer within a minute.
+            RuntimeError: It does not answer in time.
         """
         client = BlockingKernelClient()
         client.load_connection_file(str(self.runtime / f"kernel-{kernel_id}.json"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.cli import main
-from jupyter_tfguard.cli.explain import LONGEST_BYTES, decoded
+from jupyter_tfguard.cli.explain import LONGEST_BYTES
 from tests.rigs.examples import EXAMPLES
 from tests.rigs.schemas import matches
 
@@ -110,5 +110,13 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert len(printed.err.strip().splitlines()) == 1
 
 
-def test_only_the_end_of_a_huge_file_is_read() -> None:
-    assert len(decoded(b"a" * LONGEST_BYTES)) == LONGEST_BYTES
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_of_a_long_stream_only_the_end_is_kept(name: str) -> None:
+    stream = b"step 1 of many\n" * (LONGEST_BYTES // 5) + b"\nKilled\n"
+    assert cause_of(stream, name) == "sigkill_unattributed"
+
+
+def test_of_a_long_file_only_the_end_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_bytes(b"malloc(): corrupted top size\n" + b"x\n" * LONGEST_BYTES + b"\nKilled\n")
+    assert cause_of(b"", str(log)) == "sigkill_unattributed"
