@@ -81,6 +81,7 @@ _VARIES = (
     "pydevd",
     "riting test_own.py",
     "to be interrupted",
+    "tf.function retracing",
 )  # in a printed line
 
 
