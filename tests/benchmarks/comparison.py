@@ -1,8 +1,8 @@
 """jupyter-tfguard beside its peers: ``python -m tests.benchmarks.comparison FOLDER [deaths] [costs] [page]``.
 
-``deaths`` lets a kernel die in thirteen ways in seven tools, ``costs`` measures by turns, ``page`` writes
-``notebooks/comparison.md`` from what both left in FOLDER. Without a part, all three run. FOLDER keeps the environment of the
-peers, which is installed there once. Deaths need Linux, root and Chromium; costs need an idle machine.
+``deaths`` lets a kernel die in thirteen ways in seven tools, ``costs`` measures by turns, ``page`` writes what both left in
+FOLDER into ``notebooks/comparison.md``; a part that left nothing stays as it is there. Without a part, all three run. FOLDER
+keeps the environment of the peers, which is installed there once. Deaths need Linux, root and Chromium; costs need an idle machine.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def main() -> None:
         for turns in costs.measure(sys.executable, peers, options.turns):
             (folder / "costs.json").write_text(json.dumps(known | {"turns": turns}, indent=1))
     if "page" in parts:
-        PAGE.write_text(page.write(folder))
+        PAGE.write_text(page.write(folder, PAGE.read_text()))
         print(PAGE)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_tfguard.demo.limits import NoLimitPossible
+from tests.benchmarks.comparison import PAGE
 from tests.benchmarks.peers import page
 from tests.benchmarks.peers.container import NoContainer, container
 from tests.benchmarks.peers.deaths import DEATHS
@@ -74,10 +75,19 @@ def test_the_page_has_each_death_that_was_played(tmp_path: Path) -> None:
     }
     (tmp_path / "deaths").mkdir()
     (tmp_path / "deaths" / "plain Jupyter.json").write_text(json.dumps(results))
-    written = page.write(tmp_path)
+    written = page.write(
+        tmp_path, "Old.\n\n## Costs\n\nMeasured before.\n\n## What other tools do better\n"
+    )
     assert re.search(r"4\. Segmentation fault in native code \|.* died, 2\.0 s \|", written)
     assert "### 10. A child process" in written
-    assert "Not measured in this run" in written
+    assert "## Costs\n\nMeasured before.\n\n## What other tools do better\n" in written
+    assert "Old." not in written
+
+
+@pytest.mark.quick
+def test_a_part_that_was_not_measured_stays_on_the_page(tmp_path: Path) -> None:
+    before = PAGE.read_text()
+    assert page.write(tmp_path, before) == before
 
 
 @pytest.mark.parametrize(

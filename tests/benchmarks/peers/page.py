@@ -31,36 +31,40 @@ _WORDS = {
     Level.DIED: "died",
     Level.NOTHING: "nothing",
 }
-_NO_COSTS = """\
-## Costs
-
-Not measured in this run: they need a machine that does nothing else. `python -m tests.benchmarks.comparison FOLDER costs page`
-measures them and adds them here. The figures of tfguard alone are in `tests/benchmarks/RESULTS.md`.
-"""
+_COSTS, _OTHERS = "## Costs\n", "## What other tools do better\n"  # where these parts begin
 _TEXTS = Path(__file__).parent
 Found = dict[str, dict[str, list[Said]]]
 
 
-def write(folder: Path) -> str:
-    """The page.
+def write(folder: Path, page: str) -> str:
+    """The page. A part without results in `folder` stays as it is.
 
     Args:
-        folder: Has ``deaths/TOOL.json``, and ``costs.json`` unless the costs were not measured.
+        folder: May have ``deaths/TOOL.json`` and ``costs.json``.
+        page: The page as it is.
     """
+    deaths, rest = page.split(_COSTS)
+    costs = _COSTS + rest.split(_OTHERS)[0]
+    if any(folder.glob("deaths/*.json")):
+        deaths = _deaths(folder)
+    if (folder / "costs.json").exists():
+        costs = _costs(json.loads((folder / "costs.json").read_text()))
+    parts = [deaths, costs, (_TEXTS / "others.md").read_text()]
+    return "\n".join(part.strip("\n") + "\n" for part in parts)
+
+
+def _deaths(folder: Path) -> str:
     found: Found = {}
     known: dict[str, Any] = {}
     for file in sorted(folder.glob("deaths/*.json")):
         known = json.loads(file.read_text())
         for death, said in known["found"].items():
             found.setdefault(death, {})[file.stem] = [Said(**one) for one in said]
-    costs = folder / "costs.json"
     parts = [
         (_TEXTS / "introduction.md").read_text(),
         _facts(known),
         _overview(found),
         *(_one(death, found[death.name]) for death in DEATHS if death.name in found),
-        _costs(json.loads(costs.read_text())) if costs.exists() else _NO_COSTS,
-        (_TEXTS / "others.md").read_text(),
     ]
     return "\n".join(part.strip("\n") + "\n" for part in parts)
 
@@ -164,7 +168,7 @@ def _note(death: Death) -> str:
 
 def _costs(known: dict[str, Any]) -> str:
     turns = known["turns"]
-    parts = ["## Costs\n", (_TEXTS / "costs.md").read_text(), _facts_of_costs(known)]
+    parts = [_COSTS, (_TEXTS / "costs.md").read_text(), _facts_of_costs(known)]
     return "\n".join([*parts, _fits(turns), _panels(turns), _starts(turns)])
 
 
