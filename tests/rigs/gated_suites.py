@@ -125,6 +125,7 @@ def _run(
         "PYTHONPATH": str(tools),
         "KERAS_HOME": str(place),
         "KERAS_BACKEND": "tensorflow",
+        "NPY_AVAILABLE_MEM": "2 GB",  # some tests of NumPy would take half of a machine's memory
     }
     if not guarded:
         environment["TFGUARD_DISABLE"] = "1"
