@@ -1,0 +1,373 @@
+"""A traced training step as a list of operations, with the size of every tensor as a function of the batch size.
+
+The graph is imported twice, for two batch sizes: TensorFlow infers the shapes for both, and every dimension is taken to be
+linear in the batch size.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .inlined import Inliner, callees
+
+_BATCHES = (240, 480)
+_LOOPS = {"While", "StatelessWhile"}
+_RENAMES = {"Identity", "ReadVariableOp"}
+_PUSHES = {"TensorListPushBack": 1, "TensorListSetItem": 2}  # place of the tensor
+# Place of the shape of the elements among the inputs.
+_ELEMENT_SHAPES = {"TensorListReserve": 0, "EmptyTensorList": 0, "TensorListFromTensor": 1}
+_ELEMENT_SHAPES |= {"TensorListStack": 1, "TensorListPopBack": 1, "TensorListGetItem": 2}
+_NO_SIZE = {"resource", "variant", "string"}
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A number that depends linearly on the batch size."""
+
+    at_zero: float
+    slope: float = 0.0
+
+    @classmethod
+    def through(cls, first: float, second: float) -> Linear:
+        """The line through the values at the two batch sizes."""
+        slope = (second - first) / (_BATCHES[1] - _BATCHES[0])
+        return cls(first - slope * _BATCHES[0], slope)
+
+    def at(self, batch_size: int) -> int:
+        return max(0, round(self.at_zero + self.slope * batch_size))
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSize:
+    """Size of a tensor: bytes of one element, and its dimensions."""
+
+    item_bytes: int
+    dimensions: tuple[Linear, ...] = ()
+
+    def bytes(self, batch_size: int) -> int:
+        return self.item_bytes * math.prod(one.at(batch_size) for one in self.dimensions)
+
+
+@dataclass(slots=True)
+class Loop:
+    """The body of a loop.
+
+    Attributes:
+        count: Number of iterations.
+        pushed: For each result of the loop the tensors of the body that every iteration adds to it.
+        fixed: Results that are the same as the input.
+    """
+
+    body: Program
+    count: Linear
+    pushed: dict[int, list[int]] = field(default_factory=dict)
+    fixed: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Op:
+    """One operation; tensors are given by their number in the program.
+
+    Attributes:
+        waits_for: Numbers of operations that must be done before.
+        variable: Name of the variable that it reads or changes.
+    """
+
+    kind: str
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    waits_for: tuple[int, ...]
+    variable: str | None = None
+    loop: Loop | None = None
+
+
+@dataclass(slots=True)
+class Program:
+    """Operations in an order in which they can run.
+
+    Attributes:
+        variables: Size of each variable.
+        unknown: Names of the operations whose results have an unknown size.
+        node_count: Nodes of the graph and of all its functions.
+    """
+
+    ops: list[Op] = field(default_factory=list)
+    sizes: list[TensorSize] = field(default_factory=list)
+    variables: dict[str, TensorSize] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    node_count: int = 0
+
+
+def program_of(graph: Any) -> Program:
+    """The operations of a traced ``FuncGraph``.
+
+    Raises:
+        ValueError: The shapes of the graph do not allow other batch sizes.
+    """
+    handle_data = sys.modules["tensorflow.python.ops.handle_data_util"]
+    functions = {name: one.cached_definition for name, one in graph._functions.items()}
+    inliner = Inliner(functions)
+    variables, sizes, shapes = {}, {}, {}
+    for _, inner in graph.captures:
+        if inner.dtype.name != "resource":
+            continue
+        found = handle_data.get_resource_handle_data(inner)
+        if found is not None and found.is_set and found.shape_and_type:
+            one = found.shape_and_type[0]
+            name = variables[inner.op.name] = inner.op.name
+            shapes[name] = one
+            dims = tuple(Linear(max(0, dim.size)) for dim in one.shape.dim)
+            sizes[name] = TensorSize(_item_bytes(_dtype(one.dtype)), dims)
+    given = {}
+    captured = {inner.op.name for _, inner in graph.captures}
+    for tensor in graph.inputs:
+        if tensor.op.name not in captured:
+            given[tensor.op.name] = tuple(_with_batch(tensor.shape, size) for size in _BATCHES)
+    with graph.as_default():
+        reader = _Reader(inliner, shapes)
+        flat = inliner.inlined(graph.as_graph_def())
+        program = reader.read(flat, given, variables)
+    program.variables = sizes
+    program.node_count = inliner.node_count + len(graph.get_operations())
+    return program
+
+
+class _Reader:
+    """Turns flat graphs into programs."""
+
+    def __init__(self, inliner: Inliner, variables: dict[str, Any]) -> None:
+        self._inliner = inliner
+        self._variables = variables  # shape and dtype by name
+
+    def read(
+        self, graph_def: Any, given: dict[str, tuple[Any, Any]], handles: dict[str, str]
+    ) -> Program:
+        """The program of a graph.
+
+        Args:
+            graph_def: A graph without calls.
+            given: Shapes of its placeholders at the two batch sizes.
+            handles: Names of the variables by placeholder.
+        """
+        reads = self._without_handles(graph_def, handles)
+        graphs = [self._imported(graph_def, given, version) for version in (0, 1)]
+        program = Program()
+        numbers: dict[Any, int] = {}
+        places: dict[str, int] = {}
+        for first, second in zip(*(graph.get_operations() for graph in graphs), strict=True):
+            outputs = tuple(
+                self._add_size(program, one, other)
+                for one, other in zip(first.outputs, second.outputs, strict=True)
+            )
+            numbers.update(zip((one.ref() for one in first.outputs), outputs, strict=True))
+            kind, variable = reads.get(first.name, (first.type, None))
+            inputs = tuple(numbers[one.ref()] for one in first.inputs if one.ref() in numbers)
+            waits = {one.op.name for one in first.inputs} | {
+                one.name for one in first.control_inputs
+            }
+            op = Op(kind, first.name, inputs, outputs, (), variable)
+            op.waits_for = tuple(places[name] for name in waits if name in places)
+            places[first.name] = len(program.ops)
+            program.ops.append(op)
+            if kind in _LOOPS:
+                op.loop = self._loop((first, second), program, handles)
+        return program
+
+    def _without_handles(
+        self, graph_def: Any, handles: dict[str, str]
+    ) -> dict[str, tuple[str, str]]:
+        """Turn reads of variables into placeholders: imported handles do not know their shape.
+
+        Returns:
+            Kind and variable of the operations that read or change a variable, by name.
+        """
+        nodes = {node.name: node for node in graph_def.node}
+        found = {}
+        for node in graph_def.node:
+            if not node.input or node.op in _LOOPS or node.op == "Identity":
+                continue
+            root = node.input[0]
+            while (base := nodes.get(root.lstrip("^").partition(":")[0])) is not None:
+                if base.op != "Identity":
+                    break
+                root = base.input[0]
+            if base is None or base.name not in handles:
+                continue
+            variable = handles[base.name]
+            found[node.name] = (node.op, variable)
+            if node.op == "ReadVariableOp":
+                controls = [one for one in node.input if one.startswith("^")]
+                node.op = "Placeholder"
+                del node.input[:]
+                node.input.extend(controls)
+                node.attr["shape"].shape.CopyFrom(self._variables[variable].shape)
+            elif node.op == "VariableShape":
+                node.op = "Const"
+                del node.input[:]
+                sizes = [dim.size for dim in self._variables[variable].shape.dim]
+                proto = sys.modules["tensorflow"].make_tensor_proto(sizes, node.attr["out_type"].type)
+                node.attr["dtype"].type = node.attr["out_type"].type
+                node.attr["value"].tensor.CopyFrom(proto)
+                del node.attr["out_type"]
+        return found
+
+    def _imported(self, graph_def: Any, given: dict[str, tuple[Any, Any]], version: int) -> Any:
+        tensorflow = sys.modules["tensorflow"]
+        for node in graph_def.node:
+            if node.name in given and node.op == "Placeholder":
+                shape = given[node.name][version]
+                node.attr["shape"].shape.CopyFrom(shape.as_proto())
+            elif node.op in _LOOPS:
+                # With the shapes of the trace the results would have an unknown batch size.
+                node.attr["output_shapes"].list.Clear()
+        _set_element_shapes(graph_def, _BATCHES[version])
+        graph = tensorflow.Graph()
+        with graph.as_default():
+            tensorflow.graph_util.import_graph_def(graph_def, name="")
+        return graph
+
+    def _add_size(self, program: Program, first: Any, second: Any) -> int:
+        item = _item_bytes(first.dtype)
+        if not item or (first.dtype.is_integer and first.shape.rank in (0, 1)):  # a shape
+            program.sizes.append(TensorSize(0))
+            return len(program.sizes) - 1
+        shapes = [one.shape.as_list() if one.shape.rank is not None else None for one in (first, second)]
+        if None in shapes or len(shapes[0]) != len(shapes[1]):
+            program.unknown.append(first.op.name)
+            program.sizes.append(TensorSize(item))
+            return len(program.sizes) - 1
+        dimensions = []
+        for place, pair in enumerate(zip(*shapes, strict=True)):
+            if None not in pair:
+                dimensions.append(Linear.through(*pair))
+            else:  # a guess: the first dimension is the batch
+                program.unknown.append(first.op.name)
+                dimensions.append(Linear(1) if place else Linear(0, 1))
+        program.sizes.append(TensorSize(item, tuple(dimensions)))
+        return len(program.sizes) - 1
+
+    def _loop(self, pair: tuple[Any, Any], program: Program, handles: dict[str, str]) -> Loop:
+        op = pair[0]
+        node = op.node_def
+        name = node.attr["body"].func.name
+        graph_def, returned = self._inliner.body(name)
+        for one in callees(node):
+            if one != name:
+                self._inliner.node_count += self._inliner.count_nodes(one)
+        parameters = [one.name for one in self._inliner.functions[name].signature.input_arg]
+        given, inner = {}, {}
+        for parameter, first, second in zip(parameters, *(one.inputs for one in pair), strict=True):
+            given[parameter] = (first.shape, second.shape)
+            if first.dtype.name == "resource":
+                root = first.op
+                while root.type == "Identity":
+                    root = root.inputs[0].op
+                if root.name in handles:
+                    inner[parameter] = handles[root.name]
+        nodes = {one.name: one for one in graph_def.node}
+        body = self.read(graph_def, given, inner)
+        program.unknown += [f"{op.name}/{one}" for one in body.unknown]
+        count = self._count(pair, program)
+        loop = Loop(body, count)
+        numbers = {one.name: one for one in body.ops}
+        for place, tensor in enumerate(returned):
+            source = nodes[tensor.partition(":")[0]]
+            while source.op == "Identity" or source.op in _PUSHES:
+                if source.op in _PUSHES:
+                    loop.pushed.setdefault(place, []).append(
+                        numbers[source.name].inputs[_PUSHES[source.op]]
+                    )
+                source = nodes[source.input[0].partition(":")[0]]
+            if source.name == parameters[place]:
+                loop.fixed.add(place)
+        return loop
+
+    def _count(self, pair: tuple[Any, Any], program: Program) -> Linear:
+        """Iterations of a loop; 1 if unknown."""
+        counts = [self._iterations(op) for op in pair]
+        if None in counts:
+            program.unknown.append(pair[0].name)
+            return Linear(1)
+        return Linear.through(*(float(one or 0) for one in counts))
+
+    def _iterations(self, op: Any) -> int | None:
+        """The lowest number that the condition of a loop compares a counter with."""
+        name = op.node_def.attr["cond"].func.name
+        definition = self._inliner.functions[name]
+        graph_def, _ = self._inliner.body(name)
+        nodes = {node.name: node for node in graph_def.node}
+        parameters = [one.name for one in definition.signature.input_arg]
+        found = []
+        for node in graph_def.node:
+            if node.op != "Less":
+                continue
+            limit = nodes[node.input[1].partition(":")[0]]
+            while limit.op == "Identity":
+                limit = nodes[limit.input[0].partition(":")[0]]
+            if limit.op == "Const":
+                found.append(int(_constant(limit)))
+            elif limit.name in parameters:
+                found.append(self._value(op.inputs[parameters.index(limit.name)]))
+        known = [one for one in found if one is not None and one >= 0]
+        return min(known, default=None)
+
+    def _value(self, tensor: Any) -> int | None:
+        """A number that TensorFlow can work out without running the graph."""
+        if tensor.op.type in _LOOPS:  # the number of iterations of the loop in the forward pass
+            return self._iterations(tensor.op)
+        if tensor.op.type == "Identity":
+            return self._value(tensor.op.inputs[0])
+        session = sys.modules["tensorflow.python.client.pywrap_tf_session"]
+        value = session.TF_TryEvaluateConstant_wrapper(
+            tensor.graph._c_graph, tensor._as_tf_output()
+        )
+        return None if value is None else int(value)
+
+
+def layers_of(names: list[str], layer_names: set[str]) -> Iterator[str]:
+    """The innermost layer of each operation; the name of the operation if it is in no layer."""
+    for name in names:
+        parts = name.split("/")
+        inside = [part for part in parts if part in layer_names]
+        yield inside[-1] if inside else parts[-1]
+
+
+def _set_element_shapes(graph_def: Any, batch_size: int) -> None:
+    """Set the unknown dimension of the elements of tensor lists: it is the batch in Keras's recurrent layers."""
+    tensorflow = sys.modules["tensorflow"]
+    nodes = {node.name: node for node in graph_def.node}
+    names = [
+        node.input[_ELEMENT_SHAPES[node.op]].partition(":")[0]
+        for node in graph_def.node
+        if node.op in _ELEMENT_SHAPES
+    ]
+    for name in names:
+        node = nodes[name]
+        if node.op != "Const":
+            continue
+        shape = _constant(node)
+        if shape.ndim:
+            shape = [batch_size if size in (-1, *_BATCHES) else size for size in shape]
+            node.attr["value"].tensor.CopyFrom(tensorflow.make_tensor_proto(shape, node.attr["dtype"].type))
+
+
+def _with_batch(shape: Any, size: int) -> Any:
+    tensorflow = sys.modules["tensorflow"]
+    return tensorflow.TensorShape([size, *shape[1:]]) if shape.rank else shape
+
+
+def _constant(node: Any) -> Any:
+    return sys.modules["tensorflow"].make_ndarray(node.attr["value"].tensor)
+
+
+def _dtype(number: int) -> Any:
+    return sys.modules["tensorflow"].as_dtype(number)
+
+
+def _item_bytes(dtype: Any) -> int:
+    return 0 if dtype.name in _NO_SIZE else int(dtype.size)

@@ -1,0 +1,112 @@
+"""The graph of one training step, traced without executing it, for a batch of any size.
+
+For a built and compiled model of Keras 3 with TensorFlow as its backend. Optimizer slots that do not exist yet become
+handles without memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from .refusal import runs_on_host
+from .unchanged import unchanged
+
+
+class CannotTrace(Exception):
+    """The training step cannot be traced; the text says why."""
+
+
+def traced_step(model: Any, arguments: Mapping[str, Any]) -> Any:
+    """The ``FuncGraph`` of the model's ``train_step``. Its batch dimension is unknown. The model is unchanged afterwards.
+
+    Args:
+        model: A compiled model.
+        arguments: The arguments of ``fit``, by name. Only shapes and dtypes of the data are used, so
+            ``tf.TensorSpec`` may take the place of arrays.
+
+    Raises:
+        CannotTrace: The model is not built, its data has no known shape, or its code raised an error.
+    """
+    reason = _reason(model)
+    if reason is not None:
+        raise CannotTrace(reason)
+    data = _specs_of(arguments)
+    tensorflow = sys.modules["tensorflow"]
+    func_graph = sys.modules["tensorflow.python.framework.func_graph"]
+    step = tensorflow.autograph.experimental.do_not_convert(lambda batch: model.train_step(batch))
+    try:
+        with unchanged(model), tensorflow.variable_creator_scope(_without_memory):
+            return func_graph.func_graph_from_py_func(
+                "train_step", step, (data,), {}
+            )
+    except Exception as error:  # the user's code runs here, and may raise anything
+        first = (str(error).strip() or "no message").splitlines()[0][:200]
+        raise CannotTrace(
+            f"its training step raised {type(error).__name__} while it was traced: {first}"
+        ) from error
+
+
+def _reason(model: Any) -> str | None:
+    """Why a model cannot be traced; None if it may be possible."""
+    keras = sys.modules.get("keras")
+    if "tensorflow" not in sys.modules or keras is None:
+        return "TensorFlow and Keras are not imported"
+    if not isinstance(model, keras.Model) or not hasattr(model, "train_step"):
+        return "it is not a model of Keras 3"
+    if getattr(model, "optimizer", None) is None:
+        return "it is not compiled"
+    if not runs_on_host(model):
+        return "it does not train on the CPU of this process"
+    if not all(layer.built for layer in model._flatten_layers()):
+        return "it is not built: its weights do not exist before it is called with a batch"
+    if model.run_eagerly:
+        return "run_eagerly is on"
+    if model.jit_compile is True:
+        return "it is compiled with XLA (jit_compile)"
+    return None
+
+
+def _specs_of(arguments: Mapping[str, Any]) -> Any:
+    """Symbolic inputs of ``train_step``, with an unknown batch size."""
+    x, y = arguments.get("x"), arguments.get("y")
+    weights = arguments.get("sample_weight")
+    if hasattr(x, "element_spec"):
+        return _spec(x.element_spec)
+    if weights is None and arguments.get("class_weight") is not None:
+        weights = sys.modules["tensorflow"].TensorSpec((None,), "float32")
+    if y is None and weights is None:
+        return (_spec(x),)
+    parts = (x, y) if weights is None else (x, y, weights)
+    return tuple(_spec(part) for part in parts)
+
+
+def _spec(value: Any) -> Any:
+    """The same structure with a ``tf.TensorSpec`` for each array."""
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return {key: _spec(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return tuple(_spec(one) for one in value)
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is None or dtype is None or not len(shape):
+        raise CannotTrace(f"the shape of its data is not known ({type(value).__name__})")
+    name = str(getattr(dtype, "name", dtype))
+    if "float" in name and not hasattr(value, "is_compatible_with"):  # Keras converts arrays
+        name = sys.modules["keras"].config.floatx()
+    return sys.modules["tensorflow"].TensorSpec((None, *shape[1:]), name)
+
+
+def _without_memory(_: Any, **options: Any) -> Any:
+    """A variable with a handle but without a value: nothing is allocated."""
+    tensorflow = sys.modules["tensorflow"]
+    variables = sys.modules["tensorflow.python.ops.resource_variable_ops"]
+    value = options["initial_value"]
+    with tensorflow.Graph().as_default():
+        value = tensorflow.convert_to_tensor(value() if callable(value) else value)
+    known = {name: options.get(name) for name in ("trainable", "name", "aggregation")}
+    return variables.UninitializedVariable(
+        shape=value.shape, dtype=options.get("dtype") or value.dtype, **known
+    )

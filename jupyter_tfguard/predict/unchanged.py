@@ -1,0 +1,93 @@
+"""Restores a model after its training step was traced: tracing runs Python code that builds metrics and optimizers."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+_MODULES = ("keras.", "tensorflow.python.trackable.data_structures")
+_NAME_COUNTS = "object_name_uids"  # of Keras's default names: dense, dense_1, ...
+
+
+@contextlib.contextmanager
+def unchanged(model: Any) -> Iterator[None]:
+    """Restore the Python state of the model on exit, and the state of the global random generators.
+
+    Covers the attributes of all Keras objects that the model refers to, and their lists, dictionaries and sets. Does not
+    cover the values of variables, nor objects that are not of Keras.
+    """
+    objects, containers = _state_of(model)
+    names, before_names = _name_counts()
+    python_random = random.getstate()
+    numpy = sys.modules.get("numpy")
+    numpy_random = numpy.random.get_state() if numpy is not None else None
+    try:
+        yield
+    finally:
+        for one, attributes in objects:
+            vars(one).clear()
+            vars(one).update(attributes)
+        for container, content in containers:
+            _refill(container, content)
+        names.clear()
+        names.update(before_names)
+        random.setstate(python_random)
+        if numpy is not None:
+            numpy.random.set_state(numpy_random)
+
+
+def _state_of(
+    model: Any,
+) -> tuple[list[tuple[Any, dict[str, Any]]], list[tuple[Any, Any]]]:
+    """Attributes of each Keras object, and content of each container, reached from the model."""
+    objects, containers = [], []
+    seen: set[int] = set()
+    waiting = [model]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, dict) and not issubclass(type(one), dict):
+            waiting.append(one.__wrapped__)  # TensorFlow's proxy of a dictionary
+            continue
+        if isinstance(one, dict):
+            containers.append((one, dict(one)))
+            waiting += one.values()
+        elif isinstance(one, (list, set)):
+            containers.append((one, list(one)))
+            waiting += one
+        elif isinstance(one, tuple):
+            waiting += one
+        if _has_state(one):
+            objects.append((one, dict(vars(one))))
+            waiting += vars(one).values()
+    return objects, containers
+
+
+def _has_state(value: Any) -> bool:
+    """True for an instance of a Keras class or of a subclass of one, and for TensorFlow's tracked lists."""
+    if isinstance(value, type) or not hasattr(value, "__dict__"):
+        return False
+    return any(base.__module__.startswith(_MODULES) for base in type(value).__mro__)
+
+
+def _refill(container: Any, content: Any) -> None:
+    # Keras's own lists, dictionaries and sets track what is added: use the methods of the built-in types.
+    if isinstance(container, dict):
+        dict.clear(container)
+        dict.update(container, content)
+    elif isinstance(container, list):
+        list.__setitem__(container, slice(None), content)
+    else:
+        set.clear(container)
+        set.update(container, content)
+
+
+def _name_counts() -> tuple[dict[str, int], dict[str, int]]:
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    counts = state.get_global_attribute(_NAME_COUNTS) if state is not None else None
+    return (counts, dict(counts)) if counts is not None else ({}, {})

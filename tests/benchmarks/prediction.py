@@ -1,0 +1,145 @@
+"""How good the prediction of the memory of ``fit`` is: ``python -m tests.benchmarks.prediction [--quick-only] [--json]``.
+
+The truth is the peak of the anonymous memory (RssAnon) during six steps of ``fit`` minus that just before. Every run has
+a fresh process: the median of three runs is the truth, and the prediction is computed in another process, so that it
+cannot change the truth. ``--truths FILE`` keeps what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import runpy
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.benchmarks.bound import status_bytes  # noqa: E402
+
+# Optimizer and batches of each model of prediction_models.py and bound_models.py.
+CASES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
+    "autoencoder": (("adam", (100, 320)),),
+    "bytes_input": (("adam", (100,)),),
+    "cnn_flat": (("adam", (100, 384)), ("sgd", (200,))),
+    "cnn_photo": (("adam", (48,)), ("rmsprop", (150,))),
+    "conv1d": (("adam", (300,)),),
+    "conv3d": (("adam", (50, 160)),),
+    "conv_float16": (("adam", (100,)),),
+    "conv_wide": (("sgd", (90,)),),
+    "convlstm": (("adam", (60,)),),
+    "custom_step": (("adam", (150, 400)),),
+    "densenet121": (("sgd", (24,)),),
+    "frames": (("adam", (50,)),),
+    "gru_stack": (("adam", (400,)),),
+    "language_model": (("adamw", (40, 96)),),
+    "lstm": (("adam", (256,)), ("sgd", (600,))),
+    "mlp": (("adam", (500,)),),
+    "mlp_bn": (("adam", (3000,)),),
+    "mlp_smooth": (("adam", (3000,)),),
+    "mlp_wide": (("adam", (512,)), ("sgd", (512,))),
+    "mobile": (("adam", (40,)),),
+    "multi_in": (("rmsprop", (200, 500)),),
+    "resnet": (("adam", (128, 360)), ("sgd", (200,))),
+    "resnet50": (("sgd", (20,)),),
+    "resnet_bfloat16": (("adam", (200,)),),
+    "rnn_masked": (("adam", (200,)),),
+    "separable": (("rmsprop", (48, 150)),),
+    "siamese": (("adam", (150,)),),
+    "subclassed": (("adam", (128, 300)),),
+    "transformer": (("adamw", (24, 90)),),
+    "unet": (("adam", (32, 75)),),
+    "vgg16": (("sgd", (40,)),),
+    "vit": (("adam", (48, 150)),),
+    "vocabulary": (("adam", (1000,)),),
+    "while_layer": (("adam", (3000,)),),
+}
+RUNS = 3
+Key = tuple[str, str, int]
+
+
+def main() -> None:
+    """Measure the cases and print a table, or JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick-only", action="store_true", help="without the trial process")
+    parser.add_argument("--only", nargs="*", default=list(CASES), metavar="NAME")
+    parser.add_argument("--runs", type=int, default=RUNS, help="of each truth; the median counts")
+    parser.add_argument("--truths", type=Path, help="file that keeps the measured truths")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--model", metavar="FILE.py:FUNCTION", help="a model from outside")
+    parser.add_argument("--batch", type=int, help="batch size for --model")
+    parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.child:
+        mode, *key, batch = chosen.child
+        print(json.dumps(child(mode, (key[0], key[1], int(batch)))))
+        return
+    keys = [(chosen.model, "its own", chosen.batch)] if chosen.model else list(cases(chosen.only))
+    kept = json.loads(chosen.truths.read_text()) if chosen.truths and chosen.truths.exists() else {}
+    rows = []
+    for key in keys:
+        truths = kept.setdefault(" ".join(map(str, key)), [])
+        while len(truths) < chosen.runs:
+            truths.append(in_process("fit", key)["truth_bytes"])
+            if chosen.truths:
+                chosen.truths.write_text(json.dumps(kept, indent=1))
+        rows.append(row(key, int(statistics.median(truths)), in_process("quick", key)))
+        if not chosen.json:
+            print_row(rows[-1], with_header=len(rows) == 1)
+    print(json.dumps(summary(rows), indent=1) if chosen.json else text(rows))
+
+
+def cases(names: list[str]) -> Iterator[Key]:
+    """Every case of these models."""
+    for name in names:
+        for optimizer, batches in CASES[name]:
+            yield from ((name, optimizer, batch) for batch in batches)
+
+
+def child(mode: str, key: Key) -> dict[str, Any]:
+    """Measure one case in this process: its truth, or its prediction."""
+    name, optimizer, batch = key
+    if ":" in name:
+        file, _, function = name.rpartition(":")
+        model, arguments = runpy.run_path(file)[function](batch)
+    else:
+        from tests.benchmarks.prediction_models import case
+
+        model, arguments = case(name, batch, optimizer)
+    return truth(model, arguments) if mode == "fit" else quick(model, arguments)
+
+
+def truth(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Peak of the anonymous memory during ``fit`` minus that before it."""
+    before = status_bytes("RssAnon")
+    Path("/proc/self/clear_refs").write_text("5")
+    model.fit(**arguments, verbose=0)
+    after = {key: status_bytes(key) for key in ("VmHWM", "RssAnon", "RssFile", "RssShmem")}
+    peak = max(after["VmHWM"] - after["RssFile"] - after["RssShmem"], after["RssAnon"])
+    return {"truth_bytes": peak - before}
+
+
+def in_process(mode: str, key: Key) -> dict[str, Any]:
+    """The same in a fresh process."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--child", mode, *map(str, key)],
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        sys.exit(f"{mode} {key}: {done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+if __name__ == "__main__":
+    main()
