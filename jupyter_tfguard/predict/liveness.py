@@ -64,17 +64,14 @@ class Simulation:
     Args:
         program: The training step.
         batch_size: Number of samples in a batch.
-        is_there: Names of the variables that exist before the first step.
         free_bytes: Memory that the pool has touched before and now holds free.
     """
 
-    def __init__(
-        self, program: Program, batch_size: int, is_there: set[str], free_bytes: int = 0
-    ) -> None:
+    def __init__(self, program: Program, batch_size: int, free_bytes: int = 0) -> None:
         self._ops = program.ops
         self._sizes = [size.bytes(batch_size) for size in program.sizes]
         self._variables = {name: size.bytes(batch_size) for name, size in program.variables.items()}
-        self._is_there = is_there
+        self._existing = program.existing
         self._free_bytes = free_bytes
         self._loops = {
             number: _Loop.of(op, batch_size) for number, op in enumerate(self._ops) if op.loop
@@ -183,7 +180,9 @@ class _Run:
         self._pool = Pool()
         self._small = self._most_small = self._live = self._most_live = 0
         sizes = what._variables
-        self._variables = {name: self._new(size, 1) for name, size in sizes.items() if name in what._is_there}
+        self._variables = {
+            name: self._new(size, 1) for name, size in sizes.items() if name in what._existing
+        }
         if what._free_bytes:
             self._release(self._new(what._free_bytes, 1))
         self._before = self._pool.touched_bytes()
@@ -225,19 +224,7 @@ class _Run:
         kind, uses = op.kind, what._uses
         if number in what._loops:
             return self._start_loop(op, what._loops[number])
-        if op.variable is not None and op.variable in self._variables:
-            current = self._variables[op.variable]
-            if kind == "ReadVariableOp":
-                self._share(op.outputs[0], current)
-                return []
-            if kind == "AssignVariableOp":
-                given = buffers[op.inputs[-1]]
-                given.users += 1
-                self._variables[op.variable] = given
-                self._release(current)
-            elif kind in _CHANGES and current.users > 1:  # someone still reads the old value
-                self._variables[op.variable] = self._new(current.size, 1)
-                self._release(current)
+        if op.variable is not None and self._access(op):
             return []
         if kind in _RENAMES and op.inputs:
             self._share(op.outputs[0], buffers[op.inputs[0]])
@@ -261,6 +248,24 @@ class _Run:
             source = what._sizes[op.inputs[0]]
             self._hold(buffers[op.outputs[0]], source, 1)
         return []
+
+    def _access(self, op: Op) -> bool:
+        """Read or change a variable; False for an operation of another kind."""
+        current = self._variables[op.variable or ""]
+        if op.kind == "ReadVariableOp":
+            self._share(op.outputs[0], current)
+        elif op.kind == "AssignVariableOp":
+            given = self._buffers[op.inputs[-1]]
+            given.users += 1
+            self._variables[op.variable or ""] = given
+            self._release(current)
+        elif op.kind in _CHANGES:
+            if current.users > 1:  # the old value is still in use: the change needs a copy
+                self._variables[op.variable or ""] = self._new(current.size, 1)
+                self._release(current)
+        else:
+            return False
+        return True
 
     def _start_loop(self, op: Op, loop: _Loop) -> list[_Buffer]:
         for place, tensor in enumerate(op.outputs):

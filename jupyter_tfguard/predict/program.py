@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from .inlined import Inliner, callees
+from .trace import CannotTrace, Trace
 
 _BATCHES = (240, 480)
 _LOOPS = {"While", "StatelessWhile"}
@@ -92,6 +94,8 @@ class Program:
 
     Attributes:
         variables: Size of each variable.
+        existing: Variables that exist before the first step.
+        data: The tensors of a batch.
         unknown: Names of the operations whose results have an unknown size.
         node_count: Nodes of the graph and of all its functions.
     """
@@ -99,40 +103,51 @@ class Program:
     ops: list[Op] = field(default_factory=list)
     sizes: list[TensorSize] = field(default_factory=list)
     variables: dict[str, TensorSize] = field(default_factory=dict)
+    existing: set[str] = field(default_factory=set)
+    data: list[int] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     node_count: int = 0
 
 
-def program_of(graph: Any) -> Program:
-    """The operations of a traced ``FuncGraph``.
+def program_of(trace: Trace) -> Program:
+    """The operations of a traced training step.
 
     Raises:
-        ValueError: The shapes of the graph do not allow other batch sizes.
+        CannotTrace: The shapes in the graph do not allow other batch sizes.
     """
+    graph = trace.graph
     handle_data = sys.modules["tensorflow.python.ops.handle_data_util"]
-    functions = {name: one.cached_definition for name, one in graph._functions.items()}
-    inliner = Inliner(functions)
-    variables, sizes, shapes = {}, {}, {}
-    for _, inner in graph.captures:
+    inliner = Inliner({name: one.cached_definition for name, one in graph._functions.items()})
+    created = {id(one.handle) for one in trace.new_variables}
+    sizes, shapes, existing = {}, {}, set()
+    for handle, inner in graph.captures:
         if inner.dtype.name != "resource":
             continue
         found = handle_data.get_resource_handle_data(inner)
-        if found is not None and found.is_set and found.shape_and_type:
-            one = found.shape_and_type[0]
-            name = variables[inner.op.name] = inner.op.name
-            shapes[name] = one
-            dims = tuple(Linear(max(0, dim.size)) for dim in one.shape.dim)
-            sizes[name] = TensorSize(_item_bytes(_dtype(one.dtype)), dims)
-    given = {}
+        if found is None or not found.shape_and_type:
+            continue
+        shape = shapes[inner.op.name] = found.shape_and_type[0].shape
+        dtype = sys.modules["tensorflow"].as_dtype(found.shape_and_type[0].dtype)
+        dimensions = tuple(Linear(dim.size) for dim in shape.dim)
+        sizes[inner.op.name] = TensorSize(_item_bytes(dtype), dimensions)
+        if id(handle) not in created:
+            existing.add(inner.op.name)
     captured = {inner.op.name for _, inner in graph.captures}
-    for tensor in graph.inputs:
-        if tensor.op.name not in captured:
-            given[tensor.op.name] = tuple(_with_batch(tensor.shape, size) for size in _BATCHES)
-    with graph.as_default():
-        reader = _Reader(inliner, shapes)
-        flat = inliner.inlined(graph.as_graph_def())
-        program = reader.read(flat, given, variables)
-    program.variables = sizes
+    given = {
+        one.op.name: tuple(_with_batch(one.shape, size) for size in _BATCHES)
+        for one in graph.inputs
+        if one.op.name not in captured
+    }
+    try:
+        with graph.as_default():
+            program = _Reader(inliner, shapes).read(
+                inliner.inlined(_needed(graph)), given, {name: name for name in sizes}
+            )
+    except ValueError as error:
+        first = str(error).splitlines()[0][:200]
+        raise CannotTrace(f"it does not allow other batch sizes: {first}") from error
+    program.variables, program.existing = sizes, existing
+    program.data = [op.outputs[0] for op in program.ops if op.name in given]
     program.node_count = inliner.node_count + len(graph.get_operations())
     return program
 
@@ -140,12 +155,18 @@ def program_of(graph: Any) -> Program:
 class _Reader:
     """Turns flat graphs into programs."""
 
-    def __init__(self, inliner: Inliner, variables: dict[str, Any]) -> None:
+    def __init__(self, inliner: Inliner, shapes: Mapping[str, Any]) -> None:
         self._inliner = inliner
-        self._variables = variables  # shape and dtype by name
+        self._shapes = shapes  # of the variables
+        # Size of the tensors that a loop adds to each of its results.
+        self._pushed: dict[tuple[str, int], TensorSize] = {}
 
     def read(
-        self, graph_def: Any, given: dict[str, tuple[Any, Any]], handles: dict[str, str]
+        self,
+        graph_def: Any,
+        given: dict[str, tuple[Any, Any]],
+        handles: dict[str, str],
+        popped: Mapping[str, TensorSize] = MappingProxyType({}),
     ) -> Program:
         """The program of a graph.
 
@@ -153,7 +174,9 @@ class _Reader:
             graph_def: A graph without calls.
             given: Shapes of its placeholders at the two batch sizes.
             handles: Names of the variables by placeholder.
+            popped: Size of the tensors in the lists that a placeholder stands for.
         """
+        given = given | _without_pops(graph_def, popped)
         reads = self._without_handles(graph_def, handles)
         graphs = [self._imported(graph_def, given, version) for version in (0, 1)]
         program = Program()
@@ -191,26 +214,24 @@ class _Reader:
         for node in graph_def.node:
             if not node.input or node.op in _LOOPS or node.op == "Identity":
                 continue
-            root = node.input[0]
-            while (base := nodes.get(root.lstrip("^").partition(":")[0])) is not None:
-                if base.op != "Identity":
-                    break
-                root = base.input[0]
-            if base is None or base.name not in handles:
+            root = _root(node.input[0], nodes)
+            if root not in handles:
                 continue
-            variable = handles[base.name]
+            variable = handles[root]
             found[node.name] = (node.op, variable)
             if node.op == "ReadVariableOp":
                 controls = [one for one in node.input if one.startswith("^")]
                 node.op = "Placeholder"
                 del node.input[:]
                 node.input.extend(controls)
-                node.attr["shape"].shape.CopyFrom(self._variables[variable].shape)
+                node.attr["shape"].shape.CopyFrom(self._shapes[variable])
             elif node.op == "VariableShape":
                 node.op = "Const"
                 del node.input[:]
-                sizes = [dim.size for dim in self._variables[variable].shape.dim]
-                proto = sys.modules["tensorflow"].make_tensor_proto(sizes, node.attr["out_type"].type)
+                sizes = [dim.size for dim in self._shapes[variable].dim]
+                proto = sys.modules["tensorflow"].make_tensor_proto(
+                    sizes, node.attr["out_type"].type
+                )
                 node.attr["dtype"].type = node.attr["out_type"].type
                 node.attr["value"].tensor.CopyFrom(proto)
                 del node.attr["out_type"]
@@ -232,23 +253,11 @@ class _Reader:
         return graph
 
     def _add_size(self, program: Program, first: Any, second: Any) -> int:
-        item = _item_bytes(first.dtype)
-        if not item or (first.dtype.is_integer and first.shape.rank in (0, 1)):  # a shape
-            program.sizes.append(TensorSize(0))
-            return len(program.sizes) - 1
-        shapes = [one.shape.as_list() if one.shape.rank is not None else None for one in (first, second)]
-        if None in shapes or len(shapes[0]) != len(shapes[1]):
+        size = _size(first, second)
+        if size is None:
             program.unknown.append(first.op.name)
-            program.sizes.append(TensorSize(item))
-            return len(program.sizes) - 1
-        dimensions = []
-        for place, pair in enumerate(zip(*shapes, strict=True)):
-            if None not in pair:
-                dimensions.append(Linear.through(*pair))
-            else:  # a guess: the first dimension is the batch
-                program.unknown.append(first.op.name)
-                dimensions.append(Linear(1) if place else Linear(0, 1))
-        program.sizes.append(TensorSize(item, tuple(dimensions)))
+            size = _guessed(first, second)
+        program.sizes.append(size)
         return len(program.sizes) - 1
 
     def _loop(self, pair: tuple[Any, Any], program: Program, handles: dict[str, str]) -> Loop:
@@ -260,7 +269,7 @@ class _Reader:
             if one != name:
                 self._inliner.node_count += self._inliner.count_nodes(one)
         parameters = [one.name for one in self._inliner.functions[name].signature.input_arg]
-        given, inner = {}, {}
+        given, inner, popped = {}, {}, {}
         for parameter, first, second in zip(parameters, *(one.inputs for one in pair), strict=True):
             given[parameter] = (first.shape, second.shape)
             if first.dtype.name == "resource":
@@ -269,20 +278,25 @@ class _Reader:
                     root = root.inputs[0].op
                 if root.name in handles:
                     inner[parameter] = handles[root.name]
+            elif (first.op.name, first.value_index) in self._pushed:
+                popped[parameter] = self._pushed[first.op.name, first.value_index]
         nodes = {one.name: one for one in graph_def.node}
-        body = self.read(graph_def, given, inner)
+        body = self.read(graph_def, given, inner, popped)
         program.unknown += [f"{op.name}/{one}" for one in body.unknown]
         count = self._count(pair, program)
         loop = Loop(body, count)
         numbers = {one.name: one for one in body.ops}
         for place, tensor in enumerate(returned):
             source = nodes[tensor.partition(":")[0]]
-            while source.op == "Identity" or source.op in _PUSHES:
+            while source.op in _PUSHES or source.op in ("Identity", "AddN"):
                 if source.op in _PUSHES:
-                    loop.pushed.setdefault(place, []).append(
-                        numbers[source.name].inputs[_PUSHES[source.op]]
-                    )
-                source = nodes[source.input[0].partition(":")[0]]
+                    pushed = numbers[source.name].inputs[_PUSHES[source.op]]
+                    loop.pushed.setdefault(place, []).append(pushed)
+                    if body.sizes[pushed].item_bytes:
+                        self._pushed[op.name, place] = body.sizes[pushed]
+                # A gradient is added to the list of the gradients so far: the gradient is last.
+                last = source.input[-1 if source.op == "AddN" else 0]
+                source = nodes[last.partition(":")[0]]
             if source.name == parameters[place]:
                 loop.fixed.add(place)
         return loop
@@ -337,6 +351,83 @@ def layers_of(names: list[str], layer_names: set[str]) -> Iterator[str]:
         yield inside[-1] if inside else parts[-1]
 
 
+def _size(first: Any, second: Any) -> TensorSize | None:
+    """Size from the shapes at the two batch sizes; None if unknown."""
+    item = _item_bytes(first.dtype)
+    if not item:
+        return TensorSize(0)
+    ranks = (first.shape.rank, second.shape.rank)
+    if None not in ranks and ranks[0] == ranks[1]:
+        pairs = list(zip(first.shape, second.shape, strict=True))
+        if not any(None in pair for pair in pairs):
+            return TensorSize(item, tuple(Linear.through(*pair) for pair in pairs))
+    is_shape = first.dtype.is_integer and ranks[0] in (None, 0, 1)
+    return TensorSize(0) if is_shape else None
+
+
+def _guessed(first: Any, second: Any) -> TensorSize:
+    """A guess: an unknown first dimension is the batch, others are 1."""
+    item = _item_bytes(first.dtype)
+    if first.shape.rank is None or first.shape.rank != second.shape.rank:
+        return TensorSize(item)
+    dimensions = [
+        Linear.through(*pair) if None not in pair else Linear(1) if place else Linear(0, 1)
+        for place, pair in enumerate(zip(first.shape, second.shape, strict=True))
+    ]
+    return TensorSize(item, tuple(dimensions))
+
+
+def _needed(graph: Any) -> Any:
+    """The graph without operations whose results nothing uses; TensorFlow removes them too."""
+    graph_def = graph.as_graph_def()
+    nodes = {node.name: node for node in graph_def.node}
+    waiting = [one.op.name for one in (*graph.inputs, *graph.outputs)]
+    waiting += [one.name for one in graph.control_outputs]
+    found = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [one.lstrip("^").partition(":")[0] for one in nodes[name].input]
+    kept = [node for node in graph_def.node if node.name in found]
+    return type(graph_def)(node=kept, versions=graph_def.versions)
+
+
+def _without_pops(graph_def: Any, popped: Mapping[str, TensorSize]) -> dict[str, tuple[Any, Any]]:
+    """Turn reads of a list into placeholders, whose shape is that of the tensors that the forward loop added.
+
+    Returns:
+        The shapes of the new placeholders at the two batch sizes.
+    """
+    tensorflow = sys.modules["tensorflow"]
+    found, renamed = {}, {}
+    for node in graph_def.node:
+        if node.op != "TensorListPopBack" or node.input[0].partition(":")[0] not in popped:
+            continue
+        size = popped[node.input[0].partition(":")[0]]
+        renamed[f"{node.name}:1"] = node.name
+        renamed[node.name] = renamed[f"{node.name}:0"] = node.input[0]
+        found[node.name] = tuple(
+            tensorflow.TensorShape([one.at(batch) for one in size.dimensions]) for batch in _BATCHES
+        )
+        node.op = "Placeholder"
+        del node.input[:]
+        node.attr["dtype"].type = node.attr["element_dtype"].type
+        del node.attr["element_dtype"]
+    for node in graph_def.node:
+        node.input[:] = [renamed.get(one, one) for one in node.input]
+    return found
+
+
+def _root(tensor: str, nodes: Mapping[str, Any]) -> str:
+    """Name of the operation that a handle comes from."""
+    name, _, number = tensor.partition(":")
+    while name in nodes and (nodes[name].op == "Identity" or nodes[name].op in _LOOPS):
+        node = nodes[name]
+        name, _, number = node.input[int(number or 0) if node.op in _LOOPS else 0].partition(":")
+    return name
+
+
 def _set_element_shapes(graph_def: Any, batch_size: int) -> None:
     """Set the unknown dimension of the elements of tensor lists: it is the batch in Keras's recurrent layers."""
     tensorflow = sys.modules["tensorflow"]
@@ -353,7 +444,9 @@ def _set_element_shapes(graph_def: Any, batch_size: int) -> None:
         shape = _constant(node)
         if shape.ndim:
             shape = [batch_size if size in (-1, *_BATCHES) else size for size in shape]
-            node.attr["value"].tensor.CopyFrom(tensorflow.make_tensor_proto(shape, node.attr["dtype"].type))
+            node.attr["value"].tensor.CopyFrom(
+                tensorflow.make_tensor_proto(shape, node.attr["dtype"].type)
+            )
 
 
 def _with_batch(shape: Any, size: int) -> Any:
@@ -363,10 +456,6 @@ def _with_batch(shape: Any, size: int) -> Any:
 
 def _constant(node: Any) -> Any:
     return sys.modules["tensorflow"].make_ndarray(node.attr["value"].tensor)
-
-
-def _dtype(number: int) -> Any:
-    return sys.modules["tensorflow"].as_dtype(number)
 
 
 def _item_bytes(dtype: Any) -> int:

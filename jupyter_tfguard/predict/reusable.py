@@ -32,10 +32,10 @@ def reusable_bytes() -> int:
     touched, so the result can be too high: adding it to the available memory can be too optimistic, but never too
     pessimistic.
     """
-    return _free_in_pool() + _free_in_malloc()
+    return free_in_pool() + _free_in_malloc()
 
 
-def _free_in_pool() -> int:
+def free_in_pool() -> int:
     """Free bytes in TensorFlow's CPU pool. Source: ``TFE_GetMemoryInfo``, TensorFlow 2.15 to 2.21; with oneDNN, tensors
     of 256 KiB and more.
     """

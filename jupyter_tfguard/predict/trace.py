@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .refusal import runs_on_host
@@ -18,8 +19,22 @@ class CannotTrace(Exception):
     """The training step cannot be traced; the text says why."""
 
 
-def traced_step(model: Any, arguments: Mapping[str, Any]) -> Any:
-    """The ``FuncGraph`` of the model's ``train_step``. Its batch dimension is unknown. The model is unchanged afterwards.
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The graph of a training step.
+
+    Attributes:
+        graph: A ``FuncGraph`` whose batch dimension is unknown.
+        new_variables: Variables without memory that take the place of optimizer slots and metric variables that the
+            first step of ``fit`` will create.
+    """
+
+    graph: Any
+    new_variables: list[Any]
+
+
+def traced_step(model: Any, arguments: Mapping[str, Any]) -> Trace:
+    """Trace the model's ``train_step``. The model is unchanged afterwards.
 
     Args:
         model: A compiled model.
@@ -36,11 +51,16 @@ def traced_step(model: Any, arguments: Mapping[str, Any]) -> Any:
     tensorflow = sys.modules["tensorflow"]
     func_graph = sys.modules["tensorflow.python.framework.func_graph"]
     step = tensorflow.autograph.experimental.do_not_convert(lambda batch: model.train_step(batch))
+    created: list[Any] = []
+
+    def create(_: Any, **options: Any) -> Any:
+        created.append(_without_memory(options))
+        return created[-1]
+
     try:
-        with unchanged(model), tensorflow.variable_creator_scope(_without_memory):
-            return func_graph.func_graph_from_py_func(
-                "train_step", step, (data,), {}
-            )
+        with unchanged(model), tensorflow.variable_creator_scope(create):
+            graph = func_graph.func_graph_from_py_func("train_step", step, (data,), {})
+        return Trace(graph, created)
     except Exception as error:  # the user's code runs here, and may raise anything
         first = (str(error).strip() or "no message").splitlines()[0][:200]
         raise CannotTrace(
@@ -99,7 +119,7 @@ def _spec(value: Any) -> Any:
     return sys.modules["tensorflow"].TensorSpec((None, *shape[1:]), name)
 
 
-def _without_memory(_: Any, **options: Any) -> Any:
+def _without_memory(options: Mapping[str, Any]) -> Any:
     """A variable with a handle but without a value: nothing is allocated."""
     tensorflow = sys.modules["tensorflow"]
     variables = sys.modules["tensorflow.python.ops.resource_variable_ops"]

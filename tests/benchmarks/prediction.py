@@ -8,7 +8,9 @@ cannot change the truth. ``--truths FILE`` keeps what was measured.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
+import math
 import os
 import runpy
 import statistics
@@ -62,6 +64,8 @@ CASES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "while_layer": (("adam", (3000,)),),
 }
 RUNS = 3
+BASELINES = ("parameters", "layers", "liveness")
+MB = 1_000_000
 Key = tuple[str, str, int]
 
 
@@ -139,6 +143,92 @@ def in_process(mode: str, key: Key) -> dict[str, Any]:
         sys.exit(f"{mode} {key}: {done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def quick(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The prediction, its time and memory, and simpler predictions to compare it with."""
+    from jupyter_tfguard.predict.quick import QuickPrediction
+    from jupyter_tfguard.predict.sizes import leaves, variable_bytes
+
+    before = status_bytes("RssAnon")
+    began = time.perf_counter()
+    prediction = QuickPrediction(model, arguments)
+    found = prediction.at(arguments["batch_size"])
+    seconds = time.perf_counter() - began
+    weights = sum(variable_bytes(one) for one in model.trainable_weights)
+    outputs = [
+        tensor
+        for layer in model._flatten_layers()
+        for node in getattr(layer, "_inbound_nodes", ())
+        for tensor in leaves(node.output_tensors)
+    ]
+    of_layers = sum(4 * math.prod(size or 1 for size in one.shape[1:]) for one in outputs)
+    return dataclasses.asdict(found) | {
+        "parameters_bytes": weights + found.slots_bytes,
+        "layers_bytes": 2 * of_layers * found.batch_size + weights + found.slots_bytes,
+        "liveness_bytes": prediction.features(found.batch_size).live_bytes,
+        "features": dataclasses.asdict(prediction.features(found.batch_size)),
+        "quick_seconds": seconds,
+        "quick_memory_bytes": status_bytes("RssAnon") - before,
+    }
+
+
+def row(key: Key, truth_bytes: int, found: dict[str, Any]) -> dict[str, Any]:
+    """One case, with the relative error of every prediction."""
+    errors = {name: found[f"{name}_bytes"] / truth_bytes - 1 for name in (*BASELINES, "best")}
+    errors["quick"] = errors.pop("best")
+    return {
+        "case": " ".join(map(str, key)),
+        "truth_bytes": truth_bytes,
+        **found,
+        **{f"{name}_error": error for name, error in errors.items()},
+        "is_below_high": truth_bytes <= found["high_bytes"],
+        "measured_bytes": None,
+        "extrapolated_bytes": None,
+    }
+
+
+def quantile(values: list[float], fraction: float) -> float | None:
+    """The smallest value that at least this fraction of the values does not exceed."""
+    ordered = sorted(values)
+    return ordered[math.ceil(fraction * len(ordered)) - 1] if ordered else None
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Median and 90th percentile of the errors, and the share of truths below the upper end."""
+    errors = [abs(one["quick_error"]) for one in rows]
+    return {
+        "cases": len(rows),
+        "median_error": None,
+        "p90_error": None,
+        "inside_range": sum(one["is_below_high"] for one in rows) / len(rows),
+        "quick_median_error": quantile(errors, 0.5),
+        "quick_p90_error": quantile(errors, 0.9),
+        "extrapolated_median_error": None,
+        "per_case": rows,
+    }
+
+
+def print_row(one: dict[str, Any], *, with_header: bool) -> None:
+    """Print one line of the table."""
+    if with_header:
+        print(
+            f"{'case':26}{'truth':>7}{'quick':>7}{'high':>7}  MB; error of quick, parameters, ..."
+        )
+    sizes = "".join(f"{one[f'{name}_bytes'] / MB:7.0f}" for name in ("truth", "best", "high"))
+    errors = "".join(f"{one[f'{name}_error']:+9.0%}" for name in ("quick", *BASELINES))
+    cost = f"{one['quick_seconds']:6.1f} s{one['quick_memory_bytes'] / MB:6.0f} MB"
+    unknown = ", ".join(one["unknown"][:4])
+    print(f"{one['case']:26}{sizes}{errors}{cost}  {unknown}", flush=True)
+
+
+def text(rows: list[dict[str, Any]]) -> str:
+    """The summary, in words."""
+    lines = [f"{len(rows)} cases; truth below the upper end: {summary(rows)['inside_range']:.0%}"]
+    for name in ("quick", *BASELINES):
+        errors = [abs(one[f"{name}_error"]) for one in rows]
+        lines.append(f"{name}: median {quantile(errors, 0.5):.1%}, p90 {quantile(errors, 0.9):.1%}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
