@@ -316,7 +316,7 @@ class _Reader:
         graph_def, _ = self._inliner.body(name)
         nodes = {node.name: node for node in graph_def.node}
         parameters = [one.name for one in definition.signature.input_arg]
-        found = []
+        found: list[int | None] = []
         for node in graph_def.node:
             if node.op != "Less":
                 continue
@@ -344,11 +344,12 @@ class _Reader:
 
 
 def layers_of(names: list[str], layer_names: set[str]) -> Iterator[str]:
-    """The innermost layer of each operation; the name of the operation if it is in no layer."""
+    """The innermost layer of each operation; the last part of its name if it is in no layer."""
     for name in names:
         parts = name.split("/")
-        inside = [part for part in parts if part in layer_names]
-        yield inside[-1] if inside else parts[-1]
+        # A scope that is used again has a number after the name of the layer.
+        known = [one for part in parts for one in (part, part.rpartition("_")[0]) if one in layer_names]
+        yield known[-1] if known else parts[-1]
 
 
 def _size(first: Any, second: Any) -> TensorSize | None:

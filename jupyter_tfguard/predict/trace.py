@@ -90,7 +90,8 @@ def _reason(model: Any) -> str | None:
 
 def _specs_of(arguments: Mapping[str, Any]) -> Any:
     """Symbolic inputs of ``train_step``, with an unknown batch size."""
-    x, y = arguments.get("x"), arguments.get("y")
+    x: Any = arguments.get("x")
+    y = arguments.get("y")
     weights = arguments.get("sample_weight")
     if hasattr(x, "element_spec"):
         return _spec(x.element_spec)

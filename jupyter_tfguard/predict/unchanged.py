@@ -39,21 +39,19 @@ def unchanged(model: Any) -> Iterator[None]:
             numpy.random.set_state(numpy_random)
 
 
-def _state_of(
-    model: Any,
-) -> tuple[list[tuple[Any, dict[str, Any]]], list[tuple[Any, Any]]]:
+def _state_of(model: Any) -> tuple[list[tuple[Any, dict[str, Any]]], list[tuple[Any, Any]]]:
     """Attributes of each Keras object, and content of each container, reached from the model."""
-    objects, containers = [], []
+    objects: list[tuple[Any, dict[str, Any]]] = []
+    containers: list[tuple[Any, Any]] = []
     seen: set[int] = set()
-    waiting = [model]
+    waiting: list[Any] = [model]
     while waiting:
         one = waiting.pop()
         if id(one) in seen:
             continue
         seen.add(id(one))
         if isinstance(one, dict) and not issubclass(type(one), dict):
-            waiting.append(one.__wrapped__)  # TensorFlow's proxy of a dictionary
-            continue
+            one = one.__wrapped__  # type: ignore[attr-defined]  # a proxy of TensorFlow
         if isinstance(one, dict):
             containers.append((one, dict(one)))
             waiting += one.values()
