@@ -9,9 +9,9 @@ from __future__ import annotations
 import heapq
 import random
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from .loop_memory import RENAMES, LoopMemory
 from .pool import POOL_BYTES, Chunk, Pool
 from .program import Op, Program
 
@@ -20,9 +20,6 @@ _JITTER = 0.5  # of the logarithm of the time of an operation
 _OVERHEAD_BYTES = 20_000  # time of an operation without work, in bytes moved
 _HEAVY_FACTOR = 20  # convolutions and products work longer for each byte
 _HEAVY = ("Conv", "MatMul", "Einsum", "Depthwise")
-# The result is the tensor of the first input.
-_RENAMES = {"Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "PreventGradient"}
-_RENAMES |= {"CheckNumerics", "EnsureShape", "TensorListSetItem", "TensorListPushBack"}
 # The result may take the memory of an input that nothing else needs.
 _IN_PLACE = {"Add", "AddV2", "Sub", "Mul", "RealDiv", "DivNoNan", "Maximum", "Minimum", "AddN"}
 _IN_PLACE |= {"BiasAdd", "Relu", "Relu6", "Elu", "Selu", "LeakyRelu", "Sigmoid", "Tanh", "Neg"}
@@ -74,7 +71,7 @@ class Simulation:
         self._existing = program.existing
         self._free_bytes = free_bytes
         self._loops = {
-            number: _Loop.of(op, batch_size) for number, op in enumerate(self._ops) if op.loop
+            number: LoopMemory.of(op, batch_size) for number, op in enumerate(self._ops) if op.loop
         }
         self._uses = [0] * len(self._sizes)
         self._followers: list[list[int]] = [[] for _ in self._ops]
@@ -98,78 +95,6 @@ class Simulation:
         return float(_OVERHEAD_BYTES + heavy * moved)
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """What a loop allocates.
-
-    Attributes:
-        temporary: Sizes of the tensors of one iteration that are in use at its peak.
-        kept: Size and number of the tensors that each result holds when the loop is done.
-        fixed: Results that are the same as the input.
-    """
-
-    temporary: tuple[int, ...]
-    kept: dict[int, list[tuple[int, int]]]
-    fixed: set[int]
-    total_bytes: int
-
-    @classmethod
-    def of(cls, op: Op, batch_size: int) -> _Loop:
-        loop = op.loop
-        assert loop is not None
-        sizes = [size.bytes(batch_size) for size in loop.body.sizes]
-        count = loop.count.at(batch_size)
-        roots = _roots(loop.body.ops)
-        kept: dict[int, list[tuple[int, int]]] = {}
-        held: set[int] = set()
-        for place, tensors in loop.pushed.items():
-            for tensor in tensors:
-                root = roots.get(tensor, tensor)
-                if root >= 0 and root not in held:
-                    held.add(root)
-                    kept.setdefault(place, []).append((sizes[tensor], count))
-        temporary = tuple(_peak(loop.body, sizes, roots, held, batch_size))
-        total = sum(temporary) + sum(a * b for pairs in kept.values() for a, b in pairs)
-        return cls(temporary, kept, loop.fixed, total)
-
-
-def _roots(ops: Sequence[Op]) -> dict[int, int]:
-    """The tensor whose memory a tensor shares; -1 for a variable or an input of the loop."""
-    found: dict[int, int] = {}
-    for op in ops:
-        if op.kind in ("ReadVariableOp", "Placeholder", "Const"):
-            found.update((tensor, -1) for tensor in op.outputs)
-        elif op.kind in _RENAMES and op.inputs and op.outputs:
-            found[op.outputs[0]] = found.get(op.inputs[0], op.inputs[0])
-    return found
-
-
-def _peak(
-    body: Program, sizes: list[int], roots: dict[int, int], held: set[int], batch_size: int
-) -> list[int]:
-    """Sizes of the tensors in use at the peak of one iteration, one operation after the other."""
-    last: dict[int, int] = {}
-    for number, op in enumerate(body.ops):
-        for tensor in op.inputs:
-            last[roots.get(tensor, tensor)] = number
-    live: dict[int, int] = {}
-    peak: list[int] = []
-    highest = total = 0
-    for number, op in enumerate(body.ops):
-        inner = list(_Loop.of(op, batch_size).temporary) if op.loop else []
-        for tensor in op.outputs:
-            if tensor not in roots and tensor not in held and sizes[tensor]:
-                live[tensor] = sizes[tensor]
-                total += sizes[tensor]
-        if total + sum(inner) > highest:
-            highest = total + sum(inner)
-            peak = [*live.values(), *inner]
-        for tensor in {roots.get(one, one) for one in (*op.inputs, *op.outputs)}:
-            if tensor in live and last.get(tensor, number) <= number:
-                total -= live.pop(tensor)
-    return peak
-
-
 class _Run:
     """One simulated fit."""
 
@@ -186,7 +111,7 @@ class _Run:
         if what._free_bytes:
             self._release(self._new(what._free_bytes, 1))
         self._before = self._pool.touched_bytes()
-        self._live = self._small = 0
+        self._small = self._most_small = self._live = self._most_live = 0
         for name, size in sizes.items():
             if name not in self._variables:
                 self._variables[name] = self._new(size, 1)
@@ -226,7 +151,7 @@ class _Run:
             return self._start_loop(op, what._loops[number])
         if op.variable is not None and self._access(op):
             return []
-        if kind in _RENAMES and op.inputs:
+        if kind in RENAMES and op.inputs:
             self._share(op.outputs[0], buffers[op.inputs[0]])
             return []
         if kind == "IdentityN":
@@ -267,7 +192,7 @@ class _Run:
             return False
         return True
 
-    def _start_loop(self, op: Op, loop: _Loop) -> list[_Buffer]:
+    def _start_loop(self, op: Op, loop: LoopMemory) -> list[_Buffer]:
         for place, tensor in enumerate(op.outputs):
             if place in loop.fixed:
                 self._share(tensor, self._buffers[op.inputs[place]])

@@ -15,7 +15,8 @@ from typing import Any
 
 from .batches import copied_bytes
 from .liveness import Simulation
-from .program import layers_of, program_of
+from .program import layers_of
+from .read_graph import program_of
 from .reusable import free_in_pool
 from .sizes import variable_bytes
 from .trace import CannotTrace, traced_step

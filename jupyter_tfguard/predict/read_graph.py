@@ -1,0 +1,265 @@
+"""Reads a traced graph: TensorFlow infers its shapes for two batch sizes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from .inlined import Inliner, callees
+from .program import BATCHES, Linear, Loop, Op, Program, TensorSize
+from .rewritten import LOOPS, constant, set_element_shapes, without_handles, without_pops
+from .trace import CannotTrace, Trace
+
+_PUSHES = {"TensorListPushBack": 1, "TensorListSetItem": 2}  # place of the tensor
+_NO_SIZE = {"resource", "variant", "string"}
+
+
+def program_of(trace: Trace) -> Program:
+    """The operations of a traced training step.
+
+    Raises:
+        CannotTrace: The shapes in the graph do not allow other batch sizes.
+    """
+    graph = trace.graph
+    handle_data = sys.modules["tensorflow.python.ops.handle_data_util"]
+    inliner = Inliner({name: one.cached_definition for name, one in graph._functions.items()})
+    created = {id(one.handle) for one in trace.new_variables}
+    sizes, shapes, existing = {}, {}, set()
+    for handle, inner in graph.captures:
+        if inner.dtype.name != "resource":
+            continue
+        found = handle_data.get_resource_handle_data(inner)
+        if found is None or not found.shape_and_type:
+            continue
+        shape = shapes[inner.op.name] = found.shape_and_type[0].shape
+        dtype = sys.modules["tensorflow"].as_dtype(found.shape_and_type[0].dtype)
+        dimensions = tuple(Linear(dim.size) for dim in shape.dim)
+        sizes[inner.op.name] = TensorSize(_item_bytes(dtype), dimensions)
+        if id(handle) not in created:
+            existing.add(inner.op.name)
+    captured = {inner.op.name for _, inner in graph.captures}
+    given = {
+        one.op.name: tuple(_with_batch(one.shape, size) for size in BATCHES)
+        for one in graph.inputs
+        if one.op.name not in captured
+    }
+    try:
+        with graph.as_default():
+            program = _Reader(inliner, shapes).read(
+                inliner.inlined(_needed(graph)), given, {name: name for name in sizes}
+            )
+    except ValueError as error:
+        first = str(error).splitlines()[0][:200]
+        raise CannotTrace(f"it does not allow other batch sizes: {first}") from error
+    program.variables, program.existing = sizes, existing
+    program.data = [op.outputs[0] for op in program.ops if op.name in given]
+    program.node_count = inliner.node_count + len(graph.get_operations())
+    return program
+
+
+class _Reader:
+    """Turns flat graphs into programs."""
+
+    def __init__(self, inliner: Inliner, shapes: Mapping[str, Any]) -> None:
+        self._inliner = inliner
+        self._shapes = shapes  # of the variables
+        # Size of the tensors that a loop adds to each of its results.
+        self._pushed: dict[tuple[str, int], TensorSize] = {}
+
+    def read(
+        self,
+        graph_def: Any,
+        given: dict[str, tuple[Any, Any]],
+        handles: dict[str, str],
+        popped: Mapping[str, TensorSize] = MappingProxyType({}),
+    ) -> Program:
+        """The program of a graph.
+
+        Args:
+            graph_def: A graph without calls.
+            given: Shapes of its placeholders at the two batch sizes.
+            handles: Names of the variables by placeholder.
+            popped: Size of the tensors in the lists that a placeholder stands for.
+        """
+        given = given | without_pops(graph_def, popped)
+        reads = without_handles(graph_def, handles, self._shapes)
+        graphs = [self._imported(graph_def, given, version) for version in (0, 1)]
+        program = Program()
+        numbers: dict[Any, int] = {}
+        places: dict[str, int] = {}
+        for first, second in zip(*(graph.get_operations() for graph in graphs), strict=True):
+            outputs = tuple(
+                self._add_size(program, one, other)
+                for one, other in zip(first.outputs, second.outputs, strict=True)
+            )
+            numbers.update(zip((one.ref() for one in first.outputs), outputs, strict=True))
+            kind, variable = reads.get(first.name, (first.type, None))
+            inputs = tuple(numbers[one.ref()] for one in first.inputs if one.ref() in numbers)
+            waits = {one.op.name for one in first.inputs} | {
+                one.name for one in first.control_inputs
+            }
+            op = Op(kind, first.name, inputs, outputs, (), variable)
+            op.waits_for = tuple(places[name] for name in waits if name in places)
+            places[first.name] = len(program.ops)
+            program.ops.append(op)
+            if kind in LOOPS:
+                op.loop = self._loop((first, second), program, handles)
+        return program
+
+    def _imported(self, graph_def: Any, given: dict[str, tuple[Any, Any]], version: int) -> Any:
+        tensorflow = sys.modules["tensorflow"]
+        for node in graph_def.node:
+            if node.name in given and node.op == "Placeholder":
+                shape = given[node.name][version]
+                node.attr["shape"].shape.CopyFrom(shape.as_proto())
+            elif node.op in LOOPS:
+                # With the shapes of the trace the results would have an unknown batch size.
+                node.attr["output_shapes"].list.Clear()
+        set_element_shapes(graph_def, BATCHES[version])
+        graph = tensorflow.Graph()
+        with graph.as_default():
+            tensorflow.graph_util.import_graph_def(graph_def, name="")
+        return graph
+
+    def _add_size(self, program: Program, first: Any, second: Any) -> int:
+        size = _size(first, second)
+        if size is None:
+            program.unknown.append(first.op.name)
+            size = _guessed(first, second)
+        program.sizes.append(size)
+        return len(program.sizes) - 1
+
+    def _loop(self, pair: tuple[Any, Any], program: Program, handles: dict[str, str]) -> Loop:
+        op = pair[0]
+        node = op.node_def
+        name = node.attr["body"].func.name
+        graph_def, returned = self._inliner.body(name)
+        for one in callees(node):
+            if one != name:
+                self._inliner.node_count += self._inliner.count_nodes(one)
+        parameters = [one.name for one in self._inliner.functions[name].signature.input_arg]
+        given, inner, popped = {}, {}, {}
+        for parameter, first, second in zip(parameters, *(one.inputs for one in pair), strict=True):
+            given[parameter] = (first.shape, second.shape)
+            if first.dtype.name == "resource":
+                root = first.op
+                while root.type == "Identity":
+                    root = root.inputs[0].op
+                if root.name in handles:
+                    inner[parameter] = handles[root.name]
+            elif (first.op.name, first.value_index) in self._pushed:
+                popped[parameter] = self._pushed[first.op.name, first.value_index]
+        nodes = {one.name: one for one in graph_def.node}
+        body = self.read(graph_def, given, inner, popped)
+        program.unknown += [f"{op.name}/{one}" for one in body.unknown]
+        count = self._count(pair, program)
+        loop = Loop(body, count)
+        numbers = {one.name: one for one in body.ops}
+        for place, tensor in enumerate(returned):
+            source = nodes[tensor.partition(":")[0]]
+            while source.op in _PUSHES or source.op in ("Identity", "AddN"):
+                if source.op in _PUSHES:
+                    pushed = numbers[source.name].inputs[_PUSHES[source.op]]
+                    loop.pushed.setdefault(place, []).append(pushed)
+                    if body.sizes[pushed].item_bytes:
+                        self._pushed[op.name, place] = body.sizes[pushed]
+                # A gradient is added to the list of the gradients so far: the gradient is last.
+                last = source.input[-1 if source.op == "AddN" else 0]
+                source = nodes[last.partition(":")[0]]
+            if source.name == parameters[place]:
+                loop.fixed.add(place)
+        return loop
+
+    def _count(self, pair: tuple[Any, Any], program: Program) -> Linear:
+        """Iterations of a loop; 1 if unknown."""
+        counts = [self._iterations(op) for op in pair]
+        if None in counts:
+            program.unknown.append(pair[0].name)
+            return Linear(1)
+        return Linear.through(*(float(one or 0) for one in counts))
+
+    def _iterations(self, op: Any) -> int | None:
+        """The lowest number that the condition of a loop compares a counter with."""
+        name = op.node_def.attr["cond"].func.name
+        definition = self._inliner.functions[name]
+        graph_def, _ = self._inliner.body(name)
+        nodes = {node.name: node for node in graph_def.node}
+        parameters = [one.name for one in definition.signature.input_arg]
+        found: list[int | None] = []
+        for node in graph_def.node:
+            if node.op != "Less":
+                continue
+            limit = nodes[node.input[1].partition(":")[0]]
+            while limit.op == "Identity":
+                limit = nodes[limit.input[0].partition(":")[0]]
+            if limit.op == "Const":
+                found.append(int(constant(limit)))
+            elif limit.name in parameters:
+                found.append(self._value(op.inputs[parameters.index(limit.name)]))
+        known = [one for one in found if one is not None and one >= 0]
+        return min(known, default=None)
+
+    def _value(self, tensor: Any) -> int | None:
+        """A number that TensorFlow can work out without running the graph."""
+        if tensor.op.type in LOOPS:  # the number of iterations of the loop in the forward pass
+            return self._iterations(tensor.op)
+        if tensor.op.type == "Identity":
+            return self._value(tensor.op.inputs[0])
+        session = sys.modules["tensorflow.python.client.pywrap_tf_session"]
+        value = session.TF_TryEvaluateConstant_wrapper(
+            tensor.graph._c_graph, tensor._as_tf_output()
+        )
+        return None if value is None else int(value)
+
+
+def _size(first: Any, second: Any) -> TensorSize | None:
+    """Size from the shapes at the two batch sizes; None if unknown."""
+    item = _item_bytes(first.dtype)
+    if not item:
+        return TensorSize(0)
+    ranks = (first.shape.rank, second.shape.rank)
+    if None not in ranks and ranks[0] == ranks[1]:
+        pairs = list(zip(first.shape, second.shape, strict=True))
+        if not any(None in pair for pair in pairs):
+            return TensorSize(item, tuple(Linear.through(*pair) for pair in pairs))
+    is_shape = first.dtype.is_integer and ranks[0] in (None, 0, 1)
+    return TensorSize(0) if is_shape else None
+
+
+def _guessed(first: Any, second: Any) -> TensorSize:
+    """A guess: an unknown first dimension is the batch, others are 1."""
+    item = _item_bytes(first.dtype)
+    if first.shape.rank is None or first.shape.rank != second.shape.rank:
+        return TensorSize(item)
+    dimensions = [
+        Linear.through(*pair) if None not in pair else Linear(1) if place else Linear(0, 1)
+        for place, pair in enumerate(zip(first.shape, second.shape, strict=True))
+    ]
+    return TensorSize(item, tuple(dimensions))
+
+
+def _needed(graph: Any) -> Any:
+    """The graph without operations whose results nothing uses; TensorFlow removes them too."""
+    graph_def = graph.as_graph_def()
+    nodes = {node.name: node for node in graph_def.node}
+    waiting = [one.op.name for one in (*graph.inputs, *graph.outputs)]
+    waiting += [one.name for one in graph.control_outputs]
+    found = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [one.lstrip("^").partition(":")[0] for one in nodes[name].input]
+    kept = [node for node in graph_def.node if node.name in found]
+    return type(graph_def)(node=kept, versions=graph_def.versions)
+
+
+def _with_batch(shape: Any, size: int) -> Any:
+    tensorflow = sys.modules["tensorflow"]
+    return tensorflow.TensorShape([size, *shape[1:]]) if shape.rank else shape
+
+
+def _item_bytes(dtype: Any) -> int:
+    return 0 if dtype.name in _NO_SIZE else int(dtype.size)
