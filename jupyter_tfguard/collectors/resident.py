@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from ..errors import SourceUnavailable
-from .procfs import KeptFile, read_small
+from .procfs import KeptFile, colon_lines, read_small, read_text
 
 _STATM_BYTES = 128
 
@@ -67,6 +67,20 @@ class ResidentSize:
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+
+def anonymous_bytes(pid: int) -> int:
+    """Resident anonymous memory of a process: what the OOM killer counts, without the pages of files.
+
+    Source: ``RssAnon`` in ``/proc/[pid]/status``, proc_pid_status(5). Sample: ``RssAnon:\t    1234 kB``.
+
+    Raises:
+        SourceUnavailable: There is no such process or no procfs, or the process has ended.
+    """
+    found = colon_lines(read_text(f"/proc/{pid}/status")).get("RssAnon", "")
+    if not found:
+        raise SourceUnavailable(f"process {pid} has ended")
+    return int(found.split()[0]) * 1024
 
 
 def _start_time(pid: int) -> int | None:

@@ -1,0 +1,229 @@
+"""Measures the host memory of ``fit`` by running some of its steps in a child process that may fail.
+
+The child is a fresh interpreter with the environment, threads and settings of this process. It has its own memory
+limit, ends with this process, and is the first one that the OOM killer chooses. Measures a fit on the CPU, without
+validation, callbacks and the user's own input pipeline.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from ..collectors.resident import anonymous_bytes
+from ..errors import SourceUnavailable
+from ..training.gpu_settings import eager_context
+from .travel import NotSendable, dump
+from .trial_data import DataSource, trial_data
+
+STEP_COUNT = 6  # the first step is not the peak: 80 to 99 % of it
+TIMEOUT_SECONDS = 600.0
+_CHILD = Path(__file__).with_name("trial_child.py")
+_POLL_MILLISECONDS = 3
+
+
+class Ending(Enum):
+    """How a trial ended."""
+
+    FINISHED = "finished"
+    LIMIT = "reached the memory limit"
+    SIGNAL = "killed by a signal"
+    RAISED = "raised an exception"
+    TIMEOUT = "timed out"
+    NOT_SENT = "could not be sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one trial found.
+
+    Attributes:
+        batch_size: The batch size of its steps.
+        ending: How it ended.
+        peak_bytes: Peak anonymous memory during ``fit`` minus that just before it. If the trial did not finish, a lower
+            bound; None if ``fit`` did not begin. Copies of whole arrays are counted only for the samples used.
+        step_count: Steps done.
+        reason: The signal, the exception, or what could not be sent and why; else empty.
+        source: Where its data came from; None if they could not be sent.
+    """
+
+    batch_size: int
+    ending: Ending
+    peak_bytes: int | None = None
+    step_count: int = 0
+    reason: str = ""
+    source: DataSource | None = None
+
+    @property
+    def finished(self) -> bool:
+        """True if all steps were done."""
+        return self.ending is Ending.FINISHED
+
+
+def trial(
+    model: Any,
+    fit_arguments: Mapping[str, Any],
+    batch_size: int,
+    *,
+    steps: int = STEP_COUNT,
+    limit_bytes: int | None = None,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> Trial:
+    """Train a copy of the model in a child process. The model, its optimizer and all random states stay unchanged.
+
+    Args:
+        model: A compiled model of Keras 3; a first fit is measured, even if it is trained already.
+        fit_arguments: The arguments of ``fit``, by name.
+        batch_size: The batch size to try.
+        steps: Training steps of the child.
+        limit_bytes: The child is killed when its anonymous memory exceeds this, with TensorFlow, weights and data.
+        timeout_seconds: The child is killed after this time.
+
+    Raises:
+        SourceUnavailable: This system has no procfs.
+    """
+    anonymous_bytes(os.getpid())
+    with tempfile.TemporaryDirectory(prefix="tfguard-trial-") as folder:
+        path = Path(folder, "trial")
+        try:
+            source = _write(path, model, fit_arguments, batch_size, steps)
+        except NotSendable as bad:
+            return Trial(batch_size, Ending.NOT_SENT, reason=str(bad))
+        child = _Child(path)
+        try:
+            ending, reason = child.watch(limit_bytes, time.monotonic() + timeout_seconds)
+        finally:
+            child.close()
+    return Trial(batch_size, ending, child.peak_bytes, child.step_count, reason, source)
+
+
+def _write(
+    path: Path, model: Any, arguments: Mapping[str, Any], batch_size: int, steps: int
+) -> DataSource:
+    """Write what the child reads: settings, then model and data.
+
+    Raises:
+        NotSendable: The model or the data cannot be sent.
+    """
+    keras = sys.modules.get("keras")
+    if keras is None or not str(keras.__version__).startswith("3"):
+        raise NotSendable("A model of Keras 2 cannot be sent to another process")
+    if keras.backend.backend() != "tensorflow":
+        raise NotSendable(f"Keras uses {keras.backend.backend()}, not TensorFlow")
+    config = sys.modules["tensorflow"].config
+    settings = {
+        "path": sys.path,
+        "batch_size": batch_size,
+        "step_count": steps,
+        "intra_op_count": config.threading.get_intra_op_parallelism_threads(),
+        "inter_op_count": config.threading.get_inter_op_parallelism_threads(),
+        "run_eagerly": config.functions_run_eagerly(),
+        "floatx": keras.backend.floatx(),
+        "image_data_format": keras.backend.image_data_format(),
+        "dtype_policy": keras.config.dtype_policy().name,
+    }
+    data = trial_data(arguments, batch_size * steps)
+    with open(path, "wb") as file:
+        pickle.dump(settings, file)
+        dump(model, data, file)
+    return data.source
+
+
+class _Child:
+    """The child process, from its start to its end.
+
+    Attributes:
+        peak_bytes: Growth of its anonymous memory since the start of ``fit``, so far; None before.
+        step_count: Steps done so far.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.peak_bytes: int | None = None
+        self.step_count = 0
+        self._before_bytes: int | None = None
+        self._error = ""
+        self._done = False
+        self._rest = b""
+        self._reader, writer = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, str(_CHILD), str(path), str(writer), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(writer,),
+                env=os.environ | ({} if _uses_gpu() else {"CUDA_VISIBLE_DEVICES": "-1"}),
+                start_new_session=True,  # Jupyter sends an interrupt to the whole process group
+            )
+        except BaseException:
+            os.close(self._reader)
+            raise
+        finally:
+            os.close(writer)
+
+    def watch(self, limit_bytes: int | None, deadline: float) -> tuple[Ending, str]:
+        """Follow the child to its end; returns how it ended, and the reason."""
+        poll = select.poll()
+        poll.register(self._reader)
+        while True:
+            if poll.poll(_POLL_MILLISECONDS):
+                part = os.read(self._reader, 1 << 16)
+                if not part:
+                    return self._ended()
+                self._take(part)
+            with contextlib.suppress(SourceUnavailable):  # it has ended: the pipe ends next
+                now_bytes = anonymous_bytes(self._process.pid)
+                self._note(now_bytes)
+                if limit_bytes is not None and now_bytes > limit_bytes:
+                    return Ending.LIMIT, ""
+            if time.monotonic() > deadline:
+                return Ending.TIMEOUT, ""
+
+    def close(self) -> None:
+        """Kill the child and wait for its end."""
+        self._process.kill()
+        self._process.wait()
+        os.close(self._reader)
+
+    def _take(self, part: bytes) -> None:
+        *lines, self._rest = (self._rest + part).split(b"\n")
+        for line in lines:
+            fields = json.loads(line)
+            self._before_bytes = fields.get("before_bytes", self._before_bytes)
+            self.step_count = fields.get("step_count", self.step_count)
+            self._error = fields.get("error", self._error)
+            if "after_bytes" in fields:
+                self._note(fields["after_bytes"])
+                self._done = True
+
+    def _note(self, now_bytes: int) -> None:
+        if self._before_bytes is not None and not self._done:
+            self.peak_bytes = max(self.peak_bytes or 0, now_bytes - self._before_bytes)
+
+    def _ended(self) -> tuple[Ending, str]:
+        code = self._process.wait()
+        if self._done:
+            return Ending.FINISHED, ""
+        if self._error:
+            return Ending.RAISED, self._error
+        if code < 0:
+            return Ending.SIGNAL, signal.Signals(-code).name
+        return Ending.RAISED, f"The process ended with status {code}"
+
+
+def _uses_gpu() -> bool:
+    devices = getattr(eager_context(), "_logical_devices", None) or ()
+    return any(device.device_type == "GPU" for device in devices)

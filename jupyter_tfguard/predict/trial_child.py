@@ -1,0 +1,110 @@
+"""The process of a trial: trains a received model for some steps and reports its own memory.
+
+Started by ``trial.py`` with a file, a descriptor and the process id of the parent. Writes one JSON object per line to
+the descriptor. It is the only part of the package that imports TensorFlow and Keras.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1  # Source: prctl(2)
+_NICENESS = 10
+_FIRST_FOR_THE_KILLER = "1000"  # Source: proc_pid_oom_score_adj(5)
+
+
+def main(path: str, descriptor: int, parent_pid: int) -> None:
+    """Run the trial of this file."""
+
+    def report(**fields: Any) -> None:
+        os.write(descriptor, json.dumps(fields).encode() + b"\n")
+
+    _give_way(parent_pid)
+    try:
+        with open(path, "rb") as file:
+            settings = pickle.load(file)
+            sys.path[:] = settings["path"]
+            _configure(settings)
+            _train(file, settings, report)
+    except BaseException as error:
+        report(error=f"{type(error).__name__}: {error}"[:2000])
+    os._exit(0)  # TensorFlow's threads are not joined
+
+
+def _give_way(parent_pid: int) -> None:
+    """End with the parent, use the processor only when it is idle, and be the first that the OOM killer ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent_pid:  # it ended before that call
+        os._exit(1)
+    os.nice(_NICENESS)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write(_FIRST_FOR_THE_KILLER)
+
+
+def _configure(settings: dict[str, Any]) -> None:
+    import keras
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(settings["intra_op_count"])
+    tf.config.threading.set_inter_op_parallelism_threads(settings["inter_op_count"])
+    tf.config.run_functions_eagerly(settings["run_eagerly"])
+    keras.backend.set_floatx(settings["floatx"])
+    keras.backend.set_image_data_format(settings["image_data_format"])
+    keras.config.set_dtype_policy(settings["dtype_policy"])
+
+
+def _train(file: Any, settings: dict[str, Any], report: Callable[..., None]) -> None:
+    import keras
+
+    from jupyter_tfguard.collectors.resident import anonymous_bytes
+    from jupyter_tfguard.predict.travel import load
+
+    class Steps(keras.callbacks.Callback):  # type: ignore[misc]
+        async_safe = True  # Keras need not wait for the results of each step
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            report(step_count=batch + 1)
+
+    model, data = load(file)
+    arguments = _fit_arguments(data, settings["batch_size"], settings["step_count"])
+    del data
+    gc.collect()
+    report(before_bytes=anonymous_bytes(os.getpid()))
+    model.fit(**arguments, epochs=1, verbose=0, callbacks=[Steps()])
+    report(after_bytes=anonymous_bytes(os.getpid()))
+
+
+def _fit_arguments(data: Any, batch_size: int, step_count: int) -> dict[str, Any]:
+    """The arguments of ``fit``, with as many samples as the steps need."""
+    import tensorflow as tf
+
+    count = batch_size * step_count
+
+    def repeat(array: Any) -> Any:
+        import numpy as np
+
+        return array if len(array) == count else array[np.arange(count) % len(array)]
+
+    names = ("x", "y", "sample_weight")
+    given = {name: data.arguments[name] for name in names if name in data.arguments}
+    arrays: dict[str, Any] = tf.nest.map_structure(repeat, given)
+    more = {name: value for name, value in data.arguments.items() if name not in names}
+    if not data.is_dataset:
+        return arrays | more | {"batch_size": batch_size}
+    more.pop("shuffle", None)
+    element = tuple(arrays.values())
+    dataset = tf.data.Dataset.from_tensor_slices(element if len(element) > 1 else element[0])
+    return {"x": dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)} | more
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

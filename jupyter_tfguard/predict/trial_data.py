@@ -1,0 +1,121 @@
+"""Data for a trial: slices of the user's arrays, or arrays made from the shapes that a dataset declares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from .travel import ARRAY_LIMIT_BYTES, NotSendable, RandomArray
+
+_NAMES = ("x", "y", "sample_weight")
+# Arguments of fit that change its memory and can be sent as they are.
+_PASSED = ("class_weight", "shuffle")
+_CHAIN_LIMIT = 20
+# Steps of a tf.data pipeline that run no code of the user and give the same element each time.
+_PURE = {"TensorSlice", "Tensor", "Range", "Batch", "ParallelBatch", "Prefetch", "Take", "Repeat"}
+
+
+class DataSource(Enum):
+    """Where the data of a trial come from."""
+
+    SAMPLES = "samples of the arrays"
+    RANDOM = "random numbers with shape and range of the arrays"
+    ELEMENT = "the first element of the dataset, repeated"
+    SPEC = "small numbers with the shapes that the dataset declares"
+
+
+class TrialData(NamedTuple):
+    """What the child trains on.
+
+    Attributes:
+        arguments: Of ``fit``, by name. Arrays may have fewer samples than the trial needs.
+        is_dataset: The child makes a tf.data pipeline of the arrays, as the user does.
+        source: Where they come from.
+    """
+
+    arguments: dict[str, Any]
+    is_dataset: bool
+    source: DataSource
+
+
+def trial_data(arguments: Mapping[str, Any], sample_count: int) -> TrialData:
+    """Take data for so many samples from the arguments of ``fit``, by name. Copies at most one slice of each array.
+
+    Raises:
+        NotSendable: The data are a generator or another object that cannot be sliced.
+    """
+    passed = {name: arguments[name] for name in _PASSED if arguments.get(name) is not None}
+    x = arguments.get("x")
+    if hasattr(x, "element_spec"):
+        element, source = _of_dataset(x, sample_count)
+        return TrialData(passed | element, True, source)
+    arrays = {
+        name: _mapped(arguments[name], name, lambda leaf, name: _slice(leaf, name, sample_count))
+        for name in _NAMES
+        if arguments.get(name) is not None
+    }
+    sizes: list[int] = []
+    _mapped(arrays, "", lambda leaf, _: sizes.append(leaf.nbytes))
+    is_large = max(sizes, default=0) > ARRAY_LIMIT_BYTES
+    return TrialData(passed | arrays, False, DataSource.RANDOM if is_large else DataSource.SAMPLES)
+
+
+def _slice(array: Any, name: str, sample_count: int) -> Any:
+    np = sys.modules["numpy"]
+    if not hasattr(array, "shape") or not (hasattr(array, "dtype") or hasattr(array, "dtypes")):
+        kind = type(array).__qualname__
+        raise NotSendable(f"{name} ({kind}) is not an array: its data exist only while fit runs")
+    return np.asarray(array[:sample_count])
+
+
+def _of_dataset(dataset: Any, sample_count: int) -> tuple[dict[str, Any], DataSource]:
+    def from_spec(spec: Any, name: str) -> RandomArray:
+        return _from_spec(spec, name, sample_count)
+
+    convert: Callable[[Any, str], Any] = from_spec
+    element, source = dataset.element_spec, DataSource.SPEC
+    if _is_pure(dataset):
+        convert = _to_numpy
+        element, source = next(iter(dataset.take(1))), DataSource.ELEMENT
+    parts = element if isinstance(element, tuple) else (element,)
+    pairs = zip(_NAMES, parts, strict=False)
+    return {name: _mapped(part, name, convert) for name, part in pairs}, source
+
+
+def _is_pure(dataset: Any) -> bool:
+    """True if reading the first element runs no code of the user and changes no random state."""
+    step = dataset
+    for _ in range(_CHAIN_LIMIT):
+        if type(step).__name__.strip("_").removesuffix("Dataset") not in _PURE:
+            return False
+        step = getattr(step, "_input_dataset", None)
+        if step is None:
+            return True
+    return False
+
+
+def _to_numpy(tensor: Any, name: str) -> Any:
+    if not hasattr(tensor, "numpy"):
+        raise NotSendable(f"{name} ({type(tensor).__qualname__}) is not a dense tensor")
+    return tensor.numpy()
+
+
+def _from_spec(spec: Any, name: str, sample_count: int) -> RandomArray:
+    shape = getattr(spec, "shape", None)
+    if not hasattr(spec, "dtype") or shape is None or shape.rank is None or None in shape[1:]:
+        raise NotSendable(f"{name}: the dataset does not declare the shape of its elements: {spec}")
+    # 0 and 1 are an index in every embedding and a class in every classifier.
+    dtype = sys.modules["numpy"].dtype(spec.dtype.as_numpy_dtype)
+    return RandomArray((sample_count, *shape[1:]), dtype.str, 0, 1)
+
+
+def _mapped(value: Any, name: str, function: Callable[[Any, str], Any]) -> Any:
+    """Nested tuples, lists and dictionaries with each array replaced by the result of the function."""
+    if isinstance(value, Mapping):
+        return {key: _mapped(item, f"{name}[{key!r}]", function) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        items = [_mapped(item, f"{name}[{n}]", function) for n, item in enumerate(value)]
+        return tuple(items) if isinstance(value, tuple) else items
+    return None if value is None else function(value, name)

@@ -1,0 +1,255 @@
+"""Trials in real child processes: what can be sent, how a trial ends, and that the user's process stays as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.kernel.rig import GuardedKernel, guarded_kernel, works
+from tests.rigs.waiting import wait_until
+
+SETUP = """
+import os, signal, threading
+import numpy as np, psutil, tensorflow as tf
+from tensorflow import keras
+from tensorflow.keras import layers
+from jupyter_tfguard.predict.trial import Ending, trial
+from jupyter_tfguard.predict.trial_data import DataSource
+
+KERNEL = os.getpid()
+X, Y = np.random.rand(64, 32).astype("float32"), np.random.rand(64, 1).astype("float32")
+
+def seq(*parts):
+    model = keras.Sequential([keras.Input((32,)), *parts, layers.Dense(1)])
+    model.compile("adam", "mse")
+    return model
+
+class InChild(layers.Layer):
+    "Calls a function of the user's, but only in another process."
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+    def call(self, x):
+        if os.getpid() != KERNEL:
+            self.function()
+        return x
+"""
+
+
+@contextlib.contextmanager
+def kernel_in(folder: Path) -> Iterator[GuardedKernel]:
+    """A kernel with a folder of its own for temporary files."""
+    (folder / "temporary").mkdir()
+    environment = {"TMPDIR": str(folder / "temporary")}
+    with guarded_kernel(folder, startup_file=False, environment=environment) as kernel:
+        works(kernel, SETUP)
+        yield kernel
+
+
+@pytest.fixture(scope="module")
+def keras_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKernel]:
+    """A kernel with Keras and the functions above; it leaves no child and no temporary file."""
+    folder = tmp_path_factory.mktemp("trial")
+    with kernel_in(folder) as kernel:
+        yield kernel
+        assert left_over(kernel) == []
+
+
+def left_over(kernel: GuardedKernel) -> list[str]:
+    """Children of the kernel, and temporary files of trials."""
+    files = (kernel.folder / "temporary").glob("tfguard-*")
+    return [*map(str, psutil.Process(kernel.pid).children(recursive=True)), *map(str, files)]
+
+
+def test_a_trial_measures_a_first_fit_and_changes_nothing(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        model = seq(layers.Dense(2000, activation="relu"), layers.Dropout(0.5), layers.Dense(2000))
+        model.fit(X, Y, verbose=0)
+        def state():
+            variables = [v.numpy() for v in (*model.variables, *model.optimizer.variables)]
+            seeds = [tf.random.get_global_generator().state.numpy(), np.random.get_state()[1]]
+            return [one.copy() for one in variables + seeds], np.random.get_state()[2:]
+        tf.random.set_seed(5)
+        before, history, step = state(), model.history, model.train_function
+        found = trial(model, {"x": X, "y": Y}, 16)
+        assert found.ending is Ending.FINISHED and found.step_count == 6, found
+        assert found.source is DataSource.SAMPLES
+        # The optimizer is a new one: at least its two slots for 4 million weights are counted.
+        assert 2 * 4 * 4_000_000 < found.peak_bytes < 400e6, found
+        after = state()
+        assert before[1] == after[1] and all(map(np.array_equal, before[0], after[0]))
+        assert model.history is history and model.train_function is step
+        model.fit(X, Y, verbose=0)
+        """,
+    )
+
+
+def test_code_of_the_notebook_travels(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        class Scale(layers.Layer):
+            def build(self, shape):
+                self.factor = self.add_weight(shape=(shape[-1],), initializer="ones")
+            def call(self, x):
+                return x * self.factor
+
+        class Schedule(keras.optimizers.schedules.LearningRateSchedule):
+            "Without get_config, as in many tutorials."
+            def __call__(self, step):
+                return 0.001
+
+        @tf.function
+        def doubled_if_large(x):
+            if tf.reduce_sum(x) > 0:  # needs AutoGraph, and AutoGraph the source
+                x = x * 2
+            return x
+
+        class Own(keras.Model):
+            def __init__(self, width):
+                super().__init__()
+                self.blocks = [layers.Dense(width), Scale()]
+                self.heads = {"one": layers.Dense(1)}
+                self.average = keras.metrics.Mean(name="average")
+            def call(self, x, training=False):
+                for block in self.blocks:
+                    x = block(x)
+                return self.heads["one"](doubled_if_large(x))
+            def train_step(self, data):
+                x, y = data
+                with tf.GradientTape() as tape:
+                    loss = self.compute_loss(y=y, y_pred=self(x, training=True))
+                gradients = tape.gradient(loss, self.trainable_variables)
+                self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+                self.average.update_state(loss)
+                return {"average": self.average.result()}
+
+        class Functional(keras.Model):
+            def train_step(self, data):
+                return super().train_step(data)
+
+        model = Own(50)
+        model.compile(keras.optimizers.Adam(Schedule()), lambda y, p: tf.reduce_mean((y - p) ** 2))
+        for _ in range(2):  # not built, and trained
+            found = trial(model, {"x": X, "y": Y}, 16)
+            assert found.ending is Ending.FINISHED and found.step_count == 6, found
+            model.fit(X, Y, verbose=0)
+
+        given = keras.Input((32,))
+        x = given
+        for _ in range(120):  # a long chain
+            x = layers.Add()([Scale()(x), x * 0.5])
+        model = Functional(given, layers.Dense(1)(x))
+        model.compile("sgd", "mse", metrics=["mae"])
+        found = trial(model, {"x": X, "y": Y}, 16, steps=1)
+        assert found.ending is Ending.FINISHED and found.step_count == 1, found
+        """,
+    )
+
+
+def test_a_child_ends_at_its_memory_limit(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        model = seq(layers.Dense(5000, activation="relu"), layers.Dense(5000, activation="relu"))
+        found = trial(model, {"x": X, "y": Y}, 50_000, limit_bytes=800 << 20)
+        assert found.ending is Ending.LIMIT and found.step_count == 0, found
+        assert 0 < found.peak_bytes < 3 << 30
+        """,
+    )
+
+
+def test_a_crash_or_an_exception_of_the_child_is_reported(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        def crash():
+            os.kill(os.getpid(), signal.SIGSEGV)
+        def fail():
+            raise ValueError("no such table")
+        found = trial(seq(InChild(crash)), {"x": X, "y": Y}, 16)
+        assert (found.ending, found.reason) == (Ending.SIGNAL, "SIGSEGV"), found
+        found = trial(seq(InChild(fail)), {"x": X, "y": Y}, 16)
+        assert found.ending is Ending.RAISED and "no such table" in found.reason, found
+        found = trial(seq(InChild(signal.pause)), {"x": X, "y": Y}, 16, timeout_seconds=5)
+        assert found.ending is Ending.TIMEOUT, found
+        """,
+    )
+
+
+def test_what_cannot_be_sent_is_named(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        model = seq(InChild(print))
+        model.layers[0].lock = threading.Lock()
+        found = trial(model, {"x": X, "y": Y}, 16)
+        assert found.ending is Ending.NOT_SENT and found.peak_bytes is None
+        name = model.layers[0].name
+        assert f"model, layer {name}.lock (lock) cannot be sent" in found.reason, found.reason
+        one_lock = threading.Lock()
+        def locked():
+            with one_lock:
+                pass
+        found = trial(seq(InChild(locked)), {"x": X, "y": Y}, 16)
+        assert ".function, name one_lock (lock)" in found.reason, found.reason
+        found = trial(seq(), {"x": (X for _ in range(3))}, 16)
+        assert found.ending is Ending.NOT_SENT and "x (generator)" in found.reason, found
+        """,
+    )
+
+
+def test_datasets_are_replaced_by_what_they_declare(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        words = keras.Sequential([keras.Input((12,), dtype="int32"), layers.Embedding(50, 8), layers.Flatten(), layers.Dense(3)])
+        words.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        given = np.random.randint(0, 50, (64, 12)), np.random.randint(0, 3, 64)
+        plain = tf.data.Dataset.from_tensor_slices(given).batch(32)
+        found = trial(words, {"x": plain}, 16)
+        assert (found.ending, found.source) == (Ending.FINISHED, DataSource.ELEMENT), found
+        seen = []
+        mapped = plain.map(lambda x, y: (tf.numpy_function(lambda v: seen.append(1) or v, [x], x.dtype), y))
+        mapped = mapped.map(lambda x, y: (tf.ensure_shape(x, (None, 12)), y))
+        found = trial(words, {"x": mapped}, 16)
+        assert (found.ending, found.source) == (Ending.FINISHED, DataSource.SPEC), found
+        assert not seen
+        """,
+    )
+
+
+def test_an_interrupt_or_the_end_of_the_kernel_ends_the_child(tmp_path: Path) -> None:
+    with kernel_in(tmp_path) as kernel:
+        cell = "trial(seq(InChild(signal.pause)), {'x': X, 'y': Y}, 16)"
+        request = kernel.send(cell)
+        wait_for_child(kernel)
+        kernel.manager.interrupt_kernel()
+        assert kernel.finish(request).error == "KeyboardInterrupt"
+        assert left_over(kernel) == []
+
+        kernel.send(cell)
+        child = wait_for_child(kernel)
+        os.kill(kernel.pid, signal.SIGKILL)
+        kernel.wait_for_end()
+        wait_until(lambda: not child.is_running() or child.status() == "zombie", "the child's end")
+
+
+def wait_for_child(kernel: GuardedKernel) -> psutil.Process:
+    """The child, once TensorFlow is loaded."""
+
+    def look() -> psutil.Process | None:
+        for child in psutil.Process(kernel.pid).children():
+            if child.memory_info().rss > 200 << 20:
+                return child
+        return None
+
+    return wait_until(look, "a child with TensorFlow")
