@@ -67,6 +67,12 @@ def _of_dataset(dataset: Any) -> int | None:
     return None
 
 
+def rounded_down(size: int) -> int:
+    """The next smaller or equal number that has two leading binary digits and then zeros; at least 1."""
+    step = 1 << max(0, size.bit_length() - 2)
+    return max(1, size // step * step)
+
+
 def copied_bytes(arguments: Mapping[str, Any]) -> tuple[int, int]:
     """Bytes of the tensors that Keras copies arrays into, and the peak bytes while it copies them.
 

@@ -15,6 +15,7 @@ from typing import Any
 from ..shield import shielded
 from ..training.gpu_settings import eager_context
 from ..units import human_bytes
+from .batches import rounded_down
 from .bound import Bound, bound
 from .reusable import reusable_bytes
 
@@ -53,11 +54,7 @@ class Refusal:
         found = self.bound.largest_batch(self.available_bytes - graph, share=FITTING_SHARE)
         if found is None or self.bound.batch_size is None or found >= self.bound.batch_size:
             return None
-        if found < 8:
-            return found
-        # Round down to two leading binary digits: 96, 128, 192, 256.
-        step = 1 << (found.bit_length() - 2)
-        return found // step * step
+        return rounded_down(found)
 
     def text(self) -> str:
         """The message for the user: numbers, the largest parts, what to change, and how to run it anyway."""
