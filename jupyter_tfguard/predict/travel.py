@@ -5,8 +5,8 @@ objects themselves are pickled, attribute by attribute. Code of ``__main__`` tra
 variables are created again with their shape and dtype. An optimizer is created again from its configuration, so its
 state is that of a first fit. The model and its random state do not change.
 
-Covers Keras 3 with TensorFlow as its backend. Does not cover lookup tables, open files, locks and other objects
-that exist only in their process.
+Covers Keras 3 with TensorFlow as its backend. Does not cover open files, locks and other objects that
+exist only in their process.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ import pickle
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from typing import IO, Any, NamedTuple
+from dataclasses import dataclass
+from typing import IO, Any
 
 from ..errors import TfGuardError
 
 # Larger arrays travel as shape, dtype and range, and are filled with random numbers.
 ARRAY_LIMIT_BYTES = 64 << 20
+NUMBERS = "biuf"  # kinds of NumPy dtypes with a range
 _VARIABLE_LIMIT_BYTES = 64 << 10
 # Created again when needed: compiled functions, iterators, and what only saving needs.
 _SENT_AS_NONE = {"train_function", "test_function", "predict_function", "_epoch_iterator"}
@@ -43,7 +45,8 @@ class NotSendable(TfGuardError):
     """An object cannot be sent to another process. The text names it and the reason."""
 
 
-class RandomArray(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RandomArray:
     """An array that the receiver creates: random numbers from `low` to `high`; texts are empty."""
 
     shape: tuple[int, ...]
@@ -52,9 +55,10 @@ class RandomArray(NamedTuple):
     high: float
 
     @classmethod
-    def like(cls, array: Any) -> RandomArray:
-        """Shape, dtype and range of a NumPy array of numbers."""
-        return cls(array.shape, array.dtype.str, array.min().item(), array.max().item())
+    def like(cls, array: Any, count: int) -> RandomArray:
+        """So many samples with the shape, dtype and range of the samples in a NumPy array of numbers."""
+        shape = (count, *array.shape[1:])
+        return cls(shape, array.dtype.str, array.min().item(), array.max().item())
 
 
 def dump(model: Any, more: Any, file: IO[bytes]) -> None:
@@ -128,10 +132,10 @@ def _reduced(obj: Any) -> Any:
     """How to send this object, as ``__reduce__`` returns it; None for what cloudpickle can send."""
     tf, keras, np = sys.modules["tensorflow"], sys.modules["keras"], sys.modules["numpy"]
     if isinstance(obj, RandomArray):
-        return _random_array, tuple(obj)
+        return _random_array, (obj.shape, obj.dtype, obj.low, obj.high)
     if isinstance(obj, np.ndarray):
-        is_large = obj.nbytes > ARRAY_LIMIT_BYTES and obj.dtype.kind in "biuf"
-        return (_random_array, tuple(RandomArray.like(obj))) if is_large else None
+        is_large = obj.nbytes > ARRAY_LIMIT_BYTES and obj.dtype.kind in NUMBERS
+        return _reduced(RandomArray.like(obj, len(obj))) if is_large else None
     if isinstance(obj, types.ModuleType):
         # tf.keras is a module that loads itself later, unknown to pickle.
         is_lazy = type(obj) is not types.ModuleType
@@ -148,6 +152,10 @@ def _reduced(obj: Any) -> Any:
         return type(obj), (obj.name,)  # its __getattr__ fails on an empty object
     if _is_tracking(obj):
         return _reduced_tracking(obj)
+    if hasattr(obj, "lookup_table") and hasattr(obj, "get_vocabulary"):
+        # The table exists only in its process. Layers have their vocabulary in their configuration only if given there.
+        words = obj.get_vocabulary(include_special_tokens=False)
+        return _layer, (type(obj), obj.get_config() | {"vocabulary": words})
     saveable = sys.modules["keras.src.saving.keras_saveable"].KerasSaveable
     if isinstance(obj, (saveable, keras.Variable)):
         return copyreg.__newobj__, (type(obj),), _state(obj), None, None, _set_state  # type: ignore[attr-defined]
@@ -224,6 +232,10 @@ def _optimizer_config(optimizer: Any) -> dict[str, Any]:
     if "inner_optimizer" in config:
         config["inner_optimizer"] = optimizer.inner_optimizer
     return config
+
+
+def _layer(kind: Any, config: dict[str, Any]) -> Any:
+    return kind.from_config(config)
 
 
 def _optimizer(kind: Any, config: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ import gc
 import json
 import os
 import pickle
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -46,6 +47,7 @@ def _give_way(parent_pid: int) -> None:
     if os.getppid() != parent_pid:  # it ended before that call
         os._exit(1)
     os.nice(_NICENESS)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes no file
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(_FIRST_FOR_THE_KILLER)
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from .travel import ARRAY_LIMIT_BYTES, NotSendable, RandomArray
+from .sizes import leaves
+from .travel import ARRAY_LIMIT_BYTES, NUMBERS, NotSendable, RandomArray
 
 _NAMES = ("x", "y", "sample_weight")
 # Arguments of fit that change its memory and can be sent as they are.
@@ -41,7 +42,7 @@ class TrialData(NamedTuple):
 
 
 def trial_data(arguments: Mapping[str, Any], sample_count: int) -> TrialData:
-    """Take data for so many samples from the arguments of ``fit``, by name. Copies at most one slice of each array.
+    """Take data for so many samples from the arguments of ``fit``, by name. Copies at most 64 MiB of each array.
 
     Raises:
         NotSendable: The data are a generator or another object that cannot be sliced.
@@ -56,10 +57,8 @@ def trial_data(arguments: Mapping[str, Any], sample_count: int) -> TrialData:
         for name in _NAMES
         if arguments.get(name) is not None
     }
-    sizes: list[int] = []
-    _mapped(arrays, "", lambda leaf, _: sizes.append(leaf.nbytes))
-    is_large = max(sizes, default=0) > ARRAY_LIMIT_BYTES
-    return TrialData(passed | arrays, False, DataSource.RANDOM if is_large else DataSource.SAMPLES)
+    is_random = any(isinstance(leaf, RandomArray) for leaf in leaves(arrays))
+    return TrialData(passed | arrays, False, DataSource.RANDOM if is_random else DataSource.SAMPLES)
 
 
 def _slice(array: Any, name: str, sample_count: int) -> Any:
@@ -67,7 +66,12 @@ def _slice(array: Any, name: str, sample_count: int) -> Any:
     if not hasattr(array, "shape") or not (hasattr(array, "dtype") or hasattr(array, "dtypes")):
         kind = type(array).__qualname__
         raise NotSendable(f"{name} ({kind}) is not an array: its data exist only while fit runs")
-    return np.asarray(array[:sample_count])
+    first = np.asarray(array[:1])
+    fitting = ARRAY_LIMIT_BYTES // max(1, first.nbytes)
+    if fitting >= sample_count or first.dtype.kind not in NUMBERS:
+        return np.asarray(array[:sample_count])
+    # The range of the first samples keeps indices and classes valid.
+    return RandomArray.like(np.asarray(array[: max(1, fitting)]), sample_count)
 
 
 def _of_dataset(dataset: Any, sample_count: int) -> tuple[dict[str, Any], DataSource]:

@@ -15,23 +15,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks import bound
 from tests.benchmarks.bound import MIB, ROOT, status_bytes
 
 # Batch size for each model of bound_models.py, and for `custom_step` below.
-CASES = {
-    "cnn_flat": 96,
-    "resnet": 128,
-    "autoencoder": 96,
-    "mlp": 64,
-    "lstm": 128,
-    "gru_stack": 128,
-    "transformer": 24,
-    "conv1d": 128,
-    "mobile": 16,
-    "siamese": 64,
-    "bytes_input": 32,
-    "custom_step": 64,
-}
+CASES = {name: batches[0] for name, (batches, _) in bound.CASES.items()} | {"custom_step": 64}
 STEPS = 6
 
 

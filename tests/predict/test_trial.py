@@ -77,7 +77,11 @@ def test_a_trial_measures_a_first_fit_and_changes_nothing(keras_kernel: GuardedK
             variables = [v.numpy() for v in (*model.variables, *model.optimizer.variables)]
             seeds = [tf.random.get_global_generator().state.numpy(), np.random.get_state()[1]]
             return [one.copy() for one in variables + seeds], np.random.get_state()[2:]
-        tf.random.set_seed(5)
+        def random_numbers():
+            return [*tf.random.uniform((3,)).numpy(), *keras.random.uniform((3,)).numpy()]
+        keras.utils.set_random_seed(5)
+        expected = random_numbers()
+        keras.utils.set_random_seed(5)
         before, history, step = state(), model.history, model.train_function
         found = trial(model, {"x": X, "y": Y}, 16)
         assert found.ending is Ending.FINISHED and found.step_count == 6, found
@@ -86,6 +90,7 @@ def test_a_trial_measures_a_first_fit_and_changes_nothing(keras_kernel: GuardedK
         assert 2 * 4 * 4_000_000 < found.peak_bytes < 400e6, found
         after = state()
         assert before[1] == after[1] and all(map(np.array_equal, before[0], after[0]))
+        assert random_numbers() == expected
         assert model.history is history and model.train_function is step
         model.fit(X, Y, verbose=0)
         """,
@@ -223,6 +228,46 @@ def test_datasets_are_replaced_by_what_they_declare(keras_kernel: GuardedKernel)
         found = trial(words, {"x": mapped}, 16)
         assert (found.ending, found.source) == (Ending.FINISHED, DataSource.SPEC), found
         assert not seen
+        """,
+    )
+
+
+def test_large_arrays_are_replaced_by_random_ones_of_their_range(
+    keras_kernel: GuardedKernel,
+) -> None:
+    works(
+        keras_kernel,
+        """
+        def check_range(x):  # in the child
+            assert 5 <= x.min() and x.max() <= 9 and x.max() > x.min(), (x.min(), x.max())
+            return np.float32(x.mean())
+        class Checked(keras.Model):
+            def train_step(self, data):
+                tf.ensure_shape(tf.numpy_function(check_range, [data[0]], tf.float32), ())
+                return super().train_step(data)
+        given = keras.Input((1_000_000,), dtype="int8")
+        model = Checked(given, layers.Dense(1)(given[:, :5]))
+        model.compile("adam", "mse")
+        x = np.random.randint(5, 10, (40, 1_000_000), "int8")
+        found = trial(model, {"x": x, "y": np.zeros(40)}, 20)
+        assert (found.ending, found.source) == (Ending.FINISHED, DataSource.RANDOM), found
+        """,
+    )
+
+
+def test_texts_and_vocabularies_travel(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        words = layers.TextVectorization(output_sequence_length=8)
+        texts = np.array(["the cat sat", "the dog ran away"] * 32, dtype=object)
+        words.adapt(texts)
+        model = keras.Sequential([keras.Input((1,), dtype="string"), words, layers.Embedding(20, 4), layers.Flatten(), layers.Dense(1)])
+        model.compile("adam", "mse")
+        data = tf.data.Dataset.from_tensor_slices((texts[:, None], Y)).batch(16)
+        found = trial(model, {"x": data}, 16)
+        assert (found.ending, found.source) == (Ending.FINISHED, DataSource.ELEMENT), found
+        assert list(words(["the dog"])[0].numpy()[:2]) == [words.get_vocabulary().index(w) for w in ("the", "dog")]
         """,
     )
 
