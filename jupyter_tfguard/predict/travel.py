@@ -5,7 +5,7 @@ objects themselves are pickled, attribute by attribute. Code of ``__main__`` tra
 variables are created again with their shape and dtype. An optimizer is created again from its configuration, so its
 state is that of a first fit. The model and its random state do not change.
 
-Covers Keras 3 with TensorFlow as its backend. Does not cover open files, locks and other objects that
+Covers Keras 3 (verified with 3.15) with TensorFlow as its backend. Does not cover open files, locks and other objects that
 exist only in their process.
 """
 
@@ -18,6 +18,7 @@ import inspect
 import io
 import linecache
 import marshal
+import os
 import pickle
 import sys
 import types
@@ -58,7 +59,7 @@ class RandomArray:
     def like(cls, array: Any, count: int) -> RandomArray:
         """So many samples with the shape, dtype and range of the samples in a NumPy array of numbers."""
         shape = (count, *array.shape[1:])
-        return cls(shape, array.dtype.str, array.min().item(), array.max().item())
+        return cls(shape, array.dtype.name, array.min().item(), array.max().item())
 
 
 def dump(model: Any, more: Any, file: IO[bytes]) -> None:
@@ -114,7 +115,8 @@ def _pickler_class() -> Any:
 
         def reducer_override(self, obj: Any) -> Any:
             if isinstance(obj, types.CodeType):  # cloudpickle would drop the name of its file
-                self.sources[obj.co_filename] = linecache.getlines(obj.co_filename)
+                if not os.path.exists(obj.co_filename):  # a cell
+                    self.sources[obj.co_filename] = linecache.getlines(obj.co_filename)
                 return marshal.loads, (marshal.dumps(obj),)
             found = None if isinstance(obj, type) else _reduced(obj)
             if found is None:
@@ -147,16 +149,17 @@ def _reduced(obj: Any) -> Any:
     if isinstance(obj, tf.Tensor) and hasattr(obj, "numpy"):
         return tf.constant, (obj.numpy(), obj.dtype)
     if isinstance(obj, tf.types.experimental.PolymorphicFunction):
-        return _tf_function, (obj.python_function, obj.input_signature, obj._jit_compile)
+        how = {"autograph": obj._autograph, "jit_compile": obj._jit_compile}
+        return _tf_function, (obj.python_function, obj.input_signature, how)
     if type(obj).__name__ == "DynamicBackend":
         return type(obj), (obj.name,)  # its __getattr__ fails on an empty object
     if _is_tracking(obj):
         return _reduced_tracking(obj)
-    if hasattr(obj, "lookup_table") and hasattr(obj, "get_vocabulary"):
-        # The table exists only in its process. Layers have their vocabulary in their configuration only if given there.
+    saveable = sys.modules["keras.src.saving.keras_saveable"].KerasSaveable
+    if isinstance(obj, saveable) and "lookup_table" in vars(obj):
+        # The table exists only in its process. An adapted layer has no vocabulary in its configuration.
         words = obj.get_vocabulary(include_special_tokens=False)
         return _layer, (type(obj), obj.get_config() | {"vocabulary": words})
-    saveable = sys.modules["keras.src.saving.keras_saveable"].KerasSaveable
     if isinstance(obj, (saveable, keras.Variable)):
         return copyreg.__newobj__, (type(obj),), _state(obj), None, None, _set_state  # type: ignore[attr-defined]
     return None
@@ -195,9 +198,8 @@ def _fill(container: Any, state: dict[str, Any]) -> None:
     container.tracker = state["tracker"]
 
 
-def _tf_function(function: Any, signature: Any, jit_compile: Any) -> Any:
-    tf = sys.modules["tensorflow"]
-    return tf.function(function, input_signature=signature, jit_compile=jit_compile)
+def _tf_function(function: Any, signature: Any, how: dict[str, Any]) -> Any:
+    return sys.modules["tensorflow"].function(function, input_signature=signature, **how)
 
 
 def _variable_arguments(variable: Any) -> tuple[Any, ...]:
@@ -253,7 +255,7 @@ def _random_array(shape: tuple[int, ...], dtype_name: str, low: float, high: flo
         found *= dtype.type(high - low)
         found += dtype.type(low)
         return found
-    return np.full(shape, low if dtype.kind in "bf" else "", dtype)
+    return np.full(shape, "" if dtype.kind == "O" else low, dtype)
 
 
 def _culprit(obj: Any, place: str = "model", depth: int = _SEARCH_DEPTH) -> tuple[str, Any]:

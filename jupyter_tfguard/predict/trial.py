@@ -118,9 +118,11 @@ def _write(
     Raises:
         NotSendable: The model or the data cannot be sent.
     """
-    keras = sys.modules.get("keras")
-    if keras is None or not str(keras.__version__).startswith("3"):
-        raise NotSendable("A model of Keras 2 cannot be sent to another process")
+    keras: Any = sys.modules.get("keras")
+    if not str(getattr(keras, "__version__", "")).startswith("3") or not isinstance(
+        model, keras.Model
+    ):
+        raise NotSendable("Only models of Keras 3 can be sent to another process")
     if keras.backend.backend() != "tensorflow":
         raise NotSendable(f"Keras uses {keras.backend.backend()}, not TensorFlow")
     config = sys.modules["tensorflow"].config

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from .sizes import leaves
+from .batches import batch_size
+from .sizes import item_bytes, leaves
 from .travel import ARRAY_LIMIT_BYTES, NUMBERS, NotSendable, RandomArray
 
 _NAMES = ("x", "y", "sample_weight")
@@ -16,6 +18,7 @@ _PASSED = ("class_weight", "shuffle")
 _CHAIN_LIMIT = 20
 # Steps of a tf.data pipeline that run no code of the user and give the same element each time.
 _PURE = {"TensorSlice", "Tensor", "Range", "Batch", "ParallelBatch", "Prefetch", "Take", "Repeat"}
+_PURE |= {"Options", "AssertCardinality"}
 
 
 class DataSource(Enum):
@@ -80,7 +83,7 @@ def _of_dataset(dataset: Any, sample_count: int) -> tuple[dict[str, Any], DataSo
 
     convert: Callable[[Any, str], Any] = from_spec
     element, source = dataset.element_spec, DataSource.SPEC
-    if _is_pure(dataset):
+    if _is_cheap(dataset):
         convert = _to_numpy
         element, source = next(iter(dataset.take(1))), DataSource.ELEMENT
     parts = element if isinstance(element, tuple) else (element,)
@@ -88,8 +91,15 @@ def _of_dataset(dataset: Any, sample_count: int) -> tuple[dict[str, Any], DataSo
     return {name: _mapped(part, name, convert) for name, part in pairs}, source
 
 
-def _is_pure(dataset: Any) -> bool:
-    """True if reading the first element runs no code of the user and changes no random state."""
+def _is_cheap(dataset: Any) -> bool:
+    """True if the first element is small, and reading it runs no code of the user and changes no random state."""
+    size, sample_bytes = batch_size({"x": dataset}), 0
+    for spec in leaves(dataset.element_spec):
+        if (shape := _sample_shape(spec)) is None:
+            return False
+        sample_bytes += math.prod(shape) * item_bytes(spec.dtype)
+    if size is None or size * sample_bytes > ARRAY_LIMIT_BYTES:
+        return False
     step = dataset
     for _ in range(_CHAIN_LIMIT):
         if type(step).__name__.strip("_").removesuffix("Dataset") not in _PURE:
@@ -100,19 +110,23 @@ def _is_pure(dataset: Any) -> bool:
     return False
 
 
+def _sample_shape(spec: Any) -> tuple[int, ...] | None:
+    """The declared shape of one sample; None for ragged and sparse tensors, and if a dimension is unknown."""
+    if type(spec).__name__ != "TensorSpec" or spec.shape.rank is None or None in spec.shape[1:]:
+        return None
+    return tuple(spec.shape[1:])
+
+
 def _to_numpy(tensor: Any, name: str) -> Any:
-    if not hasattr(tensor, "numpy"):
-        raise NotSendable(f"{name} ({type(tensor).__qualname__}) is not a dense tensor")
     return tensor.numpy()
 
 
 def _from_spec(spec: Any, name: str, sample_count: int) -> RandomArray:
-    shape = getattr(spec, "shape", None)
-    if not hasattr(spec, "dtype") or shape is None or shape.rank is None or None in shape[1:]:
-        raise NotSendable(f"{name}: the dataset does not declare the shape of its elements: {spec}")
+    if (shape := _sample_shape(spec)) is None:
+        raise NotSendable(f"{name}: the dataset does not declare the shape of its samples: {spec}")
     # 0 and 1 are an index in every embedding and a class in every classifier.
     dtype = sys.modules["numpy"].dtype(spec.dtype.as_numpy_dtype)
-    return RandomArray((sample_count, *shape[1:]), dtype.str, 0, 1)
+    return RandomArray((sample_count, *shape), dtype.name, 0, 1)
 
 
 def _mapped(value: Any, name: str, function: Callable[[Any, str], Any]) -> Any:

@@ -228,6 +228,8 @@ def test_datasets_are_replaced_by_what_they_declare(keras_kernel: GuardedKernel)
         found = trial(words, {"x": mapped}, 16)
         assert (found.ending, found.source) == (Ending.FINISHED, DataSource.SPEC), found
         assert not seen
+        found = trial(words, {"x": mapped.map(lambda x, y: (tf.ensure_shape(x, (None, None)), y)).padded_batch(2)}, 16)
+        assert found.ending is Ending.NOT_SENT and "does not declare the shape" in found.reason, found
         """,
     )
 
