@@ -46,11 +46,20 @@ def test_the_batch_found_fits_and_twice_as_much_does_not(keras_kernel: GuardedKe
         available = 600_000_000
         found = largest_batch(model(), ARGUMENTS, available)
         assert found.batch_size is not None and found.peak_bytes < 0.95 * available, found
+        """,
+    )
+    works(
+        keras_kernel,
+        """
         again = trial(model(), ARGUMENTS, found.batch_size, limit_bytes=available)
         assert again.ending is Ending.FINISHED, again
         twice = trial(model(), ARGUMENTS, 2 * found.batch_size, limit_bytes=available)
         assert twice.ending is Ending.LIMIT or twice.peak_bytes > 0.9 * available, (found, twice)
-
+        """,
+    )
+    works(
+        keras_kernel,
+        """
         # An equal model is not tried again.
         tried = []
         def counted(*args, **more):

@@ -137,21 +137,31 @@ def test_code_of_the_notebook_travels(keras_kernel: GuardedKernel) -> None:
                 self.average.update_state(loss)
                 return {"average": self.average.result()}
 
+        model = Own(50)
+        model.compile(keras.optimizers.Adam(Schedule()), lambda y, p: tf.reduce_mean((y - p) ** 2))
+        found = trial(model, {"x": X, "y": Y}, 16)
+        assert found.ending is Ending.FINISHED and found.step_count == 6, found
+        """,
+    )
+    works(
+        keras_kernel,
+        """
+        model.fit(X, Y, verbose=0)
+        found = trial(model, {"x": X, "y": Y}, 16)
+        assert found.ending is Ending.FINISHED and found.step_count == 6, found
+        """,
+    )
+    works(
+        keras_kernel,
+        """
         class Functional(keras.Model):
             def train_step(self, data):
                 return super().train_step(data)
 
-        model = Own(50)
-        model.compile(keras.optimizers.Adam(Schedule()), lambda y, p: tf.reduce_mean((y - p) ** 2))
-        for _ in range(2):  # not built, and trained
-            found = trial(model, {"x": X, "y": Y}, 16)
-            assert found.ending is Ending.FINISHED and found.step_count == 6, found
-            model.fit(X, Y, verbose=0)
-
         given = keras.Input((32,))
-        x = given
-        for _ in range(120):  # a long chain
-            x = layers.Add()([Scale()(x), x * 0.5])
+        x = Scale()(given)
+        for _ in range(200):  # deeper than pickle can go
+            x = layers.Activation("relu")(x)
         model = Functional(given, layers.Dense(1)(x))
         model.compile("sgd", "mse", metrics=["mae"])
         found = trial(model, {"x": X, "y": Y}, 16, steps=1)
@@ -182,6 +192,11 @@ def test_a_crash_or_an_exception_of_the_child_is_reported(keras_kernel: GuardedK
             raise ValueError("no such table")
         found = trial(seq(InChild(crash)), {"x": X, "y": Y}, 16)
         assert (found.ending, found.reason) == (Ending.SIGNAL, "SIGSEGV"), found
+        """,
+    )
+    works(
+        keras_kernel,
+        """
         found = trial(seq(InChild(fail)), {"x": X, "y": Y}, 16)
         assert found.ending is Ending.RAISED and "no such table" in found.reason, found
         found = trial(seq(InChild(signal.pause)), {"x": X, "y": Y}, 16, timeout_seconds=5)
