@@ -12,7 +12,17 @@ from ._version import __version__
 if TYPE_CHECKING:
     import os
 
-__all__ = ["__version__", "load_ipython_extension", "resume_fit", "unload_ipython_extension"]
+    from .predict.answer import Answer
+    from .predict.batch_search import BatchChoice
+
+__all__ = [
+    "__version__",
+    "estimate",
+    "find_batch_size",
+    "load_ipython_extension",
+    "resume_fit",
+    "unload_ipython_extension",
+]
 
 
 def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
@@ -32,6 +42,46 @@ def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
     from .guard.resume import resume_fit as resume
 
     return resume(model, path)
+
+
+def estimate(
+    model: Any, x: Any = None, y: Any = None, *, measure: bool = False, **options: Any
+) -> Answer:
+    """Estimate the host memory that ``model.fit`` will need on the CPU. Nothing is trained, and the model is unchanged.
+
+    Args:
+        model: A built and compiled model of Keras 3.
+        x, y, **options: The arguments of ``fit``, such as ``batch_size`` and ``validation_data``.
+        measure: Measure some steps in a child process instead of simulating one; takes about half a minute.
+
+    Returns:
+        The need in bytes as a range, by part; whether it fits; the largest batch size that should fit; what to change.
+        A notebook shows it with a bar.
+
+    Raises:
+        CannotEstimate: The model does not train on the CPU, or the batch size is not known.
+    """
+    from .predict.estimate import estimate as answer
+
+    return answer(model, {"x": x, "y": y} | options, measure=measure)
+
+
+def find_batch_size(model: Any, x: Any = None, y: Any = None, **options: Any) -> BatchChoice:
+    """Find the largest batch size of ``model.fit`` that fits into memory, by training copies in child processes.
+
+    Args:
+        model: A built and compiled model of Keras 3. It is unchanged afterwards.
+        x, y, **options: The arguments of ``fit``.
+
+    Returns:
+        The batch size, its measured peak in bytes, and the trials.
+
+    Raises:
+        CannotEstimate: The model does not train on the CPU.
+    """
+    from .predict.estimate import find_batch_size as search
+
+    return search(model, {"x": x, "y": y} | options)
 
 
 def load_ipython_extension(shell: Any) -> None:

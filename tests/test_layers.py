@@ -64,7 +64,7 @@ MAY_IMPORT = {
     "etc": {"kernel"},
     "alias": {"kernel"},
     "__main__": {"cli"},
-    "__init__": {"guard", "kernel", "server"},
+    "__init__": {"guard", "kernel", "predict", "server"},
 }
 ONLY_IN = {
     "IPython": {"kernel"},

@@ -2,9 +2,18 @@
 
 from jupyter_tfguard import (
     __version__,
+    estimate,
+    find_batch_size,
     load_ipython_extension,
     unload_ipython_extension,
 )
 from jupyter_tfguard import resume_fit as resume
 
-__all__ = ["__version__", "load_ipython_extension", "resume", "unload_ipython_extension"]
+__all__ = [
+    "__version__",
+    "estimate",
+    "find_batch_size",
+    "load_ipython_extension",
+    "resume",
+    "unload_ipython_extension",
+]

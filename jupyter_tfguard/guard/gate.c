@@ -173,7 +173,7 @@ static bool holds_address(const struct mapping *mapping, void *argument)
  * 2. Available memory: the minimum over the machine and each limited group
  *
  * File cache and swap count as available: the system uses both before it kills.
- * guard/available.py does the same in Python.
+ * collectors/available.py does the same in Python.
  */
 
 /* Also stores the inode: user code may close all descriptors (daemonize), and the descriptor number

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 import psutil
 
+from ..collectors.available import AvailableMemory
 from ..collectors.memory_group import MemoryGroup
 from ..shield import note_problem
 from ..threads import background_thread
-from .available import AvailableMemory
 from .levels import Levels
 from .snapshot import Snapshot
 

@@ -16,21 +16,26 @@ _REPORT_SECONDS = 10.0
 
 NAME = "tfguard"
 _OFF = "tfguard is not running in this kernel."
+_PLANNED = re.compile(r"(estimate|batch)\s+(\S.*)")
 _CRASH = re.compile(r"why\s+--crash[\s=]+(\d{1,9})")
 
 
-def tfguard(line: str) -> None:
-    """Show the memory of this kernel, explain the last crash, or check the installation.
+def tfguard(line: str) -> Any:
+    """Show the memory of this kernel, estimate that of a fit, explain the last crash, or check the installation.
 
     ``%tfguard [status]``: memory in use and its limit, training, last crash.
     ``%tfguard panel``: the same as a live panel.
     ``%tfguard cells``: memory by cell.
+    ``%tfguard estimate model.fit(...)``: whether this fit will fit into memory; it is not run.
+    ``%tfguard batch model.fit(...)``: the largest batch size that fits, by trials in other processes.
     ``%tfguard why [--crash N]``: the report of the last crash, or of the N-th latest.
     ``%tfguard pause``, ``%tfguard resume``: switch the stop of cells that fill the memory off and on.
     ``%tfguard doctor``: checks of the installation, TensorFlow and the GPU.
     """
     if (crash := _CRASH.fullmatch(line.strip())) is not None:
         _why(int(crash[1]))
+    elif (planned := _PLANNED.fullmatch(line.strip())) is not None:
+        return _planned(planned[1], planned[2])
     elif (action := actions().get(line.strip() or "status")) is not None:
         action()
     else:
@@ -40,6 +45,7 @@ def tfguard(line: str) -> None:
             f"unknown command: %tfguard {line.strip()}. Choose from {', '.join(actions())}. "
             "For an earlier crash, use why --crash N (the N-th latest)."
         )
+    return None
 
 
 def actions() -> dict[str, Callable[[], None]]:
@@ -50,6 +56,8 @@ def actions() -> dict[str, Callable[[], None]]:
         "cells": _cells,
         "pause": _pause,
         "resume": _resume,
+        "estimate": _estimate,
+        "batch": _batch,
         "why": _why,
         "doctor": _doctor,
     }
@@ -95,6 +103,33 @@ def _resume() -> None:
     """Stop cells that are about to fill the memory again."""
     session = current()
     print(_OFF if session is None else session.resume_stop())
+
+
+def _estimate() -> None:
+    """Show whether a fit will fit into memory, without running it: `%tfguard estimate model.fit(x, y, batch_size=64)`."""
+    _planned("estimate", "")
+
+
+def _batch() -> None:
+    """Find the largest batch size that fits, by trials in other processes: `%tfguard batch model.fit(x, y)`."""
+    _planned("batch", "")
+
+
+def _planned(command: str, code: str) -> Any:
+    from IPython import get_ipython
+    from IPython.core.error import UsageError
+
+    from ..predict.estimate import CannotEstimate, estimate, find_batch_size
+    from .planned_fit import NotAFit, planned_fit
+
+    try:
+        model, arguments = planned_fit(code, get_ipython().user_ns)
+        return (estimate if command == "estimate" else find_batch_size)(model, arguments)
+    except NotAFit as bad:
+        raise UsageError(str(bad)) from None
+    except CannotEstimate as no:
+        print(no)
+        return None
 
 
 @shield("%tfguard why")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .batches import batch_size, copied_bytes, rounded_down
+from .batches import batch_size, rounded_down, uncopied_bytes
 from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes
 from .graph import is_of_keras
@@ -97,12 +97,11 @@ class _Sizes:
         self.largest = count or sys.maxsize
         asked = min(batch_size(arguments) or _START_BATCH, self.largest)
         self.start = rounded_down(max(1, asked // 8))
-        self._copies_bytes, _ = copied_bytes(arguments)
+        self._arguments = arguments
 
     def copies_bytes(self, size: int) -> int:
         """Bytes of Keras' copies of whole arrays that a trial does not have: it uses fewer samples."""
-        missing = max(0, self.largest - size * STEP_COUNT)
-        return self._copies_bytes * missing // self.largest
+        return uncopied_bytes(self._arguments, size * STEP_COUNT)
 
     def next(
         self,

@@ -99,6 +99,21 @@ def copied_bytes(arguments: Mapping[str, Any]) -> tuple[int, int]:
     return kept, highest
 
 
+def uncopied_bytes(arguments: Mapping[str, Any], sample_count: int) -> int:
+    """Bytes of those copies that a fit of only so many samples does not have.
+
+    Args:
+        arguments: The arguments of ``fit``, by name.
+        sample_count: Number of samples.
+    """
+    is_dataset = hasattr(arguments.get("x"), "element_spec")
+    count = None if is_dataset else batch_size({**arguments, "batch_size": sys.maxsize})
+    if not count:
+        return 0
+    copies, _ = copied_bytes(arguments)
+    return copies * max(0, count - sample_count) // count
+
+
 def _may_be_shared(array: Any) -> bool:
     return bool(array.flags.c_contiguous) and array.ctypes.data % _ALIGNMENT == 0
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_tfguard.collectors.available import AvailableMemory
 from jupyter_tfguard.collectors.memory_group import MemoryGroup
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.guard import native
-from jupyter_tfguard.guard.available import AvailableMemory
 from jupyter_tfguard.guard.levels import Levels
 from jupyter_tfguard.guard.native import NativeGuard
 from jupyter_tfguard.units import MIB

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from ..collectors.memory_group import STAT, MemoryGroup
-from ..collectors.procfs import KeptFile
 from ..errors import SourceUnavailable
+from .memory_group import STAT, MemoryGroup
+from .procfs import KeptFile
 
 _MEMINFO_BYTES = 2048
 _STAT_BYTES = 8192

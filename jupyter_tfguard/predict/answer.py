@@ -1,0 +1,131 @@
+"""The answer to "does this fit into memory?": need, available memory, verdict, and what to change, with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ..limits import Limit
+from ..units import human_bytes
+
+
+class Verdict(Enum):
+    """Whether a fit fits into the available memory."""
+
+    FITS = "fits"
+    TIGHT = "tight"
+    TOO_LARGE = "does not fit"
+    UNKNOWN = "unknown"
+
+
+class Grade(Enum):
+    """How the need was found."""
+
+    BOUND = "a lower bound, from known sizes"
+    QUICK = "estimated from the traced training step"
+    MEASURED = "measured by some steps in a child process"
+    EXTRAPOLATED = "extrapolated from smaller batches in child processes"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that makes a fit smaller.
+
+    Attributes:
+        text: A sentence.
+        saved_bytes: What it saves in this fit, at the peak.
+    """
+
+    text: str
+    saved_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How much memory a fit needs, and whether that is available.
+
+    Attributes:
+        batch_size: Number of samples in a batch.
+        grade: How the need was found.
+        low_bytes: The fit rarely needs less memory, in addition to what is in use now.
+        best_bytes: The most likely need; None if only a lower bound is known.
+        high_bytes: The fit rarely needs more; None if only a lower bound is known.
+        parts: Bytes by part, largest first.
+        available_bytes: What this process can still use, its own free memory included.
+        limit: The limit that binds; None if unknown.
+        fitting_batch_size: The largest batch size that should fit; None if none does or it is unknown.
+        changes: What makes the fit smaller, largest saving first.
+        notes: What the estimate does not know, a sentence each.
+    """
+
+    batch_size: int
+    grade: Grade
+    low_bytes: int
+    best_bytes: int | None
+    high_bytes: int | None
+    parts: tuple[tuple[str, int], ...]
+    available_bytes: int
+    limit: Limit | None
+    fitting_batch_size: int | None
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Compares the range with the available memory."""
+        if self.low_bytes > self.available_bytes:
+            return Verdict.TOO_LARGE
+        if self.high_bytes is None:
+            return Verdict.UNKNOWN
+        return Verdict.FITS if self.high_bytes <= self.available_bytes else Verdict.TIGHT
+
+    def headline(self) -> str:
+        """The verdict with its numbers, one sentence."""
+        if self.best_bytes is None or self.high_bytes is None:
+            need = f"at least {human_bytes(self.low_bytes)} more memory"
+        else:
+            between = f"{human_bytes(self.low_bytes)} to {human_bytes(self.high_bytes)}"
+            need = f"about {human_bytes(self.best_bytes)} more memory ({between})"
+        limit = "" if self.limit is None else self.limit.text(human_bytes(self.limit.size_bytes))
+        available = f"{human_bytes(self.available_bytes)} is available"
+        of_limit = f" of {limit}" if limit else ""
+        return (
+            f"batch_size={self.batch_size} {_VERDICTS[self.verdict]}: fit() needs {need}; "
+            f"{available}{of_limit}."
+        )
+
+    def advice(self) -> Iterator[str]:
+        """What to change, a sentence each."""
+        size = self.fitting_batch_size
+        if size is not None and (self.verdict is not Verdict.FITS or size > self.batch_size):
+            yield f"The largest batch size that should fit is {size}."
+        if self.verdict is Verdict.FITS:
+            return
+        for change in self.changes:
+            yield f"{change.text} Saves about {human_bytes(change.saved_bytes)}."
+
+    def text(self) -> str:
+        """The whole answer as plain text."""
+        lines = [self.headline(), f"How this was found: {self.grade.value}."]
+        width = max((len(name) for name, _ in self.parts), default=0)
+        lines += [f"  {name:{width}}  {human_bytes(size):>9}" for name, size in self.parts]
+        lines += [f"- {one}" for one in self.advice()]
+        lines += self.notes
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        from .answer_html import html_of
+
+        return html_of(self)
+
+
+_VERDICTS = {
+    Verdict.FITS: "fits",
+    Verdict.TIGHT: "may not fit",
+    Verdict.TOO_LARGE: "does not fit",
+    Verdict.UNKNOWN: "may fit",
+}

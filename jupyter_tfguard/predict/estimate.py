@@ -1,0 +1,252 @@
+"""Estimates the memory of a fit on the CPU, compares it with what is available, and says what to change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..collectors.available import AvailableMemory
+from ..collectors.memory_group import machine_bytes, memory_groups
+from ..errors import SourceUnavailable, TfGuardError
+from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY, Limit
+from ..units import human_bytes
+from .answer import Answer, Change, Grade
+from .batch_search import BatchChoice, largest_batch
+from .batches import batch_size, uncopied_bytes
+from .bound import bound, flat_layers, slots_per_weight
+from .data_changes import data_changes
+from .extrapolate import predict
+from .quick import Estimate, QuickPrediction
+from .refusal import Refusal, runs_on_host
+from .reusable import free_in_pool
+from .sizes import variable_bytes
+from .trace import CannotTrace
+from .trial import STEP_COUNT, Ending, Trial, trial
+
+# Two runs of the same fit differ by up to this much.
+_MEASURED_RANGE = (0.9, 1.1)
+_EXTRAPOLATED_RANGE = (0.8, 1.25)
+_ACCUMULATED = 4  # batches, in the advice to accumulate gradients
+_WORTH_FRACTION = 0.1  # of the need; a smaller saving is not worth a sentence
+
+
+class CannotEstimate(TfGuardError):
+    """The memory of this fit cannot be estimated; the text says why and what to do."""
+
+
+class Room(NamedTuple):
+    """Memory that this process can still use, and the limit that binds."""
+
+    available_bytes: int
+    limit: Limit
+
+    @classmethod
+    def now(cls) -> Room:
+        """Read the current values.
+
+        Raises:
+            CannotEstimate: This system has no memory figures.
+        """
+        try:
+            groups = memory_groups(os.getpid())
+        except SourceUnavailable:
+            groups = ()
+        try:
+            memory = AvailableMemory(groups)
+            available, total = memory.read(), memory.total_bytes()
+            memory.close()
+            name = CONTAINER_LIMIT if total < machine_bytes() else MACHINE_MEMORY
+        except SourceUnavailable as absent:
+            raise CannotEstimate(f"The available memory is unknown. {absent}") from absent
+        return cls(available or 0, Limit(total, name))
+
+
+def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False) -> Answer:
+    """Estimate the memory of one call of ``fit``. The model is unchanged afterwards.
+
+    Args:
+        model: A built and compiled model of Keras 3.
+        arguments: The arguments of ``fit``, by name.
+        measure: Run some steps in a child process instead of tracing one; takes about half a minute.
+
+    Raises:
+        CannotEstimate: The model does not train on the CPU, or the batch size is not known.
+    """
+    size = _checked_size(model, arguments)
+    room = Room.now()
+    quick, notes = _quick(model, arguments)
+    traced = None if quick is None else quick.at(size)
+    changes = list(data_changes(arguments))
+    fitting = None
+    if quick is not None and traced is not None:
+        changes += _model_changes(model, quick, traced)
+        fitting = quick.largest_batch(room.available_bytes)
+        notes += [f"Not seen inside: {name}." for name in traced.unknown]
+    grade, (low, best, high) = Grade.QUICK, _range_of(traced)
+    if measure:
+        found = _measured(model, arguments, size, room, quick)
+        grade, (low, best, high) = found.grade, found.range
+        notes = found.notes
+    elif traced is None:
+        known = bound(model, arguments)
+        grade, low = Grade.BOUND, known.total_bytes
+        fitting = Refusal(known, room.available_bytes, None).fitting_batch_size
+        notes += [f"Not counted: {name}." for name in known.unknown]
+    changes.sort(key=lambda change: -change.saved_bytes)
+    return Answer(
+        batch_size=size,
+        grade=grade,
+        low_bytes=low,
+        best_bytes=best,
+        high_bytes=high,
+        parts=_parts(traced, best),
+        available_bytes=room.available_bytes,
+        limit=room.limit,
+        fitting_batch_size=fitting,
+        changes=tuple(changes),
+        notes=tuple(notes),
+    )
+
+
+def find_batch_size(model: Any, arguments: Mapping[str, Any]) -> BatchChoice:
+    """Search the largest batch size that fits into the available memory, by trials in child processes.
+
+    Args:
+        model: A built and compiled model of Keras 3.
+        arguments: The arguments of ``fit``, by name.
+
+    Raises:
+        CannotEstimate: The model does not train on the CPU.
+    """
+    _check_host(model)
+    quick, _ = _quick(model, arguments)
+    estimated = None if quick is None else lambda size: quick.at(size).best_bytes
+    return largest_batch(model, arguments, Room.now().available_bytes, quick=estimated)
+
+
+def _checked_size(model: Any, arguments: Mapping[str, Any]) -> int:
+    _check_host(model)
+    size = batch_size(arguments) or arguments.get("batch_size")
+    if not size:
+        raise CannotEstimate("The batch size of these data is not known: pass batch_size=....")
+    return int(size)
+
+
+def _check_host(model: Any) -> None:
+    if getattr(model, "optimizer", None) is None:
+        raise CannotEstimate("The model is not compiled: call model.compile() first.")
+    if not runs_on_host(model):
+        raise CannotEstimate(
+            "Estimates cover models of TensorFlow that train on the CPU of this process. "
+            "This one trains on a GPU, in several processes, or with another backend of Keras."
+        )
+
+
+def _quick(model: Any, arguments: Mapping[str, Any]) -> tuple[QuickPrediction | None, list[str]]:
+    try:
+        return QuickPrediction(model, arguments), []
+    except CannotTrace as reason:
+        return None, [f"The training step could not be traced: {reason}."]
+
+
+def _range_of(traced: Estimate | None) -> tuple[int, int | None, int | None]:
+    if traced is None:
+        return 0, None, None
+    return traced.low_bytes, traced.best_bytes, traced.high_bytes
+
+
+class _Measured(NamedTuple):
+    grade: Grade
+    range: tuple[int, int | None, int | None]
+    notes: list[str]
+
+
+def _measured(
+    model: Any,
+    arguments: Mapping[str, Any],
+    size: int,
+    room: Room,
+    quick: QuickPrediction | None,
+) -> _Measured:
+    """The need according to trials.
+
+    Raises:
+        CannotEstimate: The trial ended for another reason than its memory.
+    """
+    found = trial(model, arguments, size, limit_bytes=room.available_bytes)
+    copies = uncopied_bytes(arguments, size * STEP_COUNT)
+    notes = [] if found.source is None else [f"Data of the trial: {found.source.value}."]
+    if found.finished and found.peak_bytes is not None:
+        best = max(0, found.peak_bytes + copies - free_in_pool())
+        low, high = (int(best * factor) for factor in _MEASURED_RANGE)
+        return _Measured(Grade.MEASURED, (low, best, high), notes)
+    if found.ending is not Ending.LIMIT and found.reason != "SIGKILL":
+        raise CannotEstimate(f"The trial with batch_size={size} {_ended(found)}.")
+    notes.append(
+        f"A trial with batch_size={size} was ended at {human_bytes(room.available_bytes)}."
+    )
+    estimated = None if quick is None else lambda count: quick.at(count).best_bytes
+    smaller = predict(model, arguments, size, quick=estimated, limit_bytes=room.available_bytes)
+    least = (found.peak_bytes or 0) + copies
+    if smaller.peak_bytes is None:
+        return _Measured(Grade.EXTRAPOLATED, (least, None, None), notes)
+    best = max(least, smaller.peak_bytes + copies - free_in_pool())
+    low, high = (int(best * factor) for factor in _EXTRAPOLATED_RANGE)
+    return _Measured(Grade.EXTRAPOLATED, (max(least, low), best, high), notes)
+
+
+def _ended(found: Trial) -> str:
+    return f"{found.ending.value}: {found.reason}" if found.reason else found.ending.value
+
+
+def _parts(traced: Estimate | None, best: int | None) -> tuple[tuple[str, int], ...]:
+    """Bytes by part. What is not known by name belongs to the activations."""
+    if traced is None or best is None:
+        return ()
+    known = {
+        "gradients": traced.gradients_bytes,
+        "optimizer": traced.slots_bytes,
+        "graph": traced.graph_bytes,
+        "data": traced.data_bytes,
+    }
+    known["activations"] = max(0, best - sum(known.values()))
+    return tuple(sorted(((k, v) for k, v in known.items() if v), key=lambda part: -part[1]))
+
+
+def _model_changes(model: Any, quick: QuickPrediction, now: Estimate) -> Iterator[Change]:
+    """What to change in model and optimizer."""
+    worth = _WORTH_FRACTION * now.best_bytes
+    part = now.batch_size // _ACCUMULATED
+    inner = getattr(model.optimizer, "inner_optimizer", None) or model.optimizer
+    if part and not getattr(inner, "gradient_accumulation_steps", None):
+        saved = now.best_bytes - quick.at(part).best_bytes - now.gradients_bytes
+        if saved >= worth:
+            yield Change(
+                f"batch_size={part} with gradient_accumulation_steps={_ACCUMULATED} in the optimizer makes the same "
+                "updates.",
+                saved,
+            )
+    if now.slots_bytes >= worth:
+        yield Change(
+            f"{type(inner).__name__} keeps {slots_per_weight(inner)} variables per weight: SGD without momentum keeps none.",
+            now.slots_bytes,
+        )
+    yield from _of_dense(model, now, worth)
+
+
+def _of_dense(model: Any, now: Estimate, worth: float) -> Iterator[Change]:
+    layers = [layer for layer in flat_layers(model) if type(layer).__name__ == "Dense"]
+    if not layers:
+        return
+    largest = max(layers, key=lambda layer: sum(map(variable_bytes, layer.trainable_weights)))
+    size = sum(map(variable_bytes, largest.trainable_weights))
+    total = sum(variable_bytes(weight) for weight in model.trainable_weights)
+    if total and size > total / 2:
+        saved = (now.gradients_bytes + now.slots_bytes) * size // total
+        if saved >= worth:
+            yield Change(
+                f"Layer {largest.name} has {size / total:.0%} of the weights: pool its input more "
+                "(GlobalAveragePooling2D instead of Flatten), or use fewer units.",
+                saved,
+            )

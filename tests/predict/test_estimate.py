@@ -1,0 +1,122 @@
+"""``tfguard.estimate`` and ``%tfguard estimate`` in a real kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kernel.rig import GuardedKernel, guarded_kernel, works
+
+SETUP = """
+import keras, numpy as np, tensorflow as tf, tfguard
+from keras import layers
+from jupyter_tfguard.predict.answer import Grade, Verdict
+from jupyter_tfguard.predict.estimate import CannotEstimate, Room
+
+def cnn(width=64):
+    model = keras.Sequential([
+        keras.Input((width, width, 3)), layers.Conv2D(32, 3, activation="relu", padding="same"),
+        layers.Flatten(), layers.Dense(64, activation="relu"), layers.Dense(10, activation="softmax"),
+    ])
+    model.compile("adam", "sparse_categorical_crossentropy")
+    return model
+
+x, y = np.zeros((256, 64, 64, 3), "float32"), np.zeros(256, "int32")
+"""
+
+
+@pytest.fixture(scope="module")
+def keras_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKernel]:
+    """A guarded kernel with Keras and the names above."""
+    with guarded_kernel(tmp_path_factory.mktemp("estimate")) as kernel:
+        works(kernel, SETUP)
+        yield kernel
+
+
+def test_a_fit_that_fits_is_answered_by_parts_and_unchanged(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        model = cnn()
+        before = [w.copy() for w in model.get_weights()]
+        answer = tfguard.estimate(model, x, y, batch_size=128)
+        assert answer.verdict is Verdict.FITS, answer
+        assert answer.grade is Grade.QUICK
+        assert dict(answer.parts)["activations"] > 128 * 64 * 64 * 32 * 4
+        assert sum(size for _, size in answer.parts) == answer.best_bytes
+        assert answer.available_bytes == Room.now().available_bytes or answer.limit is not None
+        assert answer.fitting_batch_size > 128
+        assert not model.optimizer.built
+        assert all((a == b).all() for a, b in zip(before, model.get_weights()))
+        """,
+    )
+
+
+def test_a_fit_that_does_not_fit_names_a_batch_that_does(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        free = Room.now().available_bytes
+        many = int(2 * free / (64 * 64 * 32 * 4))
+        spec = tf.TensorSpec((many, 64, 64, 3)), tf.TensorSpec((many,), tf.int32)
+        answer = tfguard.estimate(cnn(), *spec, batch_size=many)
+        assert answer.verdict is Verdict.TOO_LARGE, answer
+        assert 0 < answer.fitting_batch_size < many
+        assert any("gradient_accumulation_steps" in change.text for change in answer.changes)
+        assert any("of the weights" in change.text for change in answer.changes) or answer.best_bytes > 10 * 2**30
+        """,
+    )
+
+
+def test_a_measured_estimate_comes_from_a_child(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        answer = tfguard.estimate(cnn(), x, y, batch_size=32, measure=True)
+        assert answer.grade is Grade.MEASURED, answer
+        assert answer.low_bytes < answer.best_bytes < answer.high_bytes
+        """,
+    )
+
+
+def test_what_cannot_be_traced_gets_a_lower_bound(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        model = cnn()
+        model.run_eagerly = True
+        answer = tfguard.estimate(model, x, y, batch_size=64)
+        assert answer.grade is Grade.BOUND, answer
+        assert answer.verdict is Verdict.UNKNOWN
+        assert "run_eagerly" in answer.text()
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("tfguard.estimate(keras.Sequential([layers.Dense(1)]), x, y)", "not compiled"),
+        ("tfguard.estimate(cnn(), iter(()))", "pass batch_size"),
+    ],
+)
+def test_what_cannot_be_estimated_says_why(
+    code: str, words: str, keras_kernel: GuardedKernel
+) -> None:
+    ran = keras_kernel.run(code)
+    assert ran.error == "CannotEstimate"
+    assert words in ran.traceback
+
+
+def test_the_magic_takes_the_call_as_it_is_written(keras_kernel: GuardedKernel) -> None:
+    ran = keras_kernel.run(
+        "model = cnn()\n%tfguard estimate model.fit(x, y, batch_size=2 * 32, epochs=3)"
+    )
+    assert ran.error is None
+    assert ran.result is not None
+    assert ran.result.startswith("batch_size=64 fits")
+    wrong = keras_kernel.run("%tfguard estimate model")
+    assert wrong.text.startswith("UsageError: not a call of fit: model.")
+    unknown = keras_kernel.run("%tfguard estimate model.fit(nothing)")
+    assert unknown.error == "NameError"
