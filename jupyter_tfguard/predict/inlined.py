@@ -6,7 +6,7 @@ Of a condition the branch with more nodes is taken. Loops stay.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _CALLS = {"PartitionedCall": "f", "StatefulPartitionedCall": "f"}
@@ -20,17 +20,18 @@ class Inliner:
     """Replaces calls by their bodies.
 
     Attributes:
-        node_count: Nodes of all bodies seen, including branches that were not taken and loops.
+        functions: Definition of each function, by name.
     """
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
         self.functions = functions
-        self.node_count = 0
 
-    def count_nodes(self, name: str) -> int:
-        """Nodes of a function and of the functions that it calls."""
-        nodes = self.functions[name].node_def
-        return len(nodes) + sum(self.count_nodes(one) for node in nodes for one in callees(node))
+    def count_nodes(self, nodes: Iterable[Any]) -> int:
+        """Number of these nodes, and of the nodes of all functions that they call: every branch, body and condition."""
+        return sum(
+            1 + sum(self.count_nodes(self.functions[one].node_def) for one in _callees(node))
+            for node in nodes
+        )
 
     def inlined(self, graph_def: Any) -> Any:
         """A copy of a ``GraphDef`` without calls and conditions."""
@@ -54,7 +55,6 @@ class Inliner:
         definition = self.functions[name]
         convert = sys.modules["tensorflow.python.framework.function_def_to_graph"]
         graph_def, names = convert.function_def_to_graph_def(definition, input_shapes=shapes)
-        self.node_count += len(definition.node_def)
         returned = [names[definition.ret[one.name]] for one in definition.signature.output_arg]
         # A node of its own for each result: calls inside of the body may be replaced.
         for number, tensor in enumerate(returned):
@@ -69,9 +69,7 @@ class Inliner:
             return str(node.attr[_CALLS[node.op]].func.name)
         if node.op in _BRANCHES:
             names = [node.attr[branch].func.name for branch in _BRANCHES[node.op]]
-            names.sort(key=self.count_nodes)
-            self.node_count += self.count_nodes(names[0])
-            return str(names[-1])
+            return str(max(names, key=lambda name: self.count_nodes(self.functions[name].node_def)))
         return node.op if node.op in self.functions else None
 
     def _add_body(self, found: Any, call: Any, name: str, renamed: dict[str, str]) -> None:
@@ -102,7 +100,7 @@ class Inliner:
         found.node.add(name=call.name, op="NoOp", input=done)
 
 
-def callees(node: Any) -> list[str]:
+def _callees(node: Any) -> list[str]:
     """Names of the functions that a node calls."""
     return [
         str(value.func.name)

@@ -22,13 +22,14 @@ from .sizes import variable_bytes
 from .trace import CannotTrace, traced_step
 
 # Fitted to the models of tests/benchmarks/prediction.py: TensorFlow 2.21, Keras 3.15, oneDNN, two cores.
-_POOL_FACTOR = 1.07
-_SMALL_FACTOR = 1.0  # malloc does not fill its arenas
-_NODE_BYTES = 30_500
-_FIXED_BYTES = 20_000_000
-_BATCHES_IN_PIPELINE = 3
-_RANGE = (0.82, 1.22)
+_SMALL_FACTOR = 1.4  # malloc does not fill its arenas
+_NODE_BYTES = 35_600
+_FIXED_BYTES = 5_000_000
+_BATCHES_IN_PIPELINE = 5
+_RANGE = (0.78, 1.3)
 _RANGE_UNSURE = (0.72, 1.45)  # with loops, or with tensors of unknown size
+# Of the free memory of the pool that a fit can use: it is in pieces, and its size is an upper bound.
+_FREE_SHARE = 0.5
 _SEEDS = (1, 2, 3)
 
 
@@ -106,7 +107,7 @@ class QuickPrediction:
             ) from error
         self._gradients_bytes = sum(variable_bytes(one) for one in model.trainable_weights)
         self._copies_bytes, _ = copied_bytes(arguments)
-        self._free_bytes = free_in_pool()
+        self._free_bytes = int(_FREE_SHARE * free_in_pool())
         self._workers = _worker_count()
         layers = {layer.name for layer in model._flatten_layers()}
         self._unknown = tuple(dict.fromkeys(layers_of(self._program.unknown, layers)))
@@ -133,7 +134,7 @@ class QuickPrediction:
     def at(self, batch_size: int) -> Estimate:
         """The estimate for a batch size."""
         found = self.features(batch_size)
-        step = round(_POOL_FACTOR * found.pool_bytes + _SMALL_FACTOR * found.small_bytes)
+        step = found.pool_bytes + round(_SMALL_FACTOR * found.small_bytes)
         data = found.copies_bytes + _BATCHES_IN_PIPELINE * found.batch_bytes
         graph = _FIXED_BYTES + _NODE_BYTES * found.node_count
         best = step + data + graph

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from .inlined import Inliner, callees
+from .inlined import Inliner
 from .program import BATCHES, Linear, Loop, Op, Program, TensorSize
 from .rewritten import LOOPS, constant, set_element_shapes, without_handles, without_pops
 from .trace import CannotTrace, Trace
@@ -55,7 +55,7 @@ def program_of(trace: Trace) -> Program:
         raise CannotTrace(f"it does not allow other batch sizes: {first}") from error
     program.variables, program.existing = sizes, existing
     program.data = [op.outputs[0] for op in program.ops if op.name in given]
-    program.node_count = inliner.node_count + len(graph.get_operations())
+    program.node_count = inliner.count_nodes(graph.as_graph_def().node)
     return program
 
 
@@ -133,12 +133,8 @@ class _Reader:
 
     def _loop(self, pair: tuple[Any, Any], program: Program, handles: dict[str, str]) -> Loop:
         op = pair[0]
-        node = op.node_def
-        name = node.attr["body"].func.name
+        name = op.node_def.attr["body"].func.name
         graph_def, returned = self._inliner.body(name)
-        for one in callees(node):
-            if one != name:
-                self._inliner.node_count += self._inliner.count_nodes(one)
         parameters = [one.name for one in self._inliner.functions[name].signature.input_arg]
         given, inner, popped = {}, {}, {}
         for parameter, first, second in zip(parameters, *(one.inputs for one in pair), strict=True):

@@ -117,7 +117,7 @@ def child(mode: str, key: Key) -> dict[str, Any]:
         from tests.benchmarks.prediction_models import case
 
         model, arguments = case(name, batch, optimizer)
-    return truth(model, arguments) if mode == "fit" else quick(model, arguments)
+    return truth(model, arguments) if mode == "fit" else quick(model, arguments, batch)
 
 
 def truth(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def in_process(mode: str, key: Key) -> dict[str, Any]:
     return found
 
 
-def quick(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     """The prediction, its time and memory, and simpler predictions to compare it with."""
     from jupyter_tfguard.predict.quick import QuickPrediction
     from jupyter_tfguard.predict.sizes import leaves, variable_bytes
@@ -153,7 +153,7 @@ def quick(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     before = status_bytes("RssAnon")
     began = time.perf_counter()
     prediction = QuickPrediction(model, arguments)
-    found = prediction.at(arguments["batch_size"])
+    found = prediction.at(batch)
     seconds = time.perf_counter() - began
     weights = sum(variable_bytes(one) for one in model.trainable_weights)
     outputs = [
@@ -186,6 +186,31 @@ def row(key: Key, truth_bytes: int, found: dict[str, Any]) -> dict[str, Any]:
         "measured_bytes": None,
         "extrapolated_bytes": None,
     }
+
+
+def with_left_out(rows: list[dict[str, Any]]) -> list[float]:
+    """Errors of the estimate when its constants are fitted without the model of the case."""
+    import numpy as np
+
+    names = [one["case"].split()[0] for one in rows]
+    truths = np.array([one["truth_bytes"] for one in rows], float)
+    features = [one["features"] for one in rows]
+    copies = np.array([one["copies_bytes"] for one in features], float)
+    columns = ("pool_bytes", "small_bytes", "node_count", "batch_bytes")
+    table = np.array([[*(one[name] for name in columns), 1e6] for one in features], float)
+    table /= truths[:, None]
+    wanted = 1 - copies / truths
+    errors = []
+    for name in names:
+        others = np.array([one != name for one in names])
+        weights = np.ones(others.sum())
+        for _ in range(50):  # least absolute errors by weighted least squares
+            given = table[others] * weights[:, None]
+            constants, *_ = np.linalg.lstsq(given, wanted[others] * weights, rcond=None)
+            missed = np.abs(table[others] @ constants - wanted[others])
+            weights = 1 / np.sqrt(np.maximum(missed, 0.03))
+        errors.append(float(table[len(errors)] @ constants - wanted[len(errors)]))
+    return errors
 
 
 def quantile(values: list[float], fraction: float) -> float | None:
@@ -228,6 +253,12 @@ def text(rows: list[dict[str, Any]]) -> str:
     for name in ("quick", *BASELINES):
         errors = [abs(one[f"{name}_error"]) for one in rows]
         lines.append(f"{name}: median {quantile(errors, 0.5):.1%}, p90 {quantile(errors, 0.9):.1%}")
+    if len({one["case"].split()[0] for one in rows}) > 5:  # as many as there are constants
+        errors = [abs(one) for one in with_left_out(rows)]
+        lines.append(
+            "quick, constants fitted without the model: "
+            f"median {quantile(errors, 0.5):.1%}, p90 {quantile(errors, 0.9):.1%}"
+        )
     return "\n".join(lines)
 
 
