@@ -120,3 +120,24 @@ def test_the_magic_takes_the_call_as_it_is_written(keras_kernel: GuardedKernel) 
     assert wrong.text.startswith("UsageError: not a call of fit: model.")
     unknown = keras_kernel.run("%tfguard estimate model.fit(nothing)")
     assert unknown.error == "NameError"
+
+
+def test_buffers_of_a_dataset_are_named_with_their_bytes(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        from jupyter_tfguard.predict.data_changes import data_changes
+        images = tf.data.Dataset.range(5000).map(lambda n: tf.zeros((256, 256, 3)))
+        def changes(data):
+            return [(change.text, change.saved_bytes) for change in data_changes({"x": data})]
+        each = 256 * 256 * 3 * 4
+        (shuffled,) = changes(images.shuffle(1000).batch(32).prefetch(2))
+        assert shuffled[0].startswith("shuffle(1000) holds 1,000 elements of 768 KiB"), shuffled
+        assert shuffled[1] == 1000 * each
+        (cached,) = changes(images.cache().batch(32))
+        assert cached[0].startswith("cache() keeps all 5,000 elements in memory"), cached
+        assert cached[1] == 5000 * each
+        assert changes(images.cache("/tmp/never-read").batch(32)) == []
+        assert changes(tf.data.Dataset.range(10**6).shuffle(10**6).batch(32)) == []
+        """,
+    )
