@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..collectors.resident import anonymous_bytes
 from ..errors import SourceUnavailable
@@ -96,13 +96,15 @@ def trial(
         SourceUnavailable: This system has no procfs.
     """
     anonymous_bytes(os.getpid())
-    with tempfile.TemporaryDirectory(prefix="tfguard-trial-") as folder:
-        path = Path(folder, "trial")
+    with (
+        tempfile.TemporaryFile() as file
+    ):  # without a name, so no end of this process leaves it behind
         try:
-            source = _write(path, model, fit_arguments, batch_size, steps)
+            source = _write(file, model, fit_arguments, batch_size, steps)
         except NotSendable as bad:
             return Trial(batch_size, Ending.NOT_SENT, reason=str(bad))
-        child = _Child(path)
+        file.seek(0)
+        child = _Child(file.fileno())
         try:
             ending, reason = child.watch(limit_bytes, time.monotonic() + timeout_seconds)
         finally:
@@ -111,7 +113,7 @@ def trial(
 
 
 def _write(
-    path: Path, model: Any, arguments: Mapping[str, Any], batch_size: int, steps: int
+    file: IO[bytes], model: Any, arguments: Mapping[str, Any], batch_size: int, steps: int
 ) -> DataSource:
     """Write what the child reads: settings, then model and data.
 
@@ -138,9 +140,8 @@ def _write(
         "dtype_policy": keras.config.dtype_policy().name,
     }
     data = trial_data(arguments, batch_size * steps)
-    with open(path, "wb") as file:
-        pickle.dump(settings, file)
-        dump(model, data, file)
+    pickle.dump(settings, file)
+    dump(model, data, file)
     return data.source
 
 
@@ -152,7 +153,7 @@ class _Child:
         step_count: Steps done so far.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, file: int) -> None:
         self.peak_bytes: int | None = None
         self.step_count = 0
         self._before_bytes: int | None = None
@@ -162,11 +163,11 @@ class _Child:
         self._reader, writer = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, str(_CHILD), str(path), str(writer), str(os.getpid())],
+                [sys.executable, str(_CHILD), str(file), str(writer), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(writer,),
+                pass_fds=(file, writer),
                 env=os.environ | ({} if _uses_gpu() else {"CUDA_VISIBLE_DEVICES": "-1"}),
                 start_new_session=True,  # Jupyter sends an interrupt to the whole process group
             )

@@ -1,7 +1,7 @@
 """The process of a trial: trains a received model for some steps and reports its own memory.
 
-Started by ``trial.py`` with a file, a descriptor and the process id of the parent. Writes one JSON object per line to
-the descriptor. It is the only part of the package that imports TensorFlow and Keras.
+Started by ``trial.py`` with the descriptors of a file and a pipe, and the process id of the parent. Writes one JSON object per line to
+the pipe. It is the only part of the package that imports TensorFlow and Keras.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NICENESS = 10
 _FIRST_FOR_THE_KILLER = "1000"  # Source: proc_pid_oom_score_adj(5)
 
 
-def main(path: str, descriptor: int, parent_pid: int) -> None:
+def main(file_descriptor: int, descriptor: int, parent_pid: int) -> None:
     """Run the trial of this file."""
 
     def report(**fields: Any) -> None:
@@ -31,7 +31,7 @@ def main(path: str, descriptor: int, parent_pid: int) -> None:
 
     _give_way(parent_pid)
     try:
-        with open(path, "rb") as file:
+        with os.fdopen(file_descriptor, "rb") as file:
             settings = pickle.load(file)
             sys.path[:] = settings["path"]
             _configure(settings)
@@ -109,4 +109,4 @@ def _fit_arguments(data: Any, batch_size: int, step_count: int) -> dict[str, Any
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
