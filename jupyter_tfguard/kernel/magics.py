@@ -35,7 +35,7 @@ def tfguard(line: str) -> Any:
     if (crash := _CRASH.fullmatch(line.strip())) is not None:
         _why(int(crash[1]))
     elif (planned := _PLANNED.fullmatch(line.strip())) is not None:
-        return _planned(planned[1], planned[2])
+        return actions()[planned[1]](planned[2])
     elif (action := actions().get(line.strip() or "status")) is not None:
         action()
     else:
@@ -48,7 +48,7 @@ def tfguard(line: str) -> Any:
     return None
 
 
-def actions() -> dict[str, Callable[[], None]]:
+def actions() -> dict[str, Callable[..., Any]]:
     """What can follow ``%tfguard``. The docstring of each says what it shows; the documentation lists them."""
     return {
         "status": _status,
@@ -105,26 +105,29 @@ def _resume() -> None:
     print(_OFF if session is None else session.resume_stop())
 
 
-def _estimate() -> None:
+def _estimate(code: str = "") -> Any:
     """Show whether a fit will fit into memory, without running it: `%tfguard estimate model.fit(x, y, batch_size=64)`."""
-    _planned("estimate", "")
+    from ..predict.estimate import estimate
+
+    return _planned(estimate, code)
 
 
-def _batch() -> None:
+def _batch(code: str = "") -> Any:
     """Find the largest batch size that fits, by trials in other processes: `%tfguard batch model.fit(x, y)`."""
-    _planned("batch", "")
+    from ..predict.estimate import find_batch_size
+
+    return _planned(find_batch_size, code)
 
 
-def _planned(command: str, code: str) -> Any:
+def _planned(answer: Callable[[Any, dict[str, Any]], Any], code: str) -> Any:
     from IPython import get_ipython
     from IPython.core.error import UsageError
 
-    from ..predict.estimate import CannotEstimate, estimate, find_batch_size
+    from ..predict.estimate import CannotEstimate
     from .planned_fit import NotAFit, planned_fit
 
     try:
-        model, arguments = planned_fit(code, get_ipython().user_ns)
-        return (estimate if command == "estimate" else find_batch_size)(model, arguments)
+        return answer(*planned_fit(code, get_ipython().user_ns))
     except NotAFit as bad:
         raise UsageError(str(bad)) from None
     except CannotEstimate as no:

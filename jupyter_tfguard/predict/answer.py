@@ -8,6 +8,7 @@ from enum import Enum
 
 from ..limits import Limit
 from ..units import human_bytes
+from .answer_html import as_html
 
 
 class Verdict(Enum):
@@ -118,9 +119,15 @@ class Answer:
         return self.text()
 
     def _repr_html_(self) -> str:
-        from .answer_html import html_of
-
-        return html_of(self)
+        notes = [*self.notes, f"How this was found: {self.grade.value}."]
+        return as_html(
+            self.headline(),
+            self.verdict.name,
+            self.parts,
+            self.available_bytes,
+            self.advice(),
+            notes,
+        )
 
 
 _VERDICTS = {

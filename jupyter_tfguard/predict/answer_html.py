@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from ..units import human_bytes
-
-if TYPE_CHECKING:
-    from .answer import Answer
 
 # Colours of JupyterLab, each with one for other front ends.
 _COLOURS = (
@@ -24,48 +21,63 @@ _VERDICT_COLOURS = {
     "TOO_LARGE": "var(--jp-error-color1, #d32f2f)",
     "UNKNOWN": "var(--jp-ui-font-color2, #616161)",
 }
+_MARK = "var(--jp-ui-font-color1, #000)"
 _BAR = "display:flex;height:14px;border-radius:2px;overflow:hidden;background:var(--jp-layout-color3,#e0e0e0)"
 
 
-def html_of(answer: Answer) -> str:
-    """The HTML of an answer; all texts are escaped."""
-    colour = _VERDICT_COLOURS[answer.verdict.name]
-    head = (
-        f'<p style="margin:0 0 6px;padding-left:8px;border-left:4px solid {colour}">'
-        f"<b>{escape(answer.headline())}</b></p>"
-    )
-    advice = "".join(f"<li>{escape(one)}</li>" for one in answer.advice())
-    notes = "".join(f"<p style='margin:4px 0'>{escape(one)}</p>" for one in answer.notes)
-    changes = f"<ul style='margin:6px 0 6px 18px'>{advice}</ul>" if advice else ""
-    found = f"<p style='margin:4px 0'>Found by: {escape(answer.grade.value)}.</p>"
+def as_html(
+    headline: str,
+    verdict: str,
+    parts: Sequence[tuple[str, int]],
+    available_bytes: int,
+    advice: Iterable[str],
+    notes: Iterable[str],
+) -> str:
+    """HTML of the parts of an answer; all texts are escaped.
+
+    Args:
+        headline: One sentence.
+        verdict: Name of a verdict, for the colour.
+        parts: Bytes by part.
+        available_bytes: Where the bar has a mark.
+        advice: Items of a list.
+        notes: Sentences below it.
+    """
+    items = "".join(f"<li>{escape(one)}</li>" for one in advice)
+    changes = f'<ul style="margin:6px 0 6px 18px">{items}</ul>' if items else ""
+    rest = "".join(f'<p style="margin:4px 0">{escape(one)}</p>' for one in notes)
     return (
-        f'<div class="jp-TfGuard-Estimate" style="max-width:640px">'
-        f"{head}{_bar(answer)}{_legend(answer)}{changes}{notes}{found}</div>"
+        '<div class="jp-TfGuard-Estimate" style="max-width:640px">'
+        f'<p style="margin:0 0 6px;padding-left:8px;border-left:4px solid {_VERDICT_COLOURS[verdict]}">'
+        f"<b>{escape(headline)}</b></p>"
+        f"{_bar(parts, available_bytes)}{_legend(parts, available_bytes)}{changes}{rest}</div>"
     )
 
 
-def _bar(answer: Answer) -> str:
-    total = max(answer.available_bytes, sum(size for _, size in answer.parts), 1)
+def _bar(parts: Sequence[tuple[str, int]], available_bytes: int) -> str:
+    total = max(available_bytes, sum(size for _, size in parts), 1)
     pieces = "".join(
         f'<div title="{escape(name)}: {human_bytes(size)}" '
         f'style="width:{100 * size / total:.2f}%;background:{_colour(place)}"></div>'
-        for place, (name, size) in enumerate(answer.parts)
+        for place, (name, size) in enumerate(parts)
     )
-    left = 100 * answer.available_bytes / total
     mark = (
-        f'<div style="position:absolute;left:calc({left:.2f}% - 2px);top:-3px;height:20px;width:2px;'
-        f'background:var(--jp-ui-font-color1,#000)" title="available: {human_bytes(answer.available_bytes)}"></div>'
+        f'<div title="available: {human_bytes(available_bytes)}" style="position:absolute;top:-3px;height:20px;'
+        f"width:2px;left:calc({100 * available_bytes / total:.2f}% - 2px);"
+        f'background:{_MARK}"></div>'
     )
     return f'<div style="position:relative;margin:8px 0"><div style="{_BAR}">{pieces}</div>{mark}</div>'
 
 
-def _legend(answer: Answer) -> str:
-    rows = "".join(
-        f'<span style="margin-right:14px;white-space:nowrap"><span style="display:inline-block;width:9px;height:9px;'
-        f'margin-right:4px;background:{_colour(place)}"></span>{escape(name)} {human_bytes(size)}</span>'
-        for place, (name, size) in enumerate(answer.parts)
+def _legend(parts: Sequence[tuple[str, int]], available_bytes: int) -> str:
+    marks = [(9, _colour(place), *part) for place, part in enumerate(parts)]
+    marks.append((2, _MARK, "available", available_bytes))
+    entries = "".join(
+        f'<span style="margin-right:14px;white-space:nowrap"><span style="display:inline-block;width:{width}px;'
+        f'height:9px;margin-right:4px;background:{colour}"></span>{escape(name)} {human_bytes(size)}</span>'
+        for width, colour, name, size in marks
     )
-    return f'<div style="line-height:1.6">{rows}</div>'
+    return f'<div style="line-height:1.6">{entries}</div>'
 
 
 def _colour(place: int) -> str:

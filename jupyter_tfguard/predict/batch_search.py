@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..units import human_bytes
 from .batches import batch_size, rounded_down, uncopied_bytes
 from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes
@@ -39,11 +40,32 @@ class BatchChoice:
         peak_bytes: Measured peak of that trial; None without one.
         trials: All trials, in the order in which they were made. If the last one ended for another reason than memory,
             the search stopped there.
+        available_bytes: What was available.
     """
 
     batch_size: int | None
     peak_bytes: int | None
     trials: tuple[Trial, ...]
+    available_bytes: int
+
+    def text(self) -> str:
+        """The result for the user."""
+        lines = [
+            "No batch size fits."
+            if self.batch_size is None
+            else f"batch_size={self.batch_size} is the largest that fits: it needed {human_bytes(self.peak_bytes)} "
+            f"of {human_bytes(self.available_bytes)} available."
+        ]
+        lines += [f"  {_line(one)}" for one in self.trials]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def _line(one: Trial) -> str:
+    ended = f"{one.ending.value}: {one.reason}" if one.reason else one.ending.value
+    return f"batch_size={one.batch_size}: {ended}, {human_bytes(one.peak_bytes)}"
 
 
 def largest_batch(
@@ -79,8 +101,8 @@ def largest_batch(
             break
         size = sizes.next(measured_bytes(trials), best, too_large, budget, quick)
     if best is None:
-        return BatchChoice(None, None, tuple(trials))
-    return BatchChoice(best.batch_size, best.peak_bytes, tuple(trials))
+        return BatchChoice(None, None, tuple(trials), available_bytes)
+    return BatchChoice(best.batch_size, best.peak_bytes, tuple(trials), available_bytes)
 
 
 class _Sizes:
