@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import queue
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jupyter_client.ioloop.restarter import AsyncIOLoopKernelRestarter
 from tornado.httpclient import HTTPClientError, HTTPResponse
 from traitlets.config import Config
 
@@ -47,6 +47,7 @@ class Server:
         self.app = app
         self.fetch = fetch
         self.events: list[dict[str, Any]] = []
+        self._polls: list[AsyncIOLoopKernelRestarter] = []
 
     async def listen(self) -> None:
         async def take(logger: Any, schema_id: str, data: dict[str, Any]) -> None:
@@ -118,17 +119,29 @@ class Server:
         """Have no kernel restarted from here on, nor in this moment: jupyter_client cannot end one that is."""
         manager = self.app.kernel_manager
         for kernel_id in manager.list_kernel_ids():
-            kernel = manager.get_kernel(kernel_id)
-            kernel.stop_restarter()
-            # Its last look may be under way. It waits for nothing but the loop, and makes `ready` pending if it restarts.
-            for _ in range(20):
-                await asyncio.sleep(0)
-            await wait_until_async(kernel.ready.done, "a kernel that is being restarted")
+            manager.get_kernel(kernel_id).stop_restarter()
+        await wait_until_async(lambda: not self._polls, "a kernel that is being restarted")
+
+    def follow_restarts(self, patch: pytest.MonkeyPatch) -> None:
+        """Know which restarters poll their kernel; a restart is a part of it."""
+        poll = AsyncIOLoopKernelRestarter.poll
+
+        async def followed(restarter: AsyncIOLoopKernelRestarter) -> None:
+            self._polls.append(restarter)
+            try:
+                await poll(restarter)
+            finally:
+                self._polls.remove(restarter)
+
+        patch.setattr(AsyncIOLoopKernelRestarter, "poll", followed)
 
 
 @pytest.fixture
-def server(jp_serverapp: Any, jp_fetch: Any, jp_asyncio_loop: Any) -> Iterator[Server]:
+def server(
+    jp_serverapp: Any, jp_fetch: Any, jp_asyncio_loop: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Server]:
     found = Server(jp_serverapp, jp_fetch)
+    found.follow_restarts(monkeypatch)
     jp_asyncio_loop.run_until_complete(found.listen())
     yield found
     jp_asyncio_loop.run_until_complete(found.settle())
