@@ -1,100 +1,107 @@
-"""The search for the largest batch, with real children."""
+"""The search for the largest batch, and predictions from smaller ones. The trials follow a law; test_trial.py has real ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from tests.kernel.rig import GuardedKernel, guarded_kernel, works
-
-SETUP = """
-import numpy as np, keras
-from keras import layers
 from jupyter_tfguard.predict import batch_search, extrapolate
 from jupyter_tfguard.predict.batch_search import largest_batch
-from jupyter_tfguard.predict.trial import Ending, trial
+from jupyter_tfguard.predict.trial import Ending, Trial
 
-X, Y = np.zeros((4096, 32, 32, 3), "uint8"), np.zeros((4096, 1), "float32")
-ARGUMENTS = {"x": X, "y": Y, "batch_size": 1024}
+np = pytest.importorskip("numpy")
+pytestmark = pytest.mark.quick
 
-def model():
-    found = keras.Sequential([
-        keras.Input((32, 32, 3)),
-        layers.Conv2D(32, 3, activation="relu"),
-        layers.Conv2D(32, 3, activation="relu"),
-        layers.GlobalAveragePooling2D(),
-        layers.Dense(1),
-    ])
-    found.compile("adam", "mse")
+MB = 1_000_000
+CHILD_BYTES = 250 * MB  # TensorFlow itself, which counts for the limit of a child
+DATA = {"x": np.zeros((1 << 20, 1), "uint8"), "batch_size": 1024}
+Law = Callable[[int], int]
+
+
+class Model:
+    """Stands for a model of an unknown kind."""
+
+
+class Children:
+    """Trials by a law: bytes by batch size."""
+
+    def __init__(self, law: Law, ending: Ending = Ending.LIMIT) -> None:
+        self.law, self.ending = law, ending
+        self.tried: list[int] = []
+
+    def trial(
+        self, model: Any, arguments: Any, batch_size: int, *, limit_bytes: int | None = None
+    ) -> Trial:
+        self.tried.append(batch_size)
+        need = self.law(batch_size)
+        if limit_bytes is not None and need + CHILD_BYTES > limit_bytes:
+            return Trial(batch_size, self.ending, limit_bytes // 2)
+        return Trial(batch_size, Ending.FINISHED, need, 6)
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> Children:
+    found = Children(lambda size: 100 * MB + MB * size)
+    monkeypatch.setattr(batch_search, "trial", found.trial)
+    monkeypatch.setattr(extrapolate, "trial", found.trial)
     return found
-"""
 
 
-@pytest.fixture(scope="module")
-def keras_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKernel]:
-    """A kernel with Keras and the names above."""
-    with guarded_kernel(tmp_path_factory.mktemp("search"), startup_file=False) as kernel:
-        works(kernel, SETUP)
-        yield kernel
-
-
-def test_the_batch_found_fits_and_twice_as_much_does_not(keras_kernel: GuardedKernel) -> None:
-    works(
-        keras_kernel,
-        """
-        available = 600_000_000
-        found = largest_batch(model(), ARGUMENTS, available)
-        assert found.batch_size is not None and found.peak_bytes < 0.95 * available, found
-        """,
-    )
-    works(
-        keras_kernel,
-        """
-        again = trial(model(), ARGUMENTS, found.batch_size, limit_bytes=available)
-        assert again.ending is Ending.FINISHED, again
-        twice = trial(model(), ARGUMENTS, 2 * found.batch_size, limit_bytes=available)
-        assert twice.ending is Ending.LIMIT or twice.peak_bytes > 0.9 * available, (found, twice)
-        """,
-    )
-    works(
-        keras_kernel,
-        """
-        # An equal model is not tried again.
-        tried = []
-        def counted(*args, **more):
-            tried.append(args[2])
-            return trial(*args, **more)
-        batch_search.trial = counted
-        assert largest_batch(model(), ARGUMENTS, available).batch_size == found.batch_size
-        finished = [one.batch_size for one in found.trials if one.finished]
-        assert not set(tried) & set(finished), (tried, found)
-        """,
+def test_the_largest_round_batch_that_fits_is_found_with_few_trials(children: Children) -> None:
+    found = largest_batch(Model(), DATA, 1000 * MB)
+    assert (found.batch_size, found.peak_bytes) == (512, 612 * MB)  # 768 + 350 MB do not fit
+    assert len(found.trials) <= 5
+    assert found.text().startswith(
+        "batch_size=512 is the largest that fits: it needed 584 MiB of 954"
     )
 
 
-def test_no_batch_fits_into_too_little(keras_kernel: GuardedKernel) -> None:
-    works(
-        keras_kernel,
-        """
-        found = largest_batch(model(), ARGUMENTS | {"batch_size": 16}, 1_000_000)
-        assert found.batch_size is None and found.peak_bytes is None
-        assert {one.batch_size for one in found.trials} >= {1}, found
-        """,
-    )
+def test_memory_that_grows_by_steps_is_no_trap(children: Children) -> None:
+    children.law = lambda size: (100 if size < 200 else 500 if size < 300 else 5000) * MB
+    assert largest_batch(Model(), DATA, 1000 * MB).batch_size == 256
 
 
-def test_a_prediction_stops_at_the_first_batch_that_does_not_finish(
-    keras_kernel: GuardedKernel,
-) -> None:
-    works(
-        keras_kernel,
-        """
-        found = extrapolate.predict(model(), ARGUMENTS, 256)
-        assert [one.batch_size for one in found.trials] == [2, 32, 64, 128]
-        assert found.peak_bytes > found.trials[-1].peak_bytes
-        found = extrapolate.predict(model(), ARGUMENTS, 256, limit_bytes=1_000_000)
-        assert [one.ending for one in found.trials] == [Ending.LIMIT]
-        assert found.peak_bytes is None
-        """,
-    )
+def test_a_quick_estimate_saves_trials(children: Children) -> None:
+    largest_batch(Model(), DATA, 1000 * MB)
+    without = len(children.tried)
+    children.tried.clear()
+    found = largest_batch(Model(), DATA, 1000 * MB, quick=children.law)
+    assert found.batch_size == 512
+    assert len(children.tried) <= without
+
+
+def test_finished_trials_of_an_equal_model_are_not_made_again(children: Children) -> None:
+    model = Model()
+    first = largest_batch(model, DATA, 1000 * MB)
+    finished = {one.batch_size for one in first.trials if one.finished}
+    children.tried.clear()
+    assert largest_batch(model, DATA, 1000 * MB).batch_size == first.batch_size
+    assert not finished & set(children.tried)
+
+
+def test_no_batch_fits_into_too_little(children: Children) -> None:
+    found = largest_batch(Model(), DATA | {"batch_size": 16}, 300 * MB)
+    assert found.batch_size is None
+    assert found.trials[-1].batch_size == 1
+    assert found.text().startswith("No batch size fits.")
+
+
+def test_a_search_ends_at_a_trial_that_fails_for_another_reason(children: Children) -> None:
+    children.ending = Ending.RAISED
+    found = largest_batch(Model(), DATA, 1000 * MB)
+    assert found.trials[-1].ending is Ending.RAISED
+    assert found.batch_size == max(one.batch_size for one in found.trials if one.finished)
+
+
+def test_a_prediction_stops_at_the_first_batch_that_does_not_finish(children: Children) -> None:
+    found = extrapolate.predict(Model(), DATA, 256)
+    assert [one.batch_size for one in found.trials] == [2, 32, 64, 128]
+    assert found.peak_bytes == 356 * MB
+    limited = extrapolate.predict(Model(), DATA, 256, limit_bytes=390 * MB)
+    assert [one.finished for one in limited.trials] == [True, True, False]
+    assert limited.peak_bytes == 356 * MB
+    none = extrapolate.predict(Model(), DATA, 256, limit_bytes=MB)
+    assert [one.ending for one in none.trials] == [Ending.LIMIT]
+    assert none.peak_bytes is None

@@ -80,6 +80,13 @@ def test_a_measured_estimate_comes_from_a_child(keras_kernel: GuardedKernel) -> 
     )
 
 
+def test_a_batch_size_is_found_by_real_trials(keras_kernel: GuardedKernel) -> None:
+    ran = keras_kernel.run("model = cnn()\n%tfguard batch model.fit(x[:2], y[:2])")
+    assert ran.error is None
+    assert ran.result is not None
+    assert ran.result.startswith("batch_size=2 is the largest that fits")
+
+
 def test_what_cannot_be_traced_gets_a_lower_bound(keras_kernel: GuardedKernel) -> None:
     works(
         keras_kernel,
