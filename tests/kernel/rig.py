@@ -289,7 +289,7 @@ def guarded_kernel(folder: Path, **how: Any) -> Iterator[GuardedKernel]:
 
 def works(kernel: GuardedKernel, code: str) -> None:
     """Run code that asserts by itself; it may import TensorFlow."""
-    ran = kernel.run(code, timeout=180)
+    ran = kernel.run(code, timeout=600)
     assert ran.error is None, f"{ran.error}\n{ran.traceback}"
 
 

@@ -81,7 +81,7 @@ def test_a_measured_estimate_comes_from_a_child(keras_kernel: GuardedKernel) -> 
 
 
 def test_a_batch_size_is_found_by_real_trials(keras_kernel: GuardedKernel) -> None:
-    ran = keras_kernel.run("model = cnn()\n%tfguard batch model.fit(x[:2], y[:2])")
+    ran = keras_kernel.run("model = cnn()\n%tfguard batch model.fit(x[:2], y[:2])", timeout=600)
     assert ran.error is None
     assert ran.result is not None
     assert ran.result.startswith("batch_size=2 is the largest that fits")
