@@ -24,6 +24,7 @@ GROUND = {
     "shield",
     "threads",
     "places",
+    "levels",
     "limits",
     "mounts",
     "private_files",

@@ -432,7 +432,7 @@ EXPORT int64_t tfguard_total(void)
  * 3. State and sampler thread
  */
 
-struct levels { /* guard/levels.py */
+struct levels { /* levels.py */
     int64_t stop_bytes, stop_cap_bytes, reserve_bytes, total_bytes;
     double rate_seconds, own_fraction;
 };

@@ -21,6 +21,7 @@ from typing import Any
 from ..collectors.cgroup import Placement
 from ..collectors.memory_group import MemoryGroup, groups_at, machine_bytes
 from ..errors import SourceUnavailable
+from ..levels import Levels
 from ..shield import shielded
 from ..threads import background_thread
 from ..units import MIB
@@ -34,7 +35,6 @@ from .error import (
     is_refusal,
     plain_traceback,
 )
-from .levels import Levels
 from .native import NativeGuard
 from .release import give_back, release
 from .safe_place import in_cell, is_safe

@@ -16,9 +16,9 @@ from types import ModuleType
 
 from ..collectors.memory_group import MemoryGroup
 from ..errors import SourceUnavailable
+from ..levels import Levels
 from ..mounts import is_remote
 from ..units import GIB
-from .levels import Levels
 from .snapshot import Snapshot
 
 LIBRARY = Path(__file__).with_name("_gate.so")

@@ -16,9 +16,9 @@ import psutil
 
 from ..collectors.available import AvailableMemory
 from ..collectors.memory_group import MemoryGroup
+from ..levels import Levels
 from ..shield import note_problem
 from ..threads import background_thread
-from .levels import Levels
 from .snapshot import Snapshot
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.004, 0.05

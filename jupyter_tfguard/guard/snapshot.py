@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from ..collectors.memory_group import MemoryGroup
-from .levels import Levels
+from ..levels import Levels
 
 
 class Snapshot(NamedTuple):

@@ -53,7 +53,7 @@ class Answer:
         best_bytes: The most likely need; None if only a lower bound is known.
         high_bytes: The fit rarely needs more; None if only a lower bound is known.
         parts: Bytes by part, largest first.
-        available_bytes: What this process can still use, its own free memory included.
+        available_bytes: What a cell can still use before the guard stops it.
         limit: The limit that binds; None if unknown.
         fitting_batch_size: The largest batch size that should fit; None if none does or it is unknown.
         changes: What makes the fit smaller, largest saving first.

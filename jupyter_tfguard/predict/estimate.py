@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..collectors.available import AvailableMemory
 from ..collectors.memory_group import machine_bytes, memory_groups
 from ..errors import SourceUnavailable, TfGuardError
+from ..levels import Levels
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY, Limit
 from ..units import human_bytes
 from .answer import Answer, Change, Grade
@@ -36,7 +37,7 @@ class CannotEstimate(TfGuardError):
 
 
 class Room(NamedTuple):
-    """Memory that this process can still use, and the limit that binds."""
+    """Memory that a cell can still use before the guard stops it, and the limit that binds."""
 
     available_bytes: int
     limit: Limit
@@ -59,7 +60,8 @@ class Room(NamedTuple):
             name = CONTAINER_LIMIT if total < machine_bytes() else MACHINE_MEMORY
         except SourceUnavailable as absent:
             raise CannotEstimate(f"The available memory is unknown. {absent}") from absent
-        return cls(available or 0, Limit(total, name))
+        left = (available or 0) - Levels.of(total).stop_cap_bytes
+        return cls(max(0, left), Limit(total, name))
 
 
 def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False) -> Answer:

@@ -23,8 +23,8 @@ import numpy as np
 
 from jupyter_tfguard.collectors.memory_group import memory_groups
 from jupyter_tfguard.guard import native
-from jupyter_tfguard.guard.levels import Levels
 from jupyter_tfguard.guard.native import NativeGuard, _default_handler, _numpy_core
+from jupyter_tfguard.levels import Levels
 from jupyter_tfguard.units import GIB, MIB
 
 SIGNAL = signal.SIGRTMIN + 9

@@ -20,7 +20,7 @@ from tests.kernel.rig import GuardedKernel, guarded_kernel
 _SETUP = """\
 import gc, sys, threading, time, traceback
 import numpy as np, keras, tensorflow as tf
-from jupyter_tfguard.guard.levels import Levels
+from jupyter_tfguard.levels import Levels
 from jupyter_tfguard.guard.memory_guard import MemoryGuard
 _guard = next(one for one in gc.get_objects() if isinstance(one, MemoryGuard))
 _due, _wanted = [0.0], threading.Event()

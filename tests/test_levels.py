@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_tfguard.guard.levels import Levels
+from jupyter_tfguard.levels import Levels
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick

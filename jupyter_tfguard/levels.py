@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..units import GIB, MIB
+from .units import GIB, MIB
 
 # Measured with 8 healthy programs at 95 to 97 % of 2 GiB: none was stopped. With a cap of 4 % a fast NumPy program was.
 _STOP_FRACTION, _STOP_MIN_BYTES, _STOP_MAX_BYTES = 0.0225, 32 * MIB, 512 * MIB
