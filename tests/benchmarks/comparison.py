@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     parser.add_argument("--only", action="append", metavar="NAME", help="a tool or a death")
     parser.add_argument("--turns", type=int, default=4, help="of the costs")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     # A shell ignores Ctrl-C for what it starts in the background, and so would the tools here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parts, folder = options.parts or PARTS, options.folder.resolve()

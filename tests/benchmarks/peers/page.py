@@ -168,7 +168,7 @@ def _note(death: Death) -> str:
 
 def _costs(known: dict[str, Any]) -> str:
     turns = known["turns"]
-    parts = [_COSTS, (_TEXTS / "costs.md").read_text(), _facts_of_costs(known)]
+    parts = [_COSTS, (_TEXTS / "costs.md").read_text().rstrip("\n") + "\n", _facts_of_costs(known)]
     return "\n".join([*parts, _fits(turns), _panels(turns), _starts(turns)])
 
 
