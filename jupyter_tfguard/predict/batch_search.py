@@ -19,7 +19,7 @@ from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes
 from .graph import is_of_keras
 from .sizes import leaves
-from .trial import STEP_COUNT, Ending, Trial, trial
+from .trial import LIMIT_FRACTION, STEP_COUNT, Ending, Trial, trial
 
 _RESERVE_FRACTION = 0.05
 _TRIALS_LIMIT = 8
@@ -80,7 +80,7 @@ def largest_batch(
     Args:
         model: A compiled model of Keras 3.
         fit_arguments: The arguments of ``fit``, by name.
-        available_bytes: What ``fit`` may need in addition to the memory in use. Also the limit of each child.
+        available_bytes: What ``fit`` may need in addition to the memory in use. Most of it is the limit of each child.
         quick: Estimates the bytes for a batch size, from the model alone.
     """
     sizes = _Sizes(fit_arguments)
@@ -90,7 +90,7 @@ def largest_batch(
     too_large = sizes.largest + 1
     size: int | None = sizes.start
     while size is not None and len(trials) < _TRIALS_LIMIT:
-        found = _try(model, fit_arguments, size, available_bytes)
+        found = _try(model, fit_arguments, size, int(LIMIT_FRACTION * available_bytes))
         trials.append(found)
         need = (found.peak_bytes or 0) + sizes.copies_bytes(size)
         if found.finished and need <= budget:

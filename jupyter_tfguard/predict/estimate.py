@@ -23,7 +23,7 @@ from .refusal import Refusal, runs_on_host
 from .reusable import free_in_pool
 from .sizes import variable_bytes
 from .trace import CannotTrace
-from .trial import STEP_COUNT, Ending, Trial, trial
+from .trial import LIMIT_FRACTION, STEP_COUNT, Ending, Trial, trial
 
 # Two runs of the same fit differ by up to this much.
 _MEASURED_RANGE = (0.9, 1.1)
@@ -176,7 +176,8 @@ def _measured(
     Raises:
         CannotEstimate: The trial ended for another reason than its memory.
     """
-    found = trial(model, arguments, size, limit_bytes=room.available_bytes)
+    limit_bytes = int(LIMIT_FRACTION * room.available_bytes)
+    found = trial(model, arguments, size, limit_bytes=limit_bytes)
     copies = uncopied_bytes(arguments, size * STEP_COUNT)
     notes = [] if found.source is None else [f"Data of the trial: {found.source.value}."]
     if found.finished and found.peak_bytes is not None:
@@ -185,14 +186,14 @@ def _measured(
         return _Measured(Grade.MEASURED, (low, best, high), notes)
     if found.ending is not Ending.LIMIT and found.reason != "SIGKILL":
         raise CannotEstimate(f"The trial with batch_size={size} {_ended(found)}.")
-    notes.append(
-        f"A trial with batch_size={size} was ended at {human_bytes(room.available_bytes)}."
-    )
+    notes.append(f"A trial with batch_size={size} was ended at {human_bytes(limit_bytes)}.")
     estimated = None if quick is None else lambda count: quick.at(count).best_bytes
-    smaller = predict(model, arguments, size, quick=estimated, limit_bytes=room.available_bytes)
+    smaller = predict(model, arguments, size, quick=estimated, limit_bytes=limit_bytes)
     least = (found.peak_bytes or 0) + copies
     if smaller.peak_bytes is None:
-        return _Measured(Grade.EXTRAPOLATED, (least, None, None), notes)
+        traced = _range_of(None if quick is None else quick.at(size))
+        grade = Grade.BOUND if quick is None else Grade.QUICK
+        return _Measured(grade, (max(least, traced[0]), *traced[1:]), notes)
     best = max(least, smaller.peak_bytes + copies - free_in_pool())
     low, high = (int(best * factor) for factor in _EXTRAPOLATED_RANGE)
     return _Measured(Grade.EXTRAPOLATED, (max(least, low), best, high), notes)
