@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..units import human_bytes
-from .batches import batch_size, rounded_down, uncopied_bytes
+from .batches import batch_size, rounded_down, sample_count, uncopied_bytes
 from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes
 from .graph import is_of_keras
 from .sizes import leaves
-from .trial import LIMIT_FRACTION, STEP_COUNT, Ending, Trial, trial
+from .trial import LIMIT_FRACTION, STEP_COUNT, Trial, trial
 
 _RESERVE_FRACTION = 0.05
 _TRIALS_LIMIT = 8
@@ -64,8 +64,7 @@ class BatchChoice:
 
 
 def _line(one: Trial) -> str:
-    ended = f"{one.ending.value}: {one.reason}" if one.reason else one.ending.value
-    return f"batch_size={one.batch_size}: {ended}, {human_bytes(one.peak_bytes)}"
+    return f"batch_size={one.batch_size}: {one.ending_text()}, {human_bytes(one.peak_bytes)}"
 
 
 def largest_batch(
@@ -95,7 +94,7 @@ def largest_batch(
         need = (found.peak_bytes or 0) + sizes.copies_bytes(size)
         if found.finished and need <= budget:
             best = found
-        elif found.finished or found.ending is Ending.LIMIT or found.reason == "SIGKILL":
+        elif found.finished or found.is_too_large:
             too_large = size
         else:
             break
@@ -114,9 +113,7 @@ class _Sizes:
     """
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
-        is_dataset = hasattr(arguments.get("x"), "element_spec")
-        count = None if is_dataset else batch_size({**arguments, "batch_size": sys.maxsize})
-        self.largest = count or sys.maxsize
+        self.largest = sample_count(arguments) or sys.maxsize
         asked = min(batch_size(arguments) or _START_BATCH, self.largest)
         self.start = rounded_down(max(1, asked // 8))
         self._arguments = arguments

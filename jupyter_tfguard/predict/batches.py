@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .sizes import item_bytes, leaves
@@ -51,9 +51,7 @@ def _length(array: Any) -> int | None:
 
 def _of_dataset(dataset: Any) -> int | None:
     """The size given to ``.batch()``, at most the number of elements of the dataset."""
-    step = dataset
-    for _ in range(_CHAIN_LIMIT):
-        name = type(step).__name__.strip("_").removesuffix("Dataset")
+    for name, step in steps_of(dataset):
         if "Batch" in name and hasattr(step, "_batch_size"):
             size = int(step._batch_size)
             batches = int(step.cardinality())
@@ -61,10 +59,31 @@ def _of_dataset(dataset: Any) -> int | None:
                 return size
             elements = int(step._input_dataset.cardinality())
             return min(size, elements) if elements > 0 else None
-        step = getattr(step, "_input_dataset", None)
-        if step is None or name not in _KEEPS_BATCHES:
+        if name not in _KEEPS_BATCHES:
             return None
     return None
+
+
+def steps_of(dataset: Any) -> Iterator[tuple[str, Any]]:
+    """The steps of a tf.data pipeline, last one first: ``("Shuffle", dataset)``. At most 20."""
+    step = dataset
+    for _ in range(_CHAIN_LIMIT):
+        yield type(step).__name__.strip("_").removesuffix("Dataset"), step
+        step = input_of(step)
+        if step is None:
+            return
+
+
+def input_of(step: Any) -> Any:
+    """The step before this one; None for the first."""
+    return getattr(step, "_input_dataset", None)
+
+
+def sample_count(arguments: Mapping[str, Any]) -> int | None:
+    """Number of samples in the arrays that ``fit`` trains on; None for other data."""
+    if hasattr(arguments.get("x"), "element_spec"):
+        return None
+    return batch_size({**arguments, "batch_size": sys.maxsize})
 
 
 def rounded_down(size: int) -> int:
@@ -99,19 +118,18 @@ def copied_bytes(arguments: Mapping[str, Any]) -> tuple[int, int]:
     return kept, highest
 
 
-def uncopied_bytes(arguments: Mapping[str, Any], sample_count: int) -> int:
+def uncopied_bytes(arguments: Mapping[str, Any], used_count: int) -> int:
     """Bytes of those copies that a fit of only so many samples does not have.
 
     Args:
         arguments: The arguments of ``fit``, by name.
-        sample_count: Number of samples.
+        used_count: Number of samples.
     """
-    is_dataset = hasattr(arguments.get("x"), "element_spec")
-    count = None if is_dataset else batch_size({**arguments, "batch_size": sys.maxsize})
+    count = sample_count(arguments)
     if not count:
         return 0
     copies, _ = copied_bytes(arguments)
-    return copies * max(0, count - sample_count) // count
+    return copies * max(0, count - used_count) // count
 
 
 def _may_be_shared(array: Any) -> bool:

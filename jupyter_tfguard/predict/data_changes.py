@@ -10,10 +10,9 @@ from typing import Any
 
 from ..units import human_bytes
 from .answer import Change
-from .batches import copied_bytes
+from .batches import copied_bytes, input_of, steps_of
 from .sizes import item_bytes, leaves
 
-_CHAIN_LIMIT = 20
 _WORTH_BYTES = 64 << 20  # less is not worth a sentence
 
 
@@ -53,18 +52,15 @@ def _of_arrays(name: str, value: Any) -> Iterator[Change]:
 
 
 def _of_dataset(dataset: Any) -> Iterator[Change]:
-    step = dataset
-    for _ in range(_CHAIN_LIMIT):
-        source = getattr(step, "_input_dataset", None)
+    for name, step in steps_of(dataset):
+        source = input_of(step)
         if source is None:
             return
-        name = type(step).__name__
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             if "Shuffle" in name:
                 yield from _of_shuffle(int(step._buffer_size), source)
             elif "Cache" in name and not step._filename.numpy():
                 yield from _of_cache(source)
-        step = source
 
 
 def _of_shuffle(count: int, source: Any) -> Iterator[Change]:

@@ -17,13 +17,13 @@ from .batch_search import BatchChoice, largest_batch
 from .batches import batch_size, uncopied_bytes
 from .bound import bound, flat_layers, slots_per_weight
 from .data_changes import data_changes
-from .extrapolate import predict
+from .extrapolate import Quick, predict
 from .quick import Estimate, QuickPrediction
 from .refusal import Refusal, runs_on_host
 from .reusable import free_in_pool
 from .sizes import variable_bytes
 from .trace import CannotTrace
-from .trial import LIMIT_FRACTION, STEP_COUNT, Ending, Trial, trial
+from .trial import LIMIT_FRACTION, STEP_COUNT, trial
 
 # Two runs of the same fit differ by up to this much.
 _MEASURED_RANGE = (0.9, 1.1)
@@ -123,8 +123,7 @@ def find_batch_size(model: Any, arguments: Mapping[str, Any]) -> BatchChoice:
     """
     _check_host(model)
     quick, _ = _quick(model, arguments)
-    estimated = None if quick is None else lambda size: quick.at(size).best_bytes
-    return largest_batch(model, arguments, Room.now().available_bytes, quick=estimated)
+    return largest_batch(model, arguments, Room.now().available_bytes, quick=_best_of(quick))
 
 
 def _checked_size(model: Any, arguments: Mapping[str, Any]) -> int:
@@ -150,6 +149,10 @@ def _quick(model: Any, arguments: Mapping[str, Any]) -> tuple[QuickPrediction | 
         return QuickPrediction(model, arguments), []
     except CannotTrace as reason:
         return None, [f"The training step could not be traced: {reason}."]
+
+
+def _best_of(quick: QuickPrediction | None) -> Quick | None:
+    return None if quick is None else lambda size: quick.at(size).best_bytes
 
 
 def _range_of(traced: Estimate | None) -> tuple[int, int | None, int | None]:
@@ -184,11 +187,10 @@ def _measured(
         best = max(0, found.peak_bytes + copies - free_in_pool())
         low, high = (int(best * factor) for factor in _MEASURED_RANGE)
         return _Measured(Grade.MEASURED, (low, best, high), notes)
-    if found.ending is not Ending.LIMIT and found.reason != "SIGKILL":
-        raise CannotEstimate(f"The trial with batch_size={size} {_ended(found)}.")
+    if not found.is_too_large:
+        raise CannotEstimate(f"The trial with batch_size={size} {found.ending_text()}.")
     notes.append(f"A trial with batch_size={size} was ended at {human_bytes(limit_bytes)}.")
-    estimated = None if quick is None else lambda count: quick.at(count).best_bytes
-    smaller = predict(model, arguments, size, quick=estimated, limit_bytes=limit_bytes)
+    smaller = predict(model, arguments, size, quick=_best_of(quick), limit_bytes=limit_bytes)
     least = (found.peak_bytes or 0) + copies
     if smaller.peak_bytes is None:
         traced = _range_of(None if quick is None else quick.at(size))
@@ -197,10 +199,6 @@ def _measured(
     best = max(least, smaller.peak_bytes + copies - free_in_pool())
     low, high = (int(best * factor) for factor in _EXTRAPOLATED_RANGE)
     return _Measured(Grade.EXTRAPOLATED, (max(least, low), best, high), notes)
-
-
-def _ended(found: Trial) -> str:
-    return f"{found.ending.value}: {found.reason}" if found.reason else found.ending.value
 
 
 def _parts(traced: Estimate | None, best: int | None) -> tuple[tuple[str, int], ...]:

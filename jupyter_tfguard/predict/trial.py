@@ -74,6 +74,15 @@ class Trial:
         """True if all steps were done."""
         return self.ending is Ending.FINISHED
 
+    @property
+    def is_too_large(self) -> bool:
+        """True if it ended because of its memory; the OOM killer sends SIGKILL."""
+        return self.ending is Ending.LIMIT or self.reason == "SIGKILL"
+
+    def ending_text(self) -> str:
+        """How it ended, with the reason."""
+        return f"{self.ending.value}: {self.reason}" if self.reason else self.ending.value
+
 
 def trial(
     model: Any,

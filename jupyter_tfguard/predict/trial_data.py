@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from .batches import batch_size
+from .batches import batch_size, input_of, steps_of
 from .sizes import item_bytes, leaves
 from .travel import ARRAY_LIMIT_BYTES, NUMBERS, NotSendable, RandomArray
 
 _NAMES = ("x", "y", "sample_weight")
 # Arguments of fit that change its memory and can be sent as they are.
 _PASSED = ("class_weight", "shuffle")
-_CHAIN_LIMIT = 20
 # Steps of a tf.data pipeline that run no code of the user and give the same element each time.
 _PURE = {"TensorSlice", "Tensor", "Range", "Batch", "ParallelBatch", "Prefetch", "Take", "Repeat"}
 _PURE |= {"Options", "AssertCardinality"}
@@ -100,14 +99,8 @@ def _is_cheap(dataset: Any) -> bool:
         sample_bytes += math.prod(shape) * item_bytes(spec.dtype)
     if size is None or size * sample_bytes > ARRAY_LIMIT_BYTES:
         return False
-    step = dataset
-    for _ in range(_CHAIN_LIMIT):
-        if type(step).__name__.strip("_").removesuffix("Dataset") not in _PURE:
-            return False
-        step = getattr(step, "_input_dataset", None)
-        if step is None:
-            return True
-    return False
+    steps = list(steps_of(dataset))
+    return all(name in _PURE for name, _ in steps) and input_of(steps[-1][1]) is None
 
 
 def _sample_shape(spec: Any) -> tuple[int, ...] | None:

@@ -63,6 +63,32 @@ def status_bytes(name: str) -> int:
     raise KeyError(name)
 
 
+def fit_bytes(model: Any, arguments: dict[str, Any]) -> int:
+    """Run a fit. The highest anonymous memory meanwhile minus that before it."""
+    before = status_bytes("RssAnon")
+    Path("/proc/self/clear_refs").write_text("5")
+    model.fit(**arguments, verbose=0)
+    after = {key: status_bytes(key) for key in ("VmHWM", "RssAnon", "RssFile", "RssShmem")}
+    peak = max(after["VmHWM"] - after["RssFile"] - after["RssShmem"], after["RssAnon"])
+    return peak - before
+
+
+def in_fresh_process(*words: str, cwd: Path | None = None) -> dict[str, Any]:
+    """Run Python with these words; the JSON object that it prints last."""
+    done = subprocess.run(
+        [sys.executable, *words],
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)}: {done.stderr[-2000:]}")
+    row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return row
+
+
 def child(name: str, batch: int, optimizer: str, *, with_fit: bool) -> dict[str, Any]:
     """Measure one case in this process."""
     from jupyter_tfguard.predict.bound import bound
@@ -85,27 +111,13 @@ def child(name: str, batch: int, optimizer: str, *, with_fit: bool) -> dict[str,
     if not with_fit:
         return row
     before = status_bytes("RssAnon")
-    Path("/proc/self/clear_refs").write_text("5")
-    model.fit(**arguments, verbose=0)
-    after = {key: status_bytes(key) for key in ("VmHWM", "RssAnon", "RssFile", "RssShmem")}
-    peak = max(after["VmHWM"] - after["RssFile"] - after["RssShmem"], after["RssAnon"])
-    return row | {"truth": peak - before, "before": before}
+    return row | {"truth": fit_bytes(model, arguments), "before": before}
 
 
 def measured(name: str, batch: int, optimizer: str, *, with_fit: bool) -> dict[str, Any]:
     """The same in a fresh process."""
     mode = "fit" if with_fit else "bound"
-    done = subprocess.run(
-        [sys.executable, __file__, "--child", name, str(batch), optimizer, mode],
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        sys.exit(f"{name} {batch} {optimizer}: {done.stderr[-2000:]}")
-    row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return row
+    return in_fresh_process(__file__, "--child", name, str(batch), optimizer, mode)
 
 
 def main() -> None:

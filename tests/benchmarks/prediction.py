@@ -11,10 +11,8 @@ import argparse
 import dataclasses
 import json
 import math
-import os
 import runpy
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -24,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.benchmarks.bound import status_bytes  # noqa: E402
+from tests.benchmarks.bound import fit_bytes, in_fresh_process, status_bytes  # noqa: E402
 
 # Optimizer and batches of each model of prediction_models.py and bound_models.py.
 CASES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
@@ -122,27 +120,12 @@ def child(mode: str, key: Key) -> dict[str, Any]:
 
 def truth(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Peak of the anonymous memory during ``fit`` minus that before it."""
-    before = status_bytes("RssAnon")
-    Path("/proc/self/clear_refs").write_text("5")
-    model.fit(**arguments, verbose=0)
-    after = {key: status_bytes(key) for key in ("VmHWM", "RssAnon", "RssFile", "RssShmem")}
-    peak = max(after["VmHWM"] - after["RssFile"] - after["RssShmem"], after["RssAnon"])
-    return {"truth_bytes": peak - before}
+    return {"truth_bytes": fit_bytes(model, arguments)}
 
 
 def in_process(mode: str, key: Key) -> dict[str, Any]:
     """The same in a fresh process."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--child", mode, *map(str, key)],
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        sys.exit(f"{mode} {key}: {done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return in_fresh_process(__file__, "--child", mode, *map(str, key))
 
 
 def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import bound
-from tests.benchmarks.bound import MIB, ROOT, status_bytes
+from tests.benchmarks.bound import MIB, ROOT, fit_bytes, in_fresh_process
 
 # Batch size for each model of bound_models.py, and for `custom_step` below.
 CASES = {name: batches[0] for name, (batches, _) in bound.CASES.items()} | {"custom_step": 64}
@@ -90,28 +86,13 @@ def child(name: str, mode: str) -> dict[str, Any]:
     if mode == "trial":
         found = trial(model, arguments, batch, steps=STEPS)
         return {"bytes": found.peak_bytes, "ending": f"{found.ending.value} {found.reason}"}
-    before = status_bytes("RssAnon")
-    Path("/proc/self/clear_refs").write_text("5")
-    model.fit(**arguments, batch_size=None if y is None else batch, verbose=0)
-    after = {key: status_bytes(key) for key in ("VmHWM", "RssAnon", "RssFile", "RssShmem")}
-    peak = max(after["VmHWM"] - after["RssFile"] - after["RssShmem"], after["RssAnon"])
-    return {"bytes": peak - before}
+    size = None if y is None else batch
+    return {"bytes": fit_bytes(model, arguments | {"batch_size": size})}
 
 
 def measured(name: str, mode: str) -> dict[str, Any]:
     """The same in a fresh process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.trials", "--child", name, mode],
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        sys.exit(f"{name} {mode}: {done.stderr[-2000:]}")
-    row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return row
+    return in_fresh_process("-m", "tests.benchmarks.trials", "--child", name, mode, cwd=ROOT)
 
 
 def main() -> None:
