@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from ..units import human_seconds
-from .activity import last_fit
+from .activity import last_cell, last_fit
 from .catalog.native_aborts import heap_damage
 from .ending import TextEvidence, ending_chips, exit_fact, last_words, stack_facts, sure
 from .evidence import Evidence
@@ -43,6 +43,8 @@ _COMPLAINT = re.compile(
 # NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct
 _REMARK = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b|^\S+ \S+: I |^I\d{4} ")
 _MODULE = "multiprocessing/shared_memory"
+# A server that restarts the kernel at once kills the resource tracker before it can complain.
+_USE = re.compile(r"\bSharedMemory\(|/dev/shm\b")
 # CD and floppy drives: the empty drives of virtual machines fail at each access.
 _REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
 
@@ -155,13 +157,16 @@ def _shared_memory(seen: Evidence) -> TextEvidence | None:
 
 
 def _shared_memory_words(seen: Evidence) -> str | None:
-    """The line that mentions shared memory, or the Python frame at the signal; None without either."""
+    """The complaint, the Python frame at the signal, or the line of the running cell about shared memory; else None."""
     if seen.first_signal != "SIGBUS" or native_text_is_old(seen):
         return None
     for line in reversed(seen.stderr_lines[-_LINES:]):
         if _COMPLAINT.search(line[:1000]) and not _REMARK.search(line[:1000]):
             return line
-    return next((line for line in seen.own_frames if _MODULE in line), None)
+    cell = last_cell(seen)
+    code = (cell.head or "").split("\n") if cell is not None and cell.running else []
+    at_signal = (line for line in seen.own_frames if _MODULE in line)
+    return next(at_signal, next((line for line in code if _USE.search(line)), None))
 
 
 def _start_failed(seen: Evidence) -> TextEvidence | None:
