@@ -44,7 +44,7 @@ _COMPLAINT = re.compile(
 _REMARK = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b|^\S+ \S+: I |^I\d{4} ")
 _MODULE = "multiprocessing/shared_memory"
 # A server that restarts the kernel at once kills the resource tracker before it can complain.
-_USE = re.compile(r"\bSharedMemory\(|/dev/shm\b")
+_USE = re.compile(r"\bshared_memory\b|\bSharedMemory\b|/dev/shm\b")
 # CD and floppy drives: the empty drives of virtual machines fail at each access.
 _REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
 
@@ -163,10 +163,13 @@ def _shared_memory_words(seen: Evidence) -> str | None:
     for line in reversed(seen.stderr_lines[-_LINES:]):
         if _COMPLAINT.search(line[:1000]) and not _REMARK.search(line[:1000]):
             return line
+    if at_signal := next((line for line in seen.own_frames if _MODULE in line), None):
+        return at_signal
     cell = last_cell(seen)
     code = (cell.head or "").split("\n") if cell is not None and cell.running else []
-    at_signal = (line for line in seen.own_frames if _MODULE in line)
-    return next(at_signal, next((line for line in code if _USE.search(line)), None))
+    return next(
+        (f"The cell uses shared memory: {line}" for line in code if _USE.search(line)), None
+    )
 
 
 def _start_failed(seen: Evidence) -> TextEvidence | None:
