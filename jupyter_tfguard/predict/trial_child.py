@@ -19,7 +19,6 @@ from collections.abc import Callable
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # Source: prctl(2)
-_NICENESS = 10
 _FIRST_FOR_THE_KILLER = "1000"  # Source: proc_pid_oom_score_adj(5)
 
 
@@ -29,7 +28,7 @@ def main(file_descriptor: int, descriptor: int, parent_pid: int) -> None:
     def report(**fields: Any) -> None:
         os.write(descriptor, json.dumps(fields).encode() + b"\n")
 
-    _give_way(parent_pid)
+    _be_expendable(parent_pid)
     try:
         with os.fdopen(file_descriptor, "rb") as file:
             settings = pickle.load(file)
@@ -41,12 +40,11 @@ def main(file_descriptor: int, descriptor: int, parent_pid: int) -> None:
     os._exit(0)  # TensorFlow's threads are not joined
 
 
-def _give_way(parent_pid: int) -> None:
-    """End with the parent, use the processor only when it is idle, and be the first that the OOM killer ends."""
+def _be_expendable(parent_pid: int) -> None:
+    """End with the parent, and be the first that the OOM killer ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:  # it ended before that call
         os._exit(1)
-    os.nice(_NICENESS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes no file
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(_FIRST_FOR_THE_KILLER)
