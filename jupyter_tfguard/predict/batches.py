@@ -86,9 +86,9 @@ def sample_count(arguments: Mapping[str, Any]) -> int | None:
     return batch_size({**arguments, "batch_size": sys.maxsize})
 
 
-def rounded_down(size: int) -> int:
-    """The next smaller or equal number that has two leading binary digits and then zeros; at least 1."""
-    step = 1 << max(0, size.bit_length() - 2)
+def rounded_down(size: int, digits: int = 2) -> int:
+    """The next smaller or equal number that has this many leading binary digits and then zeros; at least 1."""
+    step = 1 << max(0, size.bit_length() - digits)
     return max(1, size // step * step)
 
 

@@ -60,6 +60,7 @@ class Trial:
         step_count: Steps done.
         reason: The signal, the exception, or what could not be sent and why; else empty.
         source: Where its data came from; None if they could not be sent.
+        before_bytes: Anonymous memory just before ``fit``: TensorFlow, weights and data. None if it did not begin.
     """
 
     batch_size: int
@@ -68,6 +69,7 @@ class Trial:
     step_count: int = 0
     reason: str = ""
     source: DataSource | None = None
+    before_bytes: int | None = None
 
     @property
     def finished(self) -> bool:
@@ -120,7 +122,9 @@ def trial(
             ending, reason = child.watch(limit_bytes, time.monotonic() + timeout_seconds)
         finally:
             child.close()
-    return Trial(batch_size, ending, child.peak_bytes, child.step_count, reason, source)
+    return Trial(
+        batch_size, ending, child.peak_bytes, child.step_count, reason, source, child.before_bytes
+    )
 
 
 def _write(
@@ -160,14 +164,15 @@ class _Child:
     """The child process, from its start to its end.
 
     Attributes:
-        peak_bytes: Growth of its anonymous memory since the start of ``fit``, so far; None before.
+        before_bytes: Its anonymous memory at the start of ``fit``; None before.
+        peak_bytes: Growth of its anonymous memory since then, so far; None before.
         step_count: Steps done so far.
     """
 
     def __init__(self, file: int) -> None:
         self.peak_bytes: int | None = None
         self.step_count = 0
-        self._before_bytes: int | None = None
+        self.before_bytes: int | None = None
         self._error = ""
         self._done = False
         self._rest = b""
@@ -216,7 +221,7 @@ class _Child:
         *lines, self._rest = (self._rest + part).split(b"\n")
         for line in lines:
             fields = json.loads(line)
-            self._before_bytes = fields.get("before_bytes", self._before_bytes)
+            self.before_bytes = fields.get("before_bytes", self.before_bytes)
             self.step_count = fields.get("step_count", self.step_count)
             self._error = fields.get("error", self._error)
             if "after_bytes" in fields:
@@ -224,8 +229,8 @@ class _Child:
                 self._done = True
 
     def _note(self, now_bytes: int) -> None:
-        if self._before_bytes is not None and not self._done:
-            self.peak_bytes = max(self.peak_bytes or 0, now_bytes - self._before_bytes)
+        if self.before_bytes is not None and not self._done:
+            self.peak_bytes = max(self.peak_bytes or 0, now_bytes - self.before_bytes)
 
     def _ended(self) -> tuple[Ending, str]:
         code = self._process.wait()

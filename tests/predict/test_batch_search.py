@@ -37,8 +37,9 @@ class Children:
         self.tried.append(batch_size)
         need = self.law(batch_size)
         if limit_bytes is not None and need + CHILD_BYTES > limit_bytes:
-            return Trial(batch_size, self.ending, limit_bytes // 2)
-        return Trial(batch_size, Ending.FINISHED, need, 6)
+            peak = limit_bytes - CHILD_BYTES
+            return Trial(batch_size, self.ending, peak, before_bytes=CHILD_BYTES)
+        return Trial(batch_size, Ending.FINISHED, need, 6, before_bytes=CHILD_BYTES)
 
 
 @pytest.fixture
@@ -50,17 +51,30 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Children:
 
 
 def test_the_largest_round_batch_that_fits_is_found_with_few_trials(children: Children) -> None:
-    found = largest_batch(Model(), DATA, 1000 * MB)
-    assert (found.batch_size, found.peak_bytes) == (512, 612 * MB)  # 768 + 350 MB do not fit
-    assert len(found.trials) <= 5
+    children.law = lambda size: 20 * MB * size
+    found = largest_batch(Model(), DATA, 9600 * MB)
+    assert found.batch_size == 416  # a trial of 448 needs 9210 MB
+    assert found.peak_bytes == pytest.approx(8320 * MB, abs=2 * MB)  # with the copy of the data
+    assert found.was_tried
+    assert len(found.trials) <= 6
     assert found.text().startswith(
-        "batch_size=512 is the largest that fits: it needed 584 MiB of 954"
+        "batch_size=416 is the largest that fits: it needed 7.75 GiB of 8.94"
     )
 
 
-def test_memory_that_grows_by_steps_is_no_trap(children: Children) -> None:
+def test_a_batch_for_which_a_trial_has_no_room_is_extrapolated(children: Children) -> None:
+    found = largest_batch(Model(), DATA, 1000 * MB)
+    assert found.batch_size == 768
+    assert found.peak_bytes == pytest.approx(868 * MB, abs=2 * MB)
+    assert max(one.batch_size for one in found.trials if one.finished) == 512
+    assert not found.was_tried
+    assert found.text().startswith("batch_size=768 is the largest that should fit: it needs about")
+
+
+def test_an_extrapolation_that_a_trial_contradicts_is_not_used(children: Children) -> None:
     children.law = lambda size: (100 if size < 200 else 500 if size < 300 else 5000) * MB
-    assert largest_batch(Model(), DATA, 1000 * MB).batch_size == 256
+    found = largest_batch(Model(), DATA, 5000 * MB)
+    assert (found.batch_size, found.was_tried) == (288, True)
 
 
 def test_a_quick_estimate_saves_trials(children: Children) -> None:
@@ -68,7 +82,7 @@ def test_a_quick_estimate_saves_trials(children: Children) -> None:
     without = len(children.tried)
     children.tried.clear()
     found = largest_batch(Model(), DATA, 1000 * MB, quick=children.law)
-    assert found.batch_size == 512
+    assert found.batch_size == 768
     assert len(children.tried) <= without
 
 
@@ -90,6 +104,7 @@ def test_no_batch_fits_into_too_little(children: Children) -> None:
 
 def test_a_search_ends_at_a_trial_that_fails_for_another_reason(children: Children) -> None:
     children.ending = Ending.RAISED
+    children.law = lambda size: (100 if size < 500 else 5000) * MB
     found = largest_batch(Model(), DATA, 1000 * MB)
     assert found.trials[-1].ending is Ending.RAISED
     assert found.batch_size == max(one.batch_size for one in found.trials if one.finished)

@@ -1,0 +1,132 @@
+"""Does the batch that the search names fit, and a larger one not: ``python -m tests.benchmarks.batch_limit [--limit-gib 4]``.
+
+A process in a memory group with a real limit searches the batch size for a model. Then a fresh process in the same group
+trains with that batch, and another one with 1.3 times as much: the first must live, the second should be killed. Needs the
+right to make memory groups.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from jupyter_tfguard.demo.limits import LimitedGroup, make_limit  # noqa: E402
+
+GIB = 1 << 30
+LARGER = 1.3
+START_BATCH = 32
+# Models of prediction_models.py. The data are six times as many samples as this.
+MODELS = {
+    "autoencoder": 640,
+    "cnn_flat": 768,
+    "cnn_photo": 300,
+    "conv1d": 600,
+    "conv3d": 320,
+    "convlstm": 120,
+    "custom_step": 800,
+    "gru_stack": 800,
+    "lstm": 1200,
+    "resnet": 720,
+    "separable": 300,
+    "subclassed": 600,
+    "transformer": 180,
+    "unet": 150,
+    "vit": 300,
+}
+
+
+def main() -> None:
+    """Search and verify for each model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=list(MODELS), metavar="NAME")
+    parser.add_argument("--limit-gib", type=float, default=4.0)
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.child:
+        mode, name, batch = chosen.child
+        print(json.dumps(child(mode, name, int(batch))))
+        return
+    limit = make_limit(int(chosen.limit_gib * GIB))
+    assert isinstance(limit, LimitedGroup), "memory groups cannot be made here"
+    held = killed = 0
+    print(f"{'model':13}{'batch':>7}{'trials':>7}  {'found':13}{'fits':6}{LARGER} times  search")
+    try:
+        for name in chosen.only:
+            began = time.monotonic()
+            found = run(limit, "search", name, START_BATCH)
+            seconds = time.monotonic() - began
+            if found is None or not found["batch_size"]:
+                print(
+                    f"{name:13} the search was killed" if found is None else f"{name:13} none fits"
+                )
+                continue
+            batch = found["batch_size"]
+            fits = run(limit, "fit", name, batch) is not None
+            is_killed = run(limit, "fit", name, round(LARGER * batch)) is None
+            held, killed = held + fits, killed + is_killed
+            how = "tried" if found["was_tried"] else "extrapolated"
+            print(
+                f"{name:13}{batch:7}{found['trial_count']:7}  {how:13}{'yes' if fits else 'NO':6}"
+                f"{'killed' if is_killed else 'fits':9}{seconds:7.0f} s",
+                flush=True,
+            )
+    finally:
+        limit.remove()
+    print(f"{held} of {len(chosen.only)} fit; {LARGER} times as much was killed in {killed}")
+
+
+def run(limit: LimitedGroup, mode: str, name: str, batch: int) -> dict[str, Any] | None:
+    """The result of one process within the limit; None if it was killed.
+
+    Raises:
+        SystemExit: It ended in another way.
+    """
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--child", mode, name, str(batch)],
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    limit.add(process.pid)
+    said, _ = process.communicate("begin\n")
+    if process.returncode == -9:
+        return None
+    if process.returncode != 0:
+        sys.exit(f"{mode} {name} {batch} ended with {process.returncode}")
+    answer: dict[str, Any] = json.loads(said.splitlines()[-1])
+    return answer
+
+
+def child(mode: str, name: str, batch: int) -> dict[str, Any]:
+    """Search or train in this process, once it is in its group."""
+    sys.stdin.readline()
+    from tests.benchmarks.prediction_models import case
+
+    model, arguments = case(name, MODELS[name], "adam")
+    arguments["batch_size"] = batch
+    if mode == "fit":
+        model.fit(**arguments, verbose=0)
+        return {}
+    from jupyter_tfguard.predict.estimate import find_batch_size
+
+    found = find_batch_size(model, arguments)
+    print(found.text(), file=sys.stderr)
+    return {
+        "batch_size": found.batch_size,
+        "was_tried": found.was_tried,
+        "trial_count": len(found.trials),
+    }
+
+
+if __name__ == "__main__":
+    main()
