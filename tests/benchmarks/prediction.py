@@ -1,7 +1,7 @@
 """How good the prediction of the memory of ``fit`` is: ``python -m tests.benchmarks.prediction [--quick-only] [--json]``.
 
 The truth is the peak of the anonymous memory (RssAnon) during six steps of ``fit`` minus that just before. Every run has
-a fresh process: the median of three runs is the truth, and the prediction is computed in another process, so that it
+a fresh process: the median of three runs is the truth, and the predictions are computed in other processes, so that they
 cannot change the truth. ``--truths FILE`` keeps what was measured.
 """
 
@@ -22,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from jupyter_tfguard.predict.answer import Grade  # noqa: E402
 from tests.benchmarks.bound import fit_bytes, in_fresh_process, status_bytes  # noqa: E402
 
 # Optimizer and batches of each model of prediction_models.py and bound_models.py.
@@ -63,6 +64,7 @@ CASES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
 }
 RUNS = 3
 BASELINES = ("parameters", "layers", "liveness")
+_SHOWN = ("measured", "extrapolated", "quick", *BASELINES)
 MB = 1_000_000
 Key = tuple[str, str, int]
 
@@ -92,7 +94,10 @@ def main() -> None:
             truths.append(in_process("fit", key)["truth_bytes"])
             if chosen.truths:
                 chosen.truths.write_text(json.dumps(kept, indent=1))
-        rows.append(row(key, int(statistics.median(truths)), in_process("quick", key)))
+        found = in_process("quick", key)
+        if not chosen.quick_only:
+            found |= in_process("trials", key)
+        rows.append(row(key, truths, found))
         if not chosen.json:
             print_row(rows[-1], with_header=len(rows) == 1)
     print(json.dumps(summary(rows), indent=1) if chosen.json else text(rows))
@@ -115,12 +120,9 @@ def child(mode: str, key: Key) -> dict[str, Any]:
         from tests.benchmarks.prediction_models import case
 
         model, arguments = case(name, batch, optimizer)
-    return truth(model, arguments) if mode == "fit" else quick(model, arguments, batch)
-
-
-def truth(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Peak of the anonymous memory during ``fit`` minus that before it."""
-    return {"truth_bytes": fit_bytes(model, arguments)}
+    if mode == "fit":
+        return {"truth_bytes": fit_bytes(model, arguments)}
+    return quick(model, arguments, batch) if mode == "quick" else by_trials(model, arguments, batch)
 
 
 def in_process(mode: str, key: Key) -> dict[str, Any]:
@@ -156,18 +158,47 @@ def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     }
 
 
-def row(key: Key, truth_bytes: int, found: dict[str, Any]) -> dict[str, Any]:
+def by_trials(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
+    """The need as a trial of this batch measures it, and as trials of smaller batches foretell it."""
+    from jupyter_tfguard.predict.batches import uncopied_bytes
+    from jupyter_tfguard.predict.estimate import estimate
+    from jupyter_tfguard.predict.extrapolate import predict
+    from jupyter_tfguard.predict.quick import QuickPrediction
+    from jupyter_tfguard.predict.reusable import free_in_pool
+    from jupyter_tfguard.predict.trial import STEP_COUNT
+
+    quick = QuickPrediction(model, arguments)
+    smaller = predict(model, arguments, batch, quick=lambda size: quick.at(size).best_bytes)
+    copies = uncopied_bytes(arguments, batch * STEP_COUNT)
+    extrapolated = None
+    if smaller.peak_bytes is not None:
+        extrapolated = smaller.peak_bytes + copies - free_in_pool()
+    answer = estimate(model, arguments, measure=True)
+    return {
+        "measured_bytes": answer.best_bytes if answer.grade is Grade.MEASURED else None,
+        "measured_range_bytes": [answer.low_bytes, answer.high_bytes],
+        "extrapolated_bytes": extrapolated,
+    }
+
+
+def row(key: Key, truths: list[int], found: dict[str, Any]) -> dict[str, Any]:
     """One case, with the relative error of every prediction."""
-    errors = {name: found[f"{name}_bytes"] / truth_bytes - 1 for name in (*BASELINES, "best")}
-    errors["quick"] = errors.pop("best")
+    truth = int(statistics.median(truths))
+    found = {"measured_bytes": None, "extrapolated_bytes": None} | found
+    found["quick_bytes"] = found.pop("best_bytes")
+    errors = {
+        f"{name}_error": None if (size := found[f"{name}_bytes"]) is None else size / truth - 1
+        for name in ("quick", "measured", "extrapolated", *BASELINES)
+    }
+    low, high = found.pop("measured_range_bytes", (0, 0))
     return {
         "case": " ".join(map(str, key)),
-        "truth_bytes": truth_bytes,
+        "truth_bytes": truth,
+        "truth_spread": (max(truths) - min(truths)) / truth,
         **found,
-        **{f"{name}_error": error for name, error in errors.items()},
-        "is_below_high": truth_bytes <= found["high_bytes"],
-        "measured_bytes": None,
-        "extrapolated_bytes": None,
+        **errors,
+        "is_below_high": truth <= found["high_bytes"],
+        "is_inside": None if found["measured_bytes"] is None else low <= truth <= high,
     }
 
 
@@ -183,7 +214,7 @@ def with_left_out(rows: list[dict[str, Any]]) -> list[float]:
     table = np.array([[*(one[name] for name in columns), 1e6] for one in features], float)
     table /= truths[:, None]
     wanted = 1 - copies / truths
-    errors = []
+    errors: list[float] = []
     for name in names:
         others = np.array([one != name for one in names])
         weights = np.ones(others.sum())
@@ -202,17 +233,33 @@ def quantile(values: list[float], fraction: float) -> float | None:
     return ordered[math.ceil(fraction * len(ordered)) - 1] if ordered else None
 
 
+def share(values: list[bool | None]) -> float | None:
+    """Of the known values, the part that is true."""
+    known = [one for one in values if one is not None]
+    return sum(known) / len(known) if known else None
+
+
+def errors_of(rows: list[dict[str, Any]], name: str) -> list[float]:
+    """The known errors of one prediction, without their signs."""
+    return [abs(one[f"{name}_error"]) for one in rows if one[f"{name}_error"] is not None]
+
+
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Median and 90th percentile of the errors, and the share of truths below the upper end."""
-    errors = [abs(one["quick_error"]) for one in rows]
+    """Median and 90th percentile of the errors; the shares of truths in the measured range and below the quick upper end."""
+    quantiles = {
+        f"{prefix}{title}_error": quantile(errors_of(rows, name), fraction)
+        for name, prefix in (
+            ("measured", ""),
+            ("quick", "quick_"),
+            ("extrapolated", "extrapolated_"),
+        )
+        for title, fraction in (("median", 0.5), ("p90", 0.9))
+    }
     return {
         "cases": len(rows),
-        "median_error": None,
-        "p90_error": None,
-        "inside_range": sum(one["is_below_high"] for one in rows) / len(rows),
-        "quick_median_error": quantile(errors, 0.5),
-        "quick_p90_error": quantile(errors, 0.9),
-        "extrapolated_median_error": None,
+        **quantiles,
+        "inside_range": share([one["is_inside"] for one in rows]),
+        "quick_below_upper_end": share([one["is_below_high"] for one in rows]),
         "per_case": rows,
     }
 
@@ -221,21 +268,29 @@ def print_row(one: dict[str, Any], *, with_header: bool) -> None:
     """Print one line of the table."""
     if with_header:
         print(
-            f"{'case':26}{'truth':>7}{'quick':>7}{'high':>7}  MB; error of quick, parameters, ..."
+            f"{'case':26}{'truth':>7}{'high':>7}  MB; errors of {', '.join(_SHOWN)}; time, memory"
         )
-    sizes = "".join(f"{one[f'{name}_bytes'] / MB:7.0f}" for name in ("truth", "best", "high"))
-    errors = "".join(f"{one[f'{name}_error']:+9.0%}" for name in ("quick", *BASELINES))
+    sizes = "".join(f"{one[f'{name}_bytes'] / MB:7.0f}" for name in ("truth", "high"))
+    errors = "".join(
+        f"{'-':>8}" if (error := one[f"{name}_error"]) is None else f"{error:+8.1%}"
+        for name in _SHOWN
+    )
     cost = f"{one['quick_seconds']:6.1f} s{one['quick_memory_bytes'] / MB:6.0f} MB"
     unknown = ", ".join(one["unknown"][:4])
-    print(f"{one['case']:26}{sizes}{errors}{cost}  {unknown}", flush=True)
+    spread = f"±{one['truth_spread'] / 2:.1%}"
+    print(f"{one['case']:26}{sizes} {spread}{errors}{cost}  {unknown}", flush=True)
 
 
 def text(rows: list[dict[str, Any]]) -> str:
     """The summary, in words."""
-    lines = [f"{len(rows)} cases; truth below the upper end: {summary(rows)['inside_range']:.0%}"]
-    for name in ("quick", *BASELINES):
-        errors = [abs(one[f"{name}_error"]) for one in rows]
-        lines.append(f"{name}: median {quantile(errors, 0.5):.1%}, p90 {quantile(errors, 0.9):.1%}")
+    found = summary(rows)
+    lines = [f"{len(rows)} cases; truth below the upper end: {found['quick_below_upper_end']:.0%}"]
+    if found["inside_range"] is not None:
+        lines.append(f"truth inside the range of a trial: {found['inside_range']:.0%}")
+    for name in _SHOWN:
+        if errors := errors_of(rows, name):
+            middle, most = quantile(errors, 0.5), quantile(errors, 0.9)
+            lines.append(f"{name}: median {middle:.1%}, p90 {most:.1%}")
     if len({one["case"].split()[0] for one in rows}) > 5:  # as many as there are constants
         errors = [abs(one) for one in with_left_out(rows)]
         lines.append(
