@@ -19,6 +19,7 @@ __all__ = [
     "__version__",
     "estimate",
     "find_batch_size",
+    "fit",
     "load_ipython_extension",
     "resume_fit",
     "unload_ipython_extension",
@@ -74,7 +75,8 @@ def find_batch_size(model: Any, x: Any = None, y: Any = None, **options: Any) ->
         x, y, **options: The arguments of ``fit``.
 
     Returns:
-        The batch size, its measured peak in bytes, and the trials.
+        The batch size, the bytes it needs, and the trials. A batch that is too large for a trial, which needs a second
+        TensorFlow, is extrapolated.
 
     Raises:
         CannotEstimate: The model does not train on the CPU.
@@ -82,6 +84,32 @@ def find_batch_size(model: Any, x: Any = None, y: Any = None, **options: Any) ->
     from .predict.estimate import find_batch_size as search
 
     return search(model, {"x": x, "y": y} | options)
+
+
+def fit(
+    model: Any, x: Any = None, y: Any = None, *, auto_batch: bool = False, **options: Any
+) -> Any:
+    """``model.fit``. With `auto_batch` it first finds the largest batch size that fits, and prints it.
+
+    A larger batch means fewer updates in each epoch: the learning rate may have to change with it.
+
+    Args:
+        model: A built and compiled model of Keras 3.
+        x, y, **options: The arguments of ``fit``. With `auto_batch` the search begins at ``batch_size``.
+        auto_batch: Find the batch size. The data must be arrays: a dataset has its batches already.
+
+    Returns:
+        The history of ``model.fit``.
+
+    Raises:
+        CannotEstimate: No batch size fits or can be tried; nothing was trained.
+    """
+    arguments = {"x": x, "y": y} | options
+    if auto_batch:
+        from .predict.estimate import largest_batch_size
+
+        arguments["batch_size"] = largest_batch_size(model, arguments)
+    return model.fit(**arguments)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -4,6 +4,7 @@ from jupyter_tfguard import (
     __version__,
     estimate,
     find_batch_size,
+    fit,
     load_ipython_extension,
     unload_ipython_extension,
 )
@@ -13,6 +14,7 @@ __all__ = [
     "__version__",
     "estimate",
     "find_batch_size",
+    "fit",
     "load_ipython_extension",
     "resume",
     "unload_ipython_extension",

@@ -10,6 +10,7 @@ from ..guard.batch_signal import BatchSignal, batch_system
 from ..guard.checkpoint import CheckpointNotSaved, Position, save
 from ..guard.error import HostMemoryLimitReached, release_frames
 from ..guard.memory_guard import MemoryGuard
+from ..predict.compared import FitMeter
 from ..predict.refusal import check_fit
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
@@ -27,6 +28,7 @@ class FitGuard(FitHooks):
         self._guard = guard
         self._in_batch_job = batch_system(os.environ) is not None
         self._signal: BatchSignal | None = None
+        self._meter: FitMeter | None = None
 
     def refusal(self, what: str, arguments: dict[str, Any], model: Any) -> BaseException | None:
         """The exception to raise if the fit certainly needs more memory than is available; otherwise None."""
@@ -36,7 +38,8 @@ class FitGuard(FitHooks):
         return None if found is None else self._guard.refuse(found.text())
 
     def begins(self, model: Any, progress: FitProgress) -> None:
-        """In a batch job, arrange to save the model if the batch system ends the job."""
+        """Measure a fit that was estimated. In a batch job, arrange to save the model if the batch system ends the job."""
+        self._meter = FitMeter.of(model, progress.batch_size) if progress.what == "fit" else None
         if progress.what != "fit" or not self._in_batch_job or not self._guard.is_started:
             return
 
@@ -55,7 +58,12 @@ class FitGuard(FitHooks):
         if watching is not None:
             with shielded("SIGTERM of a batch system"):
                 watching.disarm()
+        meter, self._meter = self._meter, None
         if error is None:
+            if meter is not None:
+                with shielded("comparing a fit with its estimate"):
+                    found = meter.ends(model)
+                    progress.compared = None if found is None else found.text()
             return None
         raised = self._guard.instead_of(error)
         if isinstance(raised, HostMemoryLimitReached) and progress.what == "fit":

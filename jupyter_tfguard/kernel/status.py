@@ -99,7 +99,8 @@ def _training(session: GuardSession) -> str | None:
         parts.append(f"batch size {progress.batch_size}")
     if progress.ended is not None:
         parts.append(f"took {human_seconds(progress.ended - progress.started)}")
-    return ("Training: " if progress.active else "Last training: ") + ", ".join(parts)
+    line = ("Training: " if progress.active else "Last training: ") + ", ".join(parts)
+    return line if progress.compared is None else f"{line}. {progress.compared}"
 
 
 def _last_death() -> str:

@@ -16,6 +16,7 @@ from .answer import Answer, Change, Grade
 from .batch_search import BatchChoice, largest_batch
 from .batches import batch_size, uncopied_bytes
 from .bound import bound, flat_layers, slots_per_weight
+from .compared import last_comparison, remember
 from .data_changes import data_changes
 from .extrapolate import Quick, predict
 from .quick import Estimate, QuickPrediction
@@ -96,7 +97,9 @@ def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False)
         fitting = Refusal(known, room.available_bytes, None).fitting_batch_size
         notes += [f"Not counted: {name}." for name in known.unknown]
     changes.sort(key=lambda change: -change.saved_bytes)
-    return Answer(
+    if (earlier := last_comparison(model)) is not None:
+        notes.append(earlier.text())
+    answer = Answer(
         batch_size=size,
         grade=grade,
         low_bytes=low,
@@ -109,6 +112,8 @@ def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False)
         changes=tuple(changes),
         notes=tuple(notes),
     )
+    remember(model, answer)
+    return answer
 
 
 def find_batch_size(model: Any, arguments: Mapping[str, Any]) -> BatchChoice:
@@ -124,6 +129,23 @@ def find_batch_size(model: Any, arguments: Mapping[str, Any]) -> BatchChoice:
     _check_host(model)
     quick, _ = _quick(model, arguments)
     return largest_batch(model, arguments, Room.now().available_bytes, quick=_best_of(quick))
+
+
+def largest_batch_size(model: Any, arguments: Mapping[str, Any]) -> int:
+    """The batch size that :func:`find_batch_size` chooses, for arrays. Prints it.
+
+    Raises:
+        CannotEstimate: No batch size fits or can be tried.
+    """
+    if hasattr(arguments.get("x"), "element_spec"):
+        raise CannotEstimate(
+            "A dataset sets the batch size itself. find_batch_size() names the largest that fits: use it in .batch()."
+        )
+    found = find_batch_size(model, arguments)
+    if found.batch_size is None:
+        raise CannotEstimate(found.text())
+    print(found.headline())
+    return found.batch_size
 
 
 def _checked_size(model: Any, arguments: Mapping[str, Any]) -> int:

@@ -29,6 +29,7 @@ class FitProgress:
         earlier_steps: Steps of the epochs before this one.
         look_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.look`.
         callbacks: The user's callbacks, during the run.
+        compared: The memory that the run needed, as text, if it had been estimated.
     """
 
     fit_id: int
@@ -49,6 +50,7 @@ class FitProgress:
     earlier_steps: int = 0
     look_due: float = 0.0
     callbacks: tuple[Any, ...] = ()
+    compared: str | None = None
     _anchor: tuple[float, int] | None = None
     _next_anchor: tuple[float, int] | None = None
 

@@ -80,11 +80,37 @@ def test_a_measured_estimate_comes_from_a_child(keras_kernel: GuardedKernel) -> 
     )
 
 
+def test_an_estimate_is_compared_with_the_fit_that_follows(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        model = cnn()
+        answer = tfguard.estimate(model, x, y, batch_size=256)
+        model.fit(x, y, batch_size=128, verbose=0)
+        assert not any("The last fit" in note for note in tfguard.estimate(model, x, y, batch_size=256).notes)
+        model = cnn()
+        answer = tfguard.estimate(model, x, y, batch_size=256)
+        model.fit(x, y, batch_size=256, verbose=0)
+        notes = tfguard.estimate(model, x, y, batch_size=64).notes
+        assert any(note.startswith("The last fit with batch_size=256 needed ") for note in notes), notes
+        """,
+    )
+    status = keras_kernel.run("%tfguard status").text
+    assert "Last training: fit of" in status
+    assert ". The last fit with batch_size=256 needed " in status
+
+
 def test_a_batch_size_is_found_by_real_trials(keras_kernel: GuardedKernel) -> None:
     ran = keras_kernel.run("model = cnn()\n%tfguard batch model.fit(x[:2], y[:2])", timeout=600)
     assert ran.error is None
     assert ran.result is not None
     assert ran.result.startswith("batch_size=2 is the largest that fits")
+    ran = keras_kernel.run("trained = tfguard.fit(model, x[:2], y[:2], auto_batch=True, verbose=0)")
+    assert ran.error is None
+    assert "batch_size=2 is the largest that fits" in ran.stdout
+    works(
+        keras_kernel, "assert len(trained.history['loss']) == 1 and model.optimizer.iterations == 1"
+    )
 
 
 def test_what_cannot_be_traced_gets_a_lower_bound(keras_kernel: GuardedKernel) -> None:
@@ -106,6 +132,10 @@ def test_what_cannot_be_traced_gets_a_lower_bound(keras_kernel: GuardedKernel) -
     [
         ("tfguard.estimate(keras.Sequential([layers.Dense(1)]), x, y)", "not compiled"),
         ("tfguard.estimate(cnn(), iter(()))", "pass batch_size"),
+        (
+            "tfguard.fit(cnn(), tf.data.Dataset.from_tensors((x, y)), auto_batch=True)",
+            "use it in .batch()",
+        ),
     ],
 )
 def test_what_cannot_be_estimated_says_why(
