@@ -97,17 +97,22 @@ def command(page: Page, name: str, arguments: dict[str, Any] | None = None) -> N
 
 
 def run(page: Page, name: str = "notebook:run-all-cells") -> None:
-    """Run cells of the notebook in front by a command, and wait until the kernel runs the first one.
+    """Run cells of the notebook in front by a command, and wait until the kernel runs the first one, or has died of it.
 
-    What is run while JupyterLab handles the first "idle" of a kernel can get lost; it is then run again.
+    What is run while JupyterLab handles the first "idle" of a kernel can get lost; it is then run again. A kernel that kills
+    itself at once may take the message about its first cell with it.
     """
     from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
     page.evaluate(
         """() => {
             window.hasBegun = false;
-            window.jupyterapp.shell.currentWidget.sessionContext.iopubMessage.connect((_, message) => {
+            const { sessionContext } = window.jupyterapp.shell.currentWidget;
+            sessionContext.iopubMessage.connect((_, message) => {
                 window.hasBegun ||= message.header.msg_type === 'execute_input';
+            });
+            sessionContext.statusChanged.connect((_, status) => {
+                window.hasBegun ||= ['restarting', 'autorestarting', 'dead'].includes(status);
             });
         }"""
     )
