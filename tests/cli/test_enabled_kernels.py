@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,8 +79,7 @@ def test_a_kernel_of_another_environment_is_guarded_and_off_ends_it(
 
 
 def die(kernel: Kernel) -> dict[str, Any]:
-    kernel.start("import time; time.sleep(100)")
-    time.sleep(1.0)
+    kernel.sleep()
     os.kill(kernel.pid, signal.SIGKILL)
     return kernel.report()
 

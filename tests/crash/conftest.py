@@ -79,6 +79,12 @@ class Kernel:
         """Run a cell that does not come back."""
         self.client.execute(code)
 
+    def sleep(self) -> None:
+        """Run a cell that does not come back, and return when its code runs."""
+        begun = self.server.work / f"begun-{self.pid}"
+        self.start(f"import time; open('{begun.name}', 'w').close(); time.sleep(100)")
+        wait_until(begun.exists, "the cell")
+
     def wait_until_watched(self) -> None:
         """Return when the watcher has read the kernel's recording: from then on it keeps the last native words."""
 

@@ -67,7 +67,7 @@ def just_below_the_limit(then: int = signal.SIGKILL, *, freed: bool = False) -> 
             if freed:
                 kernel.run("del held")
             time.sleep(_SETTLE_SECONDS)
-            kernel.start("import time; time.sleep(100)")
+            kernel.sleep()
             os.kill(kernel.pid, then)
             kernel.report()
             kernel.close()
@@ -99,7 +99,7 @@ def neighbour_killed(*, same_group: bool, seconds_before: float = 0.0) -> Play:
             eater = subprocess.Popen([sys.executable, "-c", f"input()\n{EAT}"], stdin=-1)
             limit.add(eater.pid)
             time.sleep(_SETTLE_SECONDS)
-            kernel.start("import time; time.sleep(100)")
+            kernel.sleep()
             eater.communicate(b"\n")
             assert eater.returncode == -signal.SIGKILL
             time.sleep(seconds_before)

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def killed_from_outside(kernel: Kernel) -> None:
     """As somebody with a terminal does it."""
-    kernel.start("import time; time.sleep(100)")
-    time.sleep(0.5)
+    kernel.sleep()
     os.kill(kernel.pid, signal.SIGKILL)
 
 
@@ -96,8 +95,7 @@ def with_a_small_shm(*cells: str) -> Play:
 
 def stopped_for_a_while(kernel: Kernel) -> None:
     """As a machine that slept, or was swapped out, for some seconds."""
-    kernel.start("import time; time.sleep(100)")
-    time.sleep(0.5)
+    kernel.sleep()
     os.kill(kernel.pid, signal.SIGSTOP)
     time.sleep(4)
     os.kill(kernel.pid, signal.SIGCONT)

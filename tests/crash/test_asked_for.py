@@ -22,17 +22,11 @@ def post(kernel: Kernel, action: str) -> None:
         json.loads(answer.read() or b"null")
 
 
-def sleep(kernel: Kernel) -> None:
-    """Run a cell that does not come back; return when its code runs."""
-    kernel.start(f"import time; open('begun-{kernel.id}', 'w').close(); time.sleep(100)")
-    wait_until((kernel.server.work / f"begun-{kernel.id}").exists, "the cell")
-
-
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
 def test_a_restart_makes_no_report(kernel: Kernel, busy: bool) -> None:
     first = kernel.pid
     if busy:
-        sleep(kernel)
+        kernel.sleep()
     post(kernel, "restart")
     wait_until(lambda: kernel.server.kernel_pid(kernel.id) not in (None, first))
     kernel.wait_until_forgotten(first)
@@ -40,7 +34,7 @@ def test_a_restart_makes_no_report(kernel: Kernel, busy: bool) -> None:
 
 
 def test_an_interrupt_makes_no_report(kernel: Kernel) -> None:
-    sleep(kernel)
+    kernel.sleep()
     post(kernel, "interrupt")
     # What was sent while a cell failed is not run.
     wait_until(lambda: kernel.run("1 + 1")["status"] == "ok", "a cell that runs")

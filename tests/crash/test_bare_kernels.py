@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,8 +39,7 @@ def test_a_kernel_without_the_guard_is_still_reported(bare_kernel: Kernel) -> No
         bare_kernel.run("import sys; assert sys.modules['jupyter_tfguard'] is None")["status"]
         == "ok"
     )
-    bare_kernel.start("import time; time.sleep(100)")
-    time.sleep(1.0)
+    bare_kernel.sleep()
     os.kill(bare_kernel.pid, signal.SIGKILL)
     report = bare_kernel.report()
     assert report["cause"] == "sigkill_unattributed"
