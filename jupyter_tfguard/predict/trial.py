@@ -154,7 +154,7 @@ def _write(
         "image_data_format": keras.backend.image_data_format(),
         "dtype_policy": keras.config.dtype_policy().name,
     }
-    data = trial_data(arguments, batch_size * steps)
+    data = trial_data(arguments, batch_size, steps)
     pickle.dump(settings, file)
     dump(model, data, file)
     return data.source

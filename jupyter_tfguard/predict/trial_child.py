@@ -84,26 +84,28 @@ def _train(file: Any, settings: dict[str, Any], report: Callable[..., None]) -> 
 
 
 def _fit_arguments(data: Any, batch_size: int, step_count: int) -> dict[str, Any]:
-    """The arguments of ``fit``, with as many samples as the steps need."""
+    """The arguments of ``fit``, with as many samples as the steps need. A dataset repeats those it has."""
+    import numpy as np
     import tensorflow as tf
 
+    names = ("x", "y", "sample_weight")
+    arrays: dict[str, Any] = {
+        name: data.arguments[name] for name in names if name in data.arguments
+    }
+    more = {name: value for name, value in data.arguments.items() if name not in names}
+    if data.is_dataset:
+        more.pop("shuffle", None)
+        element = tuple(arrays.values())
+        samples = tf.data.Dataset.from_tensor_slices(element if len(element) > 1 else element[0])
+        dataset = samples.repeat().batch(batch_size).prefetch(tf.data.AUTOTUNE)
+        return {"x": dataset, "steps_per_epoch": step_count} | more
     count = batch_size * step_count
 
     def repeat(array: Any) -> Any:
-        import numpy as np
-
         return array if len(array) == count else array[np.arange(count) % len(array)]
 
-    names = ("x", "y", "sample_weight")
-    given = {name: data.arguments[name] for name in names if name in data.arguments}
-    arrays: dict[str, Any] = tf.nest.map_structure(repeat, given)
-    more = {name: value for name, value in data.arguments.items() if name not in names}
-    if not data.is_dataset:
-        return arrays | more | {"batch_size": batch_size}
-    more.pop("shuffle", None)
-    element = tuple(arrays.values())
-    dataset = tf.data.Dataset.from_tensor_slices(element if len(element) > 1 else element[0])
-    return {"x": dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)} | more
+    repeated: dict[str, Any] = tf.nest.map_structure(repeat, arrays)
+    return repeated | more | {"batch_size": batch_size}
 
 
 if __name__ == "__main__":

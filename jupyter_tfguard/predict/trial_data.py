@@ -43,8 +43,10 @@ class TrialData(NamedTuple):
     source: DataSource
 
 
-def trial_data(arguments: Mapping[str, Any], sample_count: int) -> TrialData:
-    """Take data for so many samples from the arguments of ``fit``, by name. Copies at most 64 MiB of each array.
+def trial_data(arguments: Mapping[str, Any], size: int, step_count: int) -> TrialData:
+    """Take data for so many steps of batch size `size` from the arguments of ``fit``, by name.
+
+    Copies at most 64 MiB of each array. One batch stands for a dataset.
 
     Raises:
         NotSendable: The data are a generator or another object that cannot be sliced.
@@ -52,10 +54,12 @@ def trial_data(arguments: Mapping[str, Any], sample_count: int) -> TrialData:
     passed = {name: arguments[name] for name in _PASSED if arguments.get(name) is not None}
     x = arguments.get("x")
     if hasattr(x, "element_spec"):
-        element, source = _of_dataset(x, sample_count)
+        element, source = _of_dataset(x, size)
         return TrialData(passed | element, True, source)
     arrays = {
-        name: _mapped(arguments[name], name, lambda leaf, name: _slice(leaf, name, sample_count))
+        name: _mapped(
+            arguments[name], name, lambda leaf, name: _slice(leaf, name, size * step_count)
+        )
         for name in _NAMES
         if arguments.get(name) is not None
     }

@@ -1,8 +1,8 @@
 """Does the batch that the search names fit, and a larger one not: ``python -m tests.benchmarks.batch_limit [--limit-gib 4]``.
 
 A process in a memory group with a real limit searches the batch size for a model. Then a fresh process in the same group
-trains with that batch, and another one with 1.3 times as much: the first must live, the second should be killed. Needs the
-right to make memory groups.
+trains six steps with that batch, and another one with 1.3 times as much: the first must live, the second should be killed.
+Needs the right to make memory groups.
 """
 
 from __future__ import annotations
@@ -20,34 +20,36 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from jupyter_tfguard.demo.limits import LimitedGroup, make_limit  # noqa: E402
+from tests.benchmarks.bound import fit_bytes, status_bytes  # noqa: E402
 
 GIB = 1 << 30
 LARGER = 1.3
 START_BATCH = 32
-# Models of prediction_models.py. The data are six times as many samples as this.
-MODELS = {
-    "autoencoder": 640,
-    "cnn_flat": 768,
-    "cnn_photo": 300,
-    "conv1d": 600,
-    "conv3d": 320,
-    "convlstm": 120,
-    "custom_step": 800,
-    "gru_stack": 800,
-    "lstm": 1200,
-    "resnet": 720,
-    "separable": 300,
-    "subclassed": 600,
-    "transformer": 180,
-    "unet": 150,
-    "vit": 300,
-}
+# Of prediction_models.py.
+MODELS = (
+    "autoencoder",
+    "cnn_flat",
+    "cnn_photo",
+    "conv1d",
+    "conv3d",
+    "convlstm",
+    "custom_step",
+    "gru_stack",
+    "lstm",
+    "resnet",
+    "separable",
+    "subclassed",
+    "transformer",
+    "unet",
+    "vit",
+)
+STEPS = 6
 
 
 def main() -> None:
     """Search and verify for each model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="*", default=list(MODELS), metavar="NAME")
+    parser.add_argument("--only", nargs="*", default=MODELS, metavar="NAME")
     parser.add_argument("--limit-gib", type=float, default=4.0)
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -58,7 +60,8 @@ def main() -> None:
     limit = make_limit(int(chosen.limit_gib * GIB))
     assert isinstance(limit, LimitedGroup), "memory groups cannot be made here"
     held = killed = 0
-    print(f"{'model':13}{'batch':>7}{'trials':>7}  {'found':13}{'fits':6}{LARGER} times  search")
+    times = f"{LARGER} times"
+    print(f"{'model':13}{'batch':>7}{'trials':>7}  {'found':13}{'used':>8}{times:>10}   search")
     try:
         for name in chosen.only:
             began = time.monotonic()
@@ -70,18 +73,24 @@ def main() -> None:
                 )
                 continue
             batch = found["batch_size"]
-            fits = run(limit, "fit", name, batch) is not None
-            is_killed = run(limit, "fit", name, round(LARGER * batch)) is None
-            held, killed = held + fits, killed + is_killed
+            fit = run(limit, "fit", name, batch)
+            larger = run(limit, "fit", name, round(LARGER * batch))
+            held, killed = held + (fit is not None), killed + (larger is None)
             how = "tried" if found["was_tried"] else "extrapolated"
             print(
-                f"{name:13}{batch:7}{found['trial_count']:7}  {how:13}{'yes' if fits else 'NO':6}"
-                f"{'killed' if is_killed else 'fits':9}{seconds:7.0f} s",
+                f"{name:13}{batch:7}{found['trial_count']:7}  {how:13}{share(fit, chosen)}"
+                f"{share(larger, chosen)}{seconds:7.0f} s",
                 flush=True,
             )
     finally:
         limit.remove()
     print(f"{held} of {len(chosen.only)} fit; {LARGER} times as much was killed in {killed}")
+
+
+def share(fit: dict[str, Any] | None, chosen: argparse.Namespace) -> str:
+    """The part of the limit that a fit used at its peak."""
+    part = "killed" if fit is None else f"{fit['peak_bytes'] / (chosen.limit_gib * GIB):.0%}"
+    return f"{part:>9}"
 
 
 def run(limit: LimitedGroup, mode: str, name: str, batch: int) -> dict[str, Any] | None:
@@ -110,13 +119,16 @@ def run(limit: LimitedGroup, mode: str, name: str, batch: int) -> dict[str, Any]
 def child(mode: str, name: str, batch: int) -> dict[str, Any]:
     """Search or train in this process, once it is in its group."""
     sys.stdin.readline()
+    import tensorflow as tf
+
     from tests.benchmarks.prediction_models import case
 
-    model, arguments = case(name, MODELS[name], "adam")
-    arguments["batch_size"] = batch
+    model, arrays = case(name, 16, "adam")
+    samples = tf.data.Dataset.from_tensor_slices((arrays["x"], arrays["y"])).repeat()
+    arguments = {"x": samples.batch(batch).prefetch(tf.data.AUTOTUNE), "steps_per_epoch": STEPS}
     if mode == "fit":
-        model.fit(**arguments, verbose=0)
-        return {}
+        before = status_bytes("RssAnon")
+        return {"peak_bytes": before + fit_bytes(model, arguments)}
     from jupyter_tfguard.predict.estimate import find_batch_size
 
     found = find_batch_size(model, arguments)
