@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..units import human_bytes
-from .batches import batch_size, rounded_down, sample_count, uncopied_bytes
+from .batches import LARGEST_BATCH, batch_size, rounded_down, sample_count, uncopied_bytes
 from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes
 from .graph import is_of_keras
@@ -33,7 +33,6 @@ _RATIO_MARGIN = 1.1
 _GOOD_FRACTION = 0.9
 _TRIALS_LIMIT = 8
 _START_BATCH = 32
-_LARGEST_BATCH = 1 << 20  # of a dataset, whose samples are not counted
 _DIGITS = 4
 # A prediction for a much larger batch than any tried one is not worth a trial.
 _STEP_UP = 4
@@ -143,7 +142,7 @@ class _Search:
 
     def first(self) -> int:
         """The first batch to try: one that should need half of the budget, or an eighth of what the user asks for."""
-        count = sample_count(self.arguments) or _LARGEST_BATCH
+        count = sample_count(self.arguments) or LARGEST_BATCH
         self.too_large = count + 1
         if self.quick is not None:
             sizes = _round_sizes(0, count)

@@ -11,6 +11,7 @@ from typing import Any
 
 from .sizes import item_bytes, leaves
 
+LARGEST_BATCH = 1 << 20  # considered for a dataset, whose samples are not counted
 _DEFAULT_BATCH_SIZE = 32
 _CHAIN_LIMIT = 20
 _INFINITE = -1

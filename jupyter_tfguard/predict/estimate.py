@@ -14,7 +14,7 @@ from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY, Limit
 from ..units import human_bytes
 from .answer import Answer, Change, Grade
 from .batch_search import BatchChoice, largest_batch
-from .batches import batch_size, uncopied_bytes
+from .batches import LARGEST_BATCH, batch_size, sample_count, uncopied_bytes
 from .bound import bound, flat_layers, slots_per_weight
 from .compared import last_comparison, remember
 from .data_changes import data_changes
@@ -84,8 +84,12 @@ def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False)
     fitting = None
     if quick is not None and traced is not None:
         changes += _model_changes(model, quick, traced)
-        fitting = quick.largest_batch(room.available_bytes)
-        notes += [f"Not seen inside: {name}." for name in traced.unknown]
+        fitting = quick.largest_batch(
+            room.available_bytes, sample_count(arguments) or LARGEST_BATCH
+        )
+        if traced.unknown:
+            names = ", ".join(traced.unknown)
+            notes.append(f"Some sizes inside {names} are guesses, so the range is wider.")
     grade, (low, best, high) = Grade.QUICK, _range_of(traced)
     if measure:
         found = _measured(model, arguments, size, room, quick)

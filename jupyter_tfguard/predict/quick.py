@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .batches import copied_bytes
+from .batches import LARGEST_BATCH, copied_bytes
 from .liveness import Simulation
 from .program import layers_of
 from .read_graph import program_of
@@ -109,8 +109,11 @@ class QuickPrediction:
         self._copies_bytes, _ = copied_bytes(arguments)
         self._free_bytes = int(_FREE_SHARE * free_in_pool())
         self._workers = _worker_count()
-        layers = {layer.name for layer in model._flatten_layers()}
-        self._unknown = tuple(dict.fromkeys(layers_of(self._program.unknown, layers)))
+        # The cell of a recurrent layer is named by that layer.
+        layers = {one.name: getattr(one, "cell", None) for one in model._flatten_layers()}
+        for cell in tuple(filter(None, layers.values())):
+            layers.pop(cell.name, None)
+        self._unknown = tuple(dict.fromkeys(layers_of(self._program.unknown, set(layers))))
         self.features = cache(self._features)
 
     def _features(self, batch_size: int) -> Features:
@@ -155,7 +158,7 @@ class QuickPrediction:
             unknown=self._unknown,
         )
 
-    def largest_batch(self, available_bytes: int, limit: int = 1 << 20) -> int | None:
+    def largest_batch(self, available_bytes: int, limit: int = LARGEST_BATCH) -> int | None:
         """The largest batch size whose upper end fits; None if none does.
 
         Args:

@@ -177,6 +177,7 @@ def test_a_loop_keeps_the_states_of_all_steps(keras_kernel: GuardedKernel) -> No
             model = seq(layers.LSTM(256), layers.Dense(1), shape=(None, 16))
             prediction = QuickPrediction(model, data(steps, 16))
             sizes.append(prediction.features(512).live_bytes)
+            assert set(prediction.at(512).unknown) <= {model.layers[0].name}
         states = 512 * 256 * 4
         assert sizes[1] - sizes[0] > 5 * 50 * states, sizes
         """,
