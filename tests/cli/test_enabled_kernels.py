@@ -45,6 +45,8 @@ def look_and_die(server: RecordingServer, *, guarded: bool) -> dict[str, Any]:
     try:
         ran = kernel.run(LOOK.replace("GUARDED", str(guarded)))
         assert ran["status"] == "ok", ran
+        if guarded:
+            kernel.wait_until_watched()
         return die(kernel)
     finally:
         kernel.close()

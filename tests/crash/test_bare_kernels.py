@@ -13,6 +13,7 @@ import pytest
 
 from jupyter_tfguard.report import text
 from tests.crash.conftest import Kernel, RecordingServer
+from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals of Linux")
 
@@ -40,6 +41,7 @@ def test_a_kernel_without_the_guard_is_still_reported(bare_kernel: Kernel) -> No
         == "ok"
     )
     bare_kernel.sleep()
+    wait_until(lambda: bare_kernel.state()["host"]["rss_bytes"], "a sample")
     os.kill(bare_kernel.pid, signal.SIGKILL)
     report = bare_kernel.report()
     assert report["cause"] == "sigkill_unattributed"
