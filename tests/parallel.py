@@ -14,7 +14,17 @@ from tests.rigs.network import enter_own_network
 # Most tests wait for a kernel, a server or a page: more processes than cores. The quick ones compute.
 _PROCESSES, _QUICK_PROCESSES = 6, 2
 # The slowest rooms begin first, so that the last minute is left to short tests. All others follow in their usual order.
-_FIRST = ("vm", "crash", "browser", "guides", "predict", "hang", "test_frontend.py", "server", "cli")
+_FIRST = (
+    "vm",
+    "crash",
+    "browser",
+    "guides",
+    "predict",
+    "hang",
+    "test_frontend.py",
+    "server",
+    "cli",
+)
 # Files whose tests share nothing and take long: each test may run in another process.
 _SPREAD = (
     "tests/browser/test_gpu_panel.py",

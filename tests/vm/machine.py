@@ -68,7 +68,7 @@ class Boot:
 
 @dataclass
 class VirtualMachine:
-    """A guest with two processors.
+    """A guest with one processor: a second one, emulated beside busy programs, spends its time waiting for the first.
 
     Args:
         folder: For the initramfs and what the guest prints.
@@ -105,7 +105,7 @@ class VirtualMachine:
         processor = "host" if accelerator == "kvm" else "Nehalem"
         # The slower it runs beside the other tests, the more its servers and kernels look at their clocks. Without the
         # right to be preferred, `nice` says so and starts it all the same.
-        words = f"nice -n -5 {QEMU} -no-user-config -nodefaults -no-reboot -display none -M q35 -accel {how} -cpu {processor} -smp 2"
+        words = f"nice -n -5 {QEMU} -no-user-config -nodefaults -no-reboot -display none -M q35 -accel {how} -cpu {processor} -smp 1"
         return [*words.split(), "-m", str(memory_mib), "-kernel", str(self._os_kernel.image)]
 
     def run(self, module: str, *, silence_seconds: float, arguments: tuple[str, ...] = ()) -> Boot:
