@@ -41,6 +41,8 @@ def test_a_kernel_without_the_guard_is_still_reported(bare_kernel: Kernel) -> No
         == "ok"
     )
     bare_kernel.sleep()
+    # The server reads name and memory once a second.
+    wait_until(lambda: bare_kernel.state().get("notebook_path"), "the notebook's name")
     wait_until(lambda: bare_kernel.state()["host"]["rss_bytes"], "a sample")
     os.kill(bare_kernel.pid, signal.SIGKILL)
     report = bare_kernel.report()
