@@ -95,7 +95,7 @@ def fit(
 
     Args:
         model: A built and compiled model of Keras 3.
-        x, y, **options: The arguments of ``fit``. With `auto_batch` the search begins at ``batch_size``.
+        x, y, **options: The arguments of ``fit``. With `auto_batch` the size found replaces ``batch_size``.
         auto_batch: Find the batch size. The data must be arrays: a dataset has its batches already.
 
     Returns:

@@ -77,10 +77,19 @@ def anonymous_bytes(pid: int) -> int:
     Raises:
         SourceUnavailable: There is no such process or no procfs, or the process has ended.
     """
-    found = colon_lines(read_text(f"/proc/{pid}/status")).get("RssAnon", "")
-    if not found:
+    return status_bytes(pid, "RssAnon")["RssAnon"]
+
+
+def status_bytes(pid: int, *names: str) -> dict[str, int]:
+    """Fields of ``/proc/[pid]/status`` with a size, in bytes, such as ``RssAnon`` and ``VmHWM``.
+
+    Raises:
+        SourceUnavailable: There is no such process or no procfs, or the process has ended.
+    """
+    lines = colon_lines(read_text(f"/proc/{pid}/status"))
+    if any(not lines.get(name) for name in names):
         raise SourceUnavailable(f"process {pid} has ended")
-    return int(found.split()[0]) * 1024
+    return {name: int(lines[name].split()[0]) * 1024 for name in names}
 
 
 def _start_time(pid: int) -> int | None:

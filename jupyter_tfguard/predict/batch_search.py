@@ -175,7 +175,7 @@ class _Search:
         sizes = _round_sizes(self.best, min(end - 1, self.best * _STEP_UP))
         if not self.trials[-1].finished:  # it tells little: go half-way
             sizes = sizes[: (len(sizes) + 1) // 2]
-        if self.quick is None and len(measured_bytes(self.trials)) < 2:
+        if not self._can_extrapolate():
             return sizes[-1] if sizes else None
         before = max(one.before_bytes or 0 for one in self.trials)
         return self._largest(sizes, min(self.budget_bytes, self.limit_bytes - before))
@@ -196,14 +196,15 @@ class _Search:
     def _correction(self) -> float | None:
         """Factor for extrapolations beyond the largest trial; None if there are none, or they cannot be believed."""
         last = self.trials[-1]
-        if not (last.finished or last.is_too_large):
-            return None
-        if self.quick is None and len(measured_bytes(self.trials)) < 2:
+        if not (last.finished or last.is_too_large) or not self._can_extrapolate():
             return None
         ratio = self.untried_bytes / max(1, self._need(self.untried)) if self.untried_bytes else 0.0
         if ratio <= 1:
             return 1.0
         return ratio * _RATIO_MARGIN if ratio <= _RATIO_LIMIT else None
+
+    def _can_extrapolate(self) -> bool:
+        return self.quick is not None or len(measured_bytes(self.trials)) > 1
 
     def _largest(
         self, sizes: list[int], room_bytes: int, factor: float = 1.0, double_fraction: float = 0.0

@@ -6,7 +6,7 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..collectors.procfs import colon_lines, read_text
+from ..collectors.resident import status_bytes
 from ..errors import SourceUnavailable
 from ..units import human_bytes
 
@@ -80,14 +80,4 @@ class FitMeter:
 
 
 def _memory() -> dict[str, int]:
-    """Bytes by name.
-
-    Raises:
-        SourceUnavailable: This system has no such values.
-    """
-    lines = colon_lines(read_text(f"/proc/{os.getpid()}/status"))
-    try:
-        names = ("VmHWM", "RssAnon", "RssFile", "RssShmem")
-        return {name: int(lines[name].split()[0]) * 1024 for name in names}
-    except (KeyError, ValueError, IndexError) as absent:
-        raise SourceUnavailable(f"/proc/self/status has no {absent}") from absent
+    return status_bytes(os.getpid(), "VmHWM", "RssAnon", "RssFile", "RssShmem")

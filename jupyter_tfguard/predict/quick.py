@@ -110,10 +110,10 @@ class QuickPrediction:
         self._free_bytes = int(_FREE_SHARE * free_in_pool())
         self._workers = _worker_count()
         # The cell of a recurrent layer is named by that layer.
-        layers = {one.name: getattr(one, "cell", None) for one in model._flatten_layers()}
-        for cell in tuple(filter(None, layers.values())):
-            layers.pop(cell.name, None)
-        self._unknown = tuple(dict.fromkeys(layers_of(self._program.unknown, set(layers))))
+        found = list(model._flatten_layers())
+        cells = {one.cell.name for one in found if getattr(one, "cell", None) is not None}
+        layers = {one.name for one in found} - cells
+        self._unknown = tuple(dict.fromkeys(layers_of(self._program.unknown, layers)))
         self.features = cache(self._features)
 
     def _features(self, batch_size: int) -> Features:

@@ -19,10 +19,10 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from jupyter_tfguard.demo.limits import LimitedGroup, make_limit  # noqa: E402
+from jupyter_tfguard.units import GIB  # noqa: E402
 from tests.benchmarks.bound import fit_bytes, status_bytes  # noqa: E402
+from tests.crash.settings import memory_limit  # noqa: E402
 
-GIB = 1 << 30
 LARGER = 1.3
 START_BATCH = 32
 # Of prediction_models.py.
@@ -57,12 +57,10 @@ def main() -> None:
         mode, name, batch = chosen.child
         print(json.dumps(child(mode, name, int(batch))))
         return
-    limit = make_limit(int(chosen.limit_gib * GIB))
-    assert isinstance(limit, LimitedGroup), "memory groups cannot be made here"
     held = killed = 0
     times = f"{LARGER} times"
     print(f"{'model':13}{'batch':>7}{'trials':>7}  {'found':13}{'used':>8}{times:>10}   search")
-    try:
+    with memory_limit(int(chosen.limit_gib * GIB)) as limit:
         for name in chosen.only:
             began = time.monotonic()
             found = run(limit, "search", name, START_BATCH)
@@ -82,8 +80,6 @@ def main() -> None:
                 f"{share(larger, chosen)}{seconds:7.0f} s",
                 flush=True,
             )
-    finally:
-        limit.remove()
     print(f"{held} of {len(chosen.only)} fit; {LARGER} times as much was killed in {killed}")
 
 
@@ -93,7 +89,7 @@ def share(fit: dict[str, Any] | None, chosen: argparse.Namespace) -> str:
     return f"{part:>9}"
 
 
-def run(limit: LimitedGroup, mode: str, name: str, batch: int) -> dict[str, Any] | None:
+def run(limit: Any, mode: str, name: str, batch: int) -> dict[str, Any] | None:
     """The result of one process within the limit; None if it was killed.
 
     Raises:
