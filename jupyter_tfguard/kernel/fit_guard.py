@@ -39,8 +39,12 @@ class FitGuard(FitHooks):
 
     def begins(self, model: Any, progress: FitProgress) -> None:
         """Measure a fit that was estimated. In a batch job, arrange to save the model if the batch system ends the job."""
-        self._meter = FitMeter.of(model, progress.batch_size) if progress.what == "fit" else None
-        if progress.what != "fit" or not self._in_batch_job or not self._guard.is_started:
+        self._meter = None
+        if progress.what != "fit":
+            return
+        with shielded("comparing a fit with its estimate"):
+            self._meter = FitMeter.of(model, progress.batch_size)
+        if not self._in_batch_job or not self._guard.is_started:
             return
 
         def save_now(seconds: float) -> None:

@@ -6,14 +6,14 @@ import contextlib
 import itertools
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from ..training.pipeline import steps_of
 from .sizes import item_bytes, leaves
 
 LARGEST_BATCH = 1 << 20  # considered for a dataset, whose samples are not counted
 _DEFAULT_BATCH_SIZE = 32
-_CHAIN_LIMIT = 20
 _INFINITE = -1
 # Steps of a tf.data pipeline that do not change the batch size. `map` may, but rarely makes batches smaller.
 _KEEPS_BATCHES = {"Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Cache", "Repeat", "Take"}
@@ -63,21 +63,6 @@ def _of_dataset(dataset: Any) -> int | None:
         if name not in _KEEPS_BATCHES:
             return None
     return None
-
-
-def steps_of(dataset: Any) -> Iterator[tuple[str, Any]]:
-    """The steps of a tf.data pipeline, last one first: ``("Shuffle", dataset)``. At most 20."""
-    step = dataset
-    for _ in range(_CHAIN_LIMIT):
-        yield type(step).__name__.strip("_").removesuffix("Dataset"), step
-        step = input_of(step)
-        if step is None:
-            return
-
-
-def input_of(step: Any) -> Any:
-    """The step before this one; None for the first."""
-    return getattr(step, "_input_dataset", None)
 
 
 def sample_count(arguments: Mapping[str, Any]) -> int | None:

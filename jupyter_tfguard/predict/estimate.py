@@ -61,8 +61,11 @@ class Room(NamedTuple):
             name = CONTAINER_LIMIT if total < machine_bytes() else MACHINE_MEMORY
         except SourceUnavailable as absent:
             raise CannotEstimate(f"The available memory is unknown. {absent}") from absent
-        left = (available or 0) - Levels.of(total).stop_cap_bytes
-        return cls(max(0, left), Limit(total, name))
+        if available is None:
+            raise CannotEstimate(
+                "The available memory is unknown: /proc/meminfo has no MemAvailable."
+            )
+        return cls(max(0, available - Levels.of(total).stop_cap_bytes), Limit(total, name))
 
 
 def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False) -> Answer:
@@ -207,24 +210,31 @@ def _measured(
     """
     limit_bytes = int(LIMIT_FRACTION * room.available_bytes)
     found = trial(model, arguments, size, limit_bytes=limit_bytes)
-    copies = uncopied_bytes(arguments, size * STEP_COUNT)
     notes = [] if found.source is None else [f"Data of the trial: {found.source.value}."]
     if found.finished and found.peak_bytes is not None:
-        best = max(0, found.peak_bytes + copies - free_in_pool())
+        best = max(0, need_here(found.peak_bytes, arguments, size))
         low, high = (int(best * factor) for factor in _MEASURED_RANGE)
         return _Measured(Grade.MEASURED, (low, best, high), notes)
     if not found.is_too_large:
         raise CannotEstimate(f"The trial with batch_size={size} {found.ending_text()}.")
     notes.append(f"A trial with batch_size={size} was ended at {human_bytes(limit_bytes)}.")
     smaller = predict(model, arguments, size, quick=_best_of(quick), limit_bytes=limit_bytes)
-    least = (found.peak_bytes or 0) + copies
+    least = (found.peak_bytes or 0) + uncopied_bytes(arguments, size * STEP_COUNT)
     if smaller.peak_bytes is None:
         traced = _range_of(None if quick is None else quick.at(size))
         grade = Grade.BOUND if quick is None else Grade.QUICK
         return _Measured(grade, (max(least, traced[0]), *traced[1:]), notes)
-    best = max(least, smaller.peak_bytes + copies - free_in_pool())
+    best = max(least, need_here(smaller.peak_bytes, arguments, size))
     low, high = (int(best * factor) for factor in _EXTRAPOLATED_RANGE)
     return _Measured(Grade.EXTRAPOLATED, (max(least, low), best, high), notes)
+
+
+def need_here(trial_bytes: int, arguments: Mapping[str, Any], size: int) -> int:
+    """What a fit adds to the memory of this process, if it added this much to that of a trial.
+
+    A trial has fewer samples, so it lacks copies of whole arrays, and its pool of TensorFlow has nothing free.
+    """
+    return trial_bytes + uncopied_bytes(arguments, size * STEP_COUNT) - free_in_pool()
 
 
 def _parts(traced: Estimate | None, best: int | None) -> tuple[tuple[str, int], ...]:

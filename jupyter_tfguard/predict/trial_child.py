@@ -88,24 +88,18 @@ def _fit_arguments(data: Any, batch_size: int, step_count: int) -> dict[str, Any
     import numpy as np
     import tensorflow as tf
 
-    names = ("x", "y", "sample_weight")
-    arrays: dict[str, Any] = {
-        name: data.arguments[name] for name in names if name in data.arguments
-    }
-    more = {name: value for name, value in data.arguments.items() if name not in names}
     if data.is_dataset:
-        more.pop("shuffle", None)
-        element = tuple(arrays.values())
+        element = tuple(data.arrays.values())
         samples = tf.data.Dataset.from_tensor_slices(element if len(element) > 1 else element[0])
         dataset = samples.repeat().batch(batch_size).prefetch(tf.data.AUTOTUNE)
-        return {"x": dataset, "steps_per_epoch": step_count} | more
+        return {"x": dataset, "steps_per_epoch": step_count, **data.others}
     count = batch_size * step_count
 
     def repeat(array: Any) -> Any:
         return array if len(array) == count else array[np.arange(count) % len(array)]
 
-    repeated: dict[str, Any] = tf.nest.map_structure(repeat, arrays)
-    return repeated | more | {"batch_size": batch_size}
+    repeated = tf.nest.map_structure(repeat, data.arrays)
+    return {**repeated, **data.others, "batch_size": batch_size}
 
 
 if __name__ == "__main__":

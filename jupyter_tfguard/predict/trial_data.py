@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from .batches import batch_size, input_of, steps_of
+from ..training.pipeline import input_of, steps_of
+from .batches import batch_size
 from .sizes import item_bytes, leaves
 from .travel import ARRAY_LIMIT_BYTES, NUMBERS, NotSendable, RandomArray
 
@@ -33,12 +34,14 @@ class TrialData(NamedTuple):
     """What the child trains on.
 
     Attributes:
-        arguments: Of ``fit``, by name. Arrays may have fewer samples than the trial needs.
+        arrays: ``x``, ``y`` and ``sample_weight``, where given. They may have fewer samples than the trial needs.
+        others: Other arguments of ``fit``, by name.
         is_dataset: The child makes a tf.data pipeline of the arrays, as the user does.
         source: Where they come from.
     """
 
-    arguments: dict[str, Any]
+    arrays: dict[str, Any]
+    others: dict[str, Any]
     is_dataset: bool
     source: DataSource
 
@@ -51,11 +54,12 @@ def trial_data(arguments: Mapping[str, Any], size: int, step_count: int) -> Tria
     Raises:
         NotSendable: The data are a generator or another object that cannot be sliced.
     """
-    passed = {name: arguments[name] for name in _PASSED if arguments.get(name) is not None}
+    others = {name: arguments[name] for name in _PASSED if arguments.get(name) is not None}
     x = arguments.get("x")
     if hasattr(x, "element_spec"):
+        others.pop("shuffle", None)  # fit ignores it for a dataset
         element, source = _of_dataset(x, size)
-        return TrialData(passed | element, True, source)
+        return TrialData(element, others, True, source)
     arrays = {
         name: _mapped(
             arguments[name], name, lambda leaf, name: _slice(leaf, name, size * step_count)
@@ -64,7 +68,8 @@ def trial_data(arguments: Mapping[str, Any], size: int, step_count: int) -> Tria
         if arguments.get(name) is not None
     }
     is_random = any(isinstance(leaf, RandomArray) for leaf in leaves(arrays))
-    return TrialData(passed | arrays, False, DataSource.RANDOM if is_random else DataSource.SAMPLES)
+    source = DataSource.RANDOM if is_random else DataSource.SAMPLES
+    return TrialData(arrays, others, False, source)
 
 
 def _slice(array: Any, name: str, sample_count: int) -> Any:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -20,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from jupyter_tfguard.units import GIB  # noqa: E402
-from tests.benchmarks.bound import fit_bytes, status_bytes  # noqa: E402
+from tests.benchmarks.bound import Killed, fit_bytes, in_fresh_process, status_bytes  # noqa: E402
 from tests.crash.settings import memory_limit  # noqa: E402
 
 LARGER = 1.3
@@ -90,26 +88,11 @@ def share(fit: dict[str, Any] | None, chosen: argparse.Namespace) -> str:
 
 
 def run(limit: Any, mode: str, name: str, batch: int) -> dict[str, Any] | None:
-    """The result of one process within the limit; None if it was killed.
-
-    Raises:
-        SystemExit: It ended in another way.
-    """
-    process = subprocess.Popen(
-        [sys.executable, __file__, "--child", mode, name, str(batch)],
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    limit.add(process.pid)
-    said, _ = process.communicate("begin\n")
-    if process.returncode == -9:
+    """The result of one process within the limit; None if it was killed."""
+    try:
+        return in_fresh_process(__file__, "--child", mode, name, str(batch), limit=limit)
+    except Killed:
         return None
-    if process.returncode != 0:
-        sys.exit(f"{mode} {name} {batch} ended with {process.returncode}")
-    answer: dict[str, Any] = json.loads(said.splitlines()[-1])
-    return answer
 
 
 def child(mode: str, name: str, batch: int) -> dict[str, Any]:
@@ -128,7 +111,6 @@ def child(mode: str, name: str, batch: int) -> dict[str, Any]:
     from jupyter_tfguard.predict.estimate import find_batch_size
 
     found = find_batch_size(model, arguments)
-    print(found.text(), file=sys.stderr)
     return {
         "batch_size": found.batch_size,
         "was_tried": found.was_tried,

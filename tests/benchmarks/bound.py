@@ -15,6 +15,7 @@ import argparse
 import itertools
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -73,19 +74,39 @@ def fit_bytes(model: Any, arguments: dict[str, Any]) -> int:
     return peak - before
 
 
-def in_fresh_process(*words: str, cwd: Path | None = None) -> dict[str, Any]:
-    """Run Python with these words; the JSON object that it prints last."""
-    done = subprocess.run(
+class Killed(Exception):
+    """A process reached its memory limit."""
+
+
+def in_fresh_process(*words: str, cwd: Path | None = None, limit: Any = None) -> dict[str, Any]:
+    """Run Python with these words; the JSON object that it prints last.
+
+    Args:
+        words: Script or module, and its arguments.
+        cwd: Working folder.
+        limit: Memory limit that the process joins. It then gets a line on standard input, and must wait for it.
+
+    Raises:
+        Killed: It was killed within the limit.
+        SystemExit: It failed.
+    """
+    process = subprocess.Popen(
         [sys.executable, *words],
         env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
         cwd=cwd,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(words)}: {done.stderr[-2000:]}")
-    row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if limit is not None:
+        limit.add(process.pid)
+    said, errors = process.communicate("begin\n")
+    if limit is not None and process.returncode == -signal.SIGKILL:
+        raise Killed
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(words)}: {errors[-2000:]}")
+    row: dict[str, Any] = json.loads(said.splitlines()[-1])
     return row
 
 

@@ -160,19 +160,15 @@ def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
 
 def by_trials(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     """The need as a trial of this batch measures it, and as trials of smaller batches foretell it."""
-    from jupyter_tfguard.predict.batches import uncopied_bytes
-    from jupyter_tfguard.predict.estimate import estimate
+    from jupyter_tfguard.predict.estimate import estimate, need_here
     from jupyter_tfguard.predict.extrapolate import predict
     from jupyter_tfguard.predict.quick import QuickPrediction
-    from jupyter_tfguard.predict.reusable import free_in_pool
-    from jupyter_tfguard.predict.trial import STEP_COUNT
 
     quick = QuickPrediction(model, arguments)
     smaller = predict(model, arguments, batch, quick=lambda size: quick.at(size).best_bytes)
-    copies = uncopied_bytes(arguments, batch * STEP_COUNT)
     extrapolated = None
     if smaller.peak_bytes is not None:
-        extrapolated = smaller.peak_bytes + copies - free_in_pool()
+        extrapolated = need_here(smaller.peak_bytes, arguments, batch)
     answer = estimate(model, arguments, measure=True)
     return {
         "measured_bytes": answer.best_bytes if answer.grade is Grade.MEASURED else None,

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from jupyter_tfguard.collectors.available import AvailableMemory
+from jupyter_tfguard.predict.estimate import CannotEstimate, Room
 from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 
 SETUP = """
@@ -178,3 +180,9 @@ def test_buffers_of_a_dataset_are_named_with_their_bytes(keras_kernel: GuardedKe
         assert changes(tf.data.Dataset.range(10**6).shuffle(10**6).batch(32)) == []
         """,
     )
+
+
+def test_unknown_memory_is_not_taken_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AvailableMemory, "read", lambda self: None)
+    with pytest.raises(CannotEstimate, match="available memory is unknown"):
+        Room.now()

@@ -1,0 +1,100 @@
+"""What a tf.data pipeline keeps in memory: the elements in its shuffle buffers and caches."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..units import human_bytes
+
+_WORTH_BYTES = 64 << 20  # less is not worth a sentence
+_CHAIN_LIMIT = 20
+
+
+class Kept(NamedTuple):
+    """Elements that a step of a pipeline keeps in memory.
+
+    Attributes:
+        text: What it keeps, and how it would keep less, a sentence.
+        size_bytes: Of all elements, once it is full.
+    """
+
+    text: str
+    size_bytes: int
+
+
+def kept_data(arguments: Mapping[str, Any]) -> list[Kept]:
+    """What the pipelines among the arguments of ``fit`` keep; the large ones only."""
+    return [
+        kept
+        for name in ("x", "validation_data")
+        if hasattr(dataset := arguments.get(name), "element_spec")
+        for kept in kept_by(dataset)
+    ]
+
+
+def large_part(kept: Sequence[Kept], added_bytes: float) -> list[Kept]:
+    """Those that together may be half of the added memory or more, largest first; otherwise none."""
+    found = sorted(kept, key=lambda one: -one.size_bytes)
+    return found if 2 * sum(one.size_bytes for one in found) >= added_bytes else []
+
+
+def kept_by(dataset: Any) -> Iterator[Kept]:
+    """What the steps of one pipeline keep, last one first."""
+    for name, step in steps_of(dataset):
+        source = input_of(step)
+        if source is None:
+            return
+        with contextlib.suppress(TypeError, ValueError, AttributeError):
+            if "Shuffle" in name:
+                yield from _by_shuffle(int(step._buffer_size), source)
+            elif "Cache" in name and not step._filename.numpy():
+                yield from _by_cache(source)
+
+
+def steps_of(dataset: Any) -> Iterator[tuple[str, Any]]:
+    """The steps of a tf.data pipeline, last one first: ``("Shuffle", dataset)``. At most 20."""
+    step = dataset
+    for _ in range(_CHAIN_LIMIT):
+        yield type(step).__name__.strip("_").removesuffix("Dataset"), step
+        step = input_of(step)
+        if step is None:
+            return
+
+
+def input_of(step: Any) -> Any:
+    """The step before this one; None for the first."""
+    return getattr(step, "_input_dataset", None)
+
+
+def _by_shuffle(count: int, source: Any) -> Iterator[Kept]:
+    each = _element_bytes(source)
+    elements = int(source.cardinality())
+    held = min(count, elements) if elements > 0 else count
+    if each is not None and held * each >= _WORTH_BYTES:
+        yield Kept(
+            f"shuffle({count}) holds {held:,} elements of {human_bytes(each)}: shuffle file names or numbers "
+            "before the data are loaded, or use a smaller buffer.",
+            held * each,
+        )
+
+
+def _by_cache(source: Any) -> Iterator[Kept]:
+    each, elements = _element_bytes(source), int(source.cardinality())
+    if each is not None and elements > 0 and elements * each >= _WORTH_BYTES:
+        yield Kept(
+            f"cache() keeps all {elements:,} elements in memory: pass a file name to cache(), or place it before the "
+            "step that makes the elements large.",
+            elements * each,
+        )
+
+
+def _element_bytes(dataset: Any) -> int | None:
+    """Bytes of one element; None if a dimension is unknown."""
+    specs = sys.modules["tensorflow"].nest.flatten(dataset.element_spec)
+    if any(spec.shape.rank is None or None in tuple(spec.shape) for spec in specs):
+        return None
+    return sum(int(math.prod(spec.shape)) * int(spec.dtype.size) for spec in specs)
