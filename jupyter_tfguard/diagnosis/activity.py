@@ -5,11 +5,12 @@ Repeated events, such as epochs and runs of a cell, are in moments.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from .observed import Observed
-from .typed import number_of, text_of, whole_of
+from .typed import dict_of, number_of, text_of, whole_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Fit:
-    """The fit, evaluate or predict that ran. Unknown is None; epoch and step count from 1."""
+    """The fit, evaluate or predict that ran. Unknown is None; epoch and step count from 1.
+
+    Attributes:
+        kept_data: What its data pipelines keep in memory: a sentence and its bytes each.
+    """
 
     what: str
     model_name: str | None
@@ -53,6 +58,7 @@ class Fit:
     started: float | None
     rss_bytes: int | None
     running: bool
+    kept_data: tuple[tuple[str, int], ...] = ()
 
     @property
     def position(self) -> str | None:
@@ -130,7 +136,16 @@ def last_fit(seen: Observed) -> Fit | None:
         started=number_of(start.get("t")),
         rss_bytes=whole_of(start.get("rss_bytes")),
         running=True,
+        kept_data=tuple(_kept_data(start.get("kept_data"))),
     )
+
+
+def _kept_data(recorded: object) -> Iterator[tuple[str, int]]:
+    for one in recorded if isinstance(recorded, list) else []:
+        kept = dict_of(one)
+        text, size = text_of(kept.get("text")), whole_of(kept.get("size_bytes"))
+        if text is not None and size is not None:
+            yield text[:300], size
 
 
 def where(seen: Observed) -> str | None:

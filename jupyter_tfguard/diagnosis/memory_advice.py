@@ -21,6 +21,7 @@ from .finding import Advice
 from .growth import Growth, Per
 from .memory import SPARE_BYTES, growth_fact
 from .moments import grown_arrays, kept_by_loop
+from .verdict import record_is_old
 
 _SETTERS = {
     CONTAINER_LIMIT: "The administrator of this container, batch job or service sets the limit.",
@@ -29,6 +30,12 @@ _SETTERS = {
 }
 # "sequential_11": the names that Keras gives models of one kind, one after the other.
 _NUMBERED = re.compile(r"^(?P<stem>.{1,80}?)(?:_(?P<number>\d{1,6}))?$")
+# I tensorflow/core/kernels/data/shuffle_dataset_op.cc:452] ShuffleDatasetV3:12: Filling up shuffle buffer (this may take a
+# while): 3471 of 20000. Source: tensorflow/core/kernels/data/shuffle_dataset_op.cc; written every ten seconds.
+_FILLING = re.compile(
+    r"Filling up shuffle buffer \(this may take a while\): (\d{1,12}) of (\d{1,12})"
+)
+_FILLED = "Shuffle buffer filled"
 # WARNING:tensorflow:5 out of the last 5 calls to <function ...> triggered tf.function retracing.
 _RETRACING = "triggered tf.function retracing"
 
@@ -43,8 +50,10 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
     arrays = largest_arrays(seen)
     if seen.growth is not None:
         found += leak_advice(seen, seen.growth)[:2]
-    elif limit is not None:
-        found += _batch_advice(seen, limit)
+    else:
+        found += _pipeline_advice(seen)
+        if not found and limit is not None:
+            found += _batch_advice(seen, limit)
     if arrays and arrays[0][1] > 4 * SPARE_BYTES:
         held = ", ".join(f"{name} {human_bytes(size)}" for name, size in arrays[:3])
         found.append(
@@ -66,6 +75,33 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
         raising = f"Or raise the limit of {human_bytes(limit.size_bytes)}."
         found.append(Advice(raising, _SETTERS[limit.name]))
     return tuple(found[:3])
+
+
+def _pipeline_advice(seen: Evidence) -> list[Advice]:
+    """Smaller buffers of the data pipeline, if they may have needed half of what the run needed."""
+    buffer = [line for line in seen.stderr_lines if _FILLED in line or _FILLING.search(line)]
+    filling = _FILLING.search(buffer[-1]) if buffer else None
+    if filling is not None and not record_is_old(buffer[-1], seen.died):
+        have, wanted = int(filling[1]), int(filling[2])
+        return [
+            Advice(
+                "Shuffle file names or numbers before the data are loaded, or use a smaller shuffle buffer.",
+                f"TensorFlow was filling a shuffle buffer just before: it had {have:,} of {wanted:,} elements in memory.",
+            )
+        ]
+    fit, peak = last_fit(seen), seen.peak()
+    if fit is None or not (fit.rss_bytes and peak):
+        return []
+    kept = sorted(fit.kept_data, key=lambda one: -one[1])
+    if 2 * sum(size for _, size in kept) < peak - fit.rss_bytes:
+        return []
+    return [
+        Advice(
+            f"Let the data pipeline keep less in memory: {human_bytes(size)} in one step.",
+            f"{text} Memory grew by {human_bytes(peak - fit.rss_bytes)} in this {fit.what}.",
+        )
+        for text, size in kept
+    ]
 
 
 def _batch_advice(seen: Evidence, limit: Limit) -> list[Advice]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..limits import MACHINE_MEMORY
+from ..training.pipeline import Kept, large_part
 from ..units import human_bytes
 
 _SHOWN_ARRAYS = 3
@@ -21,6 +22,7 @@ class CellFacts(NamedTuple):
         arrays: The largest variables, as ``{"name", "bytes"}``.
         fit: ``fit``, ``evaluate`` or ``predict`` while one is running.
         batch_size: Batch size of that run.
+        kept_data: What the data pipelines of that run keep in memory.
         holders: Containers known to grow from round to round, a sentence each.
     """
 
@@ -28,6 +30,7 @@ class CellFacts(NamedTuple):
     arrays: Sequence[dict[str, Any]] = ()
     fit: str | None = None
     batch_size: int | None = None
+    kept_data: Sequence[Kept] = ()
     holders: Sequence[str] = ()
 
 
@@ -61,7 +64,7 @@ def stop_lines(
         named = ", ".join(f"{a['name']} {human_bytes(a['bytes'])}" for a in large[:_SHOWN_ARRAYS])
         taken += f" Largest variables: {named}."
     lines.append(taken)
-    lines.append(f"Your variables and models are as they were. {_advice(facts)}")
+    lines.append(f"Your variables and models are as they were. {_advice(facts, added_bytes)}")
     if is_first:
         lines.append(SWITCH_OFF)
     return tuple(lines)
@@ -86,9 +89,17 @@ def refusal_lines(
     return (*lines, SWITCH_OFF) if is_first else tuple(lines)
 
 
-def _advice(facts: CellFacts) -> str:
+def _advice(facts: CellFacts, added_bytes: int | None = None) -> str:
+    """What to change.
+
+    Args:
+        facts: Facts about the cell.
+        added_bytes: Memory that the cell added bit by bit; None for a single request.
+    """
     if facts.holders:
         return f"{' '.join(facts.holders)} Empty or shorten what grew."
+    if added_bytes is not None and (kept := large_part(facts.kept_data, added_bytes)):
+        return " ".join(one.text for one in kept)
     if facts.fit is not None and facts.batch_size is not None and facts.batch_size > 1:
         half = max(1, facts.batch_size // 2)
         return f"Try {facts.fit}() with a smaller batch, for example batch_size={half}, or feed the data in pieces."

@@ -199,6 +199,7 @@ class MemoryStop:
             arrays=largest_arrays(self._shell.user_ns),
             fit=None if running is None else running.what,
             batch_size=None if running is None else running.batch_size,
+            kept_data=() if running is None else running.kept_data,
             holders=self._holders(),
         )
 

@@ -26,6 +26,7 @@ from ..shield import is_users, note_problem, shielded
 from .checkpoints import CheckpointWatch
 from .describe import describe_batch, describe_model
 from .fit_hooks import FitHooks
+from .pipeline import kept_data
 from .progress import FitProgress, ProgressBoard
 from .watch import FitWatch, make_callback_class
 
@@ -193,10 +194,14 @@ class TrainingRecorder:
         emit = self._emit if self._may_emit() else _drop_event
         callbacks = _flat(arguments.get("callbacks"))
         progress.callbacks = tuple(callbacks)
+        with shielded("describing a data pipeline"):
+            progress.kept_data = kept_data(arguments)
         checkpoints = CheckpointWatch(callbacks, since=time.time())
         # Set first: from here on an exception of the user's signal handler may end the run at any moment.
         run.watch = watch = FitWatch(progress, self.board, emit, model, checkpoints)
         known = {"fit_id": progress.fit_id, "what": what} | described | batch
+        if progress.kept_data:
+            known["kept_data"] = [kept._asdict() for kept in progress.kept_data]
         emit("fit_start", **known, rss_bytes=self._rss_bytes())
         self.board.begin(progress)
         return watch

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from .pipeline import Kept
 
 WRITE_SECONDS = 0.05
 _RATE_SECONDS = 2.0
@@ -29,6 +31,7 @@ class FitProgress:
         earlier_steps: Steps of the epochs before this one.
         look_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.look`.
         callbacks: The user's callbacks, during the run.
+        kept_data: What its data pipelines keep in memory.
         compared: The memory that the run needed, as text, if it had been estimated.
     """
 
@@ -50,6 +53,7 @@ class FitProgress:
     earlier_steps: int = 0
     look_due: float = 0.0
     callbacks: tuple[Any, ...] = ()
+    kept_data: Sequence[Kept] = ()
     compared: str | None = None
     _anchor: tuple[float, int] | None = None
     _next_anchor: tuple[float, int] | None = None

@@ -61,3 +61,34 @@ def test_a_full_machine_is_the_limit_though_the_container_has_a_smaller_one() ->
         bundle["server"][look]["groups"][0]["limit_bytes"] = total - GIB
     batch = advice(bundle, "host_oom")[0]
     assert f"the limit is {human_bytes(total)} (machine memory)" in batch
+
+
+FILLING = "W tensorflow/core/kernels/data/shuffle_dataset_op.cc:452] ShuffleDatasetV3:12: Filling up shuffle buffer (this may take a while): 3471 of 20000"
+FILLED = "W tensorflow/core/kernels/data/shuffle_dataset_op.cc:482] Shuffle buffer filled."
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_named"),
+    [
+        ([FILLING], True),
+        ([FILLING, "another line"], True),
+        ([FILLING, FILLED], False),
+        ([f"2001-01-01 00:00:00.5: {FILLING}"], False),
+    ],
+)
+def test_a_shuffle_buffer_that_was_being_filled_is_named(lines: list[str], is_named: bool) -> None:
+    bundle = refused(None)
+    bundle["kernel"]["stderr_tail"] = [*lines, *bundle["kernel"]["stderr_tail"]]
+    first = advice(bundle)[0]
+    assert ("3,471 of 20,000 elements" in first) == is_named
+    assert ("batch" in first) != is_named
+
+
+@pytest.mark.parametrize(("size_bytes", "is_named"), [(2 * GIB, True), (GIB // 8, False)])
+def test_a_buffer_as_large_as_half_of_the_growth_is_named(size_bytes: int, is_named: bool) -> None:
+    bundle = refused(None)
+    start = next(event for event in bundle["kernel"]["events"] if event["kind"] == "fit_start")
+    start["kept_data"] = [{"text": "shuffle(5000) holds all.", "size_bytes": size_bytes}]
+    first = advice(bundle)[0]
+    assert (f"keep less in memory: {human_bytes(size_bytes)} in one step" in first) == is_named
+    assert ("batch" in first) != is_named

@@ -6,9 +6,13 @@ import pytest
 
 from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, stop_lines
 from jupyter_tfguard.limits import CONTAINER_LIMIT
+from jupyter_tfguard.training.pipeline import Kept
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick
+
+LARGE = Kept("shuffle(5000) holds 5,000 elements of 192 KiB: use a smaller buffer.", 960 * MIB)
+SMALL = Kept("shuffle(500) holds 500 elements of 192 KiB: use a smaller buffer.", 96 * MIB)
 
 
 def test_it_says_what_was_left_what_took_it_and_what_to_change() -> None:
@@ -36,6 +40,8 @@ def test_how_to_switch_it_off_is_said_once() -> None:
             CellFacts(fit="fit", batch_size=8, holders=["Collect.kept has 90 entries."]),
             "Collect.kept has 90 entries. Empty or shorten what grew.",
         ),
+        (CellFacts(fit="fit", batch_size=8, kept_data=[LARGE]), LARGE.text),
+        (CellFacts(fit="fit", batch_size=8, kept_data=[SMALL]), "batch_size=4"),
     ],
 )
 def test_advice_fits_what_ran(facts: CellFacts, advice: str) -> None:

@@ -91,6 +91,17 @@ def test_a_data_set_tells_its_batch(keras_kernel: GuardedKernel) -> None:
     assert (fit.progress["step"], fit.progress["steps"]) == (4, 4)
 
 
+def test_a_large_shuffle_buffer_is_noted(keras_kernel: GuardedKernel) -> None:
+    code = (
+        "data = tf.data.Dataset.from_tensor_slices((x, y)).map(lambda a, b: (tf.zeros((500, 10, 10, 100)), b))\n"
+        "data = data.shuffle(90).map(lambda a, b: (a[0, 0, 0, :10], b)).batch(24)\n"
+        "model.fit(data, verbose=0);"
+    )
+    (kept,) = Fitted(keras_kernel, code).one("fit_start")["kept_data"]
+    assert kept["size_bytes"] == 90 * (500 * 10 * 10 * 100 * 4 + 4)
+    assert kept["text"].startswith("shuffle(90) holds 90 elements of 19 MiB")
+
+
 def test_a_generator_and_a_sequence_are_followed(keras_kernel: GuardedKernel) -> None:
     code = "def batches():\n    while True: yield x[:8], y[:8]\nmodel.fit(batches(), steps_per_epoch=5, epochs=2, verbose=0);"
     fit = Fitted(keras_kernel, code)
