@@ -80,6 +80,18 @@ def anonymous_bytes(pid: int) -> int:
     return status_bytes(pid, "RssAnon")["RssAnon"]
 
 
+def anonymous_peak_bytes(pid: int) -> int:
+    """The highest resident anonymous memory so far, nearly: pages of files are subtracted as they are now.
+
+    Source: ``VmHWM``, ``RssAnon``, ``RssFile`` and ``RssShmem`` in ``/proc/[pid]/status``, proc_pid_status(5).
+
+    Raises:
+        SourceUnavailable: There is no such process or no procfs, or the process has ended.
+    """
+    now = status_bytes(pid, "VmHWM", "RssAnon", "RssFile", "RssShmem")
+    return max(now["VmHWM"] - now["RssFile"] - now["RssShmem"], now["RssAnon"])
+
+
 def status_bytes(pid: int, *names: str) -> dict[str, int]:
     """Fields of ``/proc/[pid]/status`` with a size, in bytes, such as ``RssAnon`` and ``VmHWM``.
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..units import human_bytes
-from .batches import LARGEST_BATCH, batch_size, rounded_down, sample_count, uncopied_bytes
+from .batches import LARGEST_BATCH, batch_size, rounded_down, sample_count
 from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes
 from .graph import is_of_keras
 from .sizes import leaves
-from .trial import LIMIT_FRACTION, STEP_COUNT, Trial, trial
+from .trial import LIMIT_FRACTION, Trial, more_than_trial, trial
 
 _RESERVE_FRACTION = 0.05
 # An extrapolation to twice the largest trial misses by 13 to 20 % in one case of ten; one of five models was killed with 10 %.
@@ -155,7 +155,7 @@ class _Search:
         """Note a trial. False if it ended for another reason than memory, which ends the search."""
         self.trials.append(found)
         size = found.batch_size
-        need = (found.peak_bytes or 0) + self._copies_bytes(size)
+        need = self._need_here(size, found.peak_bytes or 0)
         if found.finished and need <= self.budget_bytes:
             self.best = max(self.best or 0, size)
         elif found.finished or (found.is_too_large and need > self.budget_bytes):
@@ -184,7 +184,7 @@ class _Search:
         """The chosen batch size and its bytes, tried or extrapolated."""
         if self.best is None:
             return None, None
-        need = measured_bytes(self.trials)[self.best] + self._copies_bytes(self.best)
+        need = self._need_here(self.best, measured_bytes(self.trials)[self.best])
         factor = self._correction()
         if need < _GOOD_FRACTION * self.budget_bytes and factor is not None:
             sizes = _round_sizes(self.best, min(self.too_large - 1, 2 * self.best))
@@ -228,11 +228,10 @@ class _Search:
 
     def _need(self, size: int) -> int:
         found = extrapolate(measured_bytes(self.trials), size, self.quick)
-        return found + self._copies_bytes(size)
+        return self._need_here(size, found)
 
-    def _copies_bytes(self, size: int) -> int:
-        """Bytes of Keras' copies of whole arrays that a trial does not have: it uses fewer samples."""
-        return uncopied_bytes(self.arguments, size * STEP_COUNT)
+    def _need_here(self, size: int, trial_bytes: int) -> int:
+        return max(0, trial_bytes + more_than_trial(self.arguments, size))
 
 
 def _round_sizes(above: int, highest: int) -> list[int]:

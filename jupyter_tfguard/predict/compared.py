@@ -6,7 +6,7 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..collectors.resident import status_bytes
+from ..collectors.resident import anonymous_peak_bytes, status_bytes
 from ..errors import SourceUnavailable
 from ..units import human_bytes
 
@@ -48,12 +48,11 @@ def last_comparison(model: Any) -> Compared | None:
 class FitMeter:
     """Measures one fit whose memory was estimated.
 
-    The need is the peak of anonymous memory minus that before the fit, from ``RssAnon``, ``RssFile``, ``RssShmem`` and
-    ``VmHWM`` in /proc/self/status, proc_pid_status(5). It is unknown if the process had needed more before.
+    The need is the peak of anonymous memory minus that before the fit. It is unknown if the process had needed more before.
     """
 
     def __init__(self) -> None:
-        self._before = _memory()
+        self._before = status_bytes(os.getpid(), "VmHWM", "RssAnon")
 
     @classmethod
     def of(cls, model: Any, batch_size: int | None) -> FitMeter | None:
@@ -68,16 +67,12 @@ class FitMeter:
 
     def ends(self, model: Any) -> Compared | None:
         """The comparison, which is kept for :func:`last_comparison`; None if the need is unknown."""
-        answer, before, after = _answers.get(model), self._before, _memory()
-        if answer is None or answer.best_bytes is None or after["VmHWM"] <= before["VmHWM"]:
+        answer, pid = _answers.get(model), os.getpid()
+        highest = status_bytes(pid, "VmHWM")["VmHWM"]
+        if answer is None or answer.best_bytes is None or highest <= self._before["VmHWM"]:
             return None
-        peak = max(after["VmHWM"] - after["RssFile"] - after["RssShmem"], after["RssAnon"])
-        needed = peak - before["RssAnon"]
+        needed = anonymous_peak_bytes(pid) - self._before["RssAnon"]
         if needed <= 0:
             return None
         _compared[model] = found = Compared(answer.batch_size, answer.best_bytes, needed)
         return found
-
-
-def _memory() -> dict[str, int]:
-    return status_bytes(os.getpid(), "VmHWM", "RssAnon", "RssFile", "RssShmem")

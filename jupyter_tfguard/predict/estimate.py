@@ -14,17 +14,16 @@ from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY, Limit
 from ..units import human_bytes
 from .answer import Answer, Change, Grade
 from .batch_search import BatchChoice, largest_batch
-from .batches import LARGEST_BATCH, batch_size, sample_count, uncopied_bytes
+from .batches import LARGEST_BATCH, batch_size, sample_count
 from .bound import bound, flat_layers, slots_per_weight
 from .compared import last_comparison, remember
 from .data_changes import data_changes
 from .extrapolate import Quick, predict
 from .quick import Estimate, QuickPrediction
 from .refusal import Refusal, runs_on_host
-from .reusable import free_in_pool
 from .sizes import variable_bytes
 from .trace import CannotTrace
-from .trial import LIMIT_FRACTION, STEP_COUNT, trial
+from .trial import LIMIT_FRACTION, more_than_trial, trial
 
 # Two runs of the same fit differ by up to this much.
 _MEASURED_RANGE = (0.9, 1.1)
@@ -210,31 +209,24 @@ def _measured(
     """
     limit_bytes = int(LIMIT_FRACTION * room.available_bytes)
     found = trial(model, arguments, size, limit_bytes=limit_bytes)
+    more = more_than_trial(arguments, size)
     notes = [] if found.source is None else [f"Data of the trial: {found.source.value}."]
     if found.finished and found.peak_bytes is not None:
-        best = max(0, need_here(found.peak_bytes, arguments, size))
+        best = max(0, found.peak_bytes + more)
         low, high = (int(best * factor) for factor in _MEASURED_RANGE)
         return _Measured(Grade.MEASURED, (low, best, high), notes)
     if not found.is_too_large:
         raise CannotEstimate(f"The trial with batch_size={size} {found.ending_text()}.")
     notes.append(f"A trial with batch_size={size} was ended at {human_bytes(limit_bytes)}.")
     smaller = predict(model, arguments, size, quick=_best_of(quick), limit_bytes=limit_bytes)
-    least = (found.peak_bytes or 0) + uncopied_bytes(arguments, size * STEP_COUNT)
+    least = max(0, (found.peak_bytes or 0) + more)
     if smaller.peak_bytes is None:
         traced = _range_of(None if quick is None else quick.at(size))
         grade = Grade.BOUND if quick is None else Grade.QUICK
         return _Measured(grade, (max(least, traced[0]), *traced[1:]), notes)
-    best = max(least, need_here(smaller.peak_bytes, arguments, size))
+    best = max(least, smaller.peak_bytes + more)
     low, high = (int(best * factor) for factor in _EXTRAPOLATED_RANGE)
     return _Measured(Grade.EXTRAPOLATED, (max(least, low), best, high), notes)
-
-
-def need_here(trial_bytes: int, arguments: Mapping[str, Any], size: int) -> int:
-    """What a fit adds to the memory of this process, if it added this much to that of a trial.
-
-    A trial has fewer samples, so it lacks copies of whole arrays, and its pool of TensorFlow has nothing free.
-    """
-    return trial_bytes + uncopied_bytes(arguments, size * STEP_COUNT) - free_in_pool()
 
 
 def _parts(traced: Estimate | None, best: int | None) -> tuple[tuple[str, int], ...]:

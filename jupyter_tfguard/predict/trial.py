@@ -26,6 +26,8 @@ from typing import IO, Any
 from ..collectors.resident import anonymous_bytes
 from ..errors import SourceUnavailable
 from ..training.gpu_settings import eager_context
+from .batches import uncopied_bytes
+from .reusable import free_in_pool
 from .travel import NotSendable, dump
 from .trial_data import DataSource, trial_data
 
@@ -55,8 +57,9 @@ class Trial:
     Attributes:
         batch_size: The batch size of its steps.
         ending: How it ended.
-        peak_bytes: Peak anonymous memory during ``fit`` minus that just before it. If the trial did not finish, a lower
-            bound; None if ``fit`` did not begin. Copies of whole arrays are counted only for the samples used.
+        peak_bytes: Peak anonymous memory during ``fit`` minus that in use just before it: what a fit needs if
+            TensorFlow's pool has nothing free. If the trial did not finish, a lower bound; None if ``fit`` did not begin.
+            Copies of whole arrays are counted only for the samples used.
         step_count: Steps done.
         reason: The signal, the exception, or what could not be sent and why; else empty.
         source: Where its data came from; None if they could not be sent.
@@ -127,6 +130,14 @@ def trial(
     )
 
 
+def more_than_trial(arguments: Mapping[str, Any], batch_size: int) -> int:
+    """What a fit in this process adds to its memory, minus the need of a trial.
+
+    A trial has fewer samples, so it lacks copies of whole arrays. A fit first uses what is free in the pool here.
+    """
+    return uncopied_bytes(arguments, batch_size * STEP_COUNT) - free_in_pool()
+
+
 def _write(
     file: IO[bytes], model: Any, arguments: Mapping[str, Any], batch_size: int, steps: int
 ) -> DataSource:
@@ -165,7 +176,8 @@ class _Child:
 
     Attributes:
         before_bytes: Its anonymous memory at the start of ``fit``; None before.
-        peak_bytes: Growth of its anonymous memory since then, so far; None before.
+        free_bytes: The part of it that was free in TensorFlow's pool.
+        peak_bytes: Its highest anonymous memory since then, minus what was in use at the start; None before.
         step_count: Steps done so far.
     """
 
@@ -173,6 +185,7 @@ class _Child:
         self.peak_bytes: int | None = None
         self.step_count = 0
         self.before_bytes: int | None = None
+        self.free_bytes = 0
         self._error = ""
         self._done = False
         self._rest = b""
@@ -222,15 +235,17 @@ class _Child:
         for line in lines:
             fields = json.loads(line)
             self.before_bytes = fields.get("before_bytes", self.before_bytes)
+            self.free_bytes = fields.get("free_bytes", self.free_bytes)
             self.step_count = fields.get("step_count", self.step_count)
             self._error = fields.get("error", self._error)
-            if "after_bytes" in fields:
-                self._note(fields["after_bytes"])
+            if "highest_bytes" in fields:
+                self._note(fields["highest_bytes"])
                 self._done = True
 
     def _note(self, now_bytes: int) -> None:
         if self.before_bytes is not None and not self._done:
-            self.peak_bytes = max(self.peak_bytes or 0, now_bytes - self.before_bytes)
+            in_use = self.before_bytes - self.free_bytes
+            self.peak_bytes = max(self.peak_bytes or 0, now_bytes - in_use)
 
     def _ended(self) -> tuple[Ending, str]:
         code = self._process.wait()

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # Source: prctl(2)
+_RESET_PEAK = "5"  # Source: proc_pid_clear_refs(5)
 _FIRST_FOR_THE_KILLER = "1000"  # Source: proc_pid_oom_score_adj(5)
 
 
@@ -65,7 +66,8 @@ def _configure(settings: dict[str, Any]) -> None:
 def _train(file: Any, settings: dict[str, Any], report: Callable[..., None]) -> None:
     import keras
 
-    from jupyter_tfguard.collectors.resident import anonymous_bytes
+    from jupyter_tfguard.collectors.resident import anonymous_bytes, anonymous_peak_bytes
+    from jupyter_tfguard.predict.reusable import free_in_pool
     from jupyter_tfguard.predict.travel import load
 
     class Steps(keras.callbacks.Callback):  # type: ignore[misc]
@@ -78,9 +80,21 @@ def _train(file: Any, settings: dict[str, Any], report: Callable[..., None]) -> 
     arguments = _fit_arguments(data, settings["batch_size"], settings["step_count"])
     del data
     gc.collect()
-    report(before_bytes=anonymous_bytes(os.getpid()))
+    pid = os.getpid()
+    highest_bytes = anonymous_peak_bytes if _reset_peak() else anonymous_bytes
+    report(before_bytes=anonymous_bytes(pid), free_bytes=free_in_pool())
     model.fit(**arguments, epochs=1, verbose=0, callbacks=[Steps()])
-    report(after_bytes=anonymous_bytes(os.getpid()))
+    report(highest_bytes=highest_bytes(pid))
+
+
+def _reset_peak() -> bool:
+    """Let the kernel count the peak of the resident size from now on; False if it does not."""
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write(_RESET_PEAK)
+    except OSError:
+        return False
+    return True
 
 
 def _fit_arguments(data: Any, batch_size: int, step_count: int) -> dict[str, Any]:
