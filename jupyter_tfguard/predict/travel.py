@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from ..errors import TfGuardError
+from .graph import is_of_keras
 
 # Larger arrays travel as shape, dtype and range, and are filled with random numbers.
 ARRAY_LIMIT_BYTES = 64 << 20
@@ -160,9 +161,25 @@ def _reduced(obj: Any) -> Any:
         # The table exists only in its process. An adapted layer has no vocabulary in its configuration.
         words = obj.get_vocabulary(include_special_tokens=False)
         return _layer, (type(obj), obj.get_config() | {"vocabulary": words})
+    if isinstance(obj, keras.Model):
+        return _empty_model, (type(obj), _own_bases(type(obj))), _state(obj), None, None, _set_state
     if isinstance(obj, (saveable, keras.Variable)):
         return copyreg.__newobj__, (type(obj),), _state(obj), None, None, _set_state  # type: ignore[attr-defined]
     return None
+
+
+def _own_bases(kind: type) -> list[tuple[type, tuple[type, ...]]]:
+    """The user's classes above a model, with their bases: Keras replaces ``Model`` there when a model is made of layers."""
+    model = sys.modules["keras"].Model
+    own = [one for one in kind.__mro__ if issubclass(one, model) and not is_of_keras(one)]
+    return [(one, one.__bases__) for one in own]
+
+
+def _empty_model(kind: Any, bases: list[tuple[type, tuple[type, ...]]]) -> Any:
+    for one, wanted in reversed(bases):
+        if one.__bases__ != wanted:
+            one.__bases__ = wanted
+    return kind.__new__(kind)
 
 
 def _state(obj: Any) -> dict[str, Any]:

@@ -97,6 +97,31 @@ def test_a_trial_measures_a_first_fit_and_changes_nothing(keras_kernel: GuardedK
     )
 
 
+def test_a_class_of_a_module_that_is_made_of_layers_travels(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        import pathlib, sys, tempfile
+        folder = tempfile.mkdtemp()
+        pathlib.Path(folder, "own_steps.py").write_text(
+            "import keras\\n"
+            "class Base(keras.Model):\\n"
+            "    pass\\n"
+            "class OwnSteps(Base):\\n"
+            "    def train_step(self, data):\\n"
+            "        return super().train_step(data)\\n"
+        )
+        sys.path.insert(0, folder)
+        from own_steps import OwnSteps
+        inputs = keras.Input((10,))
+        model = OwnSteps(inputs, layers.Dense(1)(inputs))
+        model.compile("adam", "mse")
+        found = trial(model, {"x": np.ones((64, 10)), "y": np.ones((64, 1))}, 8)
+        assert found.ending is Ending.FINISHED, found
+        """,
+    )
+
+
 def test_code_of_the_notebook_travels(keras_kernel: GuardedKernel) -> None:
     works(
         keras_kernel,
