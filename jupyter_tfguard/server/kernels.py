@@ -27,6 +27,7 @@ from .tracked import (
     process_of,
     recorded_process,
     returncode,
+    started_process,
     view_of,
 )
 
@@ -247,8 +248,9 @@ class KernelTracker:
             tracked.kernel.notebook_path = self._paths.claimed(monitored.live.header)
         self._remember_end(monitored)
         self._detach(tracked)
-        pid = monitored.identity.pid
-        self._watcher.ended(monitored, lambda: returncode(tracked.manager, pid), asked=asked)
+        process = started_process(tracked.manager, monitored.identity.pid)
+        by_starter = None if process is None else lambda: returncode(process)
+        self._watcher.ended(monitored, by_starter, asked=asked)
 
     def _ended_unwatched(self, tracked: Tracked) -> None:
         """The restarter reported an untracked kernel dead: its end is known, or it ended while the loop was blocked."""

@@ -68,11 +68,17 @@ def recorded_process(kernel_id: str) -> int | None:
     return None
 
 
-def returncode(manager: Any, pid: int) -> int | None:
-    """Return code of the kernel from its parent. Popen caches it, so it can be read repeatedly."""
+def started_process(manager: Any, pid: int) -> Any:
+    """The :class:`subprocess.Popen` with which the manager started this process; None if it has none.
+
+    A restart replaces it in the manager.
+    """
     process = getattr(getattr(manager, "provisioner", None), "process", None)
-    if process is None or getattr(process, "pid", None) != pid:
-        return None
+    return process if getattr(process, "pid", None) == pid else None
+
+
+def returncode(process: Any) -> int | None:
+    """Return code from :func:`started_process`, which keeps it, so it can be read repeatedly; None if not known yet."""
     found = process.poll()
     return found if isinstance(found, int) else None
 

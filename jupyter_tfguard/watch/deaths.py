@@ -24,7 +24,7 @@ from .gpu_map import GpuMap
 from .monitored import MonitoredKernel
 
 _LOG_WAIT_SECONDS = 0.05
-_STARTER_SECONDS = 3.0  # a large process on a busy machine needs long to end
+_STARTER_SECONDS = 10.0  # a large process on a busy machine needs long to end
 # Python's resource tracker outlives its kernel and reports leaked shared memory 10 to 60 ms later on an idle machine.
 _TRACKER_SECONDS = 0.7
 _LOG_MARGIN_SECONDS = 2.0  # the log's clock differs from the wall clock

@@ -107,7 +107,7 @@ class Watcher:
     def ended(
         self,
         monitored: MonitoredKernel,
-        returncode: Callable[[], int | None] = lambda: None,
+        returncode: Callable[[], int | None] | None = None,
         *,
         asked: bool = False,
     ) -> Future[None] | None:
@@ -115,7 +115,8 @@ class Watcher:
 
         Args:
             monitored: The kernel that ended.
-            returncode: Reads the return code from the parent process if nothing better is readable; it may reap.
+            returncode: Reads the return code from the parent process if nothing better is readable; it may reap. None if
+                this process did not start it.
             asked: The end was requested; the caller passes such an end only if the kernel hung before.
 
         Returns:
@@ -124,12 +125,13 @@ class Watcher:
         died = time.time()
 
         def by_starter() -> ExitFacts | None:
-            code = returncode()
+            code = returncode() if returncode is not None else None
             return None if code is None else from_returncode(code)
 
         ended = monitored.handle.end() or by_starter()
         self._forget(monitored)
-        return self._deaths.accept(monitored, ended, died, asked=asked, by_starter=by_starter)
+        known_later = by_starter if returncode is not None else None
+        return self._deaths.accept(monitored, ended, died, asked=asked, by_starter=known_later)
 
     def _take_child_kill(self, monitored: MonitoredKernel) -> None:
         kill = monitored.child_kills.take(time.time())

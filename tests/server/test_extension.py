@@ -146,22 +146,26 @@ class TestWithoutPosixNames:
     async def test_the_return_code_tells(
         self, server: Server, monkeypatch: pytest.MonkeyPatch, in_vain: int
     ) -> None:
-        # A zombie whose other threads are not gone yet has no return code.
+        # A zombie whose other threads are not gone yet has no return code. Meanwhile a restart may begin.
         asked: list[int] = []
 
-        def returncode(manager: Any, pid: int) -> int | None:
-            asked.append(pid)
-            return tracked.returncode(manager, pid) if asked.count(pid) > in_vain else None
+        def returncode(process: Any) -> int | None:
+            asked.append(process.pid)
+            if asked.count(process.pid) > in_vain:
+                return tracked.returncode(process)
+            manager.provisioner.process = None
+            return None
 
         monkeypatch.setattr(kernels, "returncode", returncode)
         kernel_id = await server.start_kernel()
+        manager = server.app.kernel_manager.get_kernel(kernel_id)
         pid = await server.pid(kernel_id)
         monitored = server.app.web_app.settings["tfguard_service"]._watcher.monitored_kernels[0]
         assert monitored.handle.fileno() is None
         os.kill(pid, signal.SIGKILL)
         [crash] = await server.crashes(1)
         assert crash["pid"] == pid
-        assert crash["cause"] == "sigkill_unattributed"
+        assert (crash["cause"], crash["signal"]) == ("sigkill_unattributed", "SIGKILL")
         await server.start_kernel()
 
         async def restarted() -> bool:
