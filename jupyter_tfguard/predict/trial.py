@@ -34,7 +34,7 @@ from .trial_data import DataSource, trial_data
 STEP_COUNT = 6  # the first step is not the peak: 80 to 99 % of it
 TIMEOUT_SECONDS = 600.0
 # Of the available memory, as the limit of a child: it fills memory fast, and the guard must not stop the cell that waits.
-LIMIT_FRACTION = 0.9
+LIMIT_FRACTION = 0.95
 _CHILD = Path(__file__).with_name("trial_child.py")
 _POLL_MILLISECONDS = 3
 

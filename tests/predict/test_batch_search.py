@@ -64,11 +64,11 @@ def test_the_largest_round_batch_that_fits_is_found_with_few_trials(children: Ch
 
 def test_a_batch_for_which_a_trial_has_no_room_is_extrapolated(children: Children) -> None:
     found = largest_batch(Model(), DATA, 1000 * MB)
-    assert found.batch_size == 640
-    assert found.peak_bytes == pytest.approx(740 * MB, abs=2 * MB)
-    assert max(one.batch_size for one in found.trials if one.finished) == 512
+    assert found.batch_size == 704
+    assert found.peak_bytes == pytest.approx(804 * MB, abs=2 * MB)
+    assert max(one.batch_size for one in found.trials if one.finished) == 576
     assert not found.was_tried
-    assert found.text().startswith("batch_size=640 is the largest that should fit: it needs about")
+    assert found.text().startswith("batch_size=704 is the largest that should fit: it needs about")
 
 
 def test_an_extrapolation_that_a_trial_contradicts_is_not_used(children: Children) -> None:
@@ -82,7 +82,7 @@ def test_a_quick_estimate_saves_trials(children: Children) -> None:
     without = len(children.tried)
     children.tried.clear()
     found = largest_batch(Model(), DATA, 1000 * MB, quick=children.law)
-    assert found.batch_size == 640
+    assert found.batch_size == 704
     assert len(children.tried) <= without
 
 
