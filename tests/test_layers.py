@@ -30,6 +30,7 @@ GROUND = {
     "private_files",
     "redact",
     "growth_words",
+    "kept_data",
     "bus_id",
 }
 _INNER = {

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..kept_data import Kept
 from .observed import Observed
 from .typed import dict_of, number_of, text_of, whole_of
 
@@ -41,7 +42,7 @@ class Fit:
     """The fit, evaluate or predict that ran. Unknown is None; epoch and step count from 1.
 
     Attributes:
-        kept_data: What its data pipelines keep in memory: a sentence and its bytes each.
+        kept_data: What its data pipelines keep in memory.
     """
 
     what: str
@@ -58,7 +59,7 @@ class Fit:
     started: float | None
     rss_bytes: int | None
     running: bool
-    kept_data: tuple[tuple[str, int], ...] = ()
+    kept_data: tuple[Kept, ...] = ()
 
     @property
     def position(self) -> str | None:
@@ -140,12 +141,12 @@ def last_fit(seen: Observed) -> Fit | None:
     )
 
 
-def _kept_data(recorded: object) -> Iterator[tuple[str, int]]:
+def _kept_data(recorded: object) -> Iterator[Kept]:
     for one in recorded if isinstance(recorded, list) else []:
         kept = dict_of(one)
         text, size = text_of(kept.get("text")), whole_of(kept.get("size_bytes"))
         if text is not None and size is not None:
-            yield text[:300], size
+            yield Kept(text[:300], size)
 
 
 def where(seen: Observed) -> str | None:

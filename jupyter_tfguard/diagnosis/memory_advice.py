@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import re
 
+from ..kept_data import large_part
 from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, Limit
 from ..units import human_bytes
 from .activity import largest_arrays, last_fit
@@ -92,15 +93,13 @@ def _pipeline_advice(seen: Evidence) -> list[Advice]:
     fit, peak = last_fit(seen), seen.peak()
     if fit is None or not (fit.rss_bytes and peak):
         return []
-    kept = sorted(fit.kept_data, key=lambda one: -one[1])
-    if 2 * sum(size for _, size in kept) < peak - fit.rss_bytes:
-        return []
+    added = peak - fit.rss_bytes
     return [
         Advice(
             f"Let the data pipeline keep less in memory: {human_bytes(size)} in one step.",
-            f"{text} Memory grew by {human_bytes(peak - fit.rss_bytes)} in this {fit.what}.",
+            f"{text} Memory grew by {human_bytes(added)} in this {fit.what}.",
         )
-        for text, size in kept
+        for text, size in large_part(fit.kept_data, added)
     ]
 
 

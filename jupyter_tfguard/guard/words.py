@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..kept_data import Kept, large_part
 from ..limits import MACHINE_MEMORY
-from ..training.pipeline import Kept, large_part
 from ..units import human_bytes
 
 _SHOWN_ARRAYS = 3

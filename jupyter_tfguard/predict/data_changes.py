@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..training.pipeline import kept_by
+from ..training.pipeline import kept_data
 from .answer import Change
 from .batches import copied_bytes
 from .sizes import leaves
@@ -22,9 +22,7 @@ def data_changes(arguments: Mapping[str, Any]) -> Iterator[Change]:
     """
     for name in ("x", "y", "validation_data"):
         yield from _of_arrays(name, arguments.get(name))
-        dataset = arguments.get(name)
-        if hasattr(dataset, "element_spec"):
-            yield from (Change(kept.text, kept.size_bytes) for kept in kept_by(dataset))
+    yield from (Change(text, size_bytes) for text, size_bytes in kept_data(arguments))
 
 
 def _of_arrays(name: str, value: Any) -> Iterator[Change]:

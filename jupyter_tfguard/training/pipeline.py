@@ -5,25 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from ..kept_data import Kept
 from ..units import human_bytes
 
 _WORTH_BYTES = 64 << 20  # less is not worth a sentence
 _CHAIN_LIMIT = 20
-
-
-class Kept(NamedTuple):
-    """Elements that a step of a pipeline keeps in memory.
-
-    Attributes:
-        text: What it keeps, and how it would keep less, a sentence.
-        size_bytes: Of all elements, once it is full.
-    """
-
-    text: str
-    size_bytes: int
 
 
 def kept_data(arguments: Mapping[str, Any]) -> list[Kept]:
@@ -32,17 +21,11 @@ def kept_data(arguments: Mapping[str, Any]) -> list[Kept]:
         kept
         for name in ("x", "validation_data")
         if hasattr(dataset := arguments.get(name), "element_spec")
-        for kept in kept_by(dataset)
+        for kept in _kept_by(dataset)
     ]
 
 
-def large_part(kept: Sequence[Kept], added_bytes: float) -> list[Kept]:
-    """Those that together may be half of the added memory or more, largest first; otherwise none."""
-    found = sorted(kept, key=lambda one: -one.size_bytes)
-    return found if 2 * sum(one.size_bytes for one in found) >= added_bytes else []
-
-
-def kept_by(dataset: Any) -> Iterator[Kept]:
+def _kept_by(dataset: Any) -> Iterator[Kept]:
     """What the steps of one pipeline keep, last one first."""
     for name, step in steps_of(dataset):
         source = input_of(step)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .pipeline import Kept
+from ..kept_data import Kept
 
 WRITE_SECONDS = 0.05
 _RATE_SECONDS = 2.0

@@ -9,6 +9,7 @@ still tracked: its files are opened for each read, and its end is detected at th
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -124,14 +125,12 @@ class Watcher:
         """
         died = time.time()
 
-        def by_starter() -> ExitFacts | None:
-            code = returncode() if returncode is not None else None
-            return None if code is None else from_returncode(code)
-
-        ended = monitored.handle.end() or by_starter()
+        by_starter = None if returncode is None else functools.partial(_by_starter, returncode)
+        ended = monitored.handle.end()
+        if ended is None and by_starter is not None:
+            ended = by_starter()
         self._forget(monitored)
-        known_later = by_starter if returncode is not None else None
-        return self._deaths.accept(monitored, ended, died, asked=asked, by_starter=known_later)
+        return self._deaths.accept(monitored, ended, died, asked=asked, by_starter=by_starter)
 
     def _take_child_kill(self, monitored: MonitoredKernel) -> None:
         kill = monitored.child_kills.take(time.time())
@@ -147,3 +146,8 @@ class Watcher:
             watched, self._watched = self._watched, {}
         for monitored in watched:
             monitored.close()
+
+
+def _by_starter(returncode: Callable[[], int | None]) -> ExitFacts | None:
+    code = returncode()
+    return None if code is None else from_returncode(code)

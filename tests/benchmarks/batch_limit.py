@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -17,8 +18,9 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from jupyter_tfguard.collectors.resident import anonymous_bytes  # noqa: E402
 from jupyter_tfguard.units import GIB  # noqa: E402
-from tests.benchmarks.bound import Killed, fit_bytes, in_fresh_process, status_bytes  # noqa: E402
+from tests.benchmarks.bound import Killed, fit_bytes, in_fresh_process  # noqa: E402
 from tests.crash.settings import memory_limit  # noqa: E402
 
 LARGER = 1.3
@@ -106,7 +108,7 @@ def child(mode: str, name: str, batch: int) -> dict[str, Any]:
     samples = tf.data.Dataset.from_tensor_slices((arrays["x"], arrays["y"])).repeat()
     arguments = {"x": samples.batch(batch).prefetch(tf.data.AUTOTUNE), "steps_per_epoch": STEPS}
     if mode == "fit":
-        before = status_bytes("RssAnon")
+        before = anonymous_bytes(os.getpid())
         return {"peak_bytes": before + fit_bytes(model, arguments)}
     from jupyter_tfguard.predict.estimate import find_batch_size
 

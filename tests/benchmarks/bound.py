@@ -26,6 +26,9 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
+
+from jupyter_tfguard.collectors.resident import anonymous_bytes, anonymous_peak_bytes  # noqa: E402
+
 MIB = 1 << 20
 # Batches and optimizers for each model of bound_models.py.
 CASES = {
@@ -56,22 +59,13 @@ CASES = {
 }
 
 
-def status_bytes(name: str) -> int:
-    """A field of /proc/self/status."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return int(line.split()[1]) * 1024
-    raise KeyError(name)
-
-
 def fit_bytes(model: Any, arguments: dict[str, Any]) -> int:
     """Run a fit. The highest anonymous memory meanwhile minus that before it."""
-    before = status_bytes("RssAnon")
+    pid = os.getpid()
+    before = anonymous_bytes(pid)
     Path("/proc/self/clear_refs").write_text("5")
     model.fit(**arguments, verbose=0)
-    after = {key: status_bytes(key) for key in ("VmHWM", "RssAnon", "RssFile", "RssShmem")}
-    peak = max(after["VmHWM"] - after["RssFile"] - after["RssShmem"], after["RssAnon"])
-    return peak - before
+    return anonymous_peak_bytes(pid) - before
 
 
 class Killed(Exception):
@@ -131,7 +125,7 @@ def child(name: str, batch: int, optimizer: str, *, with_fit: bool) -> dict[str,
     }
     if not with_fit:
         return row
-    before = status_bytes("RssAnon")
+    before = anonymous_bytes(os.getpid())
     return row | {"truth": fit_bytes(model, arguments), "before": before}
 
 

@@ -11,6 +11,7 @@ import argparse
 import dataclasses
 import json
 import math
+import os
 import runpy
 import statistics
 import sys
@@ -22,8 +23,9 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from jupyter_tfguard.collectors.resident import anonymous_bytes  # noqa: E402
 from jupyter_tfguard.predict.answer import Grade  # noqa: E402
-from tests.benchmarks.bound import fit_bytes, in_fresh_process, status_bytes  # noqa: E402
+from tests.benchmarks.bound import fit_bytes, in_fresh_process  # noqa: E402
 
 # Optimizer and batches of each model of prediction_models.py and bound_models.py.
 CASES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
@@ -135,7 +137,7 @@ def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     from jupyter_tfguard.predict.quick import QuickPrediction
     from jupyter_tfguard.predict.sizes import leaves, variable_bytes
 
-    before = status_bytes("RssAnon")
+    before = anonymous_bytes(os.getpid())
     began = time.perf_counter()
     prediction = QuickPrediction(model, arguments)
     found = prediction.at(batch)
@@ -154,7 +156,7 @@ def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
         "liveness_bytes": prediction.features(found.batch_size).live_bytes,
         "features": dataclasses.asdict(prediction.features(found.batch_size)),
         "quick_seconds": seconds,
-        "quick_memory_bytes": status_bytes("RssAnon") - before,
+        "quick_memory_bytes": anonymous_bytes(os.getpid()) - before,
     }
 
 

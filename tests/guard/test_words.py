@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, stop_lines
+from jupyter_tfguard.kept_data import Kept
 from jupyter_tfguard.limits import CONTAINER_LIMIT
-from jupyter_tfguard.training.pipeline import Kept
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick
