@@ -74,11 +74,12 @@ class Lab:
         page.wait_for_selector("#jp-main-dock-panel")
         page.wait_for_function("window.jupyterapp !== undefined")
         page.evaluate("window.jupyterapp.restored.then(() => null)")
-        if dark:
-            theme(page, dark=True)
         if notebook:
             page.wait_for_selector(".jp-StatusBar-Widget >> text=/\\| Idle/")
             time.sleep(1.5)  # a cell that is run at the first "idle" can get lost
+        if dark:
+            # Not earlier: a notebook that opens while the theme changes may not get the focus; the status bar then stays empty.
+            theme(page, dark=True)
         return page
 
 
