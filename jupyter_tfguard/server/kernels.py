@@ -24,6 +24,7 @@ from .tracked import (
     Tracked,
     command,
     guard_command,
+    notebook_of,
     process_of,
     recorded_process,
     returncode,
@@ -245,7 +246,7 @@ class KernelTracker:
         if monitored is None:
             return
         if tracked.kernel.notebook_path is None:
-            tracked.kernel.notebook_path = self._paths.claimed(monitored.live.header)
+            tracked.kernel.notebook_path = self._paths.relative(notebook_of(tracked.manager))
         self._remember_end(monitored)
         self._detach(tracked)
         process = started_process(tracked.manager, monitored.identity.pid)

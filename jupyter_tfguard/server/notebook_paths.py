@@ -87,15 +87,11 @@ class NotebookPaths:
             ):
                 named.kernel.notebook_path = path or None
 
-    def claimed(self, header: dict[str, Any] | None) -> str | None:
-        """The notebook's path as reported by its kernel, relative to the server's root folder."""
-        claimed = (header or {}).get("notebook_path")
-        if (
-            not isinstance(claimed, str)
-            or not claimed
-            or _UUID.fullmatch(os.path.basename(claimed))
-        ):
+    def relative(self, path: str | None) -> str | None:
+        """The path of a notebook, relative to the server's root folder if it is below; None if it names no notebook."""
+        name = os.path.basename(path or "")
+        if not path or not name or _UUID.fullmatch(name):
             return None
         root = os.path.abspath(getattr(self._app, "root_dir", "") or "/")
-        inside = os.path.relpath(os.path.abspath(claimed), root)
-        return claimed[:1000] if inside.startswith("..") else inside[:1000]
+        inside = os.path.relpath(os.path.abspath(path), root)
+        return path[:1000] if inside.startswith("..") else inside[:1000]

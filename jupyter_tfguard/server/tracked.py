@@ -89,6 +89,14 @@ def execution_state(manager: Any) -> str:
     return state if isinstance(state, str) and state else "unknown"
 
 
+def notebook_of(manager: Any) -> str | None:
+    """Absolute path of the notebook for which the server started the kernel, or renamed it to; None if unknown."""
+    environment = (getattr(manager, "_launch_args", None) or {}).get("env") or {}
+    found = environment.get("JPY_SESSION_NAME")
+    # A server started in a notebook has inherited the variable.
+    return found if isinstance(found, str) and found != os.environ.get("JPY_SESSION_NAME") else None
+
+
 def language(manager: Any) -> str | None:
     """Programming language of the kernel; None if unknown."""
     # The specification loaded at the start of the kernel; the property `kernel_spec` could read files.

@@ -31,6 +31,21 @@ async def test_the_path_is_that_of_the_session_also_when_it_changes(server: Serv
     await wait_until_async(lambda: has_path("b/c.ipynb"), "the new path")
 
 
+async def test_a_kernel_that_dies_before_the_sessions_are_read_has_its_notebook_too(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never() -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(server.app.session_manager, "list_sessions", never)
+    body = {"path": "a.ipynb", "type": "notebook", "name": "a.ipynb", "kernel": {"name": "python3"}}
+    answer = await server.fetch("api", "sessions", method="POST", body=json.dumps(body))
+    kernel_id: str = json.loads(answer.body)["kernel"]["id"]
+    os.kill(server.app.kernel_manager.get_kernel(kernel_id).provisioner.pid, signal.SIGKILL)
+    [crash] = await server.crashes(1)
+    assert (crash["kernel_id"], crash["notebook_path"]) == (kernel_id, "a.ipynb")
+
+
 async def test_sessions_that_never_answer_do_not_keep_kernels_from_being_watched(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
