@@ -20,7 +20,7 @@ from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes
 from .graph import is_of_keras
 from .sizes import leaves
-from .trial import LIMIT_FRACTION, Trial, more_than_trial, trial
+from .trial import LIMIT_FRACTION, Trial, need_here, trial
 
 _RESERVE_FRACTION = 0.05
 # Memory grows in steps: 1.23 times the batch of a trial needed 14 % more than extrapolated. At twice the batch of the
@@ -157,7 +157,7 @@ class _Search:
         """Note a trial. False if it ended for another reason than memory, which ends the search."""
         self.trials.append(found)
         size = found.batch_size
-        need = self._need_here(size, found.peak_bytes or 0)
+        need = need_here(found.peak_bytes or 0, self.arguments, size)
         if found.finished and need <= self.budget_bytes:
             self.best = max(self.best or 0, size)
         elif found.finished or (found.is_too_large and need > self.budget_bytes):
@@ -186,7 +186,7 @@ class _Search:
         """The chosen batch size and its bytes, tried or extrapolated."""
         if self.best is None:
             return None, None
-        need = self._need_here(self.best, measured_bytes(self.trials)[self.best])
+        need = need_here(measured_bytes(self.trials)[self.best], self.arguments, self.best)
         factor = self._correction()
         if need < _GOOD_FRACTION * self.budget_bytes and factor is not None:
             sizes = _round_sizes(self.best, min(self.too_large - 1, 2 * self.best))
@@ -233,10 +233,7 @@ class _Search:
 
     def _need(self, size: int) -> int:
         found = extrapolate(measured_bytes(self.trials), size, self.quick)
-        return self._need_here(size, found)
-
-    def _need_here(self, size: int, trial_bytes: int) -> int:
-        return max(0, trial_bytes + more_than_trial(self.arguments, size))
+        return need_here(found, self.arguments, size)
 
 
 def _round_sizes(above: int, highest: int) -> list[int]:

@@ -23,7 +23,7 @@ from .quick import Estimate, QuickPrediction
 from .refusal import Refusal, runs_on_host
 from .sizes import variable_bytes
 from .trace import CannotTrace
-from .trial import LIMIT_FRACTION, more_than_trial, trial
+from .trial import LIMIT_FRACTION, need_here, trial
 
 # Two runs of the same fit differ by up to this much.
 _MEASURED_RANGE = (0.9, 1.1)
@@ -209,22 +209,21 @@ def _measured(
     """
     limit_bytes = int(LIMIT_FRACTION * room.available_bytes)
     found = trial(model, arguments, size, limit_bytes=limit_bytes)
-    more = more_than_trial(arguments, size)
     notes = [] if found.source is None else [f"Data of the trial: {found.source.value}."]
     if found.finished and found.peak_bytes is not None:
-        best = max(0, found.peak_bytes + more)
+        best = need_here(found.peak_bytes, arguments, size)
         low, high = (int(best * factor) for factor in _MEASURED_RANGE)
         return _Measured(Grade.MEASURED, (low, best, high), notes)
     if not found.is_too_large:
         raise CannotEstimate(f"The trial with batch_size={size} {found.ending_text()}.")
     notes.append(f"A trial with batch_size={size} was ended at {human_bytes(limit_bytes)}.")
     smaller = predict(model, arguments, size, quick=_best_of(quick), limit_bytes=limit_bytes)
-    least = max(0, (found.peak_bytes or 0) + more)
+    least = need_here(found.peak_bytes or 0, arguments, size)
     if smaller.peak_bytes is None:
         traced = _range_of(None if quick is None else quick.at(size))
         grade = Grade.BOUND if quick is None else Grade.QUICK
         return _Measured(grade, (max(least, traced[0]), *traced[1:]), notes)
-    best = max(least, smaller.peak_bytes + more)
+    best = max(least, need_here(smaller.peak_bytes, arguments, size))
     low, high = (int(best * factor) for factor in _EXTRAPOLATED_RANGE)
     return _Measured(Grade.EXTRAPOLATED, (max(least, low), best, high), notes)
 

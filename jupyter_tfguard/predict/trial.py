@@ -130,12 +130,13 @@ def trial(
     )
 
 
-def more_than_trial(arguments: Mapping[str, Any], batch_size: int) -> int:
-    """What a fit in this process adds to its memory, minus the need of a trial.
+def need_here(trial_bytes: int, arguments: Mapping[str, Any], batch_size: int) -> int:
+    """Bytes that a fit in this process adds to its memory if its trial needed this much.
 
     A trial has fewer samples, so it lacks copies of whole arrays. A fit first uses what is free in the pool here.
     """
-    return uncopied_bytes(arguments, batch_size * STEP_COUNT) - free_in_pool()
+    copied = uncopied_bytes(arguments, batch_size * STEP_COUNT)
+    return max(0, trial_bytes + copied - free_in_pool())
 
 
 def _write(

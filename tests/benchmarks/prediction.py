@@ -165,13 +165,13 @@ def by_trials(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, An
     from jupyter_tfguard.predict.estimate import estimate
     from jupyter_tfguard.predict.extrapolate import predict
     from jupyter_tfguard.predict.quick import QuickPrediction
-    from jupyter_tfguard.predict.trial import more_than_trial
+    from jupyter_tfguard.predict.trial import need_here
 
     quick = QuickPrediction(model, arguments)
     smaller = predict(model, arguments, batch, quick=lambda size: quick.at(size).best_bytes)
     extrapolated = None
     if smaller.peak_bytes is not None:
-        extrapolated = smaller.peak_bytes + more_than_trial(arguments, batch)
+        extrapolated = need_here(smaller.peak_bytes, arguments, batch)
     answer = estimate(model, arguments, measure=True)
     return {
         "measured_bytes": answer.best_bytes if answer.grade is Grade.MEASURED else None,
