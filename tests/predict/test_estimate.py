@@ -83,14 +83,15 @@ def test_a_measured_estimate_comes_from_a_child(keras_kernel: GuardedKernel) -> 
 
 
 def test_the_free_memory_of_the_pool_is_subtracted_once(keras_kernel: GuardedKernel) -> None:
-    # The initializers leave 128 MiB free in the pool, here and in the child. The fit needs 275 MiB more.
+    # The initializers leave 128 MiB free in the pool, here and in the child. The fit needs 11 or 75 MiB more: one more tensor
+    # is in use where two operations run at the same time.
     works(
         keras_kernel,
         """
         wide = keras.Sequential([keras.Input((4096,)), layers.Dense(4096), layers.Dense(1)])
-        wide.compile("adam", "mse")
+        wide.compile("sgd", "mse")
         answer = tfguard.estimate(wide, np.zeros((48, 4096), "float32"), np.zeros((48, 1), "float32"), batch_size=8, measure=True)
-        assert 200 * 2**20 < answer.best_bytes < 350 * 2**20, answer.best_bytes
+        assert 2 * 2**20 < answer.best_bytes < 120 * 2**20, answer.best_bytes
         """,
     )
 
