@@ -17,7 +17,7 @@ from typing import Any
 from ..units import human_bytes
 from .batches import LARGEST_BATCH, batch_size, rounded_down, sample_count
 from .bound import flat_layers, slots_per_weight
-from .extrapolate import Quick, extrapolate, measured_bytes
+from .extrapolate import Quick, extrapolate, measured_bytes, quick_of_trial
 from .graph import is_of_keras
 from .sizes import leaves
 from .trial import LIMIT_FRACTION, Trial, need_here, trial
@@ -232,7 +232,8 @@ class _Search:
         return sizes[fitting - 1] if fitting else None
 
     def _need(self, size: int) -> int:
-        found = extrapolate(measured_bytes(self.trials), size, self.quick)
+        in_trial = quick_of_trial(self.quick, self.arguments)
+        found = extrapolate(measured_bytes(self.trials), size, in_trial)
         return need_here(found, self.arguments, size)
 
 

@@ -130,13 +130,17 @@ def trial(
     )
 
 
+def uncopied_in_trial(arguments: Mapping[str, Any], batch_size: int) -> int:
+    """Bytes of the copies of whole arrays that a trial lacks, because it has fewer samples than the fit."""
+    return uncopied_bytes(arguments, batch_size * STEP_COUNT)
+
+
 def need_here(trial_bytes: int, arguments: Mapping[str, Any], batch_size: int) -> int:
     """Bytes that a fit in this process adds to its memory if its trial needed this much.
 
-    A trial has fewer samples, so it lacks copies of whole arrays. A fit first uses what is free in the pool here.
+    It copies more, and first uses what is free in the pool here.
     """
-    copied = uncopied_bytes(arguments, batch_size * STEP_COUNT)
-    return max(0, trial_bytes + copied - free_in_pool())
+    return max(0, trial_bytes + uncopied_in_trial(arguments, batch_size) - free_in_pool())
 
 
 def _write(

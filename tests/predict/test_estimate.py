@@ -83,15 +83,17 @@ def test_a_measured_estimate_comes_from_a_child(keras_kernel: GuardedKernel) -> 
 
 
 def test_the_free_memory_of_the_pool_is_subtracted_once(keras_kernel: GuardedKernel) -> None:
-    # The initializers leave 128 MiB free in the pool, here and in the child. The fit needs 11 or 75 MiB more: one more tensor
-    # is in use where two operations run at the same time.
+    # A fit needs 346 or 410 MiB: one more tensor is in use where two operations run at the same time. The initializers leave
+    # 128 MiB of it free in the pool, here and in the child; other models have left more here.
     works(
         keras_kernel,
         """
+        from jupyter_tfguard.predict.reusable import free_in_pool
         wide = keras.Sequential([keras.Input((4096,)), layers.Dense(4096), layers.Dense(1)])
-        wide.compile("sgd", "mse")
+        wide.compile("adam", "mse")
         answer = tfguard.estimate(wide, np.zeros((48, 4096), "float32"), np.zeros((48, 1), "float32"), batch_size=8, measure=True)
-        assert 2 * 2**20 < answer.best_bytes < 120 * 2**20, answer.best_bytes
+        need, free = (size / 2**20 for size in (answer.best_bytes, free_in_pool()))
+        assert free >= 128 and 300 < need + free < 450, (need, free)
         """,
     )
 
