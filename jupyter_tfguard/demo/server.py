@@ -24,6 +24,7 @@ from ..errors import TfGuardError
 # A busy machine may take ten times longer than an idle one.
 _START_SECONDS = _KERNEL_SECONDS = _ANSWER_SECONDS = 120.0
 _END_SECONDS = 30.0
+_TRY_SECONDS = 10.0
 _GONE = (404, 410)
 # The server is on this machine. A proxy would not find it, and would receive its token.
 _DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -174,21 +175,24 @@ class DemoServer:
         """A client of a kernel that responds. Call ``stop_channels`` to stop the client.
 
         Raises:
-            RuntimeError: It does not answer in time.
+            TfGuardError: It does not answer in time. The text contains the end of the server's log.
         """
-        client = BlockingKernelClient()
-        client.load_connection_file(str(self.runtime / f"kernel-{kernel_id}.json"))
-        client.start_channels()
         ends = time.monotonic() + _KERNEL_SECONDS
         while True:
+            client = BlockingKernelClient()
+            client.load_connection_file(str(self.runtime / f"kernel-{kernel_id}.json"))
+            # Another program may have taken a port between the server's choice and the kernel's start. Without the
+            # heartbeat's port, the kernel runs and answers. Without another, the server starts it again with new ports.
+            client.start_channels(hb=False)
             try:
-                client.wait_for_ready(timeout=_KERNEL_SECONDS)
-            except RuntimeError:
-                # A kernel without a heartbeat yet is considered dead.
+                client.wait_for_ready(timeout=_TRY_SECONDS)
+            except RuntimeError as silent:
+                client.stop_channels()
                 if time.monotonic() > ends:
-                    client.stop_channels()
-                    raise
-                time.sleep(0.2)
+                    raise TfGuardError(
+                        f"The kernel did not answer within {_KERNEL_SECONDS:g} seconds. "
+                        f"The end of the server's log:\n{self.log_tail()}"
+                    ) from silent
             else:
                 return client
 

@@ -7,6 +7,7 @@ import fcntl
 import os
 import socket
 import struct
+from pathlib import Path
 
 _CLONE_NEWNET = 0x40000000  # sched.h
 _outer = -1
@@ -25,6 +26,9 @@ def enter_own_network() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         request = struct.pack("16sH14x", b"lo", 0x1)  # struct ifreq: IFF_UP, netdevice(7)
         fcntl.ioctl(control, 0x8914, request)  # SIOCSIFFLAGS
+    # jupyter_client takes the ports of kernels from here, ipykernel those of its pipes from 49152 on. In one range, a kernel's
+    # pipe now and then takes a port that was chosen for another kernel, or for itself.
+    Path("/proc/sys/net/ipv4/ip_local_port_range").write_text("16384 49151")
 
 
 def enter_outer_network() -> None:

@@ -1,0 +1,42 @@
+"""Another program takes a port of a kernel between the server's choice and the kernel's start."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.crash.conftest import Kernel, RecordingServer
+
+# The first process of the kernel holds the port itself: it is free again when that process ends.
+START = """\
+import json, os, socket, sys
+connection, port, first = sys.argv[1:]
+if not os.path.exists(first):
+    open(first, "w").close()
+    taken = socket.create_server(("127.0.0.1", json.load(open(connection))[port]))
+    taken.set_inheritable(True)
+os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", "-f", connection])
+"""
+
+
+@pytest.mark.parametrize("port", ["shell_port", "hb_port"])
+def test_a_client_reaches_the_kernel(server: RecordingServer, tmp_path: Path, port: str) -> None:
+    (tmp_path / "start.py").write_text(START)
+    words = ["start.py", "{connection_file}", port, "first"]
+    argv = [
+        sys.executable,
+        *(str(tmp_path / w) if w in ("start.py", "first") else w for w in words),
+    ]
+    spec = Path(os.environ["JUPYTER_DATA_DIR"]) / "kernels" / f"taken-{port}".replace("_", "-")
+    spec.mkdir(parents=True)
+    content = {"argv": argv, "display_name": "taken", "language": "python"}
+    (spec / "kernel.json").write_text(json.dumps(content))
+    kernel = Kernel(server, f"taken-{port}", spec.name)
+    assert kernel.run("1")["status"] == "ok"
+    died_at_start = bool(kernel.entries())
+    kernel.close()
+    assert died_at_start is (port == "shell_port")
