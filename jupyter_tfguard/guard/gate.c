@@ -453,7 +453,7 @@ enum caller {
 static const int64_t SHORTEST_US = 1000, LONGEST_US = 50000, NEAR_LONGEST_US = 10000,
                      UNDELIVERED_US = 2000;
 static const int64_t SIGNAL_AGAIN_US = 10000;    /* between two signals to the main thread */
-static const int64_t INTERRUPT_AFTER_US = 60000; /* main thread does not react: section 10 */
+static const int64_t INTERRUPT_AFTER_US = 60000; /* CPU time without a reaction: section 10 */
 static const int64_t FALLEN_AFTER_US =
     10000; /* user code caught the exception and continues to fill: */
 static const double FALLEN_FRACTION =
@@ -469,7 +469,7 @@ static atomic_bool armed; /* a cell runs and may be stopped; each hook tests onl
 static atomic_bool tripped, delivered;
 static atomic_bool interrupt_wanted; /* section 10 */
 static atomic_int trip_count;
-static _Atomic int64_t trip_available, trip_us, delivered_us, main_seen_us;
+static _Atomic int64_t trip_available, trip_us, delivered_us, heard_cpu_us;
 static _Atomic int64_t judged_available, delivered_available; /* minus bytes on disk */
 static _Atomic int64_t last_available, last_sample_us, lowest_available;
 static _Atomic double fill_rate; /* bytes per second */
@@ -484,6 +484,7 @@ static _Atomic int64_t known_available, known_us;
 static int wake_fd = -1, stop_signal;
 static pid_t main_thread_id;
 static pthread_t main_thread;
+static clockid_t main_cpu_clock;
 
 static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER; /* protects arming and tripping */
 static pthread_cond_t state_changed;
@@ -521,10 +522,19 @@ static void send_signal(int64_t now)
     syscall(SYS_tgkill, getpid(), main_thread_id, stop_signal);
 }
 
+/* CPU time of the main thread. */
+static int64_t main_cpu_us(void)
+{
+    struct timespec used = {0, 0};
+    clock_gettime(main_cpu_clock, &used);
+    return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
+}
+
 /* Holds state_lock. */
 static void trip(int64_t available, int64_t now)
 {
     atomic_store(&trip_available, available);
+    atomic_store(&heard_cpu_us, main_cpu_us());
     atomic_store(&trip_us, now);
     atomic_store(&delivered, false);
     atomic_store(&interrupt_wanted, false);
@@ -575,9 +585,9 @@ static void judge(int64_t available, double level, int64_t now)
             send_signal(now);
         }
         /* The main thread reacts to a signal within milliseconds, unless it is in a long C call.
-         */
-        int64_t heard = larger(atomic_load(&trip_us), atomic_load(&main_seen_us));
-        if (now - heard > INTERRUPT_AFTER_US || available < atomic_load(&trip_available) / 2) {
+         * Only its own CPU time counts: on a busy machine it may get none for a while. */
+        int64_t unheard_us = main_cpu_us() - atomic_load(&heard_cpu_us);
+        if (unheard_us > INTERRUPT_AFTER_US || available < atomic_load(&trip_available) / 2) {
             atomic_store(&interrupt_wanted, true);
         }
     } else if (now - atomic_load(&delivered_us) > FALLEN_AFTER_US &&
@@ -2626,8 +2636,8 @@ EXPORT void tfguard_snapshot(struct snapshot *found)
 {
     int64_t now = now_us(), tripped_at = atomic_load(&trip_us);
     if (pthread_equal(pthread_self(), main_thread)) {
-        atomic_store(&main_seen_us,
-                     now); /* it runs Python code, so the signal suffices: section 10 */
+        /* It runs Python code, so the signal suffices: section 10. */
+        atomic_store(&heard_cpu_us, main_cpu_us());
     }
     int64_t lowest = atomic_load(&lowest_available);
     *found = (struct snapshot){
@@ -2717,6 +2727,7 @@ EXPORT int tfguard_start(int wake, int signal_number)
     stop_signal = signal_number;
     main_thread = pthread_self();
     main_thread_id = (pid_t)syscall(SYS_gettid);
+    pthread_getcpuclockid(main_thread, &main_cpu_clock);
     ended = false;
     if (!is_prepared) {
         void *frames[4];

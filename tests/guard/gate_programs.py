@@ -16,6 +16,7 @@ import resource
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,11 +56,11 @@ class Gate:
             raise Stopped
 
     @contextlib.contextmanager
-    def cell(self) -> Iterator[dict[str, Any]]:
-        """The guard is armed; what it saw and the error are in the dictionary afterwards."""
+    def cell(self, **levels: float) -> Iterator[dict[str, Any]]:
+        """The guard is armed, with these levels changed; what it saw and the error are in the dictionary afterwards."""
         seen: dict[str, Any] = {"error": None}
         total, left = self.native.total_bytes(), self.native.available_bytes()
-        self.native.arm(Levels.of(total).for_cell(left))
+        self.native.arm(Levels.of(total).for_cell(left)._replace(**levels))
         try:
             yield seen
         except Exception as error:
@@ -149,6 +150,25 @@ def long_call_is_interrupted() -> object:
     with gate.cell() as after:
         after["length"] = len(list(map(str, range(1000))))
     return {"at_once": at_once, "bit_by_bit": bit_by_bit, "after": after}
+
+
+def signal_is_handled_late() -> object:
+    gate = Gate()
+
+    def handle_late(number: int, frame: object) -> None:
+        signal.signal(SIGNAL, gate._on_signal)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {SIGNAL})
+        time.sleep(0.3)  # as on a busy machine: it uses no CPU time
+        ["a" * size for size in range(600, 700)]
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {SIGNAL})
+
+    signal.signal(SIGNAL, handle_late)
+    kept = []
+    with gate.cell() as seen:
+        while True:
+            kept.append(np.ones(MIB, "u1"))
+            time.sleep(0.02)
+    return seen
 
 
 def stop_restores() -> object:
@@ -289,7 +309,8 @@ def pandas_parser() -> object:
     path = os.path.join(tempfile.mkdtemp(), "rows.csv")
     with open(path, "w") as file:
         file.writelines("1,2,3,4,5,6,7,8\n" * 200_000 for _ in range(40))
-    with gate.cell() as seen, open(path) as file:  # a path would be read by several threads
+    # However fast it reads, a request is refused before the level of a stop. A path would be read by several threads.
+    with gate.cell(rate_seconds=0.0) as seen, open(path) as file:
         pd.read_csv(file, header=None, dtype=str, low_memory=False)
     with gate.cell() as small:
         small["rows"] = len(pd.read_csv(path, header=None, nrows=100))

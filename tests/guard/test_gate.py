@@ -105,6 +105,12 @@ def test_a_long_call_into_c_gets_a_memory_error() -> None:
     assert found["after"]["length"] == 1000
 
 
+def test_a_signal_that_is_handled_late_still_tells_why() -> None:
+    found = run("signal_is_handled_late")
+    assert found["error"] == "Stopped"
+    assert found["refused_count"]["python"] == 0
+
+
 def test_stop_restores_every_pointer_while_a_block_is_on_disk() -> None:
     found = run("stop_restores")
     assert found["changed"]
