@@ -193,7 +193,7 @@ def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list
         return []
     seconds = human_seconds(room / growth.trend.slope * rounds.seconds_each)
     name = limit.text(human_bytes(limit.size_bytes))
-    return [f"At this rate it reaches the limit of {name} in {left}, {seconds} from now."]
+    return [f"At this rate it reaches the limit of {name} in {left}, {seconds} after this alarm."]
 
 
 def _sentence(one: Grown, unit: str, rounds: int) -> str:
