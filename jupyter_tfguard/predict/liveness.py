@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .loop_memory import RENAMES, LoopMemory
@@ -16,6 +17,8 @@ from .pool import POOL_BYTES, Chunk, Pool
 from .program import Op, Program
 
 _STEPS = 6
+# Batches that wait in the pipeline of the data, besides that of the running step.
+WAITING_BATCHES = 4
 _JITTER = 0.5  # of the logarithm of the time of an operation
 _OVERHEAD_BYTES = 20_000  # time of an operation without work, in bytes moved
 _HEAVY_FACTOR = 20  # convolutions and products work longer for each byte
@@ -42,7 +45,7 @@ class _Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Memory that a fit touches beyond its variables and data.
+    """Memory that a fit touches beyond its variables.
 
     Attributes:
         pool_bytes: In the pool.
@@ -62,14 +65,25 @@ class Simulation:
         program: The training step.
         batch_size: Number of samples in a batch.
         free_bytes: Memory that the pool has touched before and now holds free.
+        copies: Sizes of the copies of whole arrays, in bytes.
     """
 
-    def __init__(self, program: Program, batch_size: int, free_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        program: Program,
+        batch_size: int,
+        free_bytes: int = 0,
+        copies: Sequence[int] = (),
+    ) -> None:
         self._ops = program.ops
         self._sizes = [size.bytes(batch_size) for size in program.sizes]
         self._variables = {name: size.bytes(batch_size) for name, size in program.variables.items()}
         self._existing = program.existing
         self._free_bytes = free_bytes
+        self._copies = tuple(copies)
+        self._batch = [self._sizes[tensor] for tensor in program.data]
+        for tensor in program.data:
+            self._sizes[tensor] = 0  # a part of the pipeline
         self._loops = {
             number: LoopMemory.of(op, batch_size) for number, op in enumerate(self._ops) if op.loop
         }
@@ -112,15 +126,24 @@ class _Run:
             self._release(self._new(what._free_bytes, 1))
         self._before = self._pool.touched_bytes()
         self._small = self._most_small = self._live = self._most_live = 0
+        for size in what._copies:
+            self._new(size, 1)
+        batches = deque(self._new_batch() for _ in range(WAITING_BATCHES))
         for name, size in sizes.items():
             if name not in self._variables:
                 self._variables[name] = self._new(size, 1)
         for _ in range(_STEPS):
+            batches.append(self._new_batch())
             self._step()
+            for buffer in batches.popleft():
+                self._release(buffer)
 
     def result(self) -> Touched:
         touched = self._pool.touched_bytes() - self._before
         return Touched(touched, self._most_small, self._most_live)
+
+    def _new_batch(self) -> list[_Buffer]:
+        return [self._new(size, 1) for size in self._what._batch]
 
     def _step(self) -> None:
         what, chance = self._what, self._chance

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from .batches import LARGEST_BATCH, copied_bytes
-from .liveness import Simulation
+from .liveness import WAITING_BATCHES, Simulation
 from .program import layers_of
 from .read_graph import program_of
 from .reusable import free_in_pool
@@ -22,10 +22,9 @@ from .sizes import variable_bytes
 from .trace import CannotTrace, traced_step
 
 # Fitted to the models of tests/benchmarks/prediction.py: TensorFlow 2.21, Keras 3.15, oneDNN, two cores.
-_SMALL_FACTOR = 1.4  # malloc does not fill its arenas
-_NODE_BYTES = 35_600
-_FIXED_BYTES = 5_000_000
-_BATCHES_IN_PIPELINE = 5
+_SMALL_FACTOR = 1.3  # malloc does not fill its arenas
+_NODE_BYTES = 40_300
+_FIXED_BYTES = 10_000_000
 _RANGE = (0.78, 1.3)
 _RANGE_UNSURE = (0.72, 1.45)  # with loops, or with tensors of unknown size
 # Of the free memory of the pool that a fit can use: it is in pieces, and its size is an upper bound.
@@ -67,11 +66,10 @@ class Features:
     """What the estimate is computed from, by constants that were fitted.
 
     Attributes:
-        pool_bytes: Memory of the pool that the simulated fit touches, mean of the seeds.
+        pool_bytes: Memory of the pool that the simulated fit touches, mean of the seeds; most of the data are in the pool.
         small_bytes: Peak of the tensors outside of the pool.
         live_bytes: Peak of all tensors in use at the same time.
-        copies_bytes: Copies of whole arrays.
-        batch_bytes: One batch of data.
+        data_bytes: Copies of whole arrays, and batches.
         slots_bytes: Variables that do not exist yet.
         node_count: Nodes of the graph and its functions.
     """
@@ -79,8 +77,7 @@ class Features:
     pool_bytes: int
     small_bytes: int
     live_bytes: int
-    copies_bytes: int
-    batch_bytes: int
+    data_bytes: int
     slots_bytes: int
     node_count: int
 
@@ -118,14 +115,16 @@ class QuickPrediction:
 
     def _features(self, batch_size: int) -> Features:
         program = self._program
-        simulation = Simulation(program, batch_size, self._free_bytes)
+        batch = [program.sizes[tensor].bytes(batch_size) for tensor in program.data]
+        # Divided as the batch is: `copied_bytes` knows only their sum.
+        copies = [self._copies_bytes * size // max(1, sum(batch)) for size in batch]
+        simulation = Simulation(program, batch_size, self._free_bytes, copies)
         runs = [simulation.run(seed, self._workers) for seed in _SEEDS]
         return Features(
             pool_bytes=sum(run.pool_bytes for run in runs) // len(runs),
             small_bytes=sum(run.small_bytes for run in runs) // len(runs),
             live_bytes=sum(run.live_bytes for run in runs) // len(runs),
-            copies_bytes=self._copies_bytes,
-            batch_bytes=sum(program.sizes[tensor].bytes(batch_size) for tensor in program.data),
+            data_bytes=sum(copies) + (WAITING_BATCHES + 1) * sum(batch),
             slots_bytes=sum(
                 size.bytes(batch_size)
                 for name, size in program.variables.items()
@@ -137,10 +136,11 @@ class QuickPrediction:
     def at(self, batch_size: int) -> Estimate:
         """The estimate for a batch size."""
         found = self.features(batch_size)
-        step = found.pool_bytes + round(_SMALL_FACTOR * found.small_bytes)
-        data = found.copies_bytes + _BATCHES_IN_PIPELINE * found.batch_bytes
+        tensors = found.pool_bytes + round(_SMALL_FACTOR * found.small_bytes)
+        data = min(found.data_bytes, tensors)
+        step = tensors - data
         graph = _FIXED_BYTES + _NODE_BYTES * found.node_count
-        best = step + data + graph
+        best = tensors + graph
         slots = min(found.slots_bytes, step)
         gradients = min(self._gradients_bytes, step - slots)
         is_unsure = self._unknown or any(op.loop is not None for op in self._program.ops)

@@ -14,6 +14,8 @@ from .trace import CannotTrace, Trace
 
 _PUSHES = {"TensorListPushBack": 1, "TensorListSetItem": 2}  # place of the tensor
 _NO_SIZE = {"resource", "variant", "string"}
+# TensorFlow replaces a product with 1 and a sum with 0 by the other operand.
+_NEUTRAL = {"Mul": 1, "AddV2": 0, "Add": 0}
 
 
 def program_of(trace: Trace) -> Program:
@@ -96,7 +98,10 @@ class _Reader:
             )
             numbers.update(zip((one.ref() for one in first.outputs), outputs, strict=True))
             kind, variable = reads.get(first.name, (first.type, None))
-            inputs = tuple(numbers[one.ref()] for one in first.inputs if one.ref() in numbers)
+            needed = first.inputs
+            if (place := _unchanged_input(first)) is not None:
+                kind, needed = "Identity", [first.inputs[place]]
+            inputs = tuple(numbers[one.ref()] for one in needed if one.ref() in numbers)
             waits = {one.op.name for one in first.inputs} | {
                 one.name for one in first.control_inputs
             }
@@ -208,6 +213,17 @@ class _Reader:
             tensor.graph._c_graph, tensor._as_tf_output()
         )
         return None if value is None else int(value)
+
+
+def _unchanged_input(op: Any) -> int | None:
+    """Place of the input that an operation returns as it is; None if it computes something."""
+    if op.type not in _NEUTRAL:
+        return None
+    for place, other in ((0, op.inputs[1].op), (1, op.inputs[0].op)):
+        is_number = other.type == "Const" and other.outputs[0].shape.rank == 0
+        if is_number and constant(other.node_def) == _NEUTRAL[op.type]:
+            return place
+    return None
 
 
 def _size(first: Any, second: Any) -> TensorSize | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_tfguard.predict.liveness import Simulation, Touched
+from jupyter_tfguard.predict.liveness import WAITING_BATCHES, Simulation, Touched
 from jupyter_tfguard.predict.program import Linear, Loop, Op, Program, TensorSize
 
 pytestmark = pytest.mark.quick
@@ -92,6 +92,12 @@ def test_new_variables_count_and_existing_ones_do_not() -> None:
     sizes = {"old": FIXED, "new": FIXED}
     found = touched(program(variables=sizes, existing={"old"}))
     assert found == Touched(pool_bytes=3 * MIB, small_bytes=0, live_bytes=3 * MIB)
+
+
+def test_the_data_count_as_copies_and_as_batches_that_wait() -> None:
+    one = program(("Placeholder", (), (0,)), ("Conv2D", (0,), (1,)), data=[0])
+    found = Simulation(one, BATCH, copies=[60 * MIB]).run(seed=1, workers=1)
+    assert found.live_bytes == 60 * MIB + (WAITING_BATCHES + 1) * BATCH * MIB + BATCH * MIB
 
 
 def test_free_memory_of_the_pool_is_used_first() -> None:

@@ -27,7 +27,7 @@ def data(*shape, y=(1,)):
 
 def step_bytes(model, arguments, batch):
     found = QuickPrediction(model, arguments).features(batch)
-    return found.pool_bytes + found.small_bytes
+    return found.pool_bytes + found.small_bytes - found.data_bytes
 
 def reason(model, arguments):
     try:
@@ -180,6 +180,23 @@ def test_a_loop_keeps_the_states_of_all_steps(keras_kernel: GuardedKernel) -> No
             assert set(prediction.at(512).unknown) <= {model.layers[0].name}
         states = 512 * 256 * 4
         assert sizes[1] - sizes[0] > 5 * 50 * states, sizes
+        """,
+    )
+
+
+def test_a_product_with_one_and_a_sum_with_zero_compute_nothing(
+    keras_kernel: GuardedKernel,
+) -> None:
+    works(
+        keras_kernel,
+        """
+        def computed(change):
+            model = seq(layers.Dense(500), layers.Lambda(change), layers.Dense(1))
+            ops = QuickPrediction(model, data(100))._program.ops
+            return {op.kind for op in ops if "lambda" in op.name} & {"Mul", "AddV2"}
+
+        assert computed(lambda t: t * 1.0 + 0.0) == set()
+        assert computed(lambda t: t * 2.0 + 3.0) == {"Mul", "AddV2"}
         """,
     )
 
