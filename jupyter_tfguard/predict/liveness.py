@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import random
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .loop_memory import RENAMES, LoopMemory
@@ -65,23 +64,24 @@ class Simulation:
         program: The training step.
         batch_size: Number of samples in a batch.
         free_bytes: Memory that the pool has touched before and now holds free.
-        copies: Sizes of the copies of whole arrays, in bytes.
+        copies_bytes: Copies of whole arrays; divided here as a batch is.
+
+    Attributes:
+        data_bytes: The copies, and all batches that exist at the same time.
     """
 
     def __init__(
-        self,
-        program: Program,
-        batch_size: int,
-        free_bytes: int = 0,
-        copies: Sequence[int] = (),
+        self, program: Program, batch_size: int, free_bytes: int = 0, copies_bytes: int = 0
     ) -> None:
         self._ops = program.ops
         self._sizes = [size.bytes(batch_size) for size in program.sizes]
         self._variables = {name: size.bytes(batch_size) for name, size in program.variables.items()}
         self._existing = program.existing
         self._free_bytes = free_bytes
-        self._copies = tuple(copies)
         self._batch = [self._sizes[tensor] for tensor in program.data]
+        batch_bytes = sum(self._batch)
+        self._copies = [copies_bytes * size // max(1, batch_bytes) for size in self._batch]
+        self.data_bytes = sum(self._copies) + (WAITING_BATCHES + 1) * batch_bytes
         for tensor in program.data:
             self._sizes[tensor] = 0  # a part of the pipeline
         self._loops = {

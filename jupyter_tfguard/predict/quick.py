@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from .batches import LARGEST_BATCH, copied_bytes
-from .liveness import WAITING_BATCHES, Simulation
+from .liveness import Simulation
 from .program import layers_of
 from .read_graph import program_of
 from .reusable import free_in_pool
@@ -115,16 +115,13 @@ class QuickPrediction:
 
     def _features(self, batch_size: int) -> Features:
         program = self._program
-        batch = [program.sizes[tensor].bytes(batch_size) for tensor in program.data]
-        # Divided as the batch is: `copied_bytes` knows only their sum.
-        copies = [self._copies_bytes * size // max(1, sum(batch)) for size in batch]
-        simulation = Simulation(program, batch_size, self._free_bytes, copies)
+        simulation = Simulation(program, batch_size, self._free_bytes, self._copies_bytes)
         runs = [simulation.run(seed, self._workers) for seed in _SEEDS]
         return Features(
             pool_bytes=sum(run.pool_bytes for run in runs) // len(runs),
             small_bytes=sum(run.small_bytes for run in runs) // len(runs),
             live_bytes=sum(run.live_bytes for run in runs) // len(runs),
-            data_bytes=sum(copies) + (WAITING_BATCHES + 1) * sum(batch),
+            data_bytes=simulation.data_bytes,
             slots_bytes=sum(
                 size.bytes(batch_size)
                 for name, size in program.variables.items()

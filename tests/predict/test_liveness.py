@@ -96,7 +96,7 @@ def test_new_variables_count_and_existing_ones_do_not() -> None:
 
 def test_the_data_count_as_copies_and_as_batches_that_wait() -> None:
     one = program(("Placeholder", (), (0,)), ("Conv2D", (0,), (1,)), data=[0])
-    found = Simulation(one, BATCH, copies=[60 * MIB]).run(seed=1, workers=1)
+    found = Simulation(one, BATCH, copies_bytes=60 * MIB).run(seed=1, workers=1)
     assert found.live_bytes == 60 * MIB + (WAITING_BATCHES + 1) * BATCH * MIB + BATCH * MIB
 
 
