@@ -34,10 +34,14 @@ def write_settings(kernels: Path) -> None:
         NO_IPYKERNEL: f'exec {shlex.quote(sys.executable)} -S -m ipykernel_launcher -f "$1"',
     }
     for name, script in shells.items():
-        spec = {"argv": ["sh", "-c", script, "sh", "{connection_file}"]}
-        (kernels / name).mkdir(parents=True, exist_ok=True)
-        content = json.dumps(spec | {"display_name": name, "language": "python"})
-        (kernels / name / "kernel.json").write_text(content)
+        write_setting(kernels, name, ["sh", "-c", script, "sh", "{connection_file}"])
+
+
+def write_setting(kernels: Path, name: str, argv: list[str]) -> None:
+    """One kernel specification, of a kernel that this command starts."""
+    (kernels / name).mkdir(parents=True, exist_ok=True)
+    content = json.dumps({"argv": argv, "display_name": name, "language": "python"})
+    (kernels / name / "kernel.json").write_text(content)
 
 
 def small_shared_memory_works() -> bool:

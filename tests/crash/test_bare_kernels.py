@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 from jupyter_tfguard.report import text
 from tests.crash.conftest import Kernel, RecordingServer
+from tests.crash.settings import write_setting
 from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals of Linux")
@@ -21,15 +21,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals of Linu
 @pytest.fixture
 def bare_kernel(server: RecordingServer) -> Iterator[Kernel]:
     """A kernel whose own environment knows nothing of tfguard: no startup file is read, no package is found."""
-    folder = Path(os.environ["JUPYTER_DATA_DIR"]) / "kernels" / "bare"
-    folder.mkdir(parents=True, exist_ok=True)
     code = "import sys; sys.modules['jupyter_tfguard'] = None; from ipykernel.kernelapp import launch_new_instance as go; go()"
-    spec = {
-        "argv": [sys.executable, "-c", code, "-f", "{connection_file}"],
-        "display_name": "bare",
-        "language": "python",
-    }
-    (folder / "kernel.json").write_text(json.dumps(spec))
+    kernels = Path(os.environ["JUPYTER_DATA_DIR"]) / "kernels"
+    write_setting(kernels, "bare", [sys.executable, "-c", code, "-f", "{connection_file}"])
     kernel = Kernel(server, "bare", "bare")
     yield kernel
     kernel.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.conftest import Kernel, RecordingServer
+from tests.crash.settings import write_setting
 from tests.rigs.waiting import wait_until
 
 # The first process of the kernel holds the port itself: it is free again when that process ends.
@@ -28,12 +28,11 @@ os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", "-f", conn
 def test_a_client_reaches_the_kernel(server: RecordingServer, tmp_path: Path, port: str) -> None:
     start, first = tmp_path / "start.py", tmp_path / "first"
     start.write_text(START)
-    spec = Path(os.environ["JUPYTER_DATA_DIR"]) / "kernels" / f"taken-{port}".replace("_", "-")
-    spec.mkdir(parents=True)
+    name = f"taken-{port}".replace("_", "-")
+    kernels = Path(os.environ["JUPYTER_DATA_DIR"]) / "kernels"
     argv = [sys.executable, str(start), "{connection_file}", port, str(first)]
-    content = {"argv": argv, "display_name": "taken", "language": "python"}
-    (spec / "kernel.json").write_text(json.dumps(content))
-    kernel = Kernel(server, f"taken-{port}", spec.name)
+    write_setting(kernels, name, argv)
+    kernel = Kernel(server, name, name)
     assert kernel.run("1")["status"] == "ok"
     if port == "shell_port":
         wait_until(kernel.entries, "the report of its first process")
