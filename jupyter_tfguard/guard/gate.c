@@ -1103,12 +1103,49 @@ static const void *object_of(const void *address)
     return address != NULL && dladdr(address, &about) ? about.dli_fbase : NULL;
 }
 
+/* A program that is not position-independent and takes the address of a library's function, such as
+ * Debian's Python, has a stub that is this address for all libraries. */
+static bool is_stub(const void *function)
+{
+    Dl_info about;
+    ElfW(Sym) *symbol = NULL;
+    return dladdr1(function, &about, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL &&
+           symbol->st_shndx == SHN_UNDEF;
+}
+
+/* The function of this name that calls reach; NULL if there is none. dlsym() may return a stub. */
+static void *function_named(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (found == NULL || !is_stub(found)) {
+        return found;
+    }
+    void *program = dlopen(NULL, RTLD_NOLOAD | RTLD_LAZY);
+    struct link_map *object = NULL;
+    if (program == NULL || dlinfo(program, RTLD_DI_LINKMAP, &object) != 0) {
+        return found;
+    }
+    while ((object = object->l_next) != NULL) { /* in the order in which the loader searches */
+        void *library = dlopen(object->l_name, RTLD_NOLOAD | RTLD_LAZY);
+        void *function = library == NULL ? NULL : dlsym(library, name);
+        if (library != NULL) {
+            dlclose(library);
+        }
+        if (function != NULL && object_of(function) == object_of(object->l_ld)) {
+            found = function;
+            break;
+        }
+    }
+    dlclose(program);
+    return found;
+}
+
 /* True if malloc_usable_size() may be called on blocks of malloc(). */
 static bool is_whole_malloc(void)
 {
-    const void *library = object_of(dlsym(RTLD_DEFAULT, "malloc"));
-    return library != NULL && library == object_of(dlsym(RTLD_DEFAULT, "realloc")) &&
-           library == object_of(dlsym(RTLD_DEFAULT, "malloc_usable_size"));
+    const void *library = object_of(function_named("malloc"));
+    return library != NULL && library == object_of(function_named("realloc")) &&
+           library == object_of(function_named("malloc_usable_size"));
 }
 
 /* True if malloc's functions are glibc's: the free() of another allocator would abort on our
@@ -1119,7 +1156,7 @@ static bool is_glibc_malloc(void)
                                         "calloc", "posix_memalign", "malloc_usable_size"};
     const void *glibc = object_of(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
     for (size_t i = 0; i < LENGTH(names); i++) {
-        if (glibc == NULL || object_of(dlsym(RTLD_DEFAULT, names[i])) != glibc) {
+        if (glibc == NULL || object_of(function_named(names[i])) != glibc) {
             return false;
         }
     }
@@ -2319,8 +2356,9 @@ static void patch_import(struct import_job *job, const struct import *import, vo
         return;
     }
     void *function = current;
-    if (object_of(current) == library) { /* not called yet: the slot points to the loader's stub */
-        function = dlsym(RTLD_DEFAULT, import->name);
+    /* Not called yet, the slot points to the loader's stub. */
+    if (object_of(current) == library || is_stub(current)) {
+        function = function_named(import->name);
         if (function == NULL) {
             void *standard = dlopen("libstdc++.so.6", RTLD_NOLOAD | RTLD_LAZY);
             function = standard == NULL ? NULL : dlsym(standard, import->name);

@@ -19,6 +19,7 @@ from tests.crash.conftest import needed_limit
 from tests.rigs.waiting import DEADLINE_SECONDS
 
 ROOT = Path(__file__).parents[2]
+ET_EXEC = 2  # in the header of an ELF file: not position-independent
 PYTHON = sys.executable  # tests/rigs/gate_versions.py sets others
 try:
     NativeGuard.load()
@@ -26,12 +27,12 @@ except SourceUnavailable as absent:
     pytest.skip(str(absent), allow_module_level=True)
 
 
-def run(name: str, limit_mib: int = 512, **environment: str) -> Any:
+def run(name: str, limit_mib: int = 512, python: str | None = None, **environment: str) -> Any:
     """What a program of gate_programs.py found."""
     with (
         needed_limit(limit_mib * MIB) as limit,
         subprocess.Popen(
-            [PYTHON, "-m", "tests.guard.gate_programs", name],
+            [python or PYTHON, "-m", "tests.guard.gate_programs", name],
             cwd=ROOT,
             env=os.environ | environment,
             stdin=subprocess.PIPE,
@@ -58,6 +59,29 @@ def test_numpy_gets_a_memory_error_and_the_process_goes_on() -> None:
     assert found["small"]["error"] is None
     assert found["sum"] == 4 * MIB
     assert found["whole"]
+
+
+def test_the_python_of_debian_and_ubuntu_is_guarded_too() -> None:
+    # It is not position-independent, so `malloc` has a second address in it.
+    python = Path("/usr/bin/python3")
+    if not python.exists() or python.read_bytes()[16] != ET_EXEC:
+        pytest.skip(f"{python} is missing, or position-independent")
+    packages = os.pathsep.join((str(ROOT), *(path for path in sys.path if "site-packages" in path)))
+    version = subprocess.run(
+        [python, "-c", "import sys; print(*sys.version_info[:2])"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    if version.stdout.split() != [str(part) for part in sys.version_info[:2]]:
+        pytest.skip(f"NumPy is not made for {python}")
+    found = run("numpy_is_refused", python=str(python), PYTHONPATH=packages)
+    assert found["parts"]["numpy"] is None
+    assert found["parts"]["python"] is None
+    assert found["ones"]["error"] == "MemoryError"
+    assert found["ones"]["refused_count"]["numpy"] == 1
+    tensors = run("tensorflow", limit_mib=1536, python=str(python), PYTHONPATH=packages)
+    check_tensorflow(tensors)
 
 
 def test_a_fourier_transform_gets_a_memory_error() -> None:
