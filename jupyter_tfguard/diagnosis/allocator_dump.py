@@ -36,10 +36,16 @@ _NOT_A_FAILURE = "caller indicates that this is not a failure"
 # BFCAllocator dump for GPU_0_bfc: the second line of a dump, or the first one that was recorded
 _NAMED = re.compile(r"^BFCAllocator dump for (?P<name>\w{1,40})")
 # gpu_async_0 cuMemAllocAsync failed to allocate 281923031072 bytes: CUDA error: out of memory
-# Out of memory while trying to allocate 4000000000 bytes: from XLA, without a shape
-_ASKED = re.compile(
-    r"(?:(?P<name>\w{1,40}) cuMemAllocAsync failed to|Out of memory while trying to) allocate (?P<asked>\d{1,18})\b"
+_ASYNC = re.compile(
+    r"(?P<name>\w{1,40}) cuMemAllocAsync failed to allocate (?P<size>\d{1,18}) (?P<unit>bytes)"
 )
+# Out of memory while trying to allocate 4000000000 bytes: from XLA, without a shape
+# Out of memory while trying to allocate 4.02GiB: the same with TensorFlow 2.21
+_XLA = re.compile(
+    r"Out of memory while trying to allocate (?P<size>\d[\d.]{0,20}) ?(?P<unit>bytes|[KMGT]?i?B)\b"
+)
+# Not enough memory to allocate 8589934592 on device 0 within provided limit.  limit=2147483648]
+_PROVIDED = re.compile(r"within provided limit\. {1,4}limit=(?P<limit>\d{1,18})")
 # Limit:                     40231108608
 _STATISTIC = re.compile(
     r"^\s{0,80}(?P<name>Limit|InUse|LargestFreeBlock):\s{1,80}(?P<value>\d{1,18})\s*$"
@@ -58,7 +64,7 @@ _ITEM_BYTES = {
     "double": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16, "float": 4, "int32": 4, "uint32": 4,
     "half": 2, "bfloat16": 2, "int16": 2, "uint16": 2, "int8": 1, "uint8": 1, "bool": 1,
 }  # fmt: skip
-_UNIT_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_UNIT_BYTES = {"bytes": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _HOLDER_COUNT = 3
 # With less free memory than this multiple of the request, another allocator would soon have failed too.
 _PLENTY = 1.5
@@ -76,6 +82,7 @@ class AllocatorDump:
         pool_bytes: Memory that the allocator had taken from the card, in use or free.
         largest_free_bytes: The largest free block of the pool.
         holders: (count, size) of the blocks that use the most memory in total, largest first.
+        from_xla: The request was XLA's. The allocator logs no blocks then.
     """
 
     shape: tuple[int, ...] | None = None
@@ -85,6 +92,7 @@ class AllocatorDump:
     pool_bytes: int | None = None
     largest_free_bytes: int | None = None
     holders: tuple[tuple[int, int], ...] = ()
+    from_xla: bool = False
 
     @property
     def free_bytes(self) -> int | None:
@@ -129,6 +137,8 @@ class AllocatorDump:
             parts.append(f"below its own limit ({free} left), but no memory was free on the card")
         elif self.free_bytes is not None:
             parts.append(f"free {free} of {human_bytes(self.limit_bytes)}")
+        elif self.limit_bytes is not None:
+            parts.append(f"limit {human_bytes(self.limit_bytes)}")
         if self.largest_free_bytes is not None and not self.refused_by_card:
             parts.append(f"largest free block {human_bytes(self.largest_free_bytes)}")
         return ", ".join(parts)
@@ -156,6 +166,7 @@ class _Reading:
     free: list[int] = field(default_factory=list)
     summed: dict[int, int] = field(default_factory=dict)
     free_in_pool: int | None = None
+    from_xla: bool = False
 
     @property
     def is_of_gpu(self) -> bool:
@@ -178,6 +189,7 @@ class _Reading:
             pool,
             self._largest_free(pool, used),
             tuple(holders[: -_HOLDER_COUNT - 1 : -1]),
+            self.from_xla,
         )
 
     def _largest_free(self, pool: int | None, used: int | None) -> int | None:
@@ -219,6 +231,7 @@ class _Reading:
 def allocator_dump(lines: Sequence[LogLine]) -> AllocatorDump:
     """The last dump of a GPU's memory in a text; without one, the requested size that the error itself contains."""
     found = [_Reading()]
+    limits: dict[str, int] = {}
     for line in lines:
         message = line.message
         if begins := _BEGINS.search(message):
@@ -226,16 +239,21 @@ def allocator_dump(lines: Sequence[LogLine]) -> AllocatorDump:
                 rounded = begins["rounded"]
                 asked = int(rounded) if rounded else _size(begins)
                 found.append(_Reading(begins["name"], asked=asked))
-        elif "to allocate " in message and (asks := _ASKED.search(message)):
-            found.append(_Reading(asks["name"] or "", asked=int(asks["asked"])))
+        elif "to allocate " in message and (asks := _ASYNC.search(message)):
+            found.append(_Reading(asks["name"], asked=_size(asks)))
+        elif "to allocate " in message and (asks := _XLA.search(message)):
+            found.append(_Reading(asked=_size(asks), statistics=dict(limits), from_xla=True))
+        elif provided := _PROVIDED.search(message):
+            limits = {"Limit": int(provided["limit"])}
         elif named := _NAMED.match(message):
             if found[-1].name != named["name"] or found[-1].statistics:
                 found.append(_Reading(named["name"]))
         else:
             found[-1].read(message)
-    with_numbers = [one for one in found if one.is_of_gpu and one.statistics]
-    of_gpu = [one for one in found if one.is_of_gpu and (one.asked or one.shape)]
-    return (with_numbers or of_gpu or [_Reading()])[-1].result()
+    of_gpu = [one for one in found if one.is_of_gpu]
+    dumped = [one for one in of_gpu if one.statistics and not one.from_xla]
+    requests = [one for one in of_gpu if one.asked or one.shape]
+    return (dumped or requests or [_Reading()])[-1].result()
 
 
 def _size(found: re.Match[str]) -> int | None:

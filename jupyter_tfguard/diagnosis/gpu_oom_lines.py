@@ -22,7 +22,12 @@ def gpu_oom_lines(native_text: str, message: str, batch_size: int | None) -> lis
     """
     dump = allocator_dump(native_lines([*native_text.split("\n"), *message.split("\n")]))
     numbers = f": {dump.numbers}" if dump.numbers else ""
-    holders = dump.holders_text or "unknown (TensorFlow logs them only with TF_CPP_MIN_LOG_LEVEL=0)"
+    unknown = (
+        "XLA does not log them"
+        if dump.from_xla
+        else "TensorFlow logs them only with TF_CPP_MIN_LOG_LEVEL=0"
+    )
+    holders = dump.holders_text or f"unknown ({unknown})"
     lines = (
         f"tfguard: the GPU ran out of memory{numbers}.",
         f"Largest blocks: {holders}.",

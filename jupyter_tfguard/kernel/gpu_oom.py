@@ -28,8 +28,10 @@ _ALLOCATOR = re.compile(r"by allocator (\w{1,40})")
 _RAN_OUT = re.compile(
     r"Allocator \(GPU_\w{1,20}\) ran out of memory trying to allocate (?![^\n]{0,200}not a failure)"
 )
-# From XLA, without a device name: Out of memory while trying to allocate 2147483648 bytes.
-_XLA = re.compile(r"Out of memory (?:while trying to allocate|allocating) \d{1,18} bytes")
+# From XLA, without a device name: Out of memory while trying to allocate 2147483648 bytes. TensorFlow 2.21: 4.02GiB.
+_XLA = re.compile(
+    r"Out of memory (?:while trying to allocate|allocating) \d[\d.]{0,20} ?(?:bytes|[KMGT]?i?B)\b"
+)
 # Failed copying input tensor from ...CPU:0 to ...GPU:0 in order to run _EagerConst: Dst tensor is not initialized.
 _COPY_FAILED = "Dst tensor is not initialized"
 

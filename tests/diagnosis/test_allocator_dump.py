@@ -12,6 +12,7 @@ from jupyter_tfguard.diagnosis.diagnose import explain
 from jupyter_tfguard.diagnosis.finding import Finding
 from jupyter_tfguard.diagnosis.log_lines import log_lines
 from jupyter_tfguard.diagnosis.pasted import Pasted
+from tests.kernel.gpu_oom_rig import XLA_LOG, XLA_RAISED
 
 pytestmark = pytest.mark.quick
 
@@ -235,6 +236,12 @@ class TestWhichDump:
         assert read(text.replace("GPU_0_bfc", "cpu")) == AllocatorDump()
         xla = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4000000000 bytes."
         assert read(xla).asked_bytes == 4000000000
+
+    def test_xla_tells_request_and_limit(self) -> None:
+        found = read(XLA_LOG)
+        assert found.from_xla
+        assert found.numbers == "requested 4.02 GiB, limit 2.00 GiB"
+        assert read(XLA_RAISED).numbers == "requested 4.02 GiB"
 
 
 def test_of_the_asynchronous_allocator_only_the_request_is_read() -> None:

@@ -12,6 +12,20 @@ ON_GPU = TENSOR.format(device="GPU:0", allocator="GPU_0_bfc")
 ON_CPU = TENSOR.format(device="CPU:0", allocator="cpu")
 PINNED = TENSOR.format(device="GPU:0", allocator="gpu_host_bfc")
 XLA = "Out of memory while trying to allocate 2147483648 bytes."
+# TensorFlow 2.21 on an H100 with TF_PER_DEVICE_MEMORY_LIMIT_MB=2048, as logged and raised; stacks left out.
+XLA_LOG = """\
+W0000 00:00:1795702238.365720    2222 stream_executor.h:413] Not enough memory to allocate 8589934592 on device 0 within provided limit.  limit=2147483648]
+W0000 00:00:1795702238.365757    2222 stream_executor.h:413] Not enough memory to allocate 4565042688 on device 0 within provided limit.  limit=2147483648]
+W0000 00:00:1795702238.365764    2222 bfc_allocator.cc:311] Allocator (GPU_0_bfc) ran out of memory trying to allocate 4.02GiB with freed_by_count=0. The caller indicates that this is not a failure, but this may mean that there could be performance gains if more memory were available.
+W0000 00:00:1795702238.387072    2222 op_kernel.cc:1858] OP_REQUIRES failed at xla_ops.cc:602 : RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4.02GiB. [tf-allocator-allocation-error='']
+"""
+XLA_RAISED = """\
+Graph execution error:
+
+Detected at node StatefulPartitionedCall defined at (most recent call last):
+<stack traces unavailable>
+Out of memory while trying to allocate 4.02GiB.
+\t [[{{node StatefulPartitionedCall}}]] [Op:__inference_multi_step_on_iterator_1507]"""
 COPY = (
     "Failed copying input tensor from /job:localhost/replica:0/task:0/device:CPU:0 to /job:localhost/replica:0/task:0/"
     "device:GPU:0 in order to run _EagerConst: Dst tensor is not initialized."

@@ -13,7 +13,17 @@ from jupyter_tfguard.kernel.gpu_oom import (
     out_of_memory_text,
     speaks_of_gpu,
 )
-from tests.kernel.gpu_oom_rig import COPY, FULL, ON_CPU, ON_GPU, PINNED, TENSOR, XLA
+from tests.kernel.gpu_oom_rig import (
+    COPY,
+    FULL,
+    ON_CPU,
+    ON_GPU,
+    PINNED,
+    TENSOR,
+    XLA,
+    XLA_LOG,
+    XLA_RAISED,
+)
 
 
 def error(message: str, name: str = "ResourceExhaustedError") -> Exception:
@@ -66,6 +76,8 @@ class TestFinding:
             (XLA, "", False, False),
             (XLA, "", True, True),
             (XLA, FULL, False, True),
+            (XLA_RAISED, XLA_LOG, True, True),
+            (XLA_RAISED, "", False, False),
             (COPY, "", True, True),
             ("failed to allocate memory [Op:Mul]", "", True, False),
             ("failed to allocate memory [Op:Mul]", FULL, True, True),
@@ -117,6 +129,16 @@ class TestTelling:
         notice.report(error(ON_GPU), Beginning(0, 11.0), 8)
         assert "batch_size" not in capsys.readouterr().err
         assert [event["execution_count"] for event in events] == [7, 8]
+
+    def test_a_fit_that_xla_compiled_gets_its_lines_too(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        notice = self.notice([], XLA_LOG)
+        notice.report(error(XLA_RAISED), Beginning(0, 9.0), 7)
+        first, second, third = capsys.readouterr().err.splitlines()
+        assert first == "tfguard: the GPU ran out of memory: requested 4.02 GiB, limit 2.00 GiB."
+        assert second == "Largest blocks: unknown (XLA does not log them)."
+        assert "batch_size=32 instead of 64" in third
 
     def test_text_from_outside_makes_no_line_longer_than_a_line(
         self, capsys: pytest.CaptureFixture[str]
