@@ -48,19 +48,20 @@ def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
 def estimate(
     model: Any, x: Any = None, y: Any = None, *, measure: bool = False, **options: Any
 ) -> Answer:
-    """Estimate the host memory that ``model.fit`` will need on the CPU. Nothing is trained, and the model is unchanged.
+    """Estimate the memory that ``model.fit`` will need on the CPU or one GPU. The model is unchanged.
 
     Args:
         model: A built and compiled model of Keras 3.
         x, y, **options: The arguments of ``fit``, such as ``batch_size`` and ``validation_data``.
-        measure: Measure some steps in a child process instead of simulating one; takes about half a minute.
+        measure: Measure some steps in a child process instead of simulating one; takes about half a minute. Always done
+            on a GPU.
 
     Returns:
         The need in bytes as a range, by part; whether it fits; the largest batch size that should fit; what to change.
         A notebook shows it with a bar.
 
     Raises:
-        CannotEstimate: The model does not train on the CPU, or the batch size is not known.
+        CannotEstimate: The model trains on several devices or in several processes, or the batch size is not known.
     """
     from .predict.estimate import estimate as answer
 
@@ -79,7 +80,7 @@ def find_batch_size(model: Any, x: Any = None, y: Any = None, **options: Any) ->
         TensorFlow, is extrapolated.
 
     Raises:
-        CannotEstimate: The model does not train on the CPU.
+        CannotEstimate: The model trains on several devices or in several processes.
     """
     from .predict.estimate import find_batch_size as search
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 CONTAINER_LIMIT = "container limit"
 MACHINE_MEMORY = "machine memory"
+GPU_MEMORY = "GPU memory"
 ADDRESS_SPACE_LIMIT = "address space limit (ulimit -v)"
 DATA_LIMIT = "data size limit (ulimit -d)"
 
@@ -15,7 +16,7 @@ ULIMITS = {
     ADDRESS_SPACE_LIMIT: ("process.address_space_bytes", "process.address_space_limit_bytes"),
     DATA_LIMIT: ("process.data_bytes", "process.data_limit_bytes"),
 }
-_KINDS = {CONTAINER_LIMIT: "cgroup", MACHINE_MEMORY: "host"}
+_KINDS = {CONTAINER_LIMIT: "cgroup", MACHINE_MEMORY: "host", GPU_MEMORY: "gpu"}
 
 
 class Limit(NamedTuple):
@@ -31,7 +32,7 @@ class Limit(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """``cgroup``, ``host`` or ``ulimit``."""
+        """``cgroup``, ``host``, ``gpu`` or ``ulimit``."""
         return _KINDS.get(self.name, "ulimit")
 
     @property

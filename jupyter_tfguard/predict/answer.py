@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ..limits import Limit
+from ..limits import GPU_MEMORY, Limit
 from ..units import human_bytes
 from .answer_html import as_html
 
@@ -83,11 +83,13 @@ class Answer:
 
     def headline(self) -> str:
         """The verdict with its numbers, one sentence."""
+        on_gpu = self.limit is not None and self.limit.name == GPU_MEMORY
+        memory = "GPU memory" if on_gpu else "memory"
         if self.best_bytes is None or self.high_bytes is None:
-            need = f"at least {human_bytes(self.low_bytes)} more memory"
+            need = f"at least {human_bytes(self.low_bytes)} more {memory}"
         else:
             between = f"{human_bytes(self.low_bytes)} to {human_bytes(self.high_bytes)}"
-            need = f"about {human_bytes(self.best_bytes)} more memory ({between})"
+            need = f"about {human_bytes(self.best_bytes)} more {memory} ({between})"
         limit = "" if self.limit is None else self.limit.text(human_bytes(self.limit.size_bytes))
         available = f"{human_bytes(self.available_bytes)} is available"
         of_limit = f" of {limit}" if limit else ""

@@ -160,7 +160,11 @@ class _Search:
         need = need_here(found.peak_bytes or 0, self.arguments, size)
         if found.finished and need <= self.budget_bytes:
             self.best = max(self.best or 0, size)
-        elif found.finished or (found.is_too_large and need > self.budget_bytes):
+        elif found.finished or (
+            found.is_too_large
+            # A fit on the GPU has no more room than its trial.
+            and (need > self.budget_bytes or found.gpu_limit_bytes is not None)
+        ):
             self.too_large = min(self.too_large, size)
         elif found.is_too_large:
             if size < self.untried:

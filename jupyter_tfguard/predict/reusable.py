@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import sys
 
+from ..training.gpu_memory import GpuAllocators
 from ..training.gpu_settings import CONTEXT_MODULE, eager_context
 
 
@@ -48,6 +49,23 @@ def free_in_pool() -> int:
         found = module.pywrap_tfe.TFE_GetMemoryInfo(handle, "CPU:0")
         return max(0, int(found["peak"]) - int(found["current"]))
     return 0
+
+
+def uses_gpu() -> bool:
+    """True if TensorFlow has created a GPU device in this process. Creates none."""
+    return bool(GpuAllocators().devices())
+
+
+def free_in_gpu_pool() -> int:
+    """Free bytes in TensorFlow's pool on the first GPU, which is never returned to the card; 0 without a GPU."""
+    found = GpuAllocators().read()
+    return found[0].peak_bytes - found[0].in_use_bytes if found else 0
+
+
+def gpu_pool_bytes() -> int:
+    """Least size of TensorFlow's pool on the first GPU, in use or free; 0 without a GPU."""
+    found = GpuAllocators().read()
+    return found[0].peak_bytes if found else 0
 
 
 def _free_in_malloc() -> int:

@@ -1,8 +1,8 @@
-"""Measures the host memory of ``fit`` by running some of its steps in a child process that may fail.
+"""Measures the memory of ``fit`` by running some of its steps in a child process that may fail.
 
 The child is a fresh interpreter with the environment, threads and settings of this process. It has its own memory
-limit, ends with this process, and is the first one that the OOM killer chooses. Measures a fit on the CPU, without
-validation, callbacks and the user's own input pipeline.
+limit, ends with this process, and is the first one that the OOM killer chooses. Measures host memory of a fit on the CPU,
+or GPU memory in tensors of a fit on the first GPU; without validation, callbacks and the user's own input pipeline.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from typing import IO, Any
 
 from ..collectors.resident import anonymous_bytes
 from ..errors import SourceUnavailable
-from ..training.gpu_settings import eager_context
 from .batches import uncopied_bytes
-from .reusable import free_in_pool
+from .reusable import free_in_gpu_pool, free_in_pool, uses_gpu
 from .travel import NotSendable, dump
 from .trial_data import DataSource, trial_data
 
@@ -37,6 +36,9 @@ TIMEOUT_SECONDS = 600.0
 LIMIT_FRACTION = 0.95
 _CHILD = Path(__file__).with_name("trial_child.py")
 _POLL_MILLISECONDS = 3
+_ON_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}
+# The child must leave the rest of the card to this process. Its limit stands in a message of the lowest level.
+_ON_GPU = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "TF_CPP_MIN_LOG_LEVEL": "0"}
 
 
 class Ending(Enum):
@@ -52,18 +54,19 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one trial found.
+    """What one trial found. Its memory is host memory on the CPU, and memory in tensors on a GPU.
 
     Attributes:
         batch_size: The batch size of its steps.
         ending: How it ended.
-        peak_bytes: Peak anonymous memory during ``fit`` minus that in use just before it: what a fit needs if
-            TensorFlow's pool has nothing free. If the trial did not finish, a lower bound; None if ``fit`` did not begin.
+        peak_bytes: Peak memory during ``fit`` minus that in use just before it: what a fit needs if TensorFlow's
+            pool has nothing free. If the trial did not finish, a lower bound; None if ``fit`` did not begin.
             Copies of whole arrays are counted only for the samples used.
         step_count: Steps done.
         reason: The signal, the exception, or what could not be sent and why; else empty.
         source: Where its data came from; None if they could not be sent.
-        before_bytes: Anonymous memory just before ``fit``: TensorFlow, weights and data. None if it did not begin.
+        before_bytes: Memory just before ``fit``: TensorFlow, weights and data. None if it did not begin.
+        gpu_limit_bytes: What TensorFlow could allocate on the GPU when the child started; None on the CPU.
     """
 
     batch_size: int
@@ -73,6 +76,7 @@ class Trial:
     reason: str = ""
     source: DataSource | None = None
     before_bytes: int | None = None
+    gpu_limit_bytes: int | None = None
 
     @property
     def finished(self) -> bool:
@@ -106,6 +110,7 @@ def trial(
         batch_size: The batch size to try.
         steps: Training steps of the child.
         limit_bytes: The child is killed when its anonymous memory exceeds this, with TensorFlow, weights and data.
+            Not used on a GPU, where the card is the limit.
         timeout_seconds: The child is killed after this time.
 
     Raises:
@@ -126,13 +131,23 @@ def trial(
         finally:
             child.close()
     return Trial(
-        batch_size, ending, child.peak_bytes, child.step_count, reason, source, child.before_bytes
+        batch_size,
+        ending,
+        child.peak_bytes,
+        child.step_count,
+        reason,
+        source,
+        child.before_bytes,
+        child.gpu_limit_bytes,
     )
 
 
 def uncopied_in_trial(arguments: Mapping[str, Any], batch_size: int) -> int:
-    """Bytes of the copies of whole arrays that a trial lacks, because it has fewer samples than the fit."""
-    return uncopied_bytes(arguments, batch_size * STEP_COUNT)
+    """Bytes of the copies of whole arrays that a trial lacks, because it has fewer samples than the fit.
+
+    Arrays are copied in host memory: a trial on a GPU lacks nothing.
+    """
+    return 0 if uses_gpu() else uncopied_bytes(arguments, batch_size * STEP_COUNT)
 
 
 def need_here(trial_bytes: int, arguments: Mapping[str, Any], batch_size: int) -> int:
@@ -140,7 +155,8 @@ def need_here(trial_bytes: int, arguments: Mapping[str, Any], batch_size: int) -
 
     It copies more, and first uses what is free in the pool here.
     """
-    return max(0, trial_bytes + uncopied_in_trial(arguments, batch_size) - free_in_pool())
+    free_bytes = free_in_gpu_pool() if uses_gpu() else free_in_pool()
+    return max(0, trial_bytes + uncopied_in_trial(arguments, batch_size) - free_bytes)
 
 
 def _write(
@@ -161,6 +177,7 @@ def _write(
     config = sys.modules["tensorflow"].config
     settings = {
         "path": sys.path,
+        "uses_gpu": uses_gpu(),
         "batch_size": batch_size,
         "step_count": steps,
         "intra_op_count": config.threading.get_intra_op_parallelism_threads(),
@@ -180,10 +197,11 @@ class _Child:
     """The child process, from its start to its end.
 
     Attributes:
-        before_bytes: Its anonymous memory at the start of ``fit``; None before.
+        before_bytes: Its memory at the start of ``fit``; None before.
         free_bytes: The part of it that was free in TensorFlow's pool.
-        peak_bytes: Its highest anonymous memory since then, minus what was in use at the start; None before.
+        peak_bytes: Its highest memory since then, minus what was in use at the start; None before.
         step_count: Steps done so far.
+        gpu_limit_bytes: What TensorFlow can allocate on the GPU; None before, and on the CPU.
     """
 
     def __init__(self, file: int) -> None:
@@ -191,6 +209,9 @@ class _Child:
         self.step_count = 0
         self.before_bytes: int | None = None
         self.free_bytes = 0
+        self.gpu_limit_bytes: int | None = None
+        self._on_gpu = uses_gpu()
+        self._out_of_memory = False
         self._error = ""
         self._done = False
         self._rest = b""
@@ -202,7 +223,7 @@ class _Child:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(file, writer),
-                env=os.environ | ({} if _uses_gpu() else {"CUDA_VISIBLE_DEVICES": "-1"}),
+                env=os.environ | (_ON_GPU if self._on_gpu else _ON_CPU),
                 start_new_session=True,  # Jupyter sends an interrupt to the whole process group
             )
         except BaseException:
@@ -221,11 +242,12 @@ class _Child:
                 if not part:
                     return self._ended()
                 self._take(part)
-            with contextlib.suppress(SourceUnavailable):  # it has ended: the pipe ends next
-                now_bytes = anonymous_bytes(self._process.pid)
-                self._note(now_bytes)
-                if limit_bytes is not None and now_bytes > limit_bytes:
-                    return Ending.LIMIT, ""
+            if not self._on_gpu:
+                with contextlib.suppress(SourceUnavailable):  # it has ended: the pipe ends next
+                    now_bytes = anonymous_bytes(self._process.pid)
+                    self._note(now_bytes)
+                    if limit_bytes is not None and now_bytes > limit_bytes:
+                        return Ending.LIMIT, ""
             if time.monotonic() > deadline:
                 return Ending.TIMEOUT, ""
 
@@ -242,10 +264,12 @@ class _Child:
             self.before_bytes = fields.get("before_bytes", self.before_bytes)
             self.free_bytes = fields.get("free_bytes", self.free_bytes)
             self.step_count = fields.get("step_count", self.step_count)
+            self.gpu_limit_bytes = fields.get("gpu_limit_bytes", self.gpu_limit_bytes)
             self._error = fields.get("error", self._error)
+            self._out_of_memory = fields.get("out_of_memory", self._out_of_memory)
             if "highest_bytes" in fields:
                 self._note(fields["highest_bytes"])
-                self._done = True
+            self._done = fields.get("done", self._done)
 
     def _note(self, now_bytes: int) -> None:
         if self.before_bytes is not None and not self._done:
@@ -256,13 +280,10 @@ class _Child:
         code = self._process.wait()
         if self._done:
             return Ending.FINISHED, ""
+        if self._out_of_memory:
+            return Ending.LIMIT, ""
         if self._error:
             return Ending.RAISED, self._error
         if code < 0:
             return Ending.SIGNAL, signal.Signals(-code).name
         return Ending.RAISED, f"The process ended with status {code}"
-
-
-def _uses_gpu() -> bool:
-    devices = getattr(eager_context(), "_logical_devices", None) or ()
-    return any(device.device_type == "GPU" for device in devices)

@@ -34,10 +34,12 @@ def main(file_descriptor: int, descriptor: int, parent_pid: int) -> None:
         with os.fdopen(file_descriptor, "rb") as file:
             settings = pickle.load(file)
             sys.path[:] = settings["path"]
+            log = _keep_native_text() if settings["uses_gpu"] else None
             _configure(settings)
-            _train(file, settings, report)
+            _train(file, settings, report, log)
     except BaseException as error:
-        report(error=f"{type(error).__name__}: {error}"[:2000])
+        kind = type(error).__name__
+        report(error=f"{kind}: {error}"[:2000], out_of_memory=kind == "ResourceExhaustedError")
     os._exit(0)  # TensorFlow's threads are not joined
 
 
@@ -49,6 +51,13 @@ def _be_expendable(parent_pid: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes no file
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(_FIRST_FOR_THE_KILLER)
+
+
+def _keep_native_text() -> int:
+    """Let native libraries write to a file in memory; returns its descriptor."""
+    log = os.memfd_create("log")
+    os.dup2(log, 2)
+    return log
 
 
 def _configure(settings: dict[str, Any]) -> None:
@@ -63,11 +72,11 @@ def _configure(settings: dict[str, Any]) -> None:
     keras.config.set_dtype_policy(settings["dtype_policy"])
 
 
-def _train(file: Any, settings: dict[str, Any], report: Callable[..., None]) -> None:
+def _train(
+    file: Any, settings: dict[str, Any], report: Callable[..., None], log: int | None
+) -> None:
     import keras
 
-    from jupyter_tfguard.collectors.resident import anonymous_bytes, anonymous_peak_bytes
-    from jupyter_tfguard.predict.reusable import free_in_pool
     from jupyter_tfguard.predict.travel import load
 
     class Steps(keras.callbacks.Callback):  # type: ignore[misc]
@@ -80,11 +89,38 @@ def _train(file: Any, settings: dict[str, Any], report: Callable[..., None]) -> 
     arguments = _fit_arguments(data, settings["batch_size"], settings["step_count"])
     del data
     gc.collect()
+    highest_bytes = _host_memory(report) if log is None else _gpu_memory(report, log)
+    try:
+        model.fit(**arguments, epochs=1, verbose=0, callbacks=[Steps()])
+    finally:
+        report(highest_bytes=highest_bytes())
+    report(done=True)
+
+
+def _host_memory(report: Callable[..., None]) -> Callable[[], int]:
+    """Report the anonymous memory in use; the result reads the highest since then."""
+    from jupyter_tfguard.collectors.resident import anonymous_bytes, anonymous_peak_bytes
+    from jupyter_tfguard.predict.reusable import free_in_pool
+
     pid = os.getpid()
     highest_bytes = anonymous_peak_bytes if _reset_peak() else anonymous_bytes
     report(before_bytes=anonymous_bytes(pid), free_bytes=free_in_pool())
-    model.fit(**arguments, epochs=1, verbose=0, callbacks=[Steps()])
-    report(highest_bytes=highest_bytes(pid))
+    return lambda: highest_bytes(pid)
+
+
+def _gpu_memory(report: Callable[..., None], log: int) -> Callable[[], int]:
+    """Report the memory in tensors on the first GPU and its limit; the result reads the highest since then."""
+    import tensorflow as tf
+
+    from jupyter_tfguard.training.gpu_memory import created_devices
+
+    memory = tf.config.experimental
+    memory.reset_memory_stats("GPU:0")
+    before_bytes = memory.get_memory_info("GPU:0")["current"]
+    text = os.pread(log, os.fstat(log).st_size, 0).decode(errors="replace")
+    limits = [one["limit_bytes"] for one in created_devices(text) if one["device"] == "GPU:0"]
+    report(before_bytes=before_bytes, gpu_limit_bytes=limits[0] if limits else None)
+    return lambda: int(memory.get_memory_info("GPU:0")["peak"])
 
 
 def _reset_peak() -> bool:

@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from jupyter_tfguard.collectors.resident import anonymous_bytes, anonymous_peak_bytes  # noqa: E402
+from jupyter_tfguard.predict.reusable import uses_gpu  # noqa: E402
 
 MIB = 1 << 20
 # Batches and optimizers for each model of bound_models.py.
@@ -59,8 +60,20 @@ CASES = {
 }
 
 
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
+_GROWTH = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+
+
 def fit_bytes(model: Any, arguments: dict[str, Any]) -> int:
-    """Run a fit. The highest anonymous memory meanwhile minus that before it."""
+    """Run a fit. The highest memory meanwhile minus that before it: in tensors on the first GPU if there is one, else
+    anonymous memory.
+    """
+    if uses_gpu():
+        memory = sys.modules["tensorflow"].config.experimental
+        memory.reset_memory_stats("GPU:0")
+        before = memory.get_memory_info("GPU:0")["current"]
+        model.fit(**arguments, verbose=0)
+        return int(memory.get_memory_info("GPU:0")["peak"]) - int(before)
     pid = os.getpid()
     before = anonymous_bytes(pid)
     Path("/proc/self/clear_refs").write_text("5")
@@ -72,13 +85,16 @@ class Killed(Exception):
     """A process reached its memory limit."""
 
 
-def in_fresh_process(*words: str, cwd: Path | None = None, limit: Any = None) -> dict[str, Any]:
+def in_fresh_process(
+    *words: str, cwd: Path | None = None, limit: Any = None, gpu: bool = False
+) -> dict[str, Any]:
     """Run Python with these words; the JSON object that it prints last.
 
     Args:
         words: Script or module, and its arguments.
         cwd: Working folder.
         limit: Memory limit that the process joins. It then gets a line on standard input, and must wait for it.
+        gpu: Let it see the GPUs.
 
     Raises:
         Killed: It was killed within the limit.
@@ -86,7 +102,7 @@ def in_fresh_process(*words: str, cwd: Path | None = None, limit: Any = None) ->
     """
     process = subprocess.Popen(
         [sys.executable, *words],
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"} | (_GROWTH if gpu else _NO_GPU),
         cwd=cwd,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

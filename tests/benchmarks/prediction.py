@@ -1,8 +1,10 @@
-"""How good the prediction of the memory of ``fit`` is: ``python -m tests.benchmarks.prediction [--quick-only] [--json]``.
+"""How good the prediction of the memory of ``fit`` is: ``python -m tests.benchmarks.prediction [--quick-only | --gpu] [--json]``.
 
 The truth is the peak of the anonymous memory (RssAnon) during six steps of ``fit`` minus that just before. Every run has
 a fresh process: the median of three runs is the truth, and the predictions are computed in other processes, so that they
 cannot change the truth. ``--truths FILE`` keeps what was measured.
+
+``--gpu`` measures memory in tensors on the first GPU instead, in several processes at a time. There is no quick estimate.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +84,20 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--model", metavar="FILE.py:FUNCTION", help="a model from outside")
     parser.add_argument("--batch", type=int, help="batch size for --model")
+    parser.add_argument("--gpu", action="store_true", help="on the first GPU")
+    parser.add_argument("--no-jit", action="store_true", help="without XLA")
+    parser.add_argument("--jobs", type=int, default=8, help="cases at a time with --gpu")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:
         mode, *key, batch = chosen.child
-        print(json.dumps(child(mode, (key[0], key[1], int(batch)))))
+        print(json.dumps(child(mode, (key[0], key[1], int(batch)), jit=not chosen.no_jit)))
         return
     keys = [(chosen.model, "its own", chosen.batch)] if chosen.model else list(cases(chosen.only))
     kept = json.loads(chosen.truths.read_text()) if chosen.truths and chosen.truths.exists() else {}
+    if chosen.gpu:
+        on_gpu(keys, chosen)
+        return
     rows = []
     for key in keys:
         truths = kept.setdefault(" ".join(map(str, key)), [])
@@ -112,7 +121,50 @@ def cases(names: list[str]) -> Iterator[Key]:
             yield from ((name, optimizer, batch) for batch in batches)
 
 
-def child(mode: str, key: Key) -> dict[str, Any]:
+def on_gpu(keys: list[Key], chosen: argparse.Namespace) -> None:
+    """Measure the cases on the first GPU and print a table, or JSON."""
+    extra = ["--no-jit"] if chosen.no_jit else []
+
+    def measured(key: Key) -> dict[str, Any]:
+        try:
+            truths = [
+                in_process("fit", key, *extra, gpu=True)["truth_bytes"] for _ in range(chosen.runs)
+            ]
+            found = in_process("trials", key, *extra, gpu=True)
+        except SystemExit as bad:
+            return {"case": " ".join(map(str, key)), "failed": str(bad)[-300:]}
+        truth = statistics.median(truths)
+        low, high = found["measured_range_bytes"]
+        return {
+            "case": " ".join(map(str, key)),
+            "truth_bytes": int(truth),
+            "truth_spread": (max(truths) - min(truths)) / truth,
+            **found,
+            **{
+                f"{name}_error": None
+                if (size := found[f"{name}_bytes"]) is None
+                else size / truth - 1
+                for name in ("measured", "extrapolated")
+            },
+            "is_inside": None if found["measured_bytes"] is None else low <= truth <= high,
+        }
+
+    rows = []
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        for job in as_completed([pool.submit(measured, key) for key in keys]):
+            rows.append(job.result())
+            print(json.dumps(rows[-1]), file=sys.stderr if chosen.json else sys.stdout, flush=True)
+    known = [one for one in rows if "failed" not in one]
+    found = {
+        f"{prefix}{title}_error": quantile(errors_of(known, name), fraction)
+        for name, prefix in (("measured", ""), ("extrapolated", "extrapolated_"))
+        for title, fraction in (("median", 0.5), ("p90", 0.9))
+    }
+    found |= {"cases": len(known), "inside_range": share([one["is_inside"] for one in known])}
+    print(json.dumps(found | ({"per_case": rows} if chosen.json else {}), indent=1))
+
+
+def child(mode: str, key: Key, *, jit: bool = True) -> dict[str, Any]:
     """Measure one case in this process: its truth, or its prediction."""
     name, optimizer, batch = key
     if ":" in name:
@@ -122,14 +174,16 @@ def child(mode: str, key: Key) -> dict[str, Any]:
         from tests.benchmarks.prediction_models import case
 
         model, arguments = case(name, batch, optimizer)
+    if not jit:
+        model.jit_compile = False
     if mode == "fit":
         return {"truth_bytes": fit_bytes(model, arguments)}
     return quick(model, arguments, batch) if mode == "quick" else by_trials(model, arguments, batch)
 
 
-def in_process(mode: str, key: Key) -> dict[str, Any]:
+def in_process(mode: str, key: Key, *options: str, gpu: bool = False) -> dict[str, Any]:
     """The same in a fresh process."""
-    return in_fresh_process(__file__, "--child", mode, *map(str, key))
+    return in_fresh_process(__file__, *options, "--child", mode, *map(str, key), gpu=gpu)
 
 
 def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
@@ -165,10 +219,13 @@ def by_trials(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, An
     from jupyter_tfguard.predict.estimate import estimate
     from jupyter_tfguard.predict.extrapolate import predict
     from jupyter_tfguard.predict.quick import QuickPrediction
+    from jupyter_tfguard.predict.reusable import uses_gpu
     from jupyter_tfguard.predict.trial import need_here
 
-    quick = QuickPrediction(model, arguments)
-    smaller = predict(model, arguments, batch, quick=lambda size: quick.at(size).best_bytes)
+    quick = None if uses_gpu() else QuickPrediction(model, arguments)
+    smaller = predict(
+        model, arguments, batch, quick=quick and (lambda size: quick.at(size).best_bytes)
+    )
     extrapolated = None
     if smaller.peak_bytes is not None:
         extrapolated = need_here(smaller.peak_bytes, arguments, batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -69,6 +70,22 @@ def test_a_batch_for_which_a_trial_has_no_room_is_extrapolated(children: Childre
     assert max(one.batch_size for one in found.trials if one.finished) == 576
     assert not found.was_tried
     assert found.text().startswith("batch_size=704 is the largest that should fit: it needs about")
+
+
+def test_what_a_gpu_refuses_is_not_extrapolated(
+    children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*given: Any, **limits: Any) -> Trial:
+        found = children.trial(*given, **limits)
+        peak = found.peak_bytes if found.finished else MB  # one large block was refused
+        return dataclasses.replace(found, peak_bytes=peak, gpu_limit_bytes=1000 * MB)
+
+    monkeypatch.setattr(batch_search, "trial", refused)
+    children.law = lambda size: (100 if size <= 300 else 2000) * MB + MB * size
+    found = largest_batch(Model(), DATA, 1000 * MB)
+    assert found.was_tried
+    assert found.batch_size == 288
+    assert found.peak_bytes == pytest.approx(388 * MB, abs=2 * MB)
 
 
 def test_an_extrapolation_that_a_trial_contradicts_is_not_used(children: Children) -> None:
