@@ -38,6 +38,11 @@ CASES = (
         ("numpy>=1.26.0 (here: missing)",),
     ),
     Case(
+        "without-libclang",  # TensorFlow lists it, and imports it nowhere
+        partial(instead, release="2.21.0", name="libclang", version=None),
+        {},
+    ),
+    Case(
         "numpy-2-under-an-old-build",
         numpy_2_under_an_old_build,
         {"packages": "problem"},

@@ -60,8 +60,20 @@ _NUMPY_1 = (
 _2_21 = Release(
     version="2.21.0",
     requires_python=">=3.10",
-    needs=("absl-py>=1.0.0", "numpy>=1.26.0", "protobuf<8.0.0,>=6.31.1", "keras>=3.12.0"),
-    fitting={"absl-py": "2.3.0", "numpy": "2.3.4", "protobuf": "6.33.0", "keras": "3.12.0"},
+    needs=(
+        "absl-py>=1.0.0",
+        "numpy>=1.26.0",
+        "protobuf<8.0.0,>=6.31.1",
+        "keras>=3.12.0",
+        "libclang>=13.0.0",
+    ),
+    fitting={
+        "absl-py": "2.3.0",
+        "numpy": "2.3.4",
+        "protobuf": "6.33.0",
+        "keras": "3.12.0",
+        "libclang": "18.1.1",
+    },
     cuda="12.5.1",
     cudnn="9",
     code=CODE_2_17,

@@ -17,6 +17,8 @@ NAME = "TensorFlow's dependencies"
 # Source: the note `numpy` of the table tensorflow_builds.
 _FIRST_FOR_NUMPY_2 = Version("2.18")
 _LOWER = (">=", "~=", "==")
+# No file of TensorFlow 2.15, 2.17 and 2.21 imports it, and they run without it.
+_NEVER_IMPORTED = "libclang"
 
 
 def check(machine: Environment) -> CheckResult | None:
@@ -26,6 +28,7 @@ def check(machine: Environment) -> CheckResult | None:
     """
     build = machine.build
     wanted = [] if build is None else requirements(machine, build)
+    wanted = [one for one in wanted if one.name != _NEVER_IMPORTED]
     if build is None or not wanted:
         return None
     found = {one: find_package(one.name, machine.import_folders) for one in wanted}
