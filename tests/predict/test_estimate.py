@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -141,6 +142,36 @@ def test_what_cannot_be_traced_gets_a_lower_bound(keras_kernel: GuardedKernel) -
         assert answer.grade is Grade.BOUND, answer
         assert answer.verdict is Verdict.UNKNOWN
         assert "run_eagerly" in answer.text()
+        """,
+    )
+
+
+def test_on_a_gpu_its_memory_is_measured(keras_kernel: GuardedKernel) -> None:
+    # TensorFlow's pool of host memory stands for that of a GPU, the child is real: on_gpu_child.py.
+    works(
+        keras_kernel,
+        f"""
+        import os, types
+        from pathlib import Path
+        from jupyter_tfguard.predict import trial
+        from jupyter_tfguard.training.gpu_settings import eager_context
+        model, devices, child = cnn(), eager_context()._logical_devices, trial._CHILD
+        os.environ["LARGEST_BATCH"] = "64"
+        trial._CHILD = Path({str(Path(__file__).with_name("on_gpu_child.py"))!r})
+        devices.append(types.SimpleNamespace(name="/device:GPU:0", device_type="GPU"))
+        try:
+            answer = tfguard.estimate(model, x, y, batch_size=64)
+            refused = trial.trial(model, {{"x": x, "y": y}}, 65)
+        finally:
+            devices.pop()
+            trial._CHILD = child
+        assert answer.verdict is Verdict.FITS, answer
+        assert answer.grade is Grade.MEASURED
+        assert 64 * 64 * 64 * 32 * 4 < answer.best_bytes < 1 << 30, answer
+        assert "more GPU memory" in answer.text()
+        assert "1.00 GiB is available of 1.00 GiB (GPU memory)." in answer.text(), answer
+        assert refused.is_too_large
+        assert refused.gpu_limit_bytes == 1 << 30
         """,
     )
 

@@ -49,7 +49,7 @@ def prepare() -> None:
         (HOME / name).mkdir()
     # A checker of international addresses that compiles its grammar when it is imported: 12 s of a server's start here.
     (HOME / "lean/rfc3987_syntax.py").write_text("raise ImportError('left out in the guest')\n")
-    others = ("jupyterlab", "jupyter_lsp", "jupyter_server_terminals", "notebook_shim")
+    others = ("jupyterlab", "jupyter_lsp", "jupyter_server_terminals", "notebook", "notebook_shim")
     extensions = {"ServerApp": {"jpserver_extensions": dict.fromkeys(others, False)}}
     (HOME / "config/jupyter_server_config.json").write_text(json.dumps(extensions))
     may_die = {"TfGuard": {"stop": "off"}}
