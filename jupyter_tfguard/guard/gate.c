@@ -2074,10 +2074,27 @@ static void *without_region(void *pool, size_t alignment, size_t size,
     return block;
 }
 
+/* When the release of the pool began that is under way (section 12); 0 without one. */
+static _Atomic int64_t release_us;
+static const int64_t RELEASE_LIMIT_US = 500000; /* a child forked meanwhile sees no end of it */
+
+/* A release holds the free memory of the pool for some milliseconds. A request from another thread
+ * would get new memory of the system, just when that is short. */
+static void wait_for_release(void)
+{
+    static const struct timespec pause = {0, 200000};
+    int64_t began;
+    while (!self.releasing_pool && (began = atomic_load(&release_us)) != 0 &&
+           now_us() - began < RELEASE_LIMIT_US) {
+        nanosleep(&pause, NULL);
+    }
+}
+
 static void *pool_allocate_with(void *address, size_t alignment, size_t size,
                                 const struct allocation_attributes *attributes)
 {
     struct pool *pool;
+    wait_for_release();
     if (size < LARGE_BYTES || size > HUGE_BYTES || !atomic_load(&armed) || self.inside ||
         self.releasing_pool || !is_gated(pool = find_pool(address))) {
         return pool_class.allocate_with(address, alignment, size, attributes);
@@ -2635,11 +2652,13 @@ static int64_t release_pool(void)
         return 0;
     }
     self.releasing_pool = true;
+    atomic_store(&release_us, now_us());
     for (size_t i = 0; i < LENGTH(pools); i++) {
         if (atomic_load(&pools[i].kind) == HOST_POOL) {
             released += release_free_chunks(atomic_load(&pools[i].address));
         }
     }
+    atomic_store(&release_us, 0);
     self.releasing_pool = false;
     pthread_mutex_unlock(&only_one);
     return released;

@@ -302,6 +302,38 @@ def tensorflow() -> object:
     return found
 
 
+def release_beside_a_thread() -> object:
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import threading
+
+    import tensorflow as tf
+
+    gate = Gate()
+    with gate.cell():
+        tf.reduce_sum(tf.ones((64, MIB)))  # leaves 256 MB in the pool
+    ended = threading.Event()
+
+    def use_pool() -> None:
+        while not ended.is_set():
+            tf.ones((8, MIB))
+
+    thread = threading.Thread(target=use_pool)
+    thread.start()
+    time.sleep(0.2)
+    mapped = _mapped_bytes()
+    released = sum(gate.native.release_pool() > 0 for _ in range(200))
+    grown = _mapped_bytes() - mapped
+    ended.set()
+    thread.join()
+    return {"part": gate.parts["tensorflow"], "released": released, "grown_bytes": grown}
+
+
+def _mapped_bytes() -> int:
+    """Address space of this process: the pool never returns what it has got."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
 def pandas_parser() -> object:
     import pandas as pd
 

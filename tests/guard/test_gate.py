@@ -237,6 +237,13 @@ def test_tensorflow_is_armed_refused_and_restored() -> None:
     assert found["constant"]["last_refused_bytes"] == 100 * MIB
 
 
+def test_the_pool_does_not_grow_while_its_free_memory_is_released() -> None:
+    found = run("release_beside_a_thread", limit_mib=1536)
+    assert found["part"] is None
+    assert found["released"]
+    assert found["grown_bytes"] < 16 * MIB
+
+
 def check_tensorflow(found: Any) -> None:
     """What holds for each TensorFlow. How much its pool keeps, and whether a constant is copied by NumPy, differs."""
     assert found["parts"]["tensorflow"] is None, "a new TensorFlow is built in another way"
