@@ -41,7 +41,7 @@ from .safe_place import in_cell, is_safe
 from .snapshot import MemorySampler, Snapshot
 from .stops import Cell, Stop, Stops
 from .words import CellFacts
-from .workers import CellWorkers, end_children, offer_children_first
+from .workers import CellWorkers, end_children, offer_children_first, raise_in
 
 _CANCEL_AFTER_SECONDS = 0.25
 # Python code between two native calls raises by itself within milliseconds; it is not cancelled then. Not while the rest of
@@ -50,6 +50,8 @@ _GRACE_SECONDS, _GRACE_FRACTION = 0.05, 0.25
 # How long to wait for an import: a partly imported TensorFlow cannot be imported again, but a killed kernel is worse.
 _IMPORT_SECONDS = 0.3
 _POLL_SECONDS = 0.01
+# After a stop, for threads of the cell to reach a place where they can be stopped.
+_THREADS_SECONDS = 5.0
 _PRIORITY = -10  # of the helper thread, so that it gets a CPU at once on a busy machine
 _SHORT_TIMES = 8  # of the level: if a cell starts with less available, free memory of allocators is released first
 # IPython's traceback reads and parses each file on the stack: with TensorFlow's files, tens of MiB.
@@ -367,16 +369,21 @@ class MemoryGuard:
     def _help_once(self) -> None:
         cell, calls = self._cell, self._cancellation.calls
         due = _grace_seconds(self._sampler.snapshot()) if self._in_fit() else _CANCEL_AFTER_SECONDS
-        self._workers.raise_in_threads(HostMemoryLimitReached)
+        threads = raise_in(self._workers.threads(), HostMemoryLimitReached)
         offer_children_first()
-        while cell is not None and self._cell is cell:
+        ends = time.monotonic() + _THREADS_SECONDS
+        while cell is not None:
             seen = self._sampler.snapshot()
-            if not seen.tripped or seen.delivered:
+            if self._cell is cell and seen.tripped and not seen.delivered:
+                if seen.trip_seconds_ago >= due:
+                    due = seen.trip_seconds_ago + _CANCEL_AFTER_SECONDS
+                    cancel(calls)
+            elif not threads or time.monotonic() > ends:
                 return
-            if seen.trip_seconds_ago >= due:
-                due = seen.trip_seconds_ago + _CANCEL_AFTER_SECONDS
-                cancel(calls)
+            elif self._cell not in (None, cell) and seen.tripped:
+                return  # the next cell needs this thread
             time.sleep(_POLL_SECONDS)
+            threads = raise_in(threads, HostMemoryLimitReached)
 
 
 def _grace_seconds(seen: Snapshot) -> float:

@@ -31,31 +31,40 @@ class CellWorkers:
         """Note the threads at the start of a cell; takes a few microseconds."""
         self._before = {one.ident or 0 for one in threading.enumerate()}
 
-    def raise_in_threads(self, error: type[BaseException]) -> int:
-        """Raise in each thread that the cell started and that runs Python code; returns their number."""
-        count = 0
-        frames = sys._current_frames()
-        for thread in threading.enumerate():
-            frame = frames.get(thread.ident or 0)
-            if thread.ident in self._before or frame is None or not _may_raise(thread, frame):
-                continue
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(thread.ident or 0), ctypes.py_object(error)
-            )
-            count += 1
-        return count
+    def threads(self) -> list[threading.Thread]:
+        """The threads that the cell has started."""
+        return [one for one in threading.enumerate() if one.ident not in self._before]
 
 
-def _may_raise(thread: threading.Thread, frame: FrameType) -> bool:
+def raise_in(threads: list[threading.Thread], error: type[BaseException]) -> list[threading.Thread]:
+    """Raise in each of these threads that runs Python code of the user.
+
+    Returns:
+        Those in a place where an exception does harm, to try again.
+    """
+    frames = sys._current_frames()
+    later = []
+    for thread in threads:
+        frame = frames.get(thread.ident or 0)
+        if frame is None or not _is_of_user(thread, frame):
+            continue
+        if not is_safe(frame, in_imports=True):
+            later.append(thread)
+            continue
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread.ident or 0), ctypes.py_object(error)
+        )
+    return later
+
+
+def _is_of_user(thread: threading.Thread, frame: FrameType) -> bool:
     if thread is threading.main_thread() or thread.name.startswith("tfguard-"):
         return False
     target = getattr(thread, "_target", None)
     module = getattr(target, "__module__", None) or type(thread).__module__ or ""
     if module.startswith(_SERVING_MODULES):
         return False
-    if module == "concurrent.futures.thread" and not _runs_work(frame):
-        return False
-    return is_safe(frame, in_imports=True)
+    return module != "concurrent.futures.thread" or _runs_work(frame)
 
 
 def _runs_work(frame: FrameType | None) -> bool:

@@ -128,6 +128,22 @@ def test_a_thread_that_the_cell_started_is_stopped(kernel: GuardedKernel) -> Non
     assert kernel.run("kept.clear(); thread.join(60); thread.is_alive()").result == "False"
 
 
+def test_a_thread_is_stopped_as_soon_as_it_leaves_a_place_where_an_exception_does_harm(
+    kernel: GuardedKernel,
+) -> None:
+    ran = kernel.run(
+        "import threading\nkept = []\n"
+        "code = 'def log():\\n    kept.extend(block() for _ in range(8))'\n"
+        "exec(compile(code, 'logging/__init__.py', 'exec'))\n"
+        "def fill():\n    while not failed:\n        log()\n        time.sleep(0.01)\n"
+        "failed = []\nthread = threading.Thread(target=fill, daemon=True)\nthread.start()\nthread.join()"
+    )
+    assert ran.error == STOPPED, ran
+    ended = kernel.run("kept.clear(); thread.join(20); thread.is_alive()")
+    kernel.run("failed.append(1); thread.join()")
+    assert ended.result == "False", ended
+
+
 def test_a_pool_of_processes_is_ended(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "import multiprocessing\n"
