@@ -2,16 +2,18 @@
 
 A compiled function runs in native code, where no Python exception can be raised; the shuffle buffer of a data set used
 in ``fit`` fills there for minutes. Under a cancellation manager the function returns within milliseconds of the
-cancellation. Eager operations cannot be cancelled.
+cancellation. So does the eager operation that takes the next element of a data set, if the data set calls a function.
+Other eager operations cannot be cancelled.
 
 A function that fails cancels its manager, also when it only reaches the end of a data set. So each call gets one of its
 own: under a common one, every later call of the cell and the calls of other threads would be cancelled too.
 
-Source: tensorflow/python/eager/cancellation.py, the same from 2.15 to 2.21.
+Source: tensorflow/python/eager/cancellation.py and execute.py, the same from 2.15 to 2.21.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections import deque
@@ -21,6 +23,8 @@ from typing import Any
 from ..shield import shielded
 
 _MODULE = "tensorflow.python.eager.cancellation"
+_OPERATIONS = "tensorflow.python.ops.gen_dataset_ops"
+_NEXT = "iterator_get_next"
 _NESTED_CALLS = 4  # of a function within a function, in one thread
 
 
@@ -57,12 +61,17 @@ class CancellableCalls:
 class Cancellation:
     """Makes the functions of the running cell cancellable; does nothing while TensorFlow is not imported.
 
+    Args:
+        instead_of: Returns the exception to raise for that of a cancelled operation.
+
     Attributes:
         calls: The calls of this cell; None if they cannot be cancelled.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, instead_of: Callable[[BaseException], BaseException]) -> None:
+        self._instead_of = instead_of
         self.calls: CancellableCalls | None = None
+        self._next: Any = None  # TensorFlow's function that ours replaces
 
     def begin(self) -> None:
         """Make the functions of this cell cancellable. If the user has set a manager, it stays in use."""
@@ -70,6 +79,12 @@ class Cancellation:
         if module is not None and getattr(module, "_active_context", self) is None:
             self.calls = CancellableCalls(module.CancellationManager)
             module._active_context = self.calls  # type: ignore[attr-defined]
+            operations = sys.modules.get(_OPERATIONS)
+            self._next = getattr(operations, _NEXT, None)
+            if self._next is not None:
+                setattr(
+                    operations, _NEXT, _cancellable_next(self._next, self.calls, self._instead_of)
+                )
 
     def renew(self) -> None:
         """Let functions run again after they were cancelled."""
@@ -81,7 +96,41 @@ class Cancellation:
         module = sys.modules.get(_MODULE)
         if module is not None and getattr(module, "_active_context", None) is self.calls:
             module._active_context = None  # type: ignore[attr-defined]
-        self.calls = None
+        if self._next is not None:
+            setattr(sys.modules[_OPERATIONS], _NEXT, self._next)
+        self.calls = self._next = None
+
+
+def _cancellable_next(
+    original: Any, calls: CancellableCalls, instead_of: Callable[[BaseException], BaseException]
+) -> Any:
+    """TensorFlow's function that takes the next element of a data set, under a cancellation manager in eager code."""
+    context = sys.modules["tensorflow.python.eager.context"]
+    execute = sys.modules["tensorflow.python.eager.execute"]
+
+    @functools.wraps(original)
+    def iterator_get_next(
+        iterator: Any, output_types: Any, output_shapes: Any, name: str | None = None
+    ) -> Any:
+        if not context.executing_eagerly():
+            return original(iterator, output_types, output_shapes, name)
+        try:
+            return execute.execute_with_cancellation(
+                "IteratorGetNext",
+                len(output_types),
+                inputs=[iterator],
+                attrs=("output_types", output_types, "output_shapes", output_shapes),
+                ctx=context.context(),
+                cancellation_manager=calls,
+            )
+        except Exception as error:
+            if threading.current_thread() is threading.main_thread() and is_cancelled_error(error):
+                raise instead_of(error) from None
+            if isinstance(message := getattr(error, "_message", None), str):
+                error._message = f"{message} name: {name or ''}"  # type: ignore[attr-defined] # as the original does
+            raise error from None
+
+    return iterator_get_next
 
 
 def is_cancelled_error(error: BaseException) -> bool:

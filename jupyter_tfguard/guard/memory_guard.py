@@ -101,7 +101,7 @@ class MemoryGuard:
         self._started = False
         self._placement = Placement(os.getpid())
         self._cell: Cell | None = None  # None while no cell is watched
-        self._cancellation = Cancellation()
+        self._cancellation = Cancellation(self.instead_of)
         self._workers = CellWorkers()
         self._signal = 0
         self._earlier_handler: Any = None
@@ -205,7 +205,7 @@ class MemoryGuard:
         return self.stops.of_cell
 
     def instead_of(self, error: BaseException) -> BaseException:
-        """The exception to raise for one that left a ``fit``: the guard's exception if the guard caused the error."""
+        """The exception to raise for one that left a ``fit`` or an operation: the guard's if the guard caused the error."""
         cell = self._cell
         if cell is None or self.stops.of_cell is not None:
             return error
@@ -368,7 +368,8 @@ class MemoryGuard:
 
     def _help_once(self) -> None:
         cell, calls = self._cell, self._cancellation.calls
-        due = _grace_seconds(self._sampler.snapshot()) if self._in_fit() else _CANCEL_AFTER_SECONDS
+        most = _GRACE_SECONDS if self._in_fit() else _CANCEL_AFTER_SECONDS
+        due = _grace_seconds(self._sampler.snapshot(), most)
         threads = raise_in(self._workers.threads(), HostMemoryLimitReached)
         offer_children_first()
         ends = time.monotonic() + _THREADS_SECONDS
@@ -386,12 +387,12 @@ class MemoryGuard:
             threads = raise_in(threads, HostMemoryLimitReached)
 
 
-def _grace_seconds(seen: Snapshot) -> float:
-    """How long a stopped fit may go on until it is cancelled."""
+def _grace_seconds(seen: Snapshot, most: float) -> float:
+    """How long a stopped function may go on until it is cancelled: less than `most` if the memory fills fast."""
     rate = seen.fill_bytes_per_second
     if rate <= 0:
-        return _GRACE_SECONDS
-    return min(_GRACE_SECONDS, _GRACE_FRACTION * max(0, seen.trip_available_bytes) / rate)
+        return most
+    return min(most, _GRACE_FRACTION * max(0, seen.trip_available_bytes) / rate)
 
 
 def _is_handled() -> bool:

@@ -74,6 +74,34 @@ def test_a_shuffle_buffer_is_stopped_while_it_fills(kernel: GuardedKernel) -> No
     assert kernel.run("model.fit(x, y, verbose=0).epoch").result == "[0]"
 
 
+def test_a_loop_over_a_data_set_is_stopped_while_its_shuffle_buffer_fills(
+    kernel: GuardedKernel,
+) -> None:
+    kernel.run(
+        "def slow(n):\n    time.sleep(0.001)\n    return np.full(200_000, n, 'float32')\n"
+        "def make(n):\n    return tf.ensure_shape(tf.numpy_function(slow, [n], 'float32'), [200_000])\n"
+        "wide = tf.data.Dataset.range(10**6).map(make)"
+    )
+    ran = kernel.run("for batch in wide.shuffle(10**6).batch(8):\n    pass")
+    assert ran.error == STOPPED, ran
+    ran = kernel.run("[int(row[0]) for row in wide.take(3)]")
+    assert ran.result == "[0, 1, 2]", ran
+
+
+def test_errors_of_a_data_set_are_as_without_the_guard(kernel: GuardedKernel) -> None:
+    kernel.run(
+        "failing = tf.data.Dataset.range(3).map(lambda n: tf.debugging.check_numerics(1 / (1 - n), 'odd'))\n"
+        "def message():\n    try:\n        return str(list(failing))\n"
+        "    except tf.errors.InvalidArgumentError as error:\n        return error.message\n"
+    )
+    with_guard = kernel.run("message()").result
+    without = kernel.run("%tfguard pause\nmessage()").result
+    kernel.run("%tfguard resume")
+    assert without is not None
+    assert "odd" in without
+    assert with_guard == without
+
+
 def test_an_eager_loop_is_stopped(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "weights, kept = tf.Variable(tf.ones((500, 500))), []\n"
