@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ..limits import GPU_MEMORY, Limit
+from ..limits import Limit
 from ..units import human_bytes
 from .answer_html import as_html
 
@@ -83,7 +83,7 @@ class Answer:
 
     def headline(self) -> str:
         """The verdict with its numbers, one sentence."""
-        on_gpu = self.limit is not None and self.limit.name == GPU_MEMORY
+        on_gpu = self.limit is not None and self.limit.kind == "gpu"
         memory = "GPU memory" if on_gpu else "memory"
         if self.best_bytes is None or self.high_bytes is None:
             need = f"at least {human_bytes(self.low_bytes)} more {memory}"

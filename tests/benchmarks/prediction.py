@@ -94,10 +94,10 @@ def main() -> None:
         print(json.dumps(child(mode, (key[0], key[1], int(batch)), jit=not chosen.no_jit)))
         return
     keys = [(chosen.model, "its own", chosen.batch)] if chosen.model else list(cases(chosen.only))
-    kept = json.loads(chosen.truths.read_text()) if chosen.truths and chosen.truths.exists() else {}
     if chosen.gpu:
         on_gpu(keys, chosen)
         return
+    kept = json.loads(chosen.truths.read_text()) if chosen.truths and chosen.truths.exists() else {}
     rows = []
     for key in keys:
         truths = kept.setdefault(" ".join(map(str, key)), [])
@@ -122,7 +122,7 @@ def cases(names: list[str]) -> Iterator[Key]:
 
 
 def on_gpu(keys: list[Key], chosen: argparse.Namespace) -> None:
-    """Measure the cases on the first GPU and print a table, or JSON."""
+    """Measure the cases on the first GPU; print each as a line of JSON, then the summary."""
     extra = ["--no-jit"] if chosen.no_jit else []
 
     def measured(key: Key) -> dict[str, Any]:
@@ -130,38 +130,19 @@ def on_gpu(keys: list[Key], chosen: argparse.Namespace) -> None:
             truths = [
                 in_process("fit", key, *extra, gpu=True)["truth_bytes"] for _ in range(chosen.runs)
             ]
-            found = in_process("trials", key, *extra, gpu=True)
+            return row(key, truths, in_process("trials", key, *extra, gpu=True))
         except SystemExit as bad:
             return {"case": " ".join(map(str, key)), "failed": str(bad)[-300:]}
-        truth = statistics.median(truths)
-        low, high = found["measured_range_bytes"]
-        return {
-            "case": " ".join(map(str, key)),
-            "truth_bytes": int(truth),
-            "truth_spread": (max(truths) - min(truths)) / truth,
-            **found,
-            **{
-                f"{name}_error": None
-                if (size := found[f"{name}_bytes"]) is None
-                else size / truth - 1
-                for name in ("measured", "extrapolated")
-            },
-            "is_inside": None if found["measured_bytes"] is None else low <= truth <= high,
-        }
 
     rows = []
     with ThreadPoolExecutor(chosen.jobs) as pool:
         for job in as_completed([pool.submit(measured, key) for key in keys]):
             rows.append(job.result())
             print(json.dumps(rows[-1]), file=sys.stderr if chosen.json else sys.stdout, flush=True)
-    known = [one for one in rows if "failed" not in one]
-    found = {
-        f"{prefix}{title}_error": quantile(errors_of(known, name), fraction)
-        for name, prefix in (("measured", ""), ("extrapolated", "extrapolated_"))
-        for title, fraction in (("median", 0.5), ("p90", 0.9))
-    }
-    found |= {"cases": len(known), "inside_range": share([one["is_inside"] for one in known])}
-    print(json.dumps(found | ({"per_case": rows} if chosen.json else {}), indent=1))
+    found = summary([one for one in rows if "failed" not in one]) | {"per_case": rows}
+    if not chosen.json:
+        del found["per_case"]  # printed already
+    print(json.dumps(found, indent=1))
 
 
 def child(mode: str, key: Key, *, jit: bool = True) -> dict[str, Any]:
@@ -238,12 +219,12 @@ def by_trials(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, An
 
 
 def row(key: Key, truths: list[int], found: dict[str, Any]) -> dict[str, Any]:
-    """One case, with the relative error of every prediction."""
+    """One case, with the relative error of every prediction that there is."""
     truth = int(statistics.median(truths))
     found = {"measured_bytes": None, "extrapolated_bytes": None} | found
-    found["quick_bytes"] = found.pop("best_bytes")
+    found["quick_bytes"] = found.pop("best_bytes", None)
     errors = {
-        f"{name}_error": None if (size := found[f"{name}_bytes"]) is None else size / truth - 1
+        f"{name}_error": None if (size := found.get(f"{name}_bytes")) is None else size / truth - 1
         for name in ("quick", "measured", "extrapolated", *BASELINES)
     }
     low, high = found.pop("measured_range_bytes", (0, 0))
@@ -253,7 +234,7 @@ def row(key: Key, truths: list[int], found: dict[str, Any]) -> dict[str, Any]:
         "truth_spread": (max(truths) - min(truths)) / truth,
         **found,
         **errors,
-        "is_below_high": truth <= found["high_bytes"],
+        "is_below_high": truth <= found["high_bytes"] if "high_bytes" in found else None,
         "is_inside": None if found["measured_bytes"] is None else low <= truth <= high,
     }
 

@@ -37,10 +37,11 @@ def write_settings(kernels: Path) -> None:
         write_setting(kernels, name, ["sh", "-c", script, "sh", "{connection_file}"])
 
 
-def write_setting(kernels: Path, name: str, argv: list[str]) -> None:
-    """One kernel specification, of a kernel that this command starts."""
+def write_setting(kernels: Path, name: str, argv: list[str], **environment: str) -> None:
+    """One kernel specification, of a kernel that this command starts with this in its environment."""
     (kernels / name).mkdir(parents=True, exist_ok=True)
-    content = json.dumps({"argv": argv, "display_name": name, "language": "python"})
+    spec = {"argv": argv, "display_name": name, "language": "python", "env": environment}
+    content = json.dumps(spec)
     (kernels / name / "kernel.json").write_text(content)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import queue
 import signal
 import sys
 import tempfile
@@ -18,9 +17,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jupyter_tfguard.demo.server import DemoServer
 from jupyter_tfguard.report import text
+from tests.crash.settings import write_setting
 
 IMPORT = "import os, time, numpy as np, tensorflow as tf, keras\nfrom keras import layers"
 FIT = """
@@ -139,7 +140,7 @@ class Notebook:
         self._server = server
         self._keep = keep
         path = server.write_notebook(scene.name.replace(" ", "_"))
-        self._session = server.start_session(path, _kernel(server, scene))
+        self._session = server.start_session(path, _kernel(scene))
         self._id = str(self._session["kernel"]["id"])
         self._client = server.connect(self._id)
 
@@ -170,25 +171,21 @@ class Notebook:
         self._server.end_session(self._session)
 
     def _run(self, code: str) -> None:
-        message = self._client.execute(code)
-        ends = time.monotonic() + _CELL_SECONDS
-        while time.monotonic() < ends:
-            try:
-                found = self._client.get_iopub_msg(timeout=1)
-            except queue.Empty:
-                continue
-            if found["parent_header"].get("msg_id") != message:
-                continue
-            content = found["content"]
-            if found["msg_type"] == "stream":
-                self._say(content["text"].rstrip())
-            elif found["msg_type"] in ("execute_result", "display_data"):
-                self._say(content["data"].get("text/plain", ""))
-            elif found["msg_type"] == "error":
-                self._say("\n".join(content["traceback"])[-3000:])
-            elif content.get("execution_state") == "idle":
-                return
-        self._say(f"The cell did not end within {_CELL_SECONDS:g} s.")
+        try:
+            self._client.execute_interactive(
+                code, timeout=_CELL_SECONDS, allow_stdin=False, output_hook=self._show
+            )
+        except TimeoutError:
+            self._say(f"The cell did not end within {_CELL_SECONDS:g} s.")
+
+    def _show(self, message: dict[str, Any]) -> None:
+        content = message["content"]
+        if message["msg_type"] == "stream":
+            self._say(content["text"].rstrip())
+        elif message["msg_type"] in ("execute_result", "display_data"):
+            self._say(content["data"].get("text/plain", ""))
+        elif message["msg_type"] == "error":
+            self._say("\n".join(content["traceback"])[-3000:])
 
     def _look(self, step: str) -> None:
         state = self._server.get("tfguard/api/status")
@@ -196,38 +193,32 @@ class Notebook:
             shown = ("name", "memory_total_bytes", "memory_used_bytes", "utilization_fraction")
             shown += ("temperature_celsius", "other_bytes", "holders", "note", "alarms")
             self._say("card: " + json.dumps({name: device.get(name) for name in shown}))
-        if self._keep is not None:
-            name = f"{self.scene.name.replace(' ', '_')}-{step}.json"
-            (self._keep / name).write_text(json.dumps(state, indent=1))
+        self._save(step, state)
 
     def _report(self) -> str:
         ends = time.monotonic() + _REPORT_SECONDS
         while time.monotonic() < ends:
             if (report := self._server.report_of(self._id)) is not None:
-                if self._keep is not None:
-                    name = f"{self.scene.name.replace(' ', '_')}-report.json"
-                    (self._keep / name).write_text(json.dumps(report, indent=1))
+                self._save("report", report)
                 return text.render(report)
             time.sleep(0.2)
         return f"no report within {_REPORT_SECONDS:g} s:\n{self._server.log_tail()}"
+
+    def _save(self, what: str, answer: dict[str, Any]) -> None:
+        if self._keep is not None:
+            path = self._keep / f"{self.scene.name.replace(' ', '_')}-{what}.json"
+            path.write_text(json.dumps(answer, indent=1))
 
     def _say(self, line: str) -> None:
         self.lines.append(line)
 
 
-def _kernel(server: DemoServer, scene: Scene) -> str:
+def _kernel(scene: Scene) -> str:
     """A kernel specification with the environment of the scene; its name."""
     name = f"card-{scene.name.replace(' ', '-')}"
-    folder = Path(os.environ["JUPYTER_DATA_DIR"]) / "kernels" / name
-    folder.mkdir(parents=True, exist_ok=True)
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    content = {
-        "argv": argv,
-        "display_name": name,
-        "language": "python",
-        "env": dict(scene.environment),
-    }
-    (folder / "kernel.json").write_text(json.dumps(content))
+    kernels = Path(os.environ["JUPYTER_DATA_DIR"]) / "kernels"
+    write_setting(kernels, name, argv, **dict(scene.environment))
     return name
 
 

@@ -28,7 +28,6 @@ def check(machine: Environment) -> CheckResult | None:
     """
     build = machine.build
     wanted = [] if build is None else requirements(machine, build)
-    wanted = [one for one in wanted if one.name != _NEVER_IMPORTED]
     if build is None or not wanted:
         return None
     found = {one: find_package(one.name, machine.import_folders) for one in wanted}
@@ -50,7 +49,7 @@ def check(machine: Environment) -> CheckResult | None:
 
 
 def requirements(machine: Environment, build: Build, extra: str = "") -> list[Requirement]:
-    """The requirements of TensorFlow on this machine, with one of its extras."""
+    """What TensorFlow needs of its requirements on this machine, with one of its extras."""
     markers = {
         "python_version": ".".join(machine.python_version.split(".")[:2]),
         "python_full_version": machine.python_version,
@@ -58,7 +57,7 @@ def requirements(machine: Environment, build: Build, extra: str = "") -> list[Re
         "platform_machine": machine.processor,
         "extra": extra,
     }
-    found = map(Requirement, build.package.requires)
+    found = [r for r in map(Requirement, build.package.requires) if r.name != _NEVER_IMPORTED]
     wanted = [one for one in found if one.marker is None or one.marker.evaluate(markers)]
     release = released(build.version)
     for one in wanted:
