@@ -24,11 +24,13 @@ from .guest_rig import (
     EAT,
     EAT_ALL,
     HOME,
+    LIMIT_BYTES,
     MIB,
     PATIENCE_SECONDS,
     Json,
     Kernel,
     Server,
+    crowded,
     eat_everything,
     enter,
     events,
@@ -49,6 +51,8 @@ from .guest_rig import (
 SETTLE_SECONDS = 3.0
 # A machine that ran out of memory is looked at more rarely for a while: every five seconds.
 AFTERWARDS_SECONDS = 8.0
+# So that a process that takes this much is the largest, and the one that Linux chooses.
+_MORE_THAN_A_KERNEL_BYTES = 180 * MIB
 _ORPHAN = HOME / "orphan"
 
 
@@ -92,7 +96,7 @@ class Container:
 
     def start(self) -> Json:
         hide_kernel_log()
-        self.group = group("container", {"memory.max": 500 * MIB, "memory.oom.group": 1})
+        self.group = group("container", {"memory.max": 270 * MIB, "memory.oom.group": 1})
         with inside(self.group):
             self.server = Server("container")
         self.kernel = Kernel(self.server, "contained")
@@ -101,14 +105,14 @@ class Container:
 
     def hidden_log(self) -> Json:
         """A limit of the kernel's own; nobody here may read the log."""
-        own = group("hidden", {"memory.max": 200 * MIB})
+        own = group("hidden", {"memory.max": LIMIT_BYTES})
         eat_in(self.kernel, own)
         return self.kernel.death() | {"events": events(own)}
 
     def hidden_child(self) -> Json:
         """A child of the kernel is the victim, and the kernel kills itself at once: the counters are the same."""
         self.kernel.come_back()
-        own = group("child", {"memory.max": 200 * MIB})
+        own = group("child", {"memory.max": LIMIT_BYTES})
         enter(own, self.kernel.pid)
         self.kernel.run("import os, subprocess, sys")
         time.sleep(SETTLE_SECONDS)
@@ -175,7 +179,7 @@ class Service:
 
     def own_limit(self) -> Json:
         """A limit set in the demo's way."""
-        limit = make_limit(300 * MIB)
+        limit = make_limit(LIMIT_BYTES)
         assert isinstance(limit, LimitedGroup), limit
         eat_in(self.first, limit.folder)
         told = self.first.death()
@@ -184,7 +188,7 @@ class Service:
     def ancestor_limit(self) -> Json:
         """The limit is that of the group around the kernel's own."""
         self.first.come_back()
-        outer = group("outer", {"memory.max": 250 * MIB, "cgroup.subtree_control": "+memory"})
+        outer = group("outer", {"memory.max": LIMIT_BYTES, "cgroup.subtree_control": "+memory"})
         inner = group("outer/inner")
         eat_in(self.first, inner)
         told = self.first.death()
@@ -195,15 +199,17 @@ class Service:
         self.second.run("before = 1")
         time.sleep(SETTLE_SECONDS)
         before = oom_kills()
-        self.second.start(EAT_ALL)
-        told = self.second.death()
+        with crowded(LIMIT_BYTES):
+            self.second.start(EAT_ALL)
+            told = self.second.death()
         return told | {"events": events(self.group), "host_kills": oom_kills() - before}
 
     def neighbour(self) -> Json:
         """Another process eats all that the machine has; the kernel lives, and is killed by hand a little later."""
         self.first.come_back()
         before = oom_kills()
-        status = eat_everything(group("other"))
+        with crowded(_MORE_THAN_A_KERNEL_BYTES):
+            status = eat_everything(group("other"))
         self.first.run("alive = 1")
         time.sleep(AFTERWARDS_SECONDS)
         os.kill(self.first.pid, signal.SIGKILL)
@@ -215,7 +221,8 @@ class Service:
         """The same in the kernel's own group, and in the same moment."""
         self.second.come_back()
         self.second.run("alive = 1")
-        status = eat_everything(self.group)
+        with crowded(_MORE_THAN_A_KERNEL_BYTES):
+            status = eat_everything(self.group)
         os.kill(self.second.pid, signal.SIGKILL)
         told = self.second.death()
         self.second.close()
@@ -224,7 +231,7 @@ class Service:
 
 def demo_limit() -> Json:
     """A small child in a limit set in the demo's way: nothing of ours but the limit."""
-    limit = make_limit(100 * MIB)
+    limit = make_limit(LIMIT_BYTES)
     assert isinstance(limit, LimitedGroup), limit
     child = subprocess.Popen([sys.executable, "-c", f"input()\n{EAT}"], stdin=subprocess.PIPE)
     limit.add(child.pid)
@@ -250,7 +257,7 @@ def lone_kernel(own: Path, environment: dict[str, str]) -> tuple[KernelManager, 
 def unwatched() -> Json:
     """A kernel of jupyter_client alone, with records of its own; the command tells of its death afterwards."""
     environment = os.environ | {"TFGUARD_DIR": str(HOME / "unwatched")}
-    own = group("unwatched", {"memory.max": 200 * MIB})
+    own = group("unwatched", {"memory.max": LIMIT_BYTES})
     kernels, client = lone_kernel(own, environment)
     time.sleep(SETTLE_SECONDS)
     client.execute(EAT)
@@ -269,7 +276,7 @@ def stopped() -> Json:
     config.mkdir()
     (config / "jupyter_tfguard_config.json").write_text('{"TfGuard": {"stop": "full"}}')
     data = {"TFGUARD_DIR": str(config), "JUPYTER_CONFIG_DIR": str(config)}
-    own = group("stopped", {"memory.max": 300 * MIB, "memory.swap.max": 0})
+    own = group("stopped", {"memory.max": LIMIT_BYTES, "memory.swap.max": 0})
     kernels, client = lone_kernel(own, os.environ | data)
 
     def run(code: str) -> Json:

@@ -28,10 +28,10 @@ def test_the_limit_of_the_kernels_own_group_is_certain_and_named(told: Told) -> 
     seen = told("own limit")
     report = seen["report"]
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "certain"), report
-    assert "300 MiB" in report["title"]
-    assert report["memory"]["limit_bytes"] == 300 * MIB
+    assert "128 MiB" in report["title"]
+    assert report["memory"]["limit_bytes"] == 128 * MIB
     assert report["memory"]["limit_name"] == "container limit"
-    assert report["memory"]["peak_bytes"] > 0.8 * 300 * MIB
+    assert report["memory"]["peak_bytes"] > 0.8 * 128 * MIB
     assert seen["count"] == 1
     assert seen["server"]["exit"]["signal"] == "SIGKILL"
     assert counted(seen["events"]) == {"oom": 1, "oom_kill": 1}
@@ -48,7 +48,7 @@ def test_a_limit_around_the_kernels_own_group_is_told_as_that_of_the_ancestor(to
     seen = told("ancestor limit")
     report = seen["report"]
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "certain"), report
-    assert "250 MiB" in report["title"]
+    assert "128 MiB" in report["title"]
     assert any("the limit belongs to the parent group /outer" in t for t in evidence(report))
     # The kernel's own group counts the kill and no limit; the ancestor counts its limit, and no kill of its own.
     assert counted(seen["inner"]) == {"oom": 0, "oom_kill": 1}
@@ -62,7 +62,7 @@ def test_without_the_kernels_log_the_counters_alone_are_certain(told: Told) -> N
     report = seen["report"]
     assert seen["system_log"]["readable"] is False
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "certain"), report
-    assert "200 MiB" in report["title"]
+    assert "128 MiB" in report["title"]
     # Nobody named the victim: that it was this kernel follows from nobody else having ended.
     assert seen["server"]["ended_neighbours"] == []
     assert any("No other process in the group ended" in fact for fact in evidence(report))
@@ -85,7 +85,7 @@ def test_a_server_killed_with_its_kernel_is_followed_by_one_report(told: Told) -
     assert death["events"]["memory.events"]["oom_group_kill"] == 1
     report = seen["report"]
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "likely"), report
-    assert "500 MiB" in report["title"]
+    assert "270 MiB" in report["title"]
     assert seen["server"] == {}
     words = f"Its Jupyter server (process {death['server_pid']}) was also killed"
     assert f"system log: {words}" in evidence(report)
@@ -104,7 +104,7 @@ def test_a_kernel_without_a_server_is_told_of_by_the_command(told: Told) -> None
     report = seen["report"]
     assert counted(seen["events"]) == {"oom": 1, "oom_kill": 1}
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "likely"), report
-    assert "200 MiB" in report["title"]
+    assert "128 MiB" in report["title"]
     assert any("no server saw the crash" in line for line in report["not_checked"])
 
 
@@ -112,7 +112,7 @@ def test_a_cell_is_stopped_before_the_limit_of_version_2(told: Told) -> None:
     seen = told("stopped")
     assert counted(seen["events"]) == {"oom": 0, "oom_kill": 0}
     assert seen["fill"]["ename"] == "HostMemoryLimitReached", seen
-    assert "of 300 MiB (container limit) were left" in seen["fill"]["evalue"]
+    assert "of 128 MiB (container limit) were left" in seen["fill"]["evalue"]
     assert seen["at once"]["ename"] == "MemoryError"
     assert {seen[name]["status"] for name in ("import", "kept", "retry", "alive")} == {"ok"}
 
