@@ -51,6 +51,19 @@ def test_mentioned_commands_and_magics_are_accepted(
             accept(words, text)
 
 
+@pytest.mark.quick
+def test_mentioned_commands_of_the_palette_exist() -> None:
+    source = (ROOT / "labextension/src/commands.ts").read_text(encoding="utf-8")
+    existing = set(re.findall(r"trans\.__\('(Show [^']+)'\)", source))
+    mentioned = {
+        name
+        for path in EVERYTHING
+        for name in re.findall(r'["*](Show (?:[A-Z]\w+|of|the|a|\s)+)["*]', path.read_text("utf-8"))
+    }
+    assert mentioned
+    assert mentioned <= existing
+
+
 def accept(words: list[str], text: str) -> None:
     """Parse as the command line does.
 
