@@ -73,6 +73,7 @@ static size_t page_bytes = 4096; /* set at start: 64 KiB on some aarch64 systems
 /* State of one thread. Read only for large requests: access may call __tls_get_addr. */
 static __thread struct {
     bool inside;         /* in the gate itself, whose allocations are not checked */
+    bool resizing;       /* a block that realloc() is about to resize: it cannot move to disk */
     bool releasing_pool; /* section 12: the pool must not grow */
     size_t pool_request; /* bytes requested from TensorFlow's pool while its code runs; 0: none */
     enum { NOT_REFUSED, TOO_LARGE, REFUSED, WANTED_ON_DISK } pool_answer;
@@ -756,6 +757,7 @@ static struct grant {
     char *block;
     size_t size;
     int64_t us;
+    pthread_t thread;
 } grants[64];
 static unsigned next_grant;
 static pthread_mutex_t grants_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -798,14 +800,22 @@ static void note_grant(void *block, size_t size)
             grants[i].block = NULL; /* was freed and allocated again since */
         }
     }
-    grants[next_grant] = (struct grant){block, size, now_us()};
+    grants[next_grant] = (struct grant){block, size, now_us(), pthread_self()};
     next_grant = (next_grant + 1) % LENGTH(grants);
     pthread_mutex_unlock(&grants_lock);
 }
 
+enum whose { OF_ALL_THREADS, OF_OTHER_THREADS };
+
+static bool counts(const struct grant *grant, enum whose whose)
+{
+    return grant->block != NULL &&
+           (whose == OF_ALL_THREADS || !pthread_equal(grant->thread, pthread_self()));
+}
+
 /* Bytes granted but not used yet. Counts pages only if that matters: if all grants together would
  * not fit into `room`. */
-static int64_t promised_bytes(int64_t room)
+static int64_t promised_bytes(int64_t room, enum whose whose)
 {
     int64_t sum = 0, now = now_us();
     int saved = errno;
@@ -814,10 +824,10 @@ static int64_t promised_bytes(int64_t room)
         if (grants[i].block != NULL && now - grants[i].us > NOTED_US) {
             grants[i].block = NULL;
         }
-        sum += grants[i].block != NULL ? (int64_t)grants[i].size : 0;
+        sum += counts(&grants[i], whose) ? (int64_t)grants[i].size : 0;
     }
     for (size_t i = 0; sum > room && i < LENGTH(grants); i++) {
-        if (grants[i].block == NULL) {
+        if (!counts(&grants[i], whose)) {
             continue;
         }
         int64_t untouched = untouched_bytes(grants[i].block, grants[i].size);
@@ -1233,6 +1243,10 @@ EXPORT const char *tfguard_arm_disk(const char *folder, int64_t keep_free, int64
  * OpKernelContext::allocate_*. Callers of these return the error to TensorFlow (OP_REQUIRES_OK),
  * with one exception: a helper of a oneDNN op only returns from itself, and Compute() continues
  * with a missing output. In that case the direct caller has "Mkl" in its name and is not Compute().
+ *
+ * XLA's allocator (TfAllocatorAdapter::Allocate) is left out. It reports the error too, but by then
+ * a compiled training step has given away the memory of the variables that it updates. They remain
+ * in use: seen with TensorFlow 2.21, weights of 1e39 after the error and then a segmentation fault.
  */
 
 static const char *const ALLOCATE_NAMES[] = {
@@ -1325,7 +1339,17 @@ static bool fits(size_t size)
     int64_t available = read_available(), needed = (int64_t)size + atomic_load(&reserve_bytes);
     atomic_store(&known_available, available);
     atomic_store(&known_us, now_us());
-    return available == INT64_MAX || needed + promised_bytes(available - needed) <= available;
+    return available == INT64_MAX || needed + promised_bytes(available - needed, OF_ALL_THREADS) <= available;
+}
+
+/* Memory is short only because this thread holds blocks that it has not filled. It has returned from
+ * the call that would have filled them at once: they are an array of zeros that waits for its use. */
+static bool is_short_by_own_blocks(size_t size, enum caller caller)
+{
+    int64_t available = atomic_load(&known_available);
+    int64_t needed = (int64_t)size + atomic_load(&reserve_bytes);
+    return (caller == NUMPY || caller == PYTHON || caller == PANDAS) &&
+           needed + promised_bytes(available - needed, OF_OTHER_THREADS) <= available;
 }
 
 /* TensorFlow writes to all the memory that it requests. If that exceeds the available memory, the
@@ -1335,7 +1359,7 @@ static void stop_if_beyond(size_t size)
 {
     int64_t available = read_available();
     if (available != INT64_MAX &&
-        (int64_t)size + promised_bytes(available - (int64_t)size) > available) {
+        (int64_t)size + promised_bytes(available - (int64_t)size, OF_ALL_THREADS) > available) {
         atomic_store(&last_refused, (int64_t)size);
         atomic_store(&last_refused_available, available);
         trip_now();
@@ -1374,7 +1398,7 @@ static enum answer disk_or_grant(void)
 /* Never refused, because a huge sparse array must work. */
 static enum answer sparse(void)
 {
-    return atomic_load(&disk_armed) ? SPARSE_ON_DISK : GRANT;
+    return atomic_load(&disk_armed) && !self.resizing ? SPARSE_ON_DISK : GRANT;
 }
 
 static bool is_empty_of_user(void);
@@ -1429,6 +1453,9 @@ static enum answer decide(size_t size, enum caller caller)
         if (fits(size)) {
             return GRANT;
         }
+    }
+    if (is_short_by_own_blocks(size, caller)) {
+        return sparse();
     }
     bool is_hopeless = (int64_t)size > atomic_load(&limit_bytes);
     if (!is_hopeless && now - atomic_load(&last_short_us) > NO_WAIT_US) {
@@ -1500,7 +1527,11 @@ static bool may_resize(void *block, size_t size, enum caller caller)
     }
     /* A list grows by an eighth, so the growth may be small: check at least LARGE_BYTES. */
     size_t growth = size - held;
-    return ask(growth > LARGE_BYTES ? growth : LARGE_BYTES, HEADER_BYTES, caller, &unused) == GRANT;
+    self.resizing = true;
+    enum answer answer =
+        ask(growth > LARGE_BYTES ? growth : LARGE_BYTES, HEADER_BYTES, caller, &unused);
+    self.resizing = false;
+    return answer == GRANT;
 }
 
 /* ---------------------------------------------------------------------------------------------

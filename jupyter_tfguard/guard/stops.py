@@ -68,7 +68,7 @@ class Stops:
             cell.total_bytes,
             left,
             seen.trip_added_bytes,
-            wanted_bytes=wanted if wanted > left else None,
+            wanted_bytes=wanted if wanted > max(0, left) else None,
             is_first=self.last is None,
         )
         return self._keep(round(seen.trip_seconds_ago, 4), left, cell.total_bytes, lines)

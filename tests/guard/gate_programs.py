@@ -16,8 +16,10 @@ import resource
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -122,6 +124,36 @@ def empty_of_the_user() -> object:
             kept = np.ones(100 * MIB, "u1")
             kept * np.float64(1)
         found[name] = {"seen": seen, "filled": filled, "computed": computed}
+        gate.native.stop()
+    return found
+
+
+def zeros_before_ones() -> object:
+    found = {}
+    for name, parts in (("full", native.PARTS), ("soft", native.PYTHON_PARTS)):
+        gate = Gate(parts=parts)
+        with gate.cell() as seen:
+            later = np.zeros(300 * MIB, "u1")
+            ones = np.ones(300 * MIB, "u1")
+            later[:: 64 * MIB] = 1
+            seen["sums"] = [int(later.sum()), int(ones.sum()) // MIB]
+        del later, ones
+        with gate.cell() as resized:
+            later = np.zeros(300 * MIB, "u1")
+            grown = np.ones(2 * MIB, "u1")
+            grown.resize(300 * MIB, refcheck=False)
+        del later, grown
+        with gate.cell() as threads:
+            ready = threading.Barrier(2)
+
+            def fill(ready: threading.Barrier = ready) -> int:
+                ready.wait()
+                return int(np.ones(300 * MIB, "u1").sum()) // MIB
+
+            with ThreadPoolExecutor(2) as pool:
+                running = [pool.submit(fill) for _ in range(2)]
+            threads["ended"] = sorted(str(one.exception() or one.result())[:16] for one in running)
+        found[name] = {"seen": seen, "resized": resized, "threads": threads}
         gate.native.stop()
     return found
 

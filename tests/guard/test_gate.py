@@ -113,6 +113,18 @@ def test_an_empty_array_of_the_user_may_be_larger_than_memory_and_a_filled_one_m
     assert found["soft"]["seen"]["spilled_bytes"] == 0
 
 
+def test_an_array_of_zeros_that_waits_for_its_use_makes_the_next_one_fail_no_sooner() -> None:
+    found = run("zeros_before_ones")
+    for level in ("full", "soft"):
+        assert found[level]["seen"]["error"] is None, found[level]["seen"]
+        assert found[level]["seen"]["sums"] == [5, 300]
+        assert found[level]["resized"]["error"] is None
+        # Two threads that fill their arrays at the same moment: one has to wait or fail.
+        assert found[level]["threads"]["ended"][0] == "300"
+    assert found["full"]["seen"]["spilled_bytes"] == 300 * MIB
+    assert found["soft"]["seen"]["spilled_bytes"] == 0
+
+
 def test_a_block_on_disk_grows_and_shrinks_with_realloc() -> None:
     found = run("disk_block_grows")
     assert found["error"] is None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_tfguard.guard.snapshot import Snapshot
+from jupyter_tfguard.guard.stops import Cell, Stops
 from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, stop_lines
 from jupyter_tfguard.kept_data import Kept
 from jupyter_tfguard.limits import CONTAINER_LIMIT
@@ -23,6 +25,16 @@ def test_it_says_what_was_left_what_took_it_and_what_to_change() -> None:
     assert found[1] == "This cell added 1.50 GiB. Largest variables: images 1.00 GiB."
     assert "batch_size=1024" in found[2]
     assert found[3] == SWITCH_OFF
+
+
+@pytest.mark.parametrize(
+    ("wanted_bytes", "words"), [(0, ": 0 B of 4.00 GiB"), (GIB, ": it asked for 1.00 GiB, and 0 B")]
+)
+def test_a_request_is_named_where_there_was_one(wanted_bytes: int, words: str) -> None:
+    # The limit can be exceeded for a moment, by memory of the OS kernel.
+    seen = Snapshot(trip_count=1, trip_available_bytes=-MIB, last_refused_bytes=wanted_bytes)
+    stop = Stops(lambda: CellFacts(limit_name=CONTAINER_LIMIT)).reached(seen, Cell(4 * GIB))
+    assert words in stop.text
 
 
 def test_how_to_switch_it_off_is_said_once() -> None:
