@@ -1378,9 +1378,9 @@ static enum answer refuse(size_t size, enum caller caller)
     atomic_store(&last_refused, (int64_t)size);
     atomic_store(&last_refused_available, atomic_load(&known_available));
     /* After a trip this refusal is the stop: it causes a MemoryError, and a second exception must
-     * not follow. */
+     * not follow. Code that went on after the first stop may ignore every MemoryError. */
     if ((caller == NUMPY || caller == PYTHON) && pthread_equal(pthread_self(), main_thread) &&
-        atomic_load(&tripped) && !atomic_load(&delivered)) {
+        atomic_load(&tripped) && !atomic_load(&delivered) && atomic_load(&trip_count) == 1) {
         tfguard_delivered();
     }
     return REFUSE;

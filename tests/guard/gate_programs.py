@@ -158,6 +158,26 @@ def zeros_before_ones() -> object:
     return found
 
 
+def refused_after_it_went_on() -> object:
+    gate = Gate()
+    with gate.cell() as seen:
+        kept = []
+        with contextlib.suppress(Stopped):
+            while True:
+                kept.append(np.ones(64 << 10, "u1"))
+        signal.pthread_sigmask(signal.SIG_BLOCK, {SIGNAL})
+        while gate.native.snapshot().trip_count < 2:
+            kept.append(np.ones(64 << 10, "u1"))
+            time.sleep(0.0002)
+        seen["refused"] = False
+        try:
+            np.ones(64 * MIB, "u1")
+        except MemoryError:
+            seen["refused"] = True
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {SIGNAL})
+    return seen
+
+
 def disk_block_grows() -> object:
     gate = Gate()
     with gate.cell() as seen:

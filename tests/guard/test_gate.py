@@ -125,6 +125,12 @@ def test_an_array_of_zeros_that_waits_for_its_use_makes_the_next_one_fail_no_soo
     assert found["soft"]["seen"]["spilled_bytes"] == 0
 
 
+def test_a_refusal_is_no_second_stop_of_code_that_ignored_the_first() -> None:
+    found = run("refused_after_it_went_on")
+    assert found["refused"]
+    assert found["error"] == "Stopped", found
+
+
 def test_a_block_on_disk_grows_and_shrinks_with_realloc() -> None:
     found = run("disk_block_grows")
     assert found["error"] is None
