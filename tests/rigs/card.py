@@ -34,6 +34,16 @@ labels = np.random.randint(0, 10, {count})
 history = model.fit(images, labels, batch_size={batch}, epochs={epochs}, verbose=0)
 print("loss", history.history["loss"][-1])
 """
+# XLA gives the memory of variables to the step that updates them, and frees it when that step does not begin.
+KEEP = "before = [np.array(one) for one in model.weights]"
+TOO_LARGE = (
+    "model.fit(np.zeros((4096, 64, 64, 3), 'float32'), np.zeros(4096), batch_size=4096, verbose=0)"
+)
+COMPARE = """
+others = [tf.random.normal((256, 1024, 256)) for _ in range(2)]
+print("weights as before:", all((old == np.array(new)).all() for old, new in zip(before, model.weights)))
+print("loss", model.fit(images, labels, verbose=0).history["loss"][-1])
+"""
 HOLD = "with tf.device('/GPU:0'): kept = tf.zeros([{gib}, 1 << 28])\nprint(kept.device)"
 TELL = "%tfguard status"
 # Writes through a null pointer on the card, as a wrong custom operation does: Xid 31.
@@ -88,6 +98,11 @@ SCENES = (
             TELL,
             FIT.format(count=512, batch=64, epochs=1),
         ),
+        environment=(("TF_PER_DEVICE_MEMORY_LIMIT_MB", "2048"),),
+    ),
+    Scene(
+        "weights after no room",
+        (IMPORT, FIT.format(count=512, batch=64, epochs=1), KEEP, TOO_LARGE, COMPARE),
         environment=(("TF_PER_DEVICE_MEMORY_LIMIT_MB", "2048"),),
     ),
     Scene(

@@ -124,10 +124,11 @@ def _script(results: Path, python: list[str]) -> str:
 
 
 def _memory_folder(folder: Path, memory_mib: int) -> Path:
-    """Where the file lies that is the guest's memory: in memory, where there is room."""
+    """Where the file lies that is the guest's memory and code: in memory, where it has room and may be executed."""
     shared = Path("/dev/shm")
     with contextlib.suppress(OSError):
-        if shutil.disk_usage(shared).free > memory_mib << 20:
+        about = os.statvfs(shared)
+        if about.f_bavail * about.f_frsize > memory_mib << 20 and not about.f_flag & os.ST_NOEXEC:
             return shared
     return folder
 
