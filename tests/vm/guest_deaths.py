@@ -223,7 +223,7 @@ class Service:
         self.second.run("alive = 1")
         with crowded(_MORE_THAN_A_KERNEL_BYTES):
             status = eat_everything(self.group)
-        os.kill(self.second.pid, signal.SIGKILL)
+            os.kill(self.second.pid, signal.SIGKILL)
         told = self.second.death()
         self.second.close()
         return told | {"neighbour_status": status, "events": events(self.group)}
