@@ -2684,6 +2684,9 @@ static int64_t release_pool(void)
     }
     self.releasing_pool = true;
     atomic_store(&release_us, now_us());
+    /* A thread that has just passed wait_for_release() gets its memory first. */
+    static const struct timespec pause = {0, 3000000};
+    nanosleep(&pause, NULL);
     for (size_t i = 0; i < LENGTH(pools); i++) {
         if (atomic_load(&pools[i].kind) == HOST_POOL) {
             released += release_free_chunks(atomic_load(&pools[i].address));
