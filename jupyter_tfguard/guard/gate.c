@@ -1339,7 +1339,8 @@ static bool fits(size_t size)
     int64_t available = read_available(), needed = (int64_t)size + atomic_load(&reserve_bytes);
     atomic_store(&known_available, available);
     atomic_store(&known_us, now_us());
-    return available == INT64_MAX || needed + promised_bytes(available - needed, OF_ALL_THREADS) <= available;
+    return available == INT64_MAX ||
+           needed + promised_bytes(available - needed, OF_ALL_THREADS) <= available;
 }
 
 /* Memory is short only because this thread holds blocks that it has not filled. It has returned from

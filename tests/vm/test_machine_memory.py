@@ -42,10 +42,7 @@ def test_the_oom_kill_of_a_neighbour_in_the_same_group_and_moment_is_not_blamed(
     before, after = (seen["server"][when]["groups"][0] for when in ("before", "after"))
     assert before["own"]
     assert seen["neighbour_status"] == -9
-    # The trap: the kill was counted in the kernel's own group between the last look and the death. Where the watcher looked
-    # in between, it knows more.
-    counted = after["oom_kill_count"] - before["oom_kill_count"]
-    assert counted in (0, 1), seen["server"]
-    confidence = "likely" if counted else "certain"
-    assert (report["cause"], report["confidence"]) == ("sigkill_unattributed", confidence), report
+    # The trap: the kill was counted in the kernel's own group between the last look and the death.
+    assert after["oom_kill_count"] - before["oom_kill_count"] == 1, seen["server"]
+    assert (report["cause"], report["confidence"]) == ("sigkill_unattributed", "likely"), report
     assert "host_oom" not in [finding["cause"] for finding in report["other_findings"]]
