@@ -68,7 +68,7 @@ CASES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "while_layer": (("adam", (3000,)),),
 }
 RUNS = 3
-BASELINES = ("parameters", "layers", "liveness")
+BASELINES = ("parameters", "layers", "grappler", "liveness")
 _SHOWN = ("measured", "extrapolated", "quick", *BASELINES)
 MB = 1_000_000
 Key = tuple[str, str, int]
@@ -171,6 +171,7 @@ def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     """The prediction, its time and memory, and simpler predictions to compare it with."""
     from jupyter_tfguard.predict.quick import QuickPrediction
     from jupyter_tfguard.predict.sizes import leaves, variable_bytes
+    from jupyter_tfguard.predict.trace import traced_step
 
     before = anonymous_bytes(os.getpid())
     began = time.perf_counter()
@@ -188,11 +189,40 @@ def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     return dataclasses.asdict(found) | {
         "parameters_bytes": weights + found.slots_bytes,
         "layers_bytes": 2 * of_layers * found.batch_size + weights + found.slots_bytes,
+        "grappler_bytes": grappler_bytes(traced_step(model, arguments).graph, found.batch_size),
         "liveness_bytes": prediction.features(found.batch_size).live_bytes,
         "features": dataclasses.asdict(prediction.features(found.batch_size)),
         "quick_seconds": seconds,
         "quick_memory_bytes": anonymous_bytes(os.getpid()) - before,
     }
+
+
+def grappler_bytes(graph: Any, batch_size: int) -> int:
+    """TensorFlow's own estimate: the peak that grappler finds for the graph of a training step at this batch size."""
+    import tensorflow
+    from tensorflow.core.protobuf.meta_graph_pb2 import MetaGraphDef
+    from tensorflow.python.grappler.cluster import Cluster
+    from tensorflow.python.grappler.item import Item
+    from tensorflow.python.ops.handle_data_util import get_resource_handle_data
+
+    meta = MetaGraphDef()
+    meta.graph_def.CopyFrom(graph.as_graph_def())
+    nodes = {node.name: node for node in meta.graph_def.node}
+    for tensor in (*graph.inputs, *graph.internal_captures):
+        node = nodes[tensor.op.name]
+        if tensor.dtype != tensorflow.resource:
+            shape = [batch_size if size is None else size for size in tensor.shape]
+            node.attr["shape"].shape.CopyFrom(tensorflow.TensorShape(shape).as_proto())
+        elif known := get_resource_handle_data(tensor).shape_and_type:
+            # The placeholder of a variable has no shape of its contents; the operation that makes one has.
+            node.op = "VarHandleOp"
+            node.ClearField("attr")
+            node.attr["dtype"].type = known[0].dtype
+            node.attr["shape"].shape.CopyFrom(known[0].shape)
+    wanted = (*(one.op for one in graph.outputs), *graph.control_outputs)
+    meta.collection_def["train_op"].node_list.value.extend(one.name for one in wanted)
+    peaks = Cluster().DeterminePeakMemoryUsage(Item(meta))
+    return sum(peak for peak, _ in peaks.values())
 
 
 def by_trials(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:

@@ -117,12 +117,15 @@ def run(program: Program, level: str, python: str) -> Run:
     setup = [code for title, code in program.cells if title == "setup"]
     body = [code for title, code in program.cells if title not in ("setup", "retry")]
     retry = [code for title, code in program.cells if title == "retry"]
+    # A virtual machine returns free memory to its host; the first use after that takes ten times as long.
+    warm = b"\1" * LIMIT_BYTES if program.kind == "healthy" else b""
     with LimitedKernel(level, python) as kernel:
         for code in setup:
             ran = kernel.run(code, seconds=CELL_SECONDS)
             if ran.ended != "ok":
                 found.outcome, found.error = "setup failed", ran.error or kernel.ending()
                 return found
+        del warm
         for code in body:
             ran = kernel.run(code, seconds=CELL_SECONDS)
             _add(found, ran)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.guard import test_gate
 from tests.rigs.environments import CannotInstall, installed_environment, interpreter
-from tests.rigs.trials import try_rows
+from tests.rigs.trials import Outcome, try_rows
 
 _ANYWHERE: tuple[Callable[[], None], ...] = (
     test_gate.test_numpy_gets_a_memory_error_and_the_process_goes_on,
@@ -64,7 +64,7 @@ def main() -> int:
     return try_rows(str(__doc__).splitlines()[0], ROWS, lambda folder: None, _try)
 
 
-def _try(row: Row, prepared: None, folder: Path) -> tuple[str, str]:
+def _try(row: Row, prepared: None, folder: Path) -> Outcome:
     python = interpreter((row.python,))
     if python is None:
         return "not run", f"no Python {row.python} on this machine"
@@ -75,6 +75,11 @@ def _try(row: Row, prepared: None, folder: Path) -> tuple[str, str]:
         )
     except CannotInstall as bad:
         return "not run", str(bad)
+    return tried_programs()
+
+
+def tried_programs() -> Outcome:
+    """Run the programs with the interpreter ``test_gate.PYTHON``."""
     failed = []
     for program in _PROGRAMS:
         try:
