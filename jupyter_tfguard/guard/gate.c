@@ -758,6 +758,7 @@ static struct grant {
     size_t size;
     int64_t us;
     pthread_t thread;
+    bool may_wait; /* for its use: zeros, or numpy.empty() in the user's code */
 } grants[64];
 static unsigned next_grant;
 static pthread_mutex_t grants_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -786,7 +787,7 @@ static int64_t untouched_bytes(const void *block, size_t size)
     return (int64_t)((double)missing / (double)seen * (double)(pages * page_bytes));
 }
 
-static void note_grant(void *block, size_t size)
+static void note_grant(void *block, size_t size, bool may_wait)
 {
     if (block == NULL || size < NOTED_BYTES || !atomic_load(&armed)) {
         return;
@@ -800,22 +801,22 @@ static void note_grant(void *block, size_t size)
             grants[i].block = NULL; /* was freed and allocated again since */
         }
     }
-    grants[next_grant] = (struct grant){block, size, now_us(), pthread_self()};
+    grants[next_grant] = (struct grant){block, size, now_us(), pthread_self(), may_wait};
     next_grant = (next_grant + 1) % LENGTH(grants);
     pthread_mutex_unlock(&grants_lock);
 }
 
-enum whose { OF_ALL_THREADS, OF_OTHER_THREADS };
+enum which { ALL_GRANTS, ABOUT_TO_BE_FILLED };
 
-static bool counts(const struct grant *grant, enum whose whose)
+static bool counts(const struct grant *grant, enum which which)
 {
-    return grant->block != NULL &&
-           (whose == OF_ALL_THREADS || !pthread_equal(grant->thread, pthread_self()));
+    return grant->block != NULL && (which == ALL_GRANTS || !grant->may_wait ||
+                                    !pthread_equal(grant->thread, pthread_self()));
 }
 
 /* Bytes granted but not used yet. Counts pages only if that matters: if all grants together would
  * not fit into `room`. */
-static int64_t promised_bytes(int64_t room, enum whose whose)
+static int64_t promised_bytes(int64_t room, enum which which)
 {
     int64_t sum = 0, now = now_us();
     int saved = errno;
@@ -824,10 +825,10 @@ static int64_t promised_bytes(int64_t room, enum whose whose)
         if (grants[i].block != NULL && now - grants[i].us > NOTED_US) {
             grants[i].block = NULL;
         }
-        sum += counts(&grants[i], whose) ? (int64_t)grants[i].size : 0;
+        sum += counts(&grants[i], which) ? (int64_t)grants[i].size : 0;
     }
     for (size_t i = 0; sum > room && i < LENGTH(grants); i++) {
-        if (!counts(&grants[i], whose)) {
+        if (!counts(&grants[i], which)) {
             continue;
         }
         int64_t untouched = untouched_bytes(grants[i].block, grants[i].size);
@@ -1340,17 +1341,16 @@ static bool fits(size_t size)
     atomic_store(&known_available, available);
     atomic_store(&known_us, now_us());
     return available == INT64_MAX ||
-           needed + promised_bytes(available - needed, OF_ALL_THREADS) <= available;
+           needed + promised_bytes(available - needed, ALL_GRANTS) <= available;
 }
 
-/* Memory is short only because this thread holds blocks that it has not filled. It has returned from
- * the call that would have filled them at once: they are an array of zeros that waits for its use. */
-static bool is_short_by_own_blocks(size_t size, enum caller caller)
+/* Memory is short only because this thread holds arrays that wait for their use: maybe for ever. */
+static bool is_short_by_waiting_arrays(size_t size, enum caller caller)
 {
     int64_t available = atomic_load(&known_available);
     int64_t needed = (int64_t)size + atomic_load(&reserve_bytes);
     return (caller == NUMPY || caller == PYTHON || caller == PANDAS) &&
-           needed + promised_bytes(available - needed, OF_OTHER_THREADS) <= available;
+           needed + promised_bytes(available - needed, ABOUT_TO_BE_FILLED) <= available;
 }
 
 /* TensorFlow writes to all the memory that it requests. If that exceeds the available memory, the
@@ -1360,7 +1360,7 @@ static void stop_if_beyond(size_t size)
 {
     int64_t available = read_available();
     if (available != INT64_MAX &&
-        (int64_t)size + promised_bytes(available - (int64_t)size, OF_ALL_THREADS) > available) {
+        (int64_t)size + promised_bytes(available - (int64_t)size, ALL_GRANTS) > available) {
         atomic_store(&last_refused, (int64_t)size);
         atomic_store(&last_refused_available, available);
         trip_now();
@@ -1455,7 +1455,7 @@ static enum answer decide(size_t size, enum caller caller)
             return GRANT;
         }
     }
-    if (is_short_by_own_blocks(size, caller)) {
+    if (is_short_by_waiting_arrays(size, caller)) {
         return sparse();
     }
     bool is_hopeless = (int64_t)size > atomic_load(&limit_bytes);
@@ -1625,12 +1625,26 @@ struct numpy_handler {
 
 static struct numpy_allocator numpy;
 
+static bool may_wait_for_use(size_t size)
+{
+    static const size_t WORTH_A_LOOK = 16 << 20; /* a look at the callers takes microseconds */
+    if (size < WORTH_A_LOOK || self.inside || !atomic_load(&armed)) {
+        return false;
+    }
+    int saved = errno;
+    self.inside = true;
+    bool may_wait = is_empty_of_user();
+    self.inside = false;
+    errno = saved;
+    return may_wait;
+}
+
 static void *numpy_malloc(void *context, size_t size)
 {
     void *block;
     if (ask(size, HEADER_BYTES, NUMPY, &block) == GRANT) {
         block = numpy.malloc(context, size);
-        note_grant(block, size);
+        note_grant(block, size, may_wait_for_use(size));
     }
     return block;
 }
@@ -1644,7 +1658,7 @@ static void *numpy_calloc(void *context, size_t count, size_t size)
     }
     if (ask(total, HEADER_BYTES, ZEROED, &block) == GRANT) {
         block = numpy.calloc(context, count, size);
-        note_grant(block, total);
+        note_grant(block, total, true);
     }
     return block;
 }
@@ -1827,7 +1841,7 @@ static void *python_malloc(void *context, size_t size)
     }
     if (ask(size, HEADER_BYTES, PYTHON, &block) == GRANT) {
         block = python.malloc(context, size);
-        note_grant(block, size);
+        note_grant(block, size, false);
     }
     return block;
 }
@@ -1844,7 +1858,7 @@ static void *python_calloc(void *context, size_t count, size_t size)
     }
     if (ask(total, HEADER_BYTES, ZEROED, &block) == GRANT) {
         block = python.calloc(context, count, size);
-        note_grant(block, total);
+        note_grant(block, total, true);
     }
     return block;
 }
@@ -2065,7 +2079,7 @@ static void *check_chunk(void *pool, void *chunk, size_t size, size_t alignment)
         answer = GRANT;
     }
     if (answer == GRANT) {
-        note_grant(chunk, size);
+        note_grant(chunk, size, false);
         return chunk;
     }
     pool_class.deallocate(pool, chunk);
@@ -2099,7 +2113,7 @@ static void *without_region(void *pool, size_t alignment, size_t size,
             trip_now();
             block = pool_class.allocate_with(pool, alignment, size, attributes);
         } else if (answer == GRANT) {
-            note_grant(block, size);
+            note_grant(block, size, false);
         }
     }
     self.inside = false;
@@ -2151,7 +2165,7 @@ static void *pool_allocate_with(void *address, size_t alignment, size_t size,
     if (atomic_load(&known_available) < (int64_t)size + atomic_load(&plenty_bytes)) {
         return check_chunk(address, block, size, alignment);
     }
-    note_grant(block, size);
+    note_grant(block, size, false);
     return block;
 }
 
@@ -2259,7 +2273,7 @@ static struct {
 static void *note_own(void *block, size_t size)
 {
     if (size >= NOTED_BYTES && self.pool_request == 0) {
-        note_grant(block, size);
+        note_grant(block, size, false);
     }
     return block;
 }
@@ -2593,7 +2607,7 @@ static void *fourier_malloc(size_t size)
     void *block;
     if (ask(size, HEADER_BYTES, NUMPY, &block) == GRANT) {
         block = malloc(size);
-        note_grant(block, size);
+        note_grant(block, size, false);
     }
     return block;
 }

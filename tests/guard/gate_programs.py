@@ -128,6 +128,19 @@ def empty_of_the_user() -> object:
     return found
 
 
+def result_that_will_be_filled() -> object:
+    found = {}
+    np.fft.fft(np.ones(8))  # NumPy 2 loads it now
+    for name, parts in (("full", native.PARTS), ("soft", native.PYTHON_PARTS)):
+        gate = Gate(parts=parts)
+        values = np.ones(12_000_000)
+        with gate.cell() as found[name]:
+            np.fft.fft(values)
+        del values
+        gate.native.stop()
+    return found
+
+
 def zeros_before_ones() -> object:
     found = {}
     for name, parts in (("full", native.PARTS), ("soft", native.PYTHON_PARTS)):
@@ -137,6 +150,10 @@ def zeros_before_ones() -> object:
             ones = np.ones(300 * MIB, "u1")
             later[:: 64 * MIB] = 1
             seen["sums"] = [int(later.sum()), int(ones.sum()) // MIB]
+        del later, ones
+        with gate.cell() as empty:
+            later = np.empty(300 * MIB, "u1")
+            ones = np.ones(300 * MIB, "u1")
         del later, ones
         with gate.cell() as resized:
             later = np.zeros(300 * MIB, "u1")
@@ -153,7 +170,7 @@ def zeros_before_ones() -> object:
             with ThreadPoolExecutor(2) as pool:
                 running = [pool.submit(fill) for _ in range(2)]
             threads["ended"] = sorted(str(one.exception() or one.result())[:16] for one in running)
-        found[name] = {"seen": seen, "resized": resized, "threads": threads}
+        found[name] = {"seen": seen, "empty": empty, "resized": resized, "threads": threads}
         gate.native.stop()
     return found
 

@@ -118,11 +118,18 @@ def test_an_array_of_zeros_that_waits_for_its_use_makes_the_next_one_fail_no_soo
     for level in ("full", "soft"):
         assert found[level]["seen"]["error"] is None, found[level]["seen"]
         assert found[level]["seen"]["sums"] == [5, 300]
+        assert found[level]["empty"]["error"] is None
         assert found[level]["resized"]["error"] is None
         # Two threads that fill their arrays at the same moment: one has to wait or fail.
         assert found[level]["threads"]["ended"][0] == "300"
     assert found["full"]["seen"]["spilled_bytes"] == 300 * MIB
     assert found["soft"]["seen"]["spilled_bytes"] == 0
+
+
+def test_a_result_that_will_be_filled_counts_when_its_work_arrays_are_requested() -> None:
+    for seen in run("result_that_will_be_filled").values():
+        assert seen["error"] == "MemoryError", seen
+        assert seen["spilled_bytes"] == 0
 
 
 def test_a_refusal_is_no_second_stop_of_code_that_ignored_the_first() -> None:

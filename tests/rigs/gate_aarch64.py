@@ -50,7 +50,7 @@ def _prepare(folder: Path) -> str | None:
     system, source = folder / "system", folder / "source"
     if not system.exists():
         subprocess.run(
-            ["debootstrap", "--foreign", "--arch=arm64", "--variant=minbase", "--include=python3",
+            ["debootstrap", "--foreign", "--arch=arm64", "--variant=minbase", "--include=python3,python3-distutils",
              _DEBIAN, system],
             check=True, stdout=sys.stderr,
         )  # fmt: skip
