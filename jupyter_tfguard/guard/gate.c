@@ -463,7 +463,8 @@ static const int64_t RECOVERED_TIMES =
     4; /* of the level: the stop is over, the cell uses less memory now */
 static const int PRIORITY = -10; /* of the sampler thread */
 static const int MOST_CHILDREN = 64, GENERATIONS = 8;
-static const int64_t ADDED_AGAIN_US = 50000;
+static const int64_t ADDED_AGAIN_US = 50000, STEADY_ADDED_AGAIN_US = 1000000;
+static const double STEADY_FRACTION = 1.0 / 16; /* of the level: a smaller fall is none */
 static const double SAMPLES_AHEAD = 6; /* until the level is reached, at the current fill rate */
 
 static atomic_bool armed; /* a cell runs and may be stopped; each hook tests only this */
@@ -498,14 +499,24 @@ static int64_t disk_bytes_at_start; /* of the cell */
 static int64_t signal_us;
 static int64_t start_available, start_own; /* at the first sample of the cell */
 static int64_t added, added_us;            /* by this process since then; when that was read */
+static int64_t added_available;            /* at that time */
 static _Atomic int64_t trip_added;
 
-/* Takes about a millisecond, so it is read ahead of a trip. Holds state_lock. */
-static void read_added(int64_t now)
+/* Takes up to a millisecond, so it is read ahead of a trip. Holds state_lock. */
+static void read_added(int64_t available, int64_t now)
 {
     int most = MOST_CHILDREN;
     added = used_by("/proc/self", &most, GENERATIONS) - start_own;
     added_us = now;
+    added_available = available;
+}
+
+/* A run at a plateau near the limit must not pay for it. */
+static bool is_added_outdated(int64_t available, int64_t now)
+{
+    double fallen = (double)(added_available - available);
+    bool is_steady = fallen < STEADY_FRACTION * (double)levels.stop_bytes;
+    return now - added_us > (is_steady ? STEADY_ADDED_AGAIN_US : ADDED_AGAIN_US);
 }
 
 /* False if other processes fill the memory: the killer takes the largest, and this cell may
@@ -547,7 +558,7 @@ static void trip(int64_t available, int64_t now)
     }
     atomic_store(&trip_added, added);
     send_signal(now);
-    read_added(now); /* for the message, if the main thread takes longer */
+    read_added(available, now); /* for the message, if the main thread takes longer */
     atomic_store(&trip_added, added);
 }
 
@@ -644,8 +655,8 @@ static int64_t take_sample(void)
         start_own = used_by("/proc/self", NULL, 0);
         added_us = 0;
     }
-    if (is_near(available) && now - added_us > ADDED_AGAIN_US) {
-        read_added(now);
+    if (is_near(available) && is_added_outdated(available, now)) {
+        read_added(available, now);
     }
     if (before != 0 && now > before) {
         rate = smooth_rate(rate, atomic_load(&last_available) - available, now - before);
