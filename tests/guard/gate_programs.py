@@ -141,6 +141,20 @@ def result_that_will_be_filled() -> object:
     return found
 
 
+def slowly_filled() -> object:
+    package: dict[str, Any] = {"empty": np.empty}
+    code = "def result(size): return empty(size, 'u1')"
+    exec(compile(code, "/lib/site-packages/package.py", "exec"), package)
+    gate, found = Gate(), {}
+    for name, seconds in (("soon", 2.2), ("late", 6.5)):
+        with gate.cell() as found[name]:
+            result = package["result"](300 * MIB)
+            time.sleep(seconds)
+            np.ones(300 * MIB, "u1")
+        del result
+    return found
+
+
 def zeros_before_ones() -> object:
     found = {}
     for name, parts in (("full", native.PARTS), ("soft", native.PYTHON_PARTS)):

@@ -132,6 +132,12 @@ def test_a_result_that_will_be_filled_counts_when_its_work_arrays_are_requested(
         assert seen["spilled_bytes"] == 0
 
 
+def test_a_block_that_is_filled_slowly_counts_for_a_while() -> None:
+    found = run("slowly_filled")
+    assert found["soon"]["error"] == "MemoryError"
+    assert found["late"]["error"] is None
+
+
 def test_a_refusal_is_no_second_stop_of_code_that_ignored_the_first() -> None:
     found = run("refused_after_it_went_on")
     assert found["refused"]
