@@ -57,7 +57,7 @@
 #define GIB ((int64_t)1 << 30)
 
 /* native.py checks this, and rejects a library of another version of the package. */
-#define INTERFACE_VERSION 2
+#define INTERFACE_VERSION 3
 
 /* The gate never checks smaller requests: the sampler covers them. */
 static const size_t LARGE_BYTES = 1 << 20;
@@ -1687,6 +1687,7 @@ static const void *empty_functions[2];
 static void *(*get_frame)(void), *(*get_code)(void *), *(*get_attribute)(void *, const char *);
 static const char *(*get_text)(void *);
 static void (*release_object)(void *);
+static char packages[PATH_MAX]; /* the folder that holds NumPy: other packages are next to it */
 static const void *(*function_of)(const void *); /* _Unwind_FindEnclosingFunction */
 
 static bool is_in_empty(void)
@@ -1711,7 +1712,8 @@ static bool is_user_code(void)
     }
     void *code = get_code(frame), *file = get_attribute(code, "co_filename");
     const char *path = file == NULL ? NULL : get_text(file);
-    bool is_users = path != NULL && strstr(path, "/site-packages/") == NULL &&
+    bool is_users = path != NULL && strncmp(path, packages, strlen(packages)) != 0 &&
+                    strstr(path, "/site-packages/") == NULL &&
                     strstr(path, "/dist-packages/") == NULL;
     release_object(file);
     release_object(code);
@@ -1756,9 +1758,10 @@ static bool is_plain_numpy(const struct numpy_allocator *found)
     return usable >= size && usable < size + 2 * page_bytes;
 }
 
-/* Arms the gate in NumPy's default handler. `empty`, `empty_like`: their C functions. Returns NULL,
- * or the reason for a failure. */
-EXPORT const char *tfguard_arm_numpy(void *handler, const void *empty, const void *empty_like)
+/* Arms the gate in NumPy's default handler. `empty`, `empty_like`: their C functions. `folder`: that
+ * of the package, ends with a slash. Returns NULL, or the reason for a failure. */
+EXPORT const char *tfguard_arm_numpy(void *handler, const void *empty, const void *empty_like,
+                                     const char *folder)
 {
     struct numpy_handler *found = handler;
     if (strncmp(found->name, "default_allocator", sizeof found->name) != 0 || found->version != 1) {
@@ -1784,6 +1787,7 @@ EXPORT const char *tfguard_arm_numpy(void *handler, const void *empty, const voi
         return "NumPy's memory does not come from malloc.";
     }
     numpy = found->allocator;
+    snprintf(packages, sizeof packages, "%s", folder);
     know_empty(empty, empty_like);
     for (size_t i = 0; i < LENGTH(slots); i++) {
         if (!patch(PART_NUMPY, slots[i], replacements[i])) {

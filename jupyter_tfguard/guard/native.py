@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import sys
 import sysconfig
 import tempfile
@@ -22,7 +23,7 @@ from ..units import GIB
 from .snapshot import Snapshot
 
 LIBRARY = Path(__file__).with_name("_gate.so")
-_INTERFACE_VERSION = 2
+_INTERFACE_VERSION = 3
 # Kept free on the disk for disk-backed blocks: a full disk would break unrelated programs.
 _KEEP_FREE_BYTES = 2 * GIB
 _NO_QUOTA_BYTES = 1 << 62
@@ -138,7 +139,7 @@ class NativeGuard:
         ):
             function.restype = None
         short.tfguard_exempt.argtypes = (ctypes.c_int,)
-        short.tfguard_arm_numpy.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        short.tfguard_arm_numpy.argtypes = (*[ctypes.c_void_p] * 3, ctypes.c_char_p)
         long.tfguard_arm_disk.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
         for function in (
             short.tfguard_arm_numpy,
@@ -285,7 +286,8 @@ class NativeGuard:
             empty = [_c_function(getattr(module, name)) for name in ("empty", "empty_like")]
         except (AttributeError, ValueError, TypeError, SystemError):
             return "This NumPy has no memory handler."
-        return _text(self._short.tfguard_arm_numpy(handler, *empty))
+        folder = os.path.join(os.path.dirname(sys.modules["numpy"].__path__[0]), "")
+        return _text(self._short.tfguard_arm_numpy(handler, *empty, os.fsencode(folder)))
 
     def _arm_fourier(self) -> str | None:
         if not any(name in sys.modules for name in _FOURIER_MODULES):

@@ -83,7 +83,15 @@ def numpy_is_refused() -> object:
     with gate.cell() as small:
         total = int(np.ones(4 * MIB, "u1").sum())
     whole = bool((kept == np.arange(MIB)).all())
-    return {"parts": gate.parts, "ones": ones, "grown": grown, "small": small, "sum": total, "whole": whole}  # fmt: skip
+    return {
+        "parts": gate.parts,
+        "ones": ones,
+        "grown": grown,
+        "small": small,
+        "sum": total,
+        "whole": whole,
+        "folder": os.path.dirname(os.path.dirname(np.__file__)),
+    }
 
 
 def fourier_transform() -> object:

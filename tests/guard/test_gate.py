@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from jupyter_tfguard.errors import SourceUnavailable
@@ -111,6 +112,18 @@ def test_an_empty_array_of_the_user_may_be_larger_than_memory_and_a_filled_one_m
         assert found[level]["computed"]["error"] == "MemoryError"
     assert found["full"]["seen"]["spilled_bytes"] == 3 * GIB
     assert found["soft"]["seen"]["spilled_bytes"] == 0
+
+
+def test_packages_in_a_folder_of_another_name_are_no_user_code(tmp_path: Path) -> None:
+    # As after `pip install --target`.
+    core = Path(np.__file__).parents[1]
+    for name in ("numpy", "numpy.libs"):
+        if (core / name).exists():
+            (tmp_path / name).symlink_to(core / name)
+    found = run("numpy_is_refused", PYTHONPATH=os.pathsep.join((str(tmp_path), str(ROOT))))
+    assert found["folder"] == str(tmp_path)
+    assert found["ones"]["error"] == "MemoryError"
+    assert found["ones"]["spilled_bytes"] == 0
 
 
 def test_an_array_of_zeros_that_waits_for_its_use_makes_the_next_one_fail_no_sooner() -> None:
