@@ -263,7 +263,8 @@ def test_traced_memory_is_left_alone() -> None:
 
 def test_pandas_parser_reports_that_memory_is_short() -> None:
     pytest.importorskip("pandas")
-    found = run("pandas_parser", limit_mib=448)
+    # The buffers of pandas 2 and 3 grow by different steps: with this limit one of them is refused in both.
+    found = run("pandas_parser", limit_mib=384)
     assert found["part"] is None
     assert found["seen"]["error"] == "ParserError"
     assert "out of memory" in found["seen"]["text"]
