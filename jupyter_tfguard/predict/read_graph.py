@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .inlined import Inliner
 from .program import BATCHES, Linear, Loop, Op, Program, TensorSize
@@ -19,14 +20,14 @@ _NEUTRAL = {"Mul": 1, "AddV2": 0, "Add": 0}
 
 
 def program_of(trace: Trace) -> Program:
-    """The operations of a traced training step.
+    """The operations of a traced training step. Frees the trace.
 
     Raises:
         CannotTrace: The shapes in the graph do not allow other batch sizes.
     """
     graph = trace.graph
+    tensorflow = sys.modules["tensorflow"]
     handle_data = sys.modules["tensorflow.python.ops.handle_data_util"]
-    inliner = Inliner({name: one.cached_definition for name, one in graph._functions.items()})
     created = {id(one.handle) for one in trace.new_variables}
     sizes, shapes, existing = {}, {}, set()
     for handle, inner in graph.captures:
@@ -36,7 +37,7 @@ def program_of(trace: Trace) -> Program:
         if found is None or not found.shape_and_type:
             continue
         shape = shapes[inner.op.name] = found.shape_and_type[0].shape
-        dtype = sys.modules["tensorflow"].as_dtype(found.shape_and_type[0].dtype)
+        dtype = tensorflow.as_dtype(found.shape_and_type[0].dtype)
         dimensions = tuple(Linear(dim.size) for dim in shape.dim)
         sizes[inner.op.name] = TensorSize(_item_bytes(dtype), dimensions)
         if id(handle) not in created:
@@ -47,18 +48,41 @@ def program_of(trace: Trace) -> Program:
         for one in graph.inputs
         if one.op.name not in captured
     }
+    results = [one.op.name for one in (*graph.inputs, *graph.outputs)]
+    results += [one.name for one in graph.control_outputs]
+    whole = graph.as_graph_def()
+    library = type(whole)(library=whole.library, versions=whole.versions)
+    inliner = Inliner({one.signature.name: one for one in library.library.function})
+    node_count = inliner.count_nodes(whole.node)
+    trace.free(_custom_gradients(whole))
+    del graph, handle, inner, found
     try:
-        with graph.as_default():
-            program = _Reader(inliner, shapes).read(
-                inliner.inlined(_needed(graph)), given, {name: name for name in sizes}
-            )
+        with tensorflow.Graph().as_default():
+            tensorflow.graph_util.import_graph_def(library, name="")
+            flat = inliner.inlined(_needed(whole, results))
+            del whole
+            program = _Reader(inliner, shapes).read(flat, given, {name: name for name in sizes})
     except ValueError as error:
         first = str(error).splitlines()[0][:200]
         raise CannotTrace(f"it does not allow other batch sizes: {first}") from error
     program.variables, program.existing = sizes, existing
     program.data = [op.outputs[0] for op in program.ops if op.name in given]
-    program.node_count = inliner.count_nodes(graph.as_graph_def().node)
+    program.node_count = node_count
     return program
+
+
+class _Shapes(NamedTuple):
+    """What is kept of an operation at one batch size.
+
+    Attributes:
+        outputs: Shapes of its results.
+        inputs: For a loop, shapes of its inputs.
+        iterations: Of a loop; None if unknown.
+    """
+
+    outputs: list[Any]
+    inputs: list[Any]
+    iterations: int | None
 
 
 class _Reader:
@@ -87,33 +111,51 @@ class _Reader:
         """
         given = given | without_pops(graph_def, popped)
         reads = without_handles(graph_def, handles, self._shapes)
-        graphs = [self._imported(graph_def, given, version) for version in (0, 1)]
+        # One graph after the other: each takes 3 kB per operation.
+        with self._imported(graph_def, given, 1) as graph:
+            larger = {op.name: self._shapes_of(op) for op in graph.get_operations()}
+        del graph
         program = Program()
         numbers: dict[Any, int] = {}
         places: dict[str, int] = {}
-        for first, second in zip(*(graph.get_operations() for graph in graphs), strict=True):
-            outputs = tuple(
-                self._add_size(program, one, other)
-                for one, other in zip(first.outputs, second.outputs, strict=True)
-            )
-            numbers.update(zip((one.ref() for one in first.outputs), outputs, strict=True))
-            kind, variable = reads.get(first.name, (first.type, None))
-            needed = first.inputs
-            if (place := _unchanged_input(first)) is not None:
-                kind, needed = "Identity", [first.inputs[place]]
-            inputs = tuple(numbers[one.ref()] for one in needed if one.ref() in numbers)
-            waits = {one.op.name for one in first.inputs} | {
-                one.name for one in first.control_inputs
-            }
-            op = Op(kind, first.name, inputs, outputs, (), variable)
-            op.waits_for = tuple(places[name] for name in waits if name in places)
-            places[first.name] = len(program.ops)
-            program.ops.append(op)
-            if kind in LOOPS:
-                op.loop = self._loop((first, second), program, handles)
+        with self._imported(graph_def, given, 0) as graph:
+            for found in graph.get_operations():
+                second = larger[found.name]
+                outputs = tuple(
+                    self._add_size(program, one, shape)
+                    for one, shape in zip(found.outputs, second.outputs, strict=True)
+                )
+                numbers.update(zip((one.ref() for one in found.outputs), outputs, strict=True))
+                kind, variable = reads.get(found.name, (found.type, None))
+                needed = found.inputs
+                if (place := _unchanged_input(found)) is not None:
+                    kind, needed = "Identity", [found.inputs[place]]
+                inputs = tuple(numbers[one.ref()] for one in needed if one.ref() in numbers)
+                waits = {one.op.name for one in found.inputs} | {
+                    one.name for one in found.control_inputs
+                }
+                op = Op(kind, found.name, inputs, outputs, (), variable)
+                op.waits_for = tuple(places[name] for name in waits if name in places)
+                places[found.name] = len(program.ops)
+                program.ops.append(op)
+                if kind in LOOPS:
+                    op.loop = self._loop(found, second, program, handles)
+            numbers.clear()
         return program
 
-    def _imported(self, graph_def: Any, given: dict[str, tuple[Any, Any]], version: int) -> Any:
+    def _shapes_of(self, op: Any) -> _Shapes:
+        is_loop = op.type in LOOPS
+        return _Shapes(
+            [one.shape for one in op.outputs],
+            [one.shape for one in op.inputs] if is_loop else [],
+            self._iterations(op) if is_loop else None,
+        )
+
+    @contextlib.contextmanager
+    def _imported(
+        self, graph_def: Any, given: dict[str, tuple[Any, Any]], version: int
+    ) -> Iterator[Any]:
+        """The graph at one of the two batch sizes; its memory is free afterwards."""
         tensorflow = sys.modules["tensorflow"]
         for node in graph_def.node:
             if node.name in given and node.op == "Placeholder":
@@ -126,36 +168,39 @@ class _Reader:
         graph = tensorflow.Graph()
         with graph.as_default():
             tensorflow.graph_util.import_graph_def(graph_def, name="")
-        return graph
+        try:
+            yield graph
+        finally:
+            # Without it only the garbage collector would free it.
+            sys.modules["tensorflow.python.framework.ops"].dismantle_graph(graph)
 
-    def _add_size(self, program: Program, first: Any, second: Any) -> int:
-        size = _size(first, second)
+    def _add_size(self, program: Program, tensor: Any, larger: Any) -> int:
+        size = _size(tensor, larger)
         if size is None:
-            program.unknown.append(first.op.name)
-            size = _guessed(first, second)
+            program.unknown.append(tensor.op.name)
+            size = _guessed(tensor, larger)
         program.sizes.append(size)
         return len(program.sizes) - 1
 
-    def _loop(self, pair: tuple[Any, Any], program: Program, handles: dict[str, str]) -> Loop:
-        op = pair[0]
+    def _loop(self, op: Any, second: _Shapes, program: Program, handles: dict[str, str]) -> Loop:
         name = op.node_def.attr["body"].func.name
         graph_def, returned = self._inliner.body(name)
         parameters = [one.name for one in self._inliner.functions[name].signature.input_arg]
         given, inner, popped = {}, {}, {}
-        for parameter, first, second in zip(parameters, *(one.inputs for one in pair), strict=True):
-            given[parameter] = (first.shape, second.shape)
-            if first.dtype.name == "resource":
-                root = first.op
+        for parameter, tensor, larger in zip(parameters, op.inputs, second.inputs, strict=True):
+            given[parameter] = (tensor.shape, larger)
+            if tensor.dtype.name == "resource":
+                root = tensor.op
                 while root.type == "Identity":
                     root = root.inputs[0].op
                 if root.name in handles:
                     inner[parameter] = handles[root.name]
-            elif (first.op.name, first.value_index) in self._pushed:
-                popped[parameter] = self._pushed[first.op.name, first.value_index]
+            elif (tensor.op.name, tensor.value_index) in self._pushed:
+                popped[parameter] = self._pushed[tensor.op.name, tensor.value_index]
         nodes = {one.name: one for one in graph_def.node}
         body = self.read(graph_def, given, inner, popped)
         program.unknown += [f"{op.name}/{one}" for one in body.unknown]
-        count = self._count(pair, program)
+        count = self._count(op, second, program)
         loop = Loop(body, count)
         numbers = {one.name: one for one in body.ops}
         for place, tensor in enumerate(returned):
@@ -173,13 +218,13 @@ class _Reader:
                 loop.fixed.add(place)
         return loop
 
-    def _count(self, pair: tuple[Any, Any], program: Program) -> Linear:
+    def _count(self, op: Any, second: _Shapes, program: Program) -> Linear:
         """Iterations of a loop; 1 if unknown."""
-        counts = [self._iterations(op) for op in pair]
-        if None in counts:
-            program.unknown.append(pair[0].name)
+        first = self._iterations(op)
+        if first is None or second.iterations is None:
+            program.unknown.append(op.name)
             return Linear(1)
-        return Linear.through(*(float(one or 0) for one in counts))
+        return Linear.through(first, second.iterations)
 
     def _iterations(self, op: Any) -> int | None:
         """The lowest number that the condition of a loop compares a counter with."""
@@ -226,39 +271,44 @@ def _unchanged_input(op: Any) -> int | None:
     return None
 
 
-def _size(first: Any, second: Any) -> TensorSize | None:
-    """Size from the shapes at the two batch sizes; None if unknown."""
-    item = _item_bytes(first.dtype)
+def _size(tensor: Any, larger: Any) -> TensorSize | None:
+    """Size from a tensor and its shape at the larger batch size; None if unknown."""
+    item = _item_bytes(tensor.dtype)
     if not item:
         return TensorSize(0)
-    ranks = (first.shape.rank, second.shape.rank)
+    ranks = (tensor.shape.rank, larger.rank)
     if None not in ranks and ranks[0] == ranks[1]:
-        pairs = list(zip(first.shape, second.shape, strict=True))
+        pairs = list(zip(tensor.shape, larger, strict=True))
         if not any(None in pair for pair in pairs):
             return TensorSize(item, tuple(Linear.through(*pair) for pair in pairs))
-    is_shape = first.dtype.is_integer and ranks[0] in (None, 0, 1)
+    is_shape = tensor.dtype.is_integer and ranks[0] in (None, 0, 1)
     return TensorSize(0) if is_shape else None
 
 
-def _guessed(first: Any, second: Any) -> TensorSize:
+def _guessed(tensor: Any, larger: Any) -> TensorSize:
     """A guess: an unknown first dimension is the batch, others are 1."""
-    item = _item_bytes(first.dtype)
-    if first.shape.rank is None or first.shape.rank != second.shape.rank:
+    item = _item_bytes(tensor.dtype)
+    if tensor.shape.rank is None or tensor.shape.rank != larger.rank:
         return TensorSize(item)
     dimensions = [
         Linear.through(*pair) if None not in pair else Linear(1) if place else Linear(0, 1)
-        for place, pair in enumerate(zip(first.shape, second.shape, strict=True))
+        for place, pair in enumerate(zip(tensor.shape, larger, strict=True))
     ]
     return TensorSize(item, tuple(dimensions))
 
 
-def _needed(graph: Any) -> Any:
+def _custom_gradients(graph_def: Any) -> Iterator[str]:
+    """Names of the custom gradients of a graph and its functions."""
+    for nodes in (graph_def.node, *(one.node_def for one in graph_def.library.function)):
+        for node in nodes:
+            if "_gradient_op_type" in node.attr:
+                yield node.attr["_gradient_op_type"].s.decode()
+
+
+def _needed(graph_def: Any, results: Iterable[str]) -> Any:
     """The graph without operations whose results nothing uses; TensorFlow removes them too."""
-    graph_def = graph.as_graph_def()
     nodes = {node.name: node for node in graph_def.node}
-    waiting = [one.op.name for one in (*graph.inputs, *graph.outputs)]
-    waiting += [one.name for one in graph.control_outputs]
-    found = set()
+    waiting, found = list(results), set()
     while waiting:
         name = waiting.pop()
         if name not in found:

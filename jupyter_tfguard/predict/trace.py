@@ -7,7 +7,7 @@ handles without memory.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ class CannotTrace(Exception):
     """The training step cannot be traced; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Trace:
     """The graph of a training step.
 
@@ -31,6 +31,19 @@ class Trace:
 
     graph: Any
     new_variables: list[Any]
+
+    def free(self, gradient_names: Iterable[str]) -> None:
+        """Free the graph now. TensorFlow would keep it for the life of the process if it has custom gradients.
+
+        Args:
+            gradient_names: Custom gradients of its operations: their functions, which refer to the graph, are registered by
+                name.
+        """
+        registered = sys.modules["tensorflow.python.framework.ops"].gradient_registry._registry
+        for name in gradient_names:
+            registered.pop(name, None)
+        sys.modules["tensorflow.python.framework.func_graph"].dismantle_func_graph(self.graph)
+        self.graph, self.new_variables = None, []
 
 
 def traced_step(model: Any, arguments: Mapping[str, Any]) -> Trace:

@@ -89,6 +89,36 @@ def test_the_model_is_unchanged(keras_kernel: GuardedKernel) -> None:
     )
 
 
+def test_the_graph_is_free_afterwards(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        import gc
+        from tensorflow.python.framework import ops as graphs
+
+        def op_count():
+            return sum(type(one).__name__ == "Operation" for one in gc.get_objects())
+
+        @tf.custom_gradient
+        def own(x):
+            return x, lambda dy: dy
+
+        model = seq(layers.Dense(8), layers.Lambda(own, output_shape=(8,)), layers.Dense(1))
+        QuickPrediction(model, data(100))
+        gc.collect()
+        gc.disable()
+        names, before = set(graphs.gradient_registry.list()), op_count()
+        program = QuickPrediction(model, data(100))._program
+        assert set(graphs.gradient_registry.list()) == names
+        left = op_count() - before
+        assert left < len(program.ops) / 2, (left, len(program.ops))
+        gc.collect()
+        assert op_count() == before
+        gc.enable()
+        """,
+    )
+
+
 def test_nothing_is_allocated_for_the_slots(keras_kernel: GuardedKernel) -> None:
     works(
         keras_kernel,

@@ -4,7 +4,7 @@ Apart from the normal tests, because it takes an hour and downloads what the sui
 
     python -m tests.rigs.gated_suites [--only NAME ...] [--keep FOLDER] [--json]
 
-The tests are those in the installed packages. A test that passes without the guard and not with it runs again, alone, in both
+Runs in an environment in which jupyter-tfguard is installed. The tests are those in the installed packages. A test that passes without the guard and not with it runs again, alone, in both
 kernels. Exit code 1 when one differs again, none passes, or the allocation gate was not armed. A test file whose packages are
 missing is an error in both; Keras needs scipy, torch, jax and grain for all of its files.
 """
@@ -135,8 +135,8 @@ def _run(
     with guarded_kernel(place, environment=environment) as kernel:
         ran = kernel.run(code, timeout=_SUITE_SECONDS)
         (place / "output.txt").write_text(ran.text)
-        gate = kernel.run(_GATE).stdout.strip() if guarded else ""
-    return results_of(report), gate
+        state = kernel.run(_GATE) if guarded else None
+    return results_of(report), "" if state is None else state.stdout.strip() or str(state.error)
 
 
 if __name__ == "__main__":
