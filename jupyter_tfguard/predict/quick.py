@@ -23,8 +23,8 @@ from .trace import CannotTrace, traced_step
 
 # Fitted to the models of tests/benchmarks/prediction.py: TensorFlow 2.21, Keras 3.15, oneDNN, two cores.
 _SMALL_FACTOR = 1.3  # malloc does not fill its arenas
-_NODE_BYTES = 40_300
-_FIXED_BYTES = 10_000_000
+_NODE_BYTES = 33_500
+_FIXED_BYTES = 23_500_000
 _RANGE = (0.78, 1.3)
 _RANGE_UNSURE = (0.72, 1.45)  # with loops, or with tensors of unknown size
 # Of the free memory of the pool that a fit can use: it is in pieces, and its size is an upper bound.

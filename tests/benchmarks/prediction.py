@@ -178,6 +178,7 @@ def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     prediction = QuickPrediction(model, arguments)
     found = prediction.at(batch)
     seconds = time.perf_counter() - began
+    memory_bytes = anonymous_bytes(os.getpid()) - before
     weights = sum(variable_bytes(one) for one in model.trainable_weights)
     outputs = [
         tensor
@@ -193,7 +194,7 @@ def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
         "liveness_bytes": prediction.features(found.batch_size).live_bytes,
         "features": dataclasses.asdict(prediction.features(found.batch_size)),
         "quick_seconds": seconds,
-        "quick_memory_bytes": anonymous_bytes(os.getpid()) - before,
+        "quick_memory_bytes": memory_bytes,
     }
 
 
@@ -270,16 +271,17 @@ def row(key: Key, truths: list[int], found: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_left_out(rows: list[dict[str, Any]]) -> list[float]:
-    """Errors of the estimate when its constants are fitted without the model of the case."""
+    """Errors of the estimate when its three constants are fitted without the model of the case."""
     import numpy as np
 
     names = [one["case"].split()[0] for one in rows]
     truths = np.array([one["truth_bytes"] for one in rows], float)
     features = [one["features"] for one in rows]
-    columns = ("pool_bytes", "small_bytes", "node_count")
-    table = np.array([[*(one[name] for name in columns), 1e6] for one in features], float)
-    table /= truths[:, None]
-    wanted = np.ones(len(rows))
+    table = (
+        np.array([[one["small_bytes"], one["node_count"], 1e6] for one in features])
+        / truths[:, None]
+    )
+    wanted = 1 - np.array([one["pool_bytes"] for one in features]) / truths
     errors: list[float] = []
     for name in names:
         others = np.array([one != name for one in names])
@@ -288,7 +290,7 @@ def with_left_out(rows: list[dict[str, Any]]) -> list[float]:
             given = table[others] * weights[:, None]
             constants, *_ = np.linalg.lstsq(given, wanted[others] * weights, rcond=None)
             missed = np.abs(table[others] @ constants - wanted[others])
-            weights = 1 / np.sqrt(np.maximum(missed, 0.03))
+            weights = 1 / np.sqrt(np.maximum(missed, 0.001))
         errors.append(float(table[len(errors)] @ constants - wanted[len(errors)]))
     return errors
 
@@ -357,7 +359,7 @@ def text(rows: list[dict[str, Any]]) -> str:
         if errors := errors_of(rows, name):
             middle, most = quantile(errors, 0.5), quantile(errors, 0.9)
             lines.append(f"{name}: median {middle:.1%}, p90 {most:.1%}")
-    if len({one["case"].split()[0] for one in rows}) > 4:  # as many as there are constants
+    if len({one["case"].split()[0] for one in rows}) > 3:  # as many as there are constants
         errors = [abs(one) for one in with_left_out(rows)]
         lines.append(
             "quick, constants fitted without the model: "
