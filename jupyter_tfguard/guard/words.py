@@ -9,9 +9,26 @@ from ..kept_data import Kept, large_part
 from ..limits import MACHINE_MEMORY
 from ..units import human_bytes
 
-_SHOWN_ARRAYS = 3
+_SHOWN_ARRAYS = _SHOWN_FILLED = 3
+_FILLED_FRACTION = 0.5  # of what the cell added; containers with less do not explain it
 _LARGE_FRACTION = 0.02  # of the limit; smaller variables are not listed
 SWITCH_OFF = "To run without this stop: %tfguard pause for this notebook, or the option TfGuard.stop = 'off'."
+
+
+class Filled(NamedTuple):
+    """A container to which the cell added entries.
+
+    Attributes:
+        name: ``kept``, or ``Collect.kept`` for an attribute of a callback.
+        entries: How many it has now.
+        added: How many of them are new.
+        added_bytes: Size of the new ones, estimated from one of them.
+    """
+
+    name: str
+    entries: int
+    added: int
+    added_bytes: int
 
 
 class CellFacts(NamedTuple):
@@ -24,6 +41,7 @@ class CellFacts(NamedTuple):
         batch_size: Batch size of that run.
         kept_data: What the data pipelines of that run keep in memory.
         holders: Containers known to grow from round to round, a sentence each.
+        filled: Containers that the cell filled, largest first.
     """
 
     limit_name: str = MACHINE_MEMORY
@@ -32,6 +50,7 @@ class CellFacts(NamedTuple):
     batch_size: int | None = None
     kept_data: Sequence[Kept] = ()
     holders: Sequence[str] = ()
+    filled: Sequence[Filled] = ()
 
 
 def stop_lines(
@@ -96,8 +115,9 @@ def _advice(facts: CellFacts, added_bytes: int | None = None) -> str:
         facts: Facts about the cell.
         added_bytes: Memory that the cell added bit by bit; None for a single request.
     """
-    if facts.holders:
-        return f"{' '.join(facts.holders)} Empty or shorten what grew."
+    holders = facts.holders or _filled_lines(facts, added_bytes)
+    if holders:
+        return f"{' '.join(holders)} Empty or shorten what grew."
     if added_bytes is not None and (kept := large_part(facts.kept_data, added_bytes)):
         return " ".join(one.text for one in kept)
     if facts.fit is not None and facts.batch_size is not None and facts.batch_size > 1:
@@ -108,3 +128,15 @@ def _advice(facts: CellFacts, added_bytes: int | None = None) -> str:
     return (
         "Load less at once, use a smaller dtype such as float32, or delete what you no longer need."
     )
+
+
+def _filled_lines(facts: CellFacts, added_bytes: int | None) -> list[str]:
+    shown = facts.filled[:_SHOWN_FILLED]
+    if not added_bytes or sum(one.added_bytes for one in shown) < _FILLED_FRACTION * added_bytes:
+        return []
+    return [
+        f"{one.name} has {one.entries:,} entries, {one.added:,} more than before this cell, about "
+        f"{human_bytes(one.added_bytes)}."
+        for one in shown
+        if one.added_bytes >= _LARGE_FRACTION * added_bytes
+    ]

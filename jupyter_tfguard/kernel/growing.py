@@ -88,6 +88,34 @@ class Growing:
         return sorted(found, key=lambda one: (-(one.added_bytes or 0), -one.added))
 
 
+def lengths(places: Iterable[tuple[str, Any]]) -> dict[int, int]:
+    """Entries of each container, by its ``id()``. `places`: from :func:`places_of`."""
+    return {
+        id(value): int(base.__len__(value))
+        for _, value in places
+        if (base := _base(value)) is not None
+    }
+
+
+def grown_since(before: Mapping[int, int], places: Iterable[tuple[str, Any]]) -> list[Grown]:
+    """Containers that have more entries than in `before`, or are not in it; largest growth in bytes first.
+
+    Args:
+        before: From :func:`lengths`.
+        places: From :func:`places_of`. A container with two names has the first of them.
+    """
+    sizes = Sizes()
+    found: dict[int, Grown] = {}
+    for name, value in places:
+        if (base := _base(value)) is None:
+            continue
+        count = int(base.__len__(value))
+        added = count - before.get(id(value), 0)
+        if added > 0 and (size := _added_bytes(value, added, sizes)) is not None:
+            found.setdefault(id(value), Grown(name, count, added, size))
+    return sorted(found.values(), key=lambda one: -(one.added_bytes or 0))
+
+
 def places_of(
     namespace: dict[str, Any], callbacks: Iterable[Any] = ()
 ) -> Iterator[tuple[str, Any]]:

@@ -11,6 +11,7 @@ from ..shield import shielded
 from ..training.fit_hooks import FitHooks
 from ..units import human_bytes
 from .arrays import largest_arrays
+from .growing import grown_since, lengths, places_of
 from .stacks import free_signal
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class MemoryStop:
         self._emit = emit
         self._fit = fit
         self.guard: MemoryGuard | None = None
+        self._lengths: dict[int, int] = {}  # of containers, when the cell began
 
     def start(self) -> None:
         """Start the memory guard.
@@ -134,6 +136,7 @@ class MemoryStop:
     def cell_begins(self) -> None:
         """Notify the guard that a cell begins."""
         if self.guard is not None:
+            self._lengths = lengths(places_of(self._shell.user_ns))
             self.guard.cell_begins()
 
     def cell_ends(self, count: int | None, error: BaseException | None) -> None:
@@ -190,9 +193,10 @@ class MemoryStop:
         return fit if fit is not None and fit.active else None
 
     def _facts(self) -> CellFacts:
-        from ..guard.words import CellFacts
+        from ..guard.words import CellFacts, Filled
 
-        running = self._running_fit()
+        running, fit = self._running_fit(), self._fit()
+        places = places_of(self._shell.user_ns, () if fit is None else fit.callbacks)
         is_group = self.guard is not None and self.guard.is_group_limit
         return CellFacts(
             limit_name=CONTAINER_LIMIT if is_group else MACHINE_MEMORY,
@@ -201,6 +205,10 @@ class MemoryStop:
             batch_size=None if running is None else running.batch_size,
             kept_data=() if running is None else running.kept_data,
             holders=self._holders(),
+            filled=[
+                Filled(one.name, one.count, one.added, one.added_bytes or 0)
+                for one in grown_since(self._lengths, places)
+            ],
         )
 
 

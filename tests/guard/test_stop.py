@@ -47,6 +47,9 @@ def test_a_loop_is_stopped_and_its_variables_survive(kernel: GuardedKernel) -> N
     assert ran.error == STOPPED, ran
     assert "of 600 MiB (container limit) were left" in ran.traceback
     assert "kept.append(block())" in ran.traceback
+    assert re.search(
+        r"kept has (\d+) entries, \1 more than before this cell, about \d+ MiB", ran.traceback
+    )
     held = kernel.run("len(kept)")
     assert int(held.result or 0) > 300
 

@@ -6,7 +6,7 @@ import pytest
 
 from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
-from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, stop_lines
+from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, Filled, stop_lines
 from jupyter_tfguard.kept_data import Kept
 from jupyter_tfguard.limits import CONTAINER_LIMIT
 from jupyter_tfguard.units import GIB, MIB
@@ -51,6 +51,18 @@ def test_how_to_switch_it_off_is_said_once() -> None:
         (
             CellFacts(fit="fit", batch_size=8, holders=["Collect.kept has 90 entries."]),
             "Collect.kept has 90 entries. Empty or shorten what grew.",
+        ),
+        (
+            CellFacts(
+                fit="fit",
+                batch_size=8,
+                filled=[Filled("kept", 1_180, 180, GIB), Filled("losses", 180, 180, 9)],
+            ),
+            "kept has 1,180 entries, 180 more than before this cell, about 1.00 GiB. Empty or shorten what grew.",
+        ),
+        (
+            CellFacts(fit="fit", batch_size=8, filled=[Filled("kept", 9, 9, 90 * MIB)]),
+            "batch_size=4",
         ),
         (CellFacts(fit="fit", batch_size=8, kept_data=[LARGE]), LARGE.text),
         (CellFacts(fit="fit", batch_size=8, kept_data=[SMALL]), "batch_size=4"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.growing import Growing, places_of
+from jupyter_tfguard.kernel.growing import Growing, grown_since, lengths, places_of
 from jupyter_tfguard.kernel.growth_alarm import GrowthAlarm
 from jupyter_tfguard.training.gpu_memory import DeviceMemory
 from jupyter_tfguard.training.progress import FitProgress
@@ -182,6 +182,27 @@ def test_no_code_of_the_users_runs() -> None:
         growing.look(places_of(places, (SimpleNamespace(a=Loud()),)))
         loud.append(1)
     assert [one.name for one in growing.grown(places_of(places))] == ["loud"]
+
+
+def test_containers_that_a_cell_filled_are_found() -> None:
+    callback = SimpleNamespace(outputs=[])
+    names: dict[str, Any] = {
+        "rows": [np.ones(10)] * 5,
+        "same": [1] * 1000,
+        "objects": [],
+        "shorter": [1, 2, 3],
+    }
+    before = lengths(places_of(names))
+    names["rows"].extend([np.ones(100)] * 3)
+    names["alias"] = names["rows"]
+    names["made"] = {number: np.ones(10) for number in range(2)}
+    names["objects"].append(object())
+    names["shorter"].pop()
+    callback.outputs += [np.ones(1000)] * 4
+    found = grown_since(before, places_of(names, (callback,)))
+    assert [(one.name, one.count, one.added, one.added_bytes) for one in found] == [
+        ("SimpleNamespace.outputs", 4, 4, 32_000), ("alias", 8, 3, 2400), ("made", 2, 2, 160)
+    ]  # fmt: skip
 
 
 def test_nothing_is_said_of_the_epochs_of_a_fit_that_is_over() -> None:
