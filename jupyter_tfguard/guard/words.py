@@ -9,26 +9,10 @@ from ..kept_data import Kept, large_part
 from ..limits import MACHINE_MEMORY
 from ..units import human_bytes
 
-_SHOWN_ARRAYS = _SHOWN_FILLED = 3
-_FILLED_FRACTION = 0.5  # of what the cell added; containers with less do not explain it
-_LARGE_FRACTION = 0.02  # of the limit; smaller variables are not listed
+_SHOWN_ARRAYS = 3
+# Of the limit, or of what the cell added; smaller variables and containers are not listed.
+_LARGE_FRACTION = 0.02
 SWITCH_OFF = "To run without this stop: %tfguard pause for this notebook, or the option TfGuard.stop = 'off'."
-
-
-class Filled(NamedTuple):
-    """A container to which the cell added entries.
-
-    Attributes:
-        name: ``kept``, or ``Collect.kept`` for an attribute of a callback.
-        entries: How many it has now.
-        added: How many of them are new.
-        added_bytes: Size of the new ones, estimated from one of them.
-    """
-
-    name: str
-    entries: int
-    added: int
-    added_bytes: int
 
 
 class CellFacts(NamedTuple):
@@ -50,7 +34,7 @@ class CellFacts(NamedTuple):
     batch_size: int | None = None
     kept_data: Sequence[Kept] = ()
     holders: Sequence[str] = ()
-    filled: Sequence[Filled] = ()
+    filled: Sequence[Kept] = ()
 
 
 def stop_lines(
@@ -115,7 +99,10 @@ def _advice(facts: CellFacts, added_bytes: int | None = None) -> str:
         facts: Facts about the cell.
         added_bytes: Memory that the cell added bit by bit; None for a single request.
     """
-    holders = facts.holders or _filled_lines(facts, added_bytes)
+    holders = facts.holders
+    if not holders and added_bytes:
+        filled = large_part(facts.filled, added_bytes)
+        holders = [one.text for one in filled if one.size_bytes >= _LARGE_FRACTION * added_bytes]
     if holders:
         return f"{' '.join(holders)} Empty or shorten what grew."
     if added_bytes is not None and (kept := large_part(facts.kept_data, added_bytes)):
@@ -128,15 +115,3 @@ def _advice(facts: CellFacts, added_bytes: int | None = None) -> str:
     return (
         "Load less at once, use a smaller dtype such as float32, or delete what you no longer need."
     )
-
-
-def _filled_lines(facts: CellFacts, added_bytes: int | None) -> list[str]:
-    shown = facts.filled[:_SHOWN_FILLED]
-    if not added_bytes or sum(one.added_bytes for one in shown) < _FILLED_FRACTION * added_bytes:
-        return []
-    return [
-        f"{one.name} has {one.entries:,} entries, {one.added:,} more than before this cell, about "
-        f"{human_bytes(one.added_bytes)}."
-        for one in shown
-        if one.added_bytes >= _LARGE_FRACTION * added_bytes
-    ]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..units import human_bytes
 from .arrays import Sizes, newest
 
 _CONTAINERS: tuple[Any, ...] = (list, dict, set, deque)
@@ -47,6 +48,11 @@ class Grown:
     added: int
     added_bytes: int | None
     is_function: bool = False
+
+    def text(self, than: str) -> str:
+        """What the container holds, a sentence. `than`: when it was read first, like ``3 epochs ago``."""
+        size = "" if self.added_bytes is None else f", about {human_bytes(self.added_bytes)}"
+        return f"{self.name} has {self.count:,} entries, {self.added:,} more than {than}{size}."
 
 
 class Growing:

@@ -199,10 +199,7 @@ def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list
 def _sentence(one: Grown, unit: str, rounds: int) -> str:
     if one.is_function:
         return f"{one.name} was traced {one.added} times in {rounds} {unit}s: call it with tensors, not with Python numbers."
-    size = "" if one.added_bytes is None else f", about {human_bytes(one.added_bytes)}"
-    return (
-        f"{one.name} has {one.count:,} entries, {one.added:,} more than {rounds} {unit}s ago{size}."
-    )
+    return one.text(f"{rounds} {unit}s ago")
 
 
 def _advice(growth: Growth) -> str:

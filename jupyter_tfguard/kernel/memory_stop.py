@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..kept_data import Kept
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..training.progress import FitProgress
 
 EVENT = "memory_stop"
+_SHOWN_CONTAINERS = 3
 _PART_NAMES = {
     "disk": "blocks on disk",
     "fourier": "Fourier transforms",
@@ -193,10 +195,11 @@ class MemoryStop:
         return fit if fit is not None and fit.active else None
 
     def _facts(self) -> CellFacts:
-        from ..guard.words import CellFacts, Filled
+        from ..guard.words import CellFacts
 
-        running, fit = self._running_fit(), self._fit()
-        places = places_of(self._shell.user_ns, () if fit is None else fit.callbacks)
+        running = self._running_fit()
+        places = places_of(self._shell.user_ns, () if running is None else running.callbacks)
+        grown = grown_since(self._lengths, places)[:_SHOWN_CONTAINERS]
         is_group = self.guard is not None and self.guard.is_group_limit
         return CellFacts(
             limit_name=CONTAINER_LIMIT if is_group else MACHINE_MEMORY,
@@ -205,10 +208,7 @@ class MemoryStop:
             batch_size=None if running is None else running.batch_size,
             kept_data=() if running is None else running.kept_data,
             holders=self._holders(),
-            filled=[
-                Filled(one.name, one.count, one.added, one.added_bytes or 0)
-                for one in grown_since(self._lengths, places)
-            ],
+            filled=[Kept(one.text("before this cell"), one.added_bytes or 0) for one in grown],
         )
 
 

@@ -27,21 +27,7 @@ def program_of(trace: Trace) -> Program:
     """
     graph = trace.graph
     tensorflow = sys.modules["tensorflow"]
-    handle_data = sys.modules["tensorflow.python.ops.handle_data_util"]
-    created = {id(one.handle) for one in trace.new_variables}
-    sizes, shapes, existing = {}, {}, set()
-    for handle, inner in graph.captures:
-        if inner.dtype.name != "resource":
-            continue
-        found = handle_data.get_resource_handle_data(inner)
-        if found is None or not found.shape_and_type:
-            continue
-        shape = shapes[inner.op.name] = found.shape_and_type[0].shape
-        dtype = tensorflow.as_dtype(found.shape_and_type[0].dtype)
-        dimensions = tuple(Linear(dim.size) for dim in shape.dim)
-        sizes[inner.op.name] = TensorSize(_item_bytes(dtype), dimensions)
-        if id(handle) not in created:
-            existing.add(inner.op.name)
+    sizes, shapes, existing = _variables_of(trace)
     captured = {inner.op.name for _, inner in graph.captures}
     given = {
         one.op.name: tuple(_with_batch(one.shape, size) for size in BATCHES)
@@ -55,7 +41,7 @@ def program_of(trace: Trace) -> Program:
     inliner = Inliner({one.signature.name: one for one in library.library.function})
     node_count = inliner.count_nodes(whole.node)
     trace.free(_custom_gradients(whole))
-    del graph, handle, inner, found
+    del graph
     try:
         with tensorflow.Graph().as_default():
             tensorflow.graph_util.import_graph_def(library, name="")
@@ -69,6 +55,27 @@ def program_of(trace: Trace) -> Program:
     program.data = [op.outputs[0] for op in program.ops if op.name in given]
     program.node_count = node_count
     return program
+
+
+def _variables_of(trace: Trace) -> tuple[dict[str, TensorSize], dict[str, Any], set[str]]:
+    """Size and shape of each variable, and those that exist already, by the name of their placeholder."""
+    tensorflow = sys.modules["tensorflow"]
+    handle_data = sys.modules["tensorflow.python.ops.handle_data_util"]
+    created = {id(one.handle) for one in trace.new_variables}
+    sizes, shapes, existing = {}, {}, set()
+    for handle, inner in trace.graph.captures:
+        if inner.dtype.name != "resource":
+            continue
+        found = handle_data.get_resource_handle_data(inner)
+        if found is None or not found.shape_and_type:
+            continue
+        shape = shapes[inner.op.name] = found.shape_and_type[0].shape
+        dtype = tensorflow.as_dtype(found.shape_and_type[0].dtype)
+        dimensions = tuple(Linear(dim.size) for dim in shape.dim)
+        sizes[inner.op.name] = TensorSize(_item_bytes(dtype), dimensions)
+        if id(handle) not in created:
+            existing.add(inner.op.name)
+    return sizes, shapes, existing
 
 
 class _Shapes(NamedTuple):
@@ -140,7 +147,7 @@ class _Reader:
                 program.ops.append(op)
                 if kind in LOOPS:
                     op.loop = self._loop(found, second, program, handles)
-            numbers.clear()
+            numbers.clear()  # its keys hold the tensors
         return program
 
     def _shapes_of(self, op: Any) -> _Shapes:

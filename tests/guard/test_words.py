@@ -6,7 +6,7 @@ import pytest
 
 from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
-from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, Filled, stop_lines
+from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, stop_lines
 from jupyter_tfguard.kept_data import Kept
 from jupyter_tfguard.limits import CONTAINER_LIMIT
 from jupyter_tfguard.units import GIB, MIB
@@ -56,12 +56,12 @@ def test_how_to_switch_it_off_is_said_once() -> None:
             CellFacts(
                 fit="fit",
                 batch_size=8,
-                filled=[Filled("kept", 1_180, 180, GIB), Filled("losses", 180, 180, 9)],
+                filled=[Kept("kept has 1,180 entries.", GIB), Kept("losses has 180 entries.", 9)],
             ),
-            "kept has 1,180 entries, 180 more than before this cell, about 1.00 GiB. Empty or shorten what grew.",
+            "kept has 1,180 entries. Empty or shorten what grew.",
         ),
         (
-            CellFacts(fit="fit", batch_size=8, filled=[Filled("kept", 9, 9, 90 * MIB)]),
+            CellFacts(fit="fit", batch_size=8, filled=[Kept("kept has 9 entries.", 90 * MIB)]),
             "batch_size=4",
         ),
         (CellFacts(fit="fit", batch_size=8, kept_data=[LARGE]), LARGE.text),

@@ -203,6 +203,9 @@ def test_containers_that_a_cell_filled_are_found() -> None:
     assert [(one.name, one.count, one.added, one.added_bytes) for one in found] == [
         ("SimpleNamespace.outputs", 4, 4, 32_000), ("alias", 8, 3, 2400), ("made", 2, 2, 160)
     ]  # fmt: skip
+    assert found[0].text("before this cell") == (
+        "SimpleNamespace.outputs has 4 entries, 4 more than before this cell, about 31 KiB."
+    )
 
 
 def test_nothing_is_said_of_the_epochs_of_a_fit_that_is_over() -> None:

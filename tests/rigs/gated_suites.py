@@ -4,8 +4,8 @@ Apart from the normal tests, because it takes an hour and downloads what the sui
 
     python -m tests.rigs.gated_suites [--only NAME ...] [--keep FOLDER] [--json]
 
-Runs in an environment in which jupyter-tfguard is installed. The tests are those in the installed packages. A test that passes without the guard and not with it runs again, alone, in both
-kernels. Exit code 1 when one differs again, none passes, or the allocation gate was not armed. A test file whose packages are
+Runs in an environment in which jupyter-tfguard is installed. The tests are those in the installed packages. A test that passes
+without the guard and not with it runs again, alone, in both kernels. Exit code 1 when one differs again, none passes, or the allocation gate was not armed. A test file whose packages are
 missing is an error in both; Keras needs scipy, torch, jax and grain for all of its files.
 """
 
