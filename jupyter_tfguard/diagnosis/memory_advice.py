@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from ..kept_data import large_part
+from ..kept_data import Holder, holders_text, large_part
 from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, Limit
 from ..units import human_bytes
 from .activity import largest_arrays, last_fit
@@ -219,8 +219,8 @@ def _new_models(found: Growth) -> tuple[Advice, ...]:
     )
 
 
-def _kept(lines: tuple[str, ...]) -> Advice:
-    return Advice("Empty or shorten what grew at the same time.", " ".join(lines))
+def _kept(holders: list[Holder]) -> Advice:
+    return Advice("Empty or shorten what grew at the same time.", holders_text(holders))
 
 
 def _what_one_model_keeps(found: Growth) -> Advice:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from ..kept_data import Holder
 from .observed import Observed
-from .typed import lines_of, number_of, text_of, whole_of
+from .typed import dict_of, number_of, text_of, whole_of
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,13 @@ def grown_arrays(seen: Observed) -> list[tuple[str, int, int]]:
     return sorted(((n, s[0], s[-1]) for n, s in rising.items()), key=lambda g: g[1] - g[2])
 
 
-def kept_by_loop(seen: Observed) -> tuple[str, ...]:
-    """Objects that grow together with memory, from the newest alarm about growing memory, one sentence each."""
+def kept_by_loop(seen: Observed) -> list[Holder]:
+    """Objects that grew together with memory, from the newest alarm about growing memory."""
     alarms = [event for event in seen.journal if event.get("kind") == "memory_growth"]
-    return tuple(line[:200] for line in lines_of(alarms[-1].get("holders"))[:3]) if alarms else ()
+    recorded = alarms[-1].get("holders") if alarms else None
+    found = []
+    for one in map(dict_of, recorded[:3] if isinstance(recorded, list) else ()):
+        name, text, how = (text_of(one.get(key)) or "" for key in ("name", "text", "how"))
+        if text:
+            found.append(Holder(name[:80], text[:200], how[:200], whole_of(one.get("added_bytes"))))
+    return found

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..kept_data import Kept, large_part
+from ..kept_data import Holder, Kept, holders_text, large_part
 from ..limits import MACHINE_MEMORY
 from ..units import human_bytes
 
 _SHOWN_ARRAYS = 3
 # Of the limit, or of what the cell added; smaller variables and containers are not listed.
 _LARGE_FRACTION = 0.02
+KEEPS_BETWEEN_STEPS = (
+    "Memory grew from step to step, so a smaller batch does not help: something keeps data. Look at what callbacks, "
+    "the data's own objects and the functions that they call append to or store."
+)
 SWITCH_OFF = "To run without this stop: %tfguard pause for this notebook, or the option TfGuard.stop = 'off'."
 
 
@@ -24,8 +28,8 @@ class CellFacts(NamedTuple):
         fit: ``fit``, ``evaluate`` or ``predict`` while one is running.
         batch_size: Batch size of that run.
         kept_data: What the data pipelines of that run keep in memory.
-        holders: Containers known to grow from round to round, a sentence each.
-        filled: Containers that the cell filled, largest first.
+        holders: Objects of the notebook that grew in this cell, measured now, largest first.
+        keeps_between_steps: Memory grew from step to step of the running fit, so that the batch is not the cause.
     """
 
     limit_name: str = MACHINE_MEMORY
@@ -33,8 +37,8 @@ class CellFacts(NamedTuple):
     fit: str | None = None
     batch_size: int | None = None
     kept_data: Sequence[Kept] = ()
-    holders: Sequence[str] = ()
-    filled: Sequence[Kept] = ()
+    holders: Sequence[Holder] = ()
+    keeps_between_steps: bool = False
 
 
 def stop_lines(
@@ -99,14 +103,14 @@ def _advice(facts: CellFacts, added_bytes: int | None = None) -> str:
         facts: Facts about the cell.
         added_bytes: Memory that the cell added bit by bit; None for a single request.
     """
-    holders = facts.holders
-    if not holders and added_bytes:
-        filled = large_part(facts.filled, added_bytes)
-        holders = [one.text for one in filled if one.size_bytes >= _LARGE_FRACTION * added_bytes]
-    if holders:
-        return f"{' '.join(holders)} Empty or shorten what grew."
-    if added_bytes is not None and (kept := large_part(facts.kept_data, added_bytes)):
-        return " ".join(one.text for one in kept)
+    if added_bytes:
+        if held := large_part(facts.holders, added_bytes):
+            least = _LARGE_FRACTION * added_bytes
+            return holders_text([one for one in held if (one.added_bytes or 0) >= least])
+        if kept := large_part(facts.kept_data, added_bytes):
+            return " ".join(one.text for one in kept)
+        if facts.fit is not None and facts.keeps_between_steps:
+            return KEEPS_BETWEEN_STEPS
     if facts.fit is not None and facts.batch_size is not None and facts.batch_size > 1:
         half = max(1, facts.batch_size // 2)
         return f"Try {facts.fit}() with a smaller batch, for example batch_size={half}, or feed the data in pieces."

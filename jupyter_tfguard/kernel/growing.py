@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..kept_data import Holder
 from ..units import human_bytes
 from .arrays import Sizes, newest
 
@@ -22,6 +23,7 @@ _LIBRARIES = ("keras", "tensorflow", "tf_keras")
 _IPYTHON_NAMES = ("In", "Out")
 # A container need not grow in every round: one may keep only every third batch.
 _RISES_FRACTION = 0.8
+_EMPTY_IT = "Empty or shorten what grew."
 
 
 @dataclass(slots=True)
@@ -29,30 +31,6 @@ class _Seen:
     first: int
     last: int
     rises: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Grown:
-    """A container that grew.
-
-    Attributes:
-        name: ``kept``, or ``Collect.kept`` for an attribute of a callback.
-        count: Entries now; for a function, how often it was traced.
-        added: Entries added since the first reading.
-        added_bytes: Size of the added entries, estimated from the last one; None if it cannot be measured.
-        is_function: It is a ``tf.function``.
-    """
-
-    name: str
-    count: int
-    added: int
-    added_bytes: int | None
-    is_function: bool = False
-
-    def text(self, than: str) -> str:
-        """What the container holds, a sentence. `than`: when it was read first, like ``3 epochs ago``."""
-        size = "" if self.added_bytes is None else f", about {human_bytes(self.added_bytes)}"
-        return f"{self.name} has {self.count:,} entries, {self.added:,} more than {than}{size}."
 
 
 class Growing:
@@ -76,22 +54,26 @@ class Growing:
                 seen.rises += count > seen.last
                 seen.last = count
 
-    def grown(self, places: Iterable[tuple[str, Any]]) -> list[Grown]:
-        """Containers that grew at nearly every reading, largest growth in bytes first."""
+    def grown(self, places: Iterable[tuple[str, Any]], unit: str, rounds: int) -> list[Holder]:
+        """Objects that grew at nearly every reading, largest growth in bytes first.
+
+        Args:
+            places: From :func:`places_of`.
+            unit: What the readings compare: ``epoch``.
+            rounds: How many of these ago they were read first.
+        """
         sizes = Sizes()
         found = [
-            Grown(
-                name,
-                seen.last,
-                seen.last - seen.first,
-                _added_bytes(value, seen.last - seen.first, sizes),
-                _base(value) is None,
+            _traced(name, seen, f"{rounds} {unit}s")
+            if _base(value) is None
+            else _container(
+                name, value, seen.last, seen.last - seen.first, f"{rounds} {unit}s ago", sizes
             )
             for name, value in places
             if (seen := self._seen.get(name)) is not None
             and seen.rises >= _RISES_FRACTION * (self._readings - 1)
         ]
-        return sorted(found, key=lambda one: (-(one.added_bytes or 0), -one.added))
+        return sorted(found, key=lambda one: (-(one.added_bytes or 0), -(one.added_count or 0)))
 
 
 def lengths(places: Iterable[tuple[str, Any]]) -> dict[int, int]:
@@ -103,7 +85,7 @@ def lengths(places: Iterable[tuple[str, Any]]) -> dict[int, int]:
     }
 
 
-def grown_since(before: Mapping[int, int], places: Iterable[tuple[str, Any]]) -> list[Grown]:
+def grown_since(before: Mapping[int, int], places: Iterable[tuple[str, Any]]) -> list[Holder]:
     """Containers that have more entries than in `before`, or are not in it; largest growth in bytes first.
 
     Args:
@@ -111,14 +93,17 @@ def grown_since(before: Mapping[int, int], places: Iterable[tuple[str, Any]]) ->
         places: From :func:`places_of`. A container with two names has the first of them.
     """
     sizes = Sizes()
-    found: dict[int, Grown] = {}
+    found: dict[int, Holder] = {}
     for name, value in places:
         if (base := _base(value)) is None:
             continue
         count = int(base.__len__(value))
         added = count - before.get(id(value), 0)
-        if added > 0 and (size := _added_bytes(value, added, sizes)) is not None:
-            found.setdefault(id(value), Grown(name, count, added, size))
+        if added <= 0 or id(value) in found:
+            continue
+        one = _container(name, value, count, added, "before this cell", sizes)
+        if one.added_bytes is not None:
+            found[id(value)] = one
     return sorted(found.values(), key=lambda one: -(one.added_bytes or 0))
 
 
@@ -151,6 +136,19 @@ def _count(value: Any) -> int | None:
     if kind.__module__.startswith("tensorflow.") and hasattr(kind, _TRACING_COUNT):
         return int(getattr(value, _TRACING_COUNT)())
     return None
+
+
+def _container(name: str, value: Any, count: int, added: int, since: str, sizes: Sizes) -> Holder:
+    size = _added_bytes(value, added, sizes)
+    about = "" if size is None else f", about {human_bytes(size)}"
+    text = f"{name} has {count:,} entries, {added:,} more than {since}{about}."
+    return Holder(name, text, _EMPTY_IT, size, count=count, added_count=added)
+
+
+def _traced(name: str, seen: _Seen, during: str) -> Holder:
+    times = seen.last - seen.first
+    text = f"{name} was traced {times} times in {during}: call it with tensors, not with Python numbers."
+    return Holder(name, text, added_count=times)
 
 
 def _added_bytes(value: Any, added: int, sizes: Sizes) -> int | None:

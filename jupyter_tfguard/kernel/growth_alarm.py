@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..limits import Limit, memory_limit, used_of
 from ..trend import FEWEST_POINTS, Trend, floors, grown
 from ..units import human_bytes, human_seconds
-from .growing import Growing, Grown, places_of
+from .growing import Growing, places_of
 
 if TYPE_CHECKING:
     from ..diagnosis.growth import Growth
@@ -75,9 +75,6 @@ class GrowthAlarm:
         namespace: The user's global names.
         emit: Called with the kind of an event and its fields.
         fit: The newest fit; None if there was none.
-
-    Attributes:
-        holders: Containers that grew at the same time, a sentence each; set by an alarm in the running fit or cell.
     """
 
     def __init__(
@@ -96,7 +93,6 @@ class GrowthAlarm:
         self._cells: dict[str, _Rounds] = {}
         self._fresh: list[_Rounds] = []  # rounds with a new point
         self._due = 0.0
-        self.holders: tuple[str, ...] = ()
 
     def take(self, kind: str, fields: Mapping[str, Any]) -> None:
         """Take an event of the journal; takes a few microseconds."""
@@ -106,7 +102,7 @@ class GrowthAlarm:
                 if lowest is not None:
                     self._point(rounds, fields["epoch"], lowest)
         elif kind == "fit_start" and fields["what"] == "fit":
-            self._epochs, self._gpu_epochs, self.holders = _Rounds("EPOCH"), _Rounds("EPOCH"), ()
+            self._epochs, self._gpu_epochs = _Rounds("EPOCH"), _Rounds("EPOCH")
             self._fit_id = fields["fit_id"]
             self._fits.names.append(fields.get("model_name") or "")
             del self._fits.names[:-_POINTS]
@@ -115,7 +111,7 @@ class GrowthAlarm:
         elif kind == "fit_end" and fields["fit_id"] == self._fit_id:
             self._epochs.is_closed = self._gpu_epochs.is_closed = True
         elif kind == "cell_start":
-            self._count, self._fits, self.holders = fields["execution_count"], _Rounds("FIT"), ()
+            self._count, self._fits = fields["execution_count"], _Rounds("FIT")
             cell_id, size = fields["cell_id"], fields["rss_bytes"]
             if cell_id is not None and size is not None:
                 rounds = self._runs_of(cell_id)
@@ -174,17 +170,19 @@ class GrowthAlarm:
         if not matters(growth, limit and limit.size_bytes, room, self._fit()):
             return
         rounds.is_closed = True
-        self.holders = tuple(
-            _sentence(one, per.unit, rounds.span - 1)  # first read at the second round
-            for one in rounds.growing.grown(self._places())
+        holders = [
+            one
+            # First read at the second round.
+            for one in rounds.growing.grown(self._places(), per.unit, rounds.span - 1)
             if one.added_bytes is None or one.added_bytes >= _HOLDER_FRACTION * trend.rise
-        )[:_HOLDERS]
+        ][:_HOLDERS]
         what = "GPU memory" if is_gpu else "Memory"
         lines = [f"{what} grew steadily over {over}: {growth.rate}."]
         if limit is not None and room is not None:
             lines += _outlook(rounds, growth, limit, room)
-        lines += self.holders or [_advice(growth)]
-        self._emit(EVENT, execution_count=self._count, lines=lines, holders=list(self.holders))
+        lines += [one.text for one in holders] or [_advice(growth)]
+        found = [asdict(one) for one in holders]
+        self._emit(EVENT, execution_count=self._count, lines=lines, holders=found)
 
 
 def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list[str]:
@@ -194,12 +192,6 @@ def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list
     seconds = human_seconds(room / growth.trend.slope * rounds.seconds_each)
     name = limit.text(human_bytes(limit.size_bytes))
     return [f"At this rate it reaches the limit of {name} in {left}, {seconds} after this alarm."]
-
-
-def _sentence(one: Grown, unit: str, rounds: int) -> str:
-    if one.is_function:
-        return f"{one.name} was traced {one.added} times in {rounds} {unit}s: call it with tensors, not with Python numbers."
-    return one.text(f"{rounds} {unit}s ago")
 
 
 def _advice(growth: Growth) -> str:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..kept_data import Kept
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
@@ -40,7 +39,6 @@ class MemoryStop:
         shell: The IPython shell.
         emit: Called with the kind of an event and its fields.
         fit: The newest fit; None if there was none.
-        holders: Containers known to grow in the running cell, a sentence each.
 
     Attributes:
         guard: The memory guard; None while it is not running.
@@ -52,9 +50,7 @@ class MemoryStop:
         shell: Any,
         emit: Callable[..., None],
         fit: Callable[[], FitProgress | None],
-        holders: Callable[[], tuple[str, ...]],
     ) -> None:
-        self._holders = holders
         self._level = level
         self._shell = shell
         self._emit = emit
@@ -207,8 +203,7 @@ class MemoryStop:
             fit=None if running is None else running.what,
             batch_size=None if running is None else running.batch_size,
             kept_data=() if running is None else running.kept_data,
-            holders=self._holders(),
-            filled=[Kept(one.text("before this cell"), one.added_bytes or 0) for one in grown],
+            holders=grown,
         )
 
 

@@ -77,13 +77,7 @@ class GuardSession:
             hooks=lambda: self.stop.fit_hooks(),
         )
         self._growth_alarm = GrowthAlarm(shell.user_ns, self.emit, lambda: self.libraries.progress)
-        self.stop = MemoryStop(
-            settings.stop,
-            shell,
-            self.emit,
-            lambda: self.libraries.progress,
-            lambda: self._growth_alarm.holders,
-        )
+        self.stop = MemoryStop(settings.stop, shell, self.emit, lambda: self.libraries.progress)
         self._native = NativeParts(self.problems, self._problem)
         self._meter = CellMeter(self.memory.process, self._gpu_devices)
         self._gpu_pulse = GpuPulse(

@@ -159,11 +159,12 @@ def test_of_a_peak_before_the_cell_only_the_samples_in_it_count() -> None:
 
 def test_what_the_alarm_saw_growing_comes_first_in_the_advice() -> None:
     bundle = bundle_of("host_leak/fires-over-41-epochs-then-the-limit.json")
-    holders = ["Collect.kept has 41 entries, 39 more than 39 epochs ago, about 12.1 GiB.", 7]
-    alarm = {"kind": "memory_growth", "t": 1.0, "holders": holders}
+    text = "Collect.kept has 41 entries, 39 more than 39 epochs ago, about 12.1 GiB."
+    kept = {"name": "Collect.kept", "text": text, "how": "Empty it.", "added_bytes": 12 * GIB}
+    alarm = {"kind": "memory_growth", "t": 1.0, "holders": [7, {"text": 7}, kept]}
     bundle["kernel"]["events"].append(alarm)
     advice = finding(bundle, "host_leak").advice[0]
     assert advice.title == "Empty or shorten what grew at the same time."
-    assert advice.text == holders[0]
+    assert advice.text == f"{text} Empty it."
     alarm["holders"] = []
     assert finding(bundle, "host_leak").advice[0].title == "Find out what the loop keeps."

@@ -7,13 +7,15 @@ import pytest
 from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
 from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, stop_lines
-from jupyter_tfguard.kept_data import Kept
+from jupyter_tfguard.kept_data import Holder, Kept
 from jupyter_tfguard.limits import CONTAINER_LIMIT
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick
 
 LARGE = Kept("shuffle(5000) holds 5,000 elements of 192 KiB: use a smaller buffer.", 960 * MIB)
+KEPT = Holder("kept", "kept has 1,180 entries.", "Shorten it.", GIB)
+LOSSES = Holder("losses", "losses has 90 entries.", "Shorten it.", 9 * MIB)
 SMALL = Kept("shuffle(500) holds 500 elements of 192 KiB: use a smaller buffer.", 96 * MIB)
 
 
@@ -48,22 +50,9 @@ def test_how_to_switch_it_off_is_said_once() -> None:
         (CellFacts(fit="fit", batch_size=1), "Run fit() with smaller batches"),
         (CellFacts(fit="predict"), "Run predict() with smaller batches"),
         (CellFacts(), "Load less at once"),
-        (
-            CellFacts(fit="fit", batch_size=8, holders=["Collect.kept has 90 entries."]),
-            "Collect.kept has 90 entries. Empty or shorten what grew.",
-        ),
-        (
-            CellFacts(
-                fit="fit",
-                batch_size=8,
-                filled=[Kept("kept has 1,180 entries.", GIB), Kept("losses has 180 entries.", 9)],
-            ),
-            "kept has 1,180 entries. Empty or shorten what grew.",
-        ),
-        (
-            CellFacts(fit="fit", batch_size=8, filled=[Kept("kept has 9 entries.", 90 * MIB)]),
-            "batch_size=4",
-        ),
+        (CellFacts(fit="fit", batch_size=8, holders=[KEPT, LOSSES]), f"{KEPT.text} Shorten it."),
+        (CellFacts(fit="fit", batch_size=8, holders=[LOSSES]), "batch_size=4"),
+        (CellFacts(fit="fit", batch_size=8, keeps_between_steps=True), "does not help: something"),
         (CellFacts(fit="fit", batch_size=8, kept_data=[LARGE]), LARGE.text),
         (CellFacts(fit="fit", batch_size=8, kept_data=[SMALL]), "batch_size=4"),
     ],
