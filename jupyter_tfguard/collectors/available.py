@@ -80,6 +80,7 @@ class _Group:
         with contextlib.suppress(SourceUnavailable):
             self._swap = kept(names.swap_limit), kept(names.swap_used)
         self._cache = [name.encode() for name in names.cache]
+        self._held = [name.encode() for name in names.held]
 
     @property
     def files(self) -> tuple[KeptFile, ...]:
@@ -97,7 +98,11 @@ class _Group:
         if limit is None:
             return _NO_LIMIT_BYTES
         used = _number(self._used) or 0
-        cache = sum(_fields(self._stat.read_bytes(), b" ", self._cache).values())
+        stat = self._stat.read_bytes()
+        cache, held = (
+            sum(_fields(stat, b" ", names).values()) for names in (self._cache, self._held)
+        )
+        cache = max(0, min(cache, used - held))  # the counters include a deleted file for a while
         left = limit - used + cache
         if not swap_bytes or self._swap is None:
             return left

@@ -11,6 +11,7 @@ from .memory_group import MemoryGroup, group_path, groups_at, machine_bytes, mem
 from .procfs import read_small, read_text
 
 _REFRESH_SECONDS = 1.0
+_CHANGED_BYTES = 16 << 20  # since the file cache was read
 _PF_EXITING = 0x4  # include/linux/sched.h: the task is exiting
 
 
@@ -129,6 +130,7 @@ class GroupValues:
         self.binding = groups[0]
         self._host_bytes = host_bytes
         self._slow_values: dict[str, float] = {}
+        self._used_then: int | None = None
         self.refresh()
 
     def refresh(self) -> None:
@@ -143,9 +145,12 @@ class GroupValues:
         if reclaimable is not None:
             values["cgroup.reclaimable_bytes"] = reclaimable
         self.binding, self._slow_values = binding, values
+        self._used_then = binding.used_bytes()
 
     def used(self) -> dict[str, float]:
-        """Use of the binding group, with limit and file cache from the last :meth:`refresh`.
+        """Use of the binding group, with its limit and file cache.
+
+        These two are read again only by :meth:`refresh`, and once the use has changed: the file cache may have.
 
         Raises:
             SourceUnavailable: The group's files are gone.
@@ -153,6 +158,8 @@ class GroupValues:
         used = self.binding.used_bytes()
         if used is None:
             raise SourceUnavailable(f"the memory use of the control group {self.binding.path}")
+        if abs(used - (self._used_then or 0)) >= _CHANGED_BYTES:
+            self.refresh()
         return self._slow_values | {"cgroup.used_bytes": used}
 
     def counts(self) -> dict[str, float]:

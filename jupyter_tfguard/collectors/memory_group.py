@@ -24,7 +24,12 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 class GroupFiles(NamedTuple):
-    """Names of a group's files, and of the file cache fields in ``memory.stat`` that include descendant groups."""
+    """Names of a group's files, and of fields in ``memory.stat`` that include descendant groups.
+
+    Attributes:
+        cache: File cache, which can be reclaimed.
+        held: Memory that cannot: anonymous memory and tmpfs.
+    """
 
     limit: str
     used: str
@@ -32,6 +37,7 @@ class GroupFiles(NamedTuple):
     swap_limit: str
     swap_used: str
     cache: tuple[str, str]
+    held: tuple[str, str]
 
 
 FILES = {
@@ -43,6 +49,7 @@ FILES = {
         "memory.memsw.limit_in_bytes",
         "memory.memsw.usage_in_bytes",
         ("total_active_file", "total_inactive_file"),
+        ("total_rss", "total_shmem"),
     ),
     2: GroupFiles(
         "memory.max",
@@ -51,6 +58,7 @@ FILES = {
         "memory.swap.max",
         "memory.swap.current",
         ("active_file", "inactive_file"),
+        ("anon", "shmem"),
     ),
 }
 STAT = "memory.stat"
@@ -87,11 +95,15 @@ class MemoryGroup(NamedTuple):
     def reclaimable_bytes(self) -> int | None:
         """File cache, which is reclaimed before anything is killed; without tmpfs.
 
-        Source: memory.stat, active_file + inactive_file (v1: total_..., including descendants).
+        Source: memory.stat, active_file + inactive_file (v1: total_..., including descendants). These counters still
+        include a deleted file for up to two seconds; the memory in use no longer does.
         """
         found = self._lines(STAT)
         known = [part for name in self.files.cache if (part := found.get(name)) is not None]
-        return sum(known) if known else None
+        if not known:
+            return None
+        used, held = self.used_bytes(), sum(found.get(name, 0) for name in self.files.held)
+        return sum(known) if used is None else max(0, min(sum(known), used - held))
 
     def oom_count(self) -> int | None:
         """How often the limit of this group itself invoked the OOM killer. Source: v2 memory.events.local, oom."""

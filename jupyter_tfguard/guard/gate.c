@@ -285,8 +285,12 @@ static int64_t group_available(const struct group *group, int64_t free_swap)
     int64_t cache = 0;
     if (read_file(group->stat, text, sizeof text)) {
         bool first = group->version == 1;
+        int64_t held = at_least_0(field(text, first ? "total_rss" : "anon")) +
+                       at_least_0(field(text, first ? "total_shmem" : "shmem"));
         cache = at_least_0(field(text, first ? "total_active_file" : "active_file")) +
                 at_least_0(field(text, first ? "total_inactive_file" : "inactive_file"));
+        /* The counters include a deleted file for a while; the memory in use does not. */
+        cache = at_least_0(smaller(cache, used - held));
     }
     int64_t left = limit - used + cache;
     int64_t swap_limit = free_swap ? read_number(group->swap_limit) : -1;

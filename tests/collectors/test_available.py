@@ -55,6 +55,21 @@ def test_file_cache_of_a_group_is_available(tmp_path: Path, make: object) -> Non
     assert found.total_bytes() == 2 * GIB
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_cache_of_a_file_that_was_just_deleted_is_not_available(
+    tmp_path: Path, version: int
+) -> None:
+    machine(tmp_path, 8 * GIB)
+    held = {1: "total_rss {}\ntotal_shmem {}\ntotal_active_file 0\ntotal_inactive_file {}"}
+    stat = held.get(version, "anon {}\nshmem {}\nactive_file 0\ninactive_file {}")
+    make = first_version if version == 1 else second_version
+    limited = make(tmp_path / "g", 2 * GIB, 310 * MIB, 4096)
+    (tmp_path / "g/memory.stat").write_text(stat.format(280 * MIB, 20 * MIB, 1500 * MIB))
+    assert limited.reclaimable_bytes() == 10 * MIB
+    found = AvailableMemory([limited], root=str(tmp_path))
+    assert found.read() == 2 * GIB - 300 * MIB
+
+
 def test_the_least_of_machine_and_groups_counts(tmp_path: Path) -> None:
     machine(tmp_path, 300 * MIB)
     limited = second_version(tmp_path / "g", 2 * GIB, GIB, 4096)

@@ -134,6 +134,18 @@ def move(machine: Path, path: str) -> None:
     (machine / "proc/4711/cgroup").write_text(f"12:memory:{path}\n")
 
 
+def test_file_cache_is_read_again_once_the_use_has_changed(docker: Path) -> None:
+    folder = next(docker.glob("**/memory.usage_in_bytes")).parent
+    before = CgroupCollector(4711, root=str(docker))
+    assert before.collect()["cgroup.reclaimable_bytes"] == 40_960_000 + 81_920_000
+    (folder / "memory.usage_in_bytes").write_text("3777120000\n")
+    stat = (folder / "memory.stat").read_text()
+    (folder / "memory.stat").write_text(
+        stat.replace("_file 40960000", "_file 0").replace("_file 81920000", "_file 0")
+    )
+    assert before.collect()["cgroup.reclaimable_bytes"] == 0
+
+
 def test_the_group_is_remembered_while_the_process_is_taken_down(docker: Path) -> None:
     collector = CgroupCollector(4711, root=str(docker))
     collector.collect()
