@@ -16,6 +16,7 @@ from ..watch.gpu_cards import notebook_path as path_of
 from ..watch.gpu_helper import Gpus
 from ..watch.live import Live
 from ..watch.monitored import Kernel, MonitoredKernel
+from ..watch.own_rise import OwnRise
 from .gpu_state import GpuWatch
 
 REMOTE = "remote kernel, not tracked here"
@@ -42,7 +43,10 @@ _PROBLEM_LIMIT = 10
 # Warn of a limit that is expected this soon, or that is this full while the kernel grew by this fraction of it.
 _SOON_SECONDS = 300.0
 _NEAR_FRACTION = 0.9
-_RISE_FRACTION = 0.01
+_RISE_FRACTION = 0.01  # of the limit, in the two minutes that the history keeps
+# Below this a run is warned of only shortly before the limit: loading data often ends long before it.
+_EARLY_FRACTION = 0.6
+_EARLY_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -140,12 +144,15 @@ def limit_ahead(view: KernelView) -> dict[str, Any] | None:
     used = memory_in_use(limit, values)
     if monitored is None or limit is None or used is None or not monitored.is_busy:
         return None
+    rise = OwnRise.of(monitored.history.rows, view.run_since)
+    left = limit.size_bytes - used
     forecast = monitored.forecast()
     is_soon = forecast is not None and forecast.seconds_left <= _SOON_SECONDS
+    if is_soon and forecast is not None and used < _EARLY_FRACTION * limit.size_bytes:
+        # A run that has not yet added as much as is left may well end before.
+        is_soon = forecast.seconds_left < _EARLY_SECONDS and rise.whole_bytes >= left
     is_near = used > _NEAR_FRACTION * limit.size_bytes
-    if not is_soon and not (
-        is_near and _own_rise(monitored, view.run_since) >= _RISE_FRACTION * limit.size_bytes
-    ):
+    if not is_soon and not (is_near and rise.goes_on(_RISE_FRACTION * limit.size_bytes)):
         return None
     return {
         "kernel_id": view.kernel.kernel_id,
@@ -154,16 +161,6 @@ def limit_ahead(view: KernelView) -> dict[str, Any] | None:
         "limit": limit.state(),
         "is_soon": is_soon,
     }
-
-
-def _own_rise(monitored: MonitoredKernel, since: float | None) -> float:
-    """Bytes by which kernel and children exceed their minimum in this run, in the last two minutes."""
-    held = [
-        (rss or 0.0) + (children or 0.0)
-        for when, rss, children, *_ in monitored.history.rows.read()
-        if since is None or (when is not None and when >= since)
-    ]
-    return held[-1] - min(held) if held else 0.0
 
 
 def number(view: KernelView) -> dict[str, Any]:

@@ -131,6 +131,51 @@ def test_nobody_is_warned_far_from_a_limit_or_of_an_idle_kernel(monitored: Monit
     assert limit_ahead(KernelView(Kernel("k"), None, None, "remote")) is None
 
 
+def test_a_kernel_that_only_grew_earlier_is_not_named(monitored: MonitoredKernel) -> None:
+    monitored.history.rows = Rows(len(COLUMNS), 200, 120.0)
+    flat = [0.2e9, *[0.64e9] * 105]  # an import, then nothing
+    assert limit_ahead(held(monitored, *flat, used_bytes=7.5e9)) is None
+    monitored.history.rows = Rows(len(COLUMNS), 200, 120.0)
+    slow = [0.2e9 + 2e6 * second for second in range(105)]
+    assert limit_ahead(held(monitored, *slow, used_bytes=7.5e9)) is not None
+
+
+@pytest.mark.parametrize("seconds_each", [0.3, 0.6, 1.0, 1.5, 2.0, 3.0])
+def test_a_load_that_ends_at_two_fifths_of_the_limit_brings_no_warning(
+    monitored: MonitoredKernel, seconds_each: float
+) -> None:
+    limit = 2.65e9
+    view = held(monitored, used_bytes=0.0)
+    monitored._shared["cgroup.limit_bytes"] = limit
+    began = monitored.since + 20
+    blank = [math.nan] * (len(COLUMNS) - 3)
+    for tenth in range(int((40 * seconds_each + 30) * 10)):
+        moment = began + tenth / 10
+        own = 0.1e9 + 25e6 * min(40, int(tenth / 10 / seconds_each))
+        monitored.history.rows.add(moment, (own, 0.0, 0.0, *blank))
+        monitored._forecaster.add(moment, own, own, limit)
+        monitored._shared["cgroup.used_bytes"] = own
+        if tenth % 10 == 0:
+            assert limit_ahead(view) is None, own / limit
+
+
+def test_a_fast_rise_is_warned_of_below_three_fifths_when_as_much_was_added_as_is_left(
+    monitored: MonitoredKernel,
+) -> None:
+    view = held(monitored, used_bytes=0.0)
+    seen = []
+    for second in range(60):
+        own = 0.1e9 + 1.5e8 * second
+        monitored.history.rows.add(
+            monitored.since + 20 + second, (own, 0.0, 0.0, *[math.nan] * (len(COLUMNS) - 3))
+        )
+        monitored._forecaster.add(monitored.since + 20 + second, own, own, 8e9)
+        monitored._shared["cgroup.used_bytes"] = own
+        if limit_ahead(view) is not None:
+            seen.append(own / 8e9)
+    assert 0.5 <= seen[0] < 0.6
+
+
 def test_a_limit_that_is_expected_within_minutes_is_soon(monitored: MonitoredKernel) -> None:
     view = held(monitored, used_bytes=5e9)
     for second in range(40):
