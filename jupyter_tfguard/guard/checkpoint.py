@@ -65,7 +65,7 @@ class Position:
     @classmethod
     def of(cls, progress: FitProgress) -> Position:
         """The position of a running fit."""
-        done = progress.finished_step or 0
+        done = progress.completed_step or 0
         return cls(progress.epoch, done, progress.steps, progress.epochs, progress.batch_size)
 
     @property

@@ -74,8 +74,7 @@ class MemoryGuard:
     Attributes:
         paused: True while the user has switched the stop off.
         stops: The stops and refusals so far.
-        parts: State of the gate by library: None if it works, a sentence if it does not, "" while the library is not
-            imported.
+        parts: State of the gate by library: None if it works, a sentence if not, "" while the library is not imported.
         unavailable: Why the native library is missing; None if it is loaded.
     """
 
@@ -164,7 +163,7 @@ class MemoryGuard:
             # malloc and TensorFlow's pool may still hold memory that an earlier cell freed.
             give_back(self._release_pool)
             available = self._sampler.available_bytes()
-        self._cell = Cell(total)
+        self._cell = Cell(total, available)
         self._sampler.arm(levels.for_cell(available))
 
     def imported(self) -> None:
@@ -191,13 +190,11 @@ class MemoryGuard:
         seen = self._sampler.snapshot()
         self._sampler.disarm()
         self._cancellation.end()
-        if self.stops.of_cell is None:
-            if seen.trip_count and error is not None:
-                self.stops.reached(
-                    seen, cell
-                )  # the user sees another error, of a cancelled function
+        if self.stops.of_cell is None and error is not None:
+            if seen.trip_count:  # the user sees another error, of a cancelled function
+                self.stops.reached(seen, cell, error)
             elif seen.last_refused_bytes and is_refusal(error):
-                self.stops.refused(seen, cell)
+                self.stops.refused(seen, cell, error)
         if self.stops.of_cell is not None or seen.trip_count:
             with shielded("freeing memory after a stop"):
                 release(error)
@@ -212,7 +209,7 @@ class MemoryGuard:
         if is_cancelled_error(error) or is_bare(error):
             seen = self._sampler.snapshot()
             if seen.trip_count:
-                return self._deliver(seen, cell)
+                return self._deliver(seen, cell, error)
         return error
 
     @property
@@ -248,6 +245,7 @@ class MemoryGuard:
         seen = self._sampler.snapshot()
         if seen.trip_count or seen.last_refused_bytes:
             self._sampler.disarm()
+            self.stops.look(error)  # printing clears the variables of its frames
             is_plain |= self._sampler.available_bytes() < _RICH_BYTES and not hasattr(error, RENDER)
         if is_plain:
             setattr(error, RENDER, partial(plain_traceback, error, self._code_name))
@@ -343,13 +341,15 @@ class MemoryGuard:
         if sys.getprofile() == self._on_call:
             sys.setprofile(None)
 
-    def _deliver(self, seen: Snapshot, cell: Cell) -> BaseException:
-        """Create the exception, and mark the stop as delivered."""
+    def _deliver(
+        self, seen: Snapshot, cell: Cell, error: BaseException | None = None
+    ) -> BaseException:
+        """Create the exception, and mark the stop as delivered. `error`: the exception that it replaces."""
         self._sampler.delivered()
+        self.stops.look(error)
         # The exit of an enclosing `with Pool()` would wait for a worker that was killed.
         end_children()
-        # Functions that the cell runs after it has caught the exception must not be cancelled.
-        self._cancellation.renew()
+        self._cancellation.renew()  # for functions that run after the cell has caught the exception
         stop = self.stops.reached(seen, cell)
         kind = (
             HostMemoryLimitReached if seen.trip_count <= _CAUGHT_COUNT else HostMemoryLimitInterrupt

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import sys
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from ..shield import shielded
+from .children import children_of
+from .saving import find_save, frames_of, stack
 from .snapshot import Snapshot
-from .words import SWITCH_OFF, CellFacts, refusal_lines, stop_lines
+from .words import SWITCH_OFF, CellFacts, Moment, refusal_lines, stop_lines
 
 
 class Stop(NamedTuple):
@@ -35,9 +40,15 @@ class Stop(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A watched cell. `total_bytes`: the limit."""
+    """A watched cell.
+
+    Attributes:
+        total_bytes: The limit.
+        available_bytes: Available memory when it began; None if unknown.
+    """
 
     total_bytes: int
+    available_bytes: int | None = None
 
 
 class Stops:
@@ -55,29 +66,57 @@ class Stops:
         self._facts = facts
         self.last: Stop | None = None
         self.of_cell: Stop | None = None
+        self._moment: Moment | None = None
+        self._began = 0.0
 
     def cell_begins(self) -> None:
         """Reset `of_cell` at the start of a cell."""
-        self.of_cell = None
+        self.of_cell = self._moment = None
+        self._began = time.time()
 
-    def reached(self, seen: Snapshot, cell: Cell) -> Stop:
-        """Record a stop because too little memory is available."""
+    def look(self, error: BaseException | None = None) -> None:
+        """See which save runs, and what child processes hold, before either ends; for the next message.
+
+        Args:
+            error: The exception that ended the cell or the save, if it has ended.
+        """
+        if self._moment is not None or (error is not None and self.of_cell is not None):
+            return
+        with shielded("looking at a stopped cell"):
+            trace = None if error is None else error.__traceback__
+            frames = itertools.chain(frames_of(trace), stack(sys._getframe()))
+            saving = find_save(frames, self._began)
+            self._moment = Moment(children_of(os.getpid()), saving)
+
+    def reached(self, seen: Snapshot, cell: Cell, error: BaseException | None = None) -> Stop:
+        """Record a stop because too little memory is available. `error`: as in :meth:`look`."""
         left, wanted = seen.trip_available_bytes, seen.last_refused_bytes
+        moment = self._seen(error)
+        added = seen.trip_added_bytes
+        if moment.children and cell.available_bytes is not None:
+            # The sampler counts a page once for each process that shares it.
+            added = min(added, cell.available_bytes - left)
         lines = stop_lines(
             self._known_facts(),
             cell.total_bytes,
             left,
-            seen.trip_added_bytes,
+            min(added, cell.total_bytes - max(0, left)),
+            moment=moment,
             wanted_bytes=wanted if wanted > max(0, left) else None,
             is_first=self.last is None,
         )
         return self._keep(round(seen.trip_seconds_ago, 4), left, cell.total_bytes, lines)
 
-    def refused(self, seen: Snapshot, cell: Cell) -> Stop:
-        """Record that a cell ended because an allocation was refused."""
+    def refused(self, seen: Snapshot, cell: Cell, error: BaseException | None = None) -> Stop:
+        """Record that a cell ended because an allocation was refused. `error`: as in :meth:`look`."""
         left, wanted = seen.last_refused_available_bytes, seen.last_refused_bytes
         lines = refusal_lines(
-            self._known_facts(), cell.total_bytes, left, wanted, is_first=self.last is None
+            self._known_facts(),
+            cell.total_bytes,
+            left,
+            wanted,
+            moment=self._seen(error),
+            is_first=self.last is None,
         )
         return self._keep(0.0, left, cell.total_bytes, lines)
 
@@ -94,6 +133,11 @@ class Stops:
             lines = (*(line for line in lines if line != SWITCH_OFF), SWITCH_OFF)
         self.last = self.of_cell = self.last._replace(lines=lines)
         raised.args = (self.last.text,)
+
+    def _seen(self, error: BaseException | None) -> Moment:
+        self.look(error)
+        moment, self._moment = self._moment, None
+        return moment or Moment()
 
     def _known_facts(self) -> CellFacts:
         with shielded("describing a stopped cell"):

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from ..kept_data import Holder, Kept, holders_text, large_part
 from ..limits import MACHINE_MEMORY
 from ..units import human_bytes
+from .children import Child
+from .children import text as text_of_children
+from .saving import Saving
 
 _SHOWN_ARRAYS = 3
 # Of the limit, or of what the cell added; smaller variables and containers are not listed.
@@ -16,6 +19,10 @@ KEEPS_BETWEEN_STEPS = (
     "Memory grew from step to step, so a smaller batch does not help: something keeps data. Look at what callbacks, "
     "the data's own objects and the functions that they call append to or store."
 )
+# Children that hold this part of what the cell added are the cause, not the notebook's variables.
+_CHILDREN_FRACTION = 0.5
+# `predict` joins its outputs at the end, which takes three times their size.
+_PIECES = 4
 SWITCH_OFF = "To run without this stop: %tfguard pause for this notebook, or the option TfGuard.stop = 'off'."
 
 
@@ -27,18 +34,34 @@ class CellFacts(NamedTuple):
         arrays: The largest variables, as ``{"name", "bytes"}``.
         fit: ``fit``, ``evaluate`` or ``predict`` while one is running.
         batch_size: Batch size of that run.
+        finished_rows: Rows that a ``predict`` had finished.
         kept_data: What the data pipelines of that run keep in memory.
         holders: Objects of the notebook that grew in this cell, measured now, largest first.
         keeps_between_steps: Memory grew from step to step of the running fit, so that the batch is not the cause.
+        still_running: What goes on after the stop, a sentence each.
     """
 
     limit_name: str = MACHINE_MEMORY
     arrays: Sequence[dict[str, Any]] = ()
     fit: str | None = None
     batch_size: int | None = None
+    finished_rows: int | None = None
     kept_data: Sequence[Kept] = ()
     holders: Sequence[Holder] = ()
     keeps_between_steps: bool = False
+    still_running: Sequence[str] = ()
+
+
+class Moment(NamedTuple):
+    """What was seen at the moment of a stop.
+
+    Attributes:
+        children: Child processes that hold memory by themselves, largest first.
+        saving: The save that the cell was in; None if it was in none.
+    """
+
+    children: Sequence[Child] = ()
+    saving: Saving | None = None
 
 
 def stop_lines(
@@ -47,6 +70,7 @@ def stop_lines(
     left_bytes: int,
     added_bytes: int,
     *,
+    moment: Moment | None = None,
     wanted_bytes: int | None = None,
     is_first: bool,
 ) -> tuple[str, ...]:
@@ -57,28 +81,44 @@ def stop_lines(
         total_bytes: The limit.
         left_bytes: Available memory when the cell was stopped.
         added_bytes: Memory that the cell had added by then.
+        moment: What was seen when the cell was stopped.
         wanted_bytes: Size of a single request, if that was more than `left_bytes`.
         is_first: Whether this is the first stop in this kernel.
     """
+    moment = moment or Moment()
     asked = "" if wanted_bytes is None else f"it asked for {human_bytes(wanted_bytes)}, and "
     lines = [
         f"tfguard stopped this cell before the system would have ended the kernel: {asked}{human_bytes(max(0, left_bytes))} "
         f"of {human_bytes(total_bytes)} ({facts.limit_name}) were left."
     ]
     taken = f"This cell added {human_bytes(max(0, added_bytes))}."
+    is_in_children = _is_in_children(moment, added_bytes)
+    if is_in_children:
+        taken += f" {text_of_children(moment.children)}"
     large = [a for a in facts.arrays if a["bytes"] >= _LARGE_FRACTION * total_bytes]
-    if large:
+    if large and not is_in_children:
         named = ", ".join(f"{a['name']} {human_bytes(a['bytes'])}" for a in large[:_SHOWN_ARRAYS])
         taken += f" Largest variables: {named}."
     lines.append(taken)
-    lines.append(f"Your variables and models are as they were. {_advice(facts, added_bytes)}")
+    if facts.still_running:
+        lines.append(" ".join(facts.still_running))
+        lines.append(_advice(facts, moment, added_bytes))
+    else:
+        advice = _advice(facts, moment, added_bytes)
+        lines.append(f"Your variables and models are as they were. {advice}")
     if is_first:
         lines.append(SWITCH_OFF)
     return tuple(lines)
 
 
 def refusal_lines(
-    facts: CellFacts, total_bytes: int, left_bytes: int, wanted_bytes: int, *, is_first: bool
+    facts: CellFacts,
+    total_bytes: int,
+    left_bytes: int,
+    wanted_bytes: int,
+    *,
+    moment: Moment | None = None,
+    is_first: bool,
 ) -> tuple[str, ...]:
     """The sentences below the traceback of a cell whose single request was too large, a line each.
 
@@ -87,30 +127,64 @@ def refusal_lines(
         total_bytes: The limit.
         left_bytes: Available memory at the time of the request.
         wanted_bytes: Size of the request.
-        is_first: As in :func:`stop_lines`.
+        moment, is_first: As in :func:`stop_lines`.
     """
     lines = [
         f"tfguard refused {human_bytes(wanted_bytes)}: {human_bytes(max(0, left_bytes))} of {human_bytes(total_bytes)} "
-        f"({facts.limit_name}) were left, and the system would have ended the kernel. {_advice(facts)}"
+        f"({facts.limit_name}) were left, and the system would have ended the kernel. {_advice(facts, moment or Moment())}"
     ]
     return (*lines, SWITCH_OFF) if is_first else tuple(lines)
 
 
-def _advice(facts: CellFacts, added_bytes: int | None = None) -> str:
+def _is_in_children(moment: Moment, added_bytes: int | None) -> bool:
+    held = sum(one.bytes for one in moment.children)
+    return bool(added_bytes) and held >= _CHILDREN_FRACTION * (added_bytes or 0)
+
+
+def _advice(facts: CellFacts, moment: Moment, added_bytes: int | None = None) -> str:
     """What to change.
 
     Args:
         facts: Facts about the cell.
+        moment: What was seen when the cell was stopped.
         added_bytes: Memory that the cell added bit by bit; None for a single request.
     """
+    if moment.saving is not None:
+        return moment.saving.text()
+    if _is_in_children(moment, added_bytes):
+        return _advice_about_children(moment.children)
     if added_bytes:
         if held := large_part(facts.holders, added_bytes):
             least = _LARGE_FRACTION * added_bytes
             return holders_text([one for one in held if (one.added_bytes or 0) >= least])
         if kept := large_part(facts.kept_data, added_bytes):
             return " ".join(one.text for one in kept)
-        if facts.fit is not None and facts.keeps_between_steps:
-            return KEEPS_BETWEEN_STEPS
+    if facts.fit == "predict" and (rows := facts.finished_rows):
+        return (
+            "predict() keeps all its outputs, and needs about three times their size at the end. "
+            f"Predict in pieces, for example of {_rounded(rows // _PIECES)} rows, and write each to a file."
+        )
+    if added_bytes and facts.fit is not None and facts.keeps_between_steps:
+        return KEEPS_BETWEEN_STEPS
+    return _batch_advice(facts)
+
+
+def _advice_about_children(children: Sequence[Child]) -> str:
+    if any(one.is_worker for one in children):
+        return (
+            "The memory grew in worker processes, not in the kernel: start fewer workers, "
+            "or keep less in what runs there."
+        )
+    return f"That process is not ended by the stop. To end it: !kill {children[0].pid}"
+
+
+def _rounded(count: int) -> str:
+    """One digit and zeros, rounded down."""
+    unit = 10 ** (len(str(count)) - 1)
+    return f"{max(1, count // unit * unit):,}"
+
+
+def _batch_advice(facts: CellFacts) -> str:
     if facts.fit is not None and facts.batch_size is not None and facts.batch_size > 1:
         half = max(1, facts.batch_size // 2)
         return f"Try {facts.fit}() with a smaller batch, for example batch_size={half}, or feed the data in pieces."

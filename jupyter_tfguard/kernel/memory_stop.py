@@ -202,9 +202,16 @@ class MemoryStop:
             arrays=largest_arrays(self._shell.user_ns),
             fit=None if running is None else running.what,
             batch_size=None if running is None else running.batch_size,
+            finished_rows=None if running is None else _finished_rows(running),
             kept_data=() if running is None else running.kept_data,
             holders=grown,
         )
+
+
+def _finished_rows(running: FitProgress) -> int | None:
+    if running.batch_size is None or running.completed_step is None:
+        return None
+    return running.batch_size * running.completed_step
 
 
 def _notes(guard: MemoryGuard) -> list[str]:

@@ -25,8 +25,8 @@ class FitProgress:
     """One ``fit``, ``evaluate`` or ``predict``. Epoch and step are 1-based; `step` is the running step.
 
     Attributes:
-        finished_step: The last step of this epoch that ended. Keras begins one more if data of unknown length ends, and
-            several at once with ``steps_per_execution``.
+        finished_step: The last step of this epoch that ended, as counted by Keras. It begins one more if data of unknown
+            length ends, and several at once with ``steps_per_execution``; their count may go beyond the end.
         logs: The logs of the last step, as passed by Keras.
         earlier_steps: Steps of the epochs before this one.
         look_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.look`.
@@ -63,10 +63,17 @@ class FitProgress:
         """Steps of all epochs so far, the running one included."""
         return self.earlier_steps + (self.step or 0)
 
+    @property
+    def completed_step(self) -> int | None:
+        """The last step of this epoch that ended, not beyond the last one; None before the first."""
+        if self.finished_step is None or self.steps is None:
+            return self.finished_step
+        return min(self.finished_step, self.steps)
+
     def all_steps_end(self) -> bool:
         """Note the end of the epoch or run; True if this determines the number of steps."""
         if self.finished_step is not None:
-            self.step = self.finished_step
+            self.step = self.completed_step
         if self.steps is not None or not self.step:
             return False
         self.steps = self.step

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_tfguard.guard.children import Child
 from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
-from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, stop_lines
+from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, Moment, stop_lines
 from jupyter_tfguard.kept_data import Holder, Kept
 from jupyter_tfguard.limits import CONTAINER_LIMIT
 from jupyter_tfguard.units import GIB, MIB
@@ -59,3 +60,54 @@ def test_how_to_switch_it_off_is_said_once() -> None:
 )
 def test_advice_fits_what_ran(facts: CellFacts, advice: str) -> None:
     assert advice in stop_lines(facts, 2 * GIB, MIB, GIB, is_first=False)[2]
+
+
+WORKERS = [Child(12, "worker", 800 * MIB), Child(13, "worker", 400 * MIB)]
+
+
+def test_growth_in_worker_processes_is_not_blamed_on_the_batch_or_the_variables() -> None:
+    arrays = [{"name": "images", "bytes": GIB}]
+    facts = CellFacts(arrays=arrays, fit="fit", batch_size=8)
+    found = stop_lines(facts, 2 * GIB, MIB, GIB, moment=Moment(WORKERS), is_first=False)
+    assert "2 child processes hold 1.17 GiB" in found[1]
+    assert "the largest (worker, process 12) 800 MiB" in found[1]
+    assert "images" not in found[1]
+    assert "fewer workers" in found[2]
+    assert "batch" not in found[2]
+    # Pools that hold little are not the cause.
+    small = Moment([Child(12, "worker", 40 * MIB)])
+    found = stop_lines(facts, 2 * GIB, MIB, GIB, moment=small, is_first=False)
+    assert "worker" not in "".join(found)
+
+
+def test_a_program_that_fills_is_named_with_its_process() -> None:
+    moment = Moment([Child(77, "python3 fill.py", GIB)])
+    found = stop_lines(CellFacts(), 2 * GIB, MIB, GIB, moment=moment, is_first=False)
+    assert "A child process (python3 fill.py, process 77) holds 1.00 GiB" in found[1]
+    assert "!kill 77" in found[2]
+
+
+def test_the_cell_never_added_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The sampler counts a page that a child shares twice.
+    seen = Snapshot(trip_count=1, trip_available_bytes=50 * MIB, trip_added_bytes=3 * GIB)
+    stop = Stops(CellFacts).reached(seen, Cell(2 * GIB))
+    assert "This cell added 1.95 GiB." in stop.text
+    monkeypatch.setattr("jupyter_tfguard.guard.stops.children_of", lambda pid: WORKERS)
+    stop = Stops(CellFacts).reached(seen, Cell(2 * GIB, available_bytes=1536 * MIB))
+    assert "This cell added 1.45 GiB." in stop.text
+
+
+def test_predict_is_advised_to_write_pieces() -> None:
+    facts = CellFacts(fit="predict", batch_size=32, finished_rows=9_600)
+    advice = stop_lines(facts, 2 * GIB, MIB, GIB, is_first=False)[2]
+    assert "of 2,000 rows, and write each to a file" in advice
+    # The first batch already does not fit.
+    facts = CellFacts(fit="predict", batch_size=32)
+    assert "smaller batch" in stop_lines(facts, 2 * GIB, MIB, GIB, is_first=False)[2]
+
+
+def test_what_still_runs_is_said_instead_of_a_promise() -> None:
+    facts = CellFacts(still_running=["2 threads that this cell started still run: a, b."])
+    found = "".join(stop_lines(facts, 2 * GIB, MIB, GIB, is_first=False))
+    assert "a, b." in found
+    assert "as they were" not in found

@@ -1,0 +1,121 @@
+"""Finds the save that a cell was in when it was stopped: what was saved, and which file is incomplete now.
+
+Keras, NumPy and pandas write in place: the file of a stopped save is incomplete, and an older file of that name is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import NamedTuple
+
+# Function, the end of its file, its variable with the path, and the call as the user wrote it.
+_SAVES = (
+    ("save_weights", "/saving/saving_api.py", "filepath", "model.save_weights"),
+    ("save_weights", "/engine/training.py", "filepath", "model.save_weights"),
+    ("save_model", "/saving/saving_api.py", "filepath", "model.save"),
+    ("save_model", "/saving/saving_lib.py", "filepath", "model.save"),
+    ("save_model_to_hdf5", "/legacy_h5_format.py", "filepath", "model.save"),
+    ("export", "/models/model.py", "filepath", "model.export"),
+    ("save", "/saved_model/save.py", "export_dir", "tf.saved_model.save"),
+    ("convert", "/lite/python/lite.py", "", "the TFLite conversion"),
+    ("savez", "/lib/_npyio_impl.py", "file", "np.savez"),
+    ("savez", "/lib/npyio.py", "file", "np.savez"),
+    ("savez_compressed", "/lib/_npyio_impl.py", "file", "np.savez_compressed"),
+    ("savez_compressed", "/lib/npyio.py", "file", "np.savez_compressed"),
+    ("save", "/lib/_npyio_impl.py", "file", "np.save"),
+    ("save", "/lib/npyio.py", "file", "np.save"),
+    ("savetxt", "/lib/_npyio_impl.py", "fname", "np.savetxt"),
+    ("to_csv", "/core/generic.py", "path_or_buf", "to_csv"),
+    ("to_pickle", "/core/generic.py", "path", "to_pickle"),
+    ("to_parquet", "/core/frame.py", "path", "to_parquet"),
+    ("save", "/torch/serialization.py", "f", "torch.save"),
+    ("dump", "/joblib/numpy_pickle.py", "filename", "joblib.dump"),
+)
+_KERAS = ("model.save", "model.save_weights", "model.export")
+_SUFFIX = ".npz"
+_PATH_LIMIT = 4096
+_MARGIN_SECONDS = (
+    0.05  # file systems take timestamps from a clock that advances every few milliseconds
+)
+
+
+class Saving(NamedTuple):
+    """A save that was stopped or refused.
+
+    Attributes:
+        call: As the user wrote it, such as ``model.save``.
+        path: The file that is incomplete now; None if none is known.
+    """
+
+    call: str
+    path: str | None
+
+    def text(self) -> str:
+        """What happened, and what needs less memory."""
+        if self.call == "the TFLite conversion":
+            said = "The TFLite conversion builds the whole file in memory. Convert the model in a new kernel, without the data."
+        elif self.call == "model.save":
+            said = (
+                "model.save() was running, which can build the whole file in memory. "
+                'model.save_weights("NAME.weights.h5") writes one weight after the other.'
+            )
+        elif self.call in _KERAS:
+            said = f"{self.call}() was running: delete what you no longer need, then save again."
+        else:
+            said = f"{self.call}() was running: save in smaller parts, or delete what you no longer need first."
+        if self.path is None:
+            return said
+        return f"{self.path} is incomplete now: do not load it; an older file of that name is lost. {said}"
+
+
+def stack(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames of a running call, innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def frames_of(trace: TracebackType | None) -> Iterator[FrameType]:
+    """The frames of a traceback, innermost first."""
+    found = []
+    while trace is not None:
+        found.append(trace.tb_frame)
+        trace = trace.tb_next
+    return reversed(found)
+
+
+def find_save(frames: Iterator[FrameType], since: float) -> Saving | None:
+    """The outermost save among some frames; None if there is none.
+
+    Args:
+        frames: Innermost first.
+        since: When the cell began, in Unix seconds: an older file was not written by this save.
+    """
+    found = None
+    for frame in frames:
+        name, file = frame.f_code.co_name, frame.f_code.co_filename.replace(os.sep, "/")
+        for function, end, variable, call in _SAVES:
+            if name == function and file.endswith(end):
+                found = Saving(call, _incomplete(frame, variable, since))
+    return found
+
+
+def _incomplete(frame: FrameType, variable: str, since: float) -> str | None:
+    given = frame.f_locals.get(variable) if variable else None
+    # Exact types: the methods of a subclass are the user's code.
+    if type(given).__module__ == "pathlib" or type(given).__module__.startswith("pathlib."):
+        given = str(given)
+    if type(given) is not str or not given or len(given) > _PATH_LIMIT:
+        return None
+    for path in (given, given + _SUFFIX):
+        try:
+            seen = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        is_file = stat.S_ISREG(seen.st_mode)
+        if is_file and seen.st_mtime >= since - _MARGIN_SECONDS:
+            return os.path.abspath(path)
+    return None
