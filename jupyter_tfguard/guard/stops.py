@@ -25,6 +25,7 @@ class Stop(NamedTuple):
         available_bytes: Available memory at that time.
         total_bytes: The limit.
         lines: The text of the exception.
+        what: ``stopped``, ``refused`` for a single request that was too large, or ``not_started`` for a run that cannot fit.
     """
 
     time: float
@@ -32,6 +33,7 @@ class Stop(NamedTuple):
     available_bytes: int
     total_bytes: int
     lines: tuple[str, ...]
+    what: str = "stopped"
 
     @property
     def text(self) -> str:
@@ -118,11 +120,12 @@ class Stops:
             moment=self._seen(error),
             is_first=self.last is None,
         )
-        return self._keep(0.0, left, cell.total_bytes, lines)
+        return self._keep(0.0, left, cell.total_bytes, lines, "refused")
 
     def hopeless(self, text: str, available_bytes: int, total_bytes: int) -> Stop:
         """Record a run that was refused because it cannot fit. `text` says why."""
-        return self._keep(0.0, available_bytes, total_bytes, tuple(text.splitlines()))
+        lines = tuple(text.splitlines())
+        return self._keep(0.0, available_bytes, total_bytes, lines, "not_started")
 
     def add_line(self, raised: BaseException, text: str) -> None:
         """Add a line to the newest stop and its exception; the line about switching the stop off stays last."""
@@ -144,6 +147,8 @@ class Stops:
             return self._facts()
         return CellFacts()
 
-    def _keep(self, seconds: float, left: int, total: int, lines: tuple[str, ...]) -> Stop:
-        self.last = self.of_cell = Stop(time.time(), seconds, left, total, lines)
+    def _keep(
+        self, seconds: float, left: int, total: int, lines: tuple[str, ...], what: str = "stopped"
+    ) -> Stop:
+        self.last = self.of_cell = Stop(time.time(), seconds, left, total, lines, what)
         return self.last

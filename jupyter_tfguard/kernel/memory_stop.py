@@ -153,6 +153,7 @@ class MemoryStop:
         self._emit(
             EVENT,
             execution_count=count,
+            what=stop.what,
             lines=list(stop.lines),
             seconds=stop.seconds,
             available_bytes=stop.available_bytes,

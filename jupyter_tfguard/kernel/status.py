@@ -88,7 +88,10 @@ def _training(session: GuardSession) -> str | None:
     progress = session.libraries.progress
     if progress is None:
         return None
-    parts = [f"{progress.what} of {progress.model_name or 'a model'}"]
+    run = f"{progress.what} of {progress.model_name or 'a model'}"
+    if progress.refused is not None:
+        return f"Last training: {run} was not started: {_first_sentence(progress.refused)}"
+    parts = [run]
     if progress.epoch is not None:
         parts.append(
             f"epoch {progress.epoch}" + (f" of {progress.epochs}" if progress.epochs else "")
@@ -101,6 +104,10 @@ def _training(session: GuardSession) -> str | None:
         parts.append(f"took {human_seconds(progress.ended - progress.started)}")
     line = ("Training: " if progress.active else "Last training: ") + ", ".join(parts)
     return line if progress.compared is None else f"{line}. {progress.compared}"
+
+
+def _first_sentence(text: str) -> str:
+    return text.split(". ", 1)[0].rstrip(".") + "."
 
 
 def _last_death() -> str:

@@ -137,6 +137,8 @@ class TrainingRecorder:
             if not is_ours or not self._begin(run, what, signature, callback_class, model):
                 return original(model, *args, **kwargs)
             if run.refused is not None:
+                if run.watch is not None:
+                    run.watch.progress.refused = str(run.refused)
                 self._end(run, model, run.refused)
                 raise run.refused
             try:

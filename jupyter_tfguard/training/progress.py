@@ -32,6 +32,7 @@ class FitProgress:
         look_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.look`.
         callbacks: The user's callbacks, during the run.
         kept_data: What its data pipelines keep in memory.
+        refused: Why it was not started; None for a run that was.
         compared: The memory that the run needed, as text, if it had been estimated.
     """
 
@@ -54,6 +55,7 @@ class FitProgress:
     look_due: float = 0.0
     callbacks: tuple[Any, ...] = ()
     kept_data: Sequence[Kept] = ()
+    refused: str | None = None
     compared: str | None = None
     _anchor: tuple[float, int] | None = None
     _next_anchor: tuple[float, int] | None = None
@@ -85,6 +87,7 @@ class FitProgress:
             "fit_id": self.fit_id,
             "what": self.what,
             "active": self.active,
+            "refused": self.refused is not None,
             "model_name": None if self.model_name is None else self.model_name[:_NAME_LIMIT],
             "parameter_count": self.parameter_count,
             "optimizer": None if self.optimizer is None else self.optimizer[:_NAME_LIMIT],

@@ -183,6 +183,7 @@ def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
     return {
         "kind": progress["what"],
         "active": active,
+        "refused": progress.get("refused") is True,
         "model_name": _text(progress.get("model_name")) or "model",
         "optimizer": _text(progress.get("optimizer")),
         **numbers,

@@ -13,6 +13,7 @@ LINES = 8
 _HEAD_LIMIT = 80
 _LINE_LIMIT = 2000  # a line may contain the path of a saved model twice
 _BUS_LIMIT = 20
+_WHAT_LIMIT = 20
 _DEVICES = 8
 _COUNT_LIMIT = 1_000_000_000
 
@@ -124,6 +125,7 @@ class OutOfMemoryReader:
             self.latest = {
                 "time": when,
                 "execution_count": _count(event.get("execution_count")),
+                "what": _text(event.get("what"), _WHAT_LIMIT),
                 "lines": lines,
             }
 

@@ -81,6 +81,8 @@ export type Logged = number | string | null;
 export type Training = Readonly<{
   kind: string;
   active: boolean;
+  /** It was not started, because it cannot fit into memory. */
+  refused: boolean;
   model_name: string | null;
   parameter_count: number | null;
   optimizer: string | null;
@@ -194,6 +196,8 @@ export type Cell = Readonly<{
 export type OutOfMemory = Readonly<{
   time: number;
   execution_count: number | null;
+  /** Of a stop: `stopped`, `refused` for a single request, `not_started` for a fit; null for older kernels. */
+  what: string | null;
   lines: string[];
 }>;
 

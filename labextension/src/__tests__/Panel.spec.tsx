@@ -107,6 +107,15 @@ describe('Panel', () => {
     expect(bar?.getAttribute('aria-valuenow')).toBe('27');
   });
 
+  it('says that a fit was not started', () => {
+    const refused = { ...kernel(0).training!, active: false, refused: true, ended: 1795227288 };
+    const { node } = draw({ kernel: { ...kernel(0), training: refused } });
+    const card = node.querySelector('[data-section="Training"]') ?? node;
+    expect(card.textContent).toContain('not started: it needs more memory than is available');
+    expect(card.textContent).not.toContain('ended');
+    expect(card.querySelector('[role="progressbar"]')).toBeNull();
+  });
+
   it('has no training card and no word of growth in a kernel without TensorFlow', () => {
     const { node, text } = draw({ kernel: kernel(1) });
     expect(node.querySelector('.jp-TfGuard-Training')).toBeNull();
@@ -292,6 +301,21 @@ describe('Panel', () => {
     expect(copy.write).toHaveBeenCalledWith(
       drawn.node.querySelector('.jp-TfGuard-CodeBlock code')?.textContent
     );
+  });
+
+  it.each([
+    ['not_started', /A fit in cell \[10\] was not started \(today \d\d:\d\d\): it needs more/],
+    ['refused', /A request for memory in cell \[10\] was refused \(today \d\d:\d\d\)/],
+    [null, /Memory was nearly full in cell \[10\]/]
+  ])('says what was refused: %s', (what, title) => {
+    const lines = ['fit() with batch_size=64 needs at least 3.10 GiB more memory.', 'kept has 9.'];
+    const event = { ...kernel(0).memory_stop, kind: 'memory_stop', what, lines };
+    const { node } = draw({ outOfMemory: [event] }, vi.fn(), vi.fn(), event.time + 60);
+    const notice = node.querySelector('.jp-TfGuard-OutOfMemory');
+    expect(notice?.textContent).toMatch(title);
+    // Code keeps its case.
+    const shown = [...(notice?.querySelectorAll('li') ?? [])].map(line => line.textContent);
+    expect(shown).toEqual(lines);
   });
 
   it('shows that memory grows steadily, and what grows with it', () => {

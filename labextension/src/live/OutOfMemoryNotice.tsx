@@ -40,9 +40,33 @@ function titleOf(event: ShownOutOfMemory, now: number, trans: Trans): string {
   const when = dayAndTime(time, now, trans);
   const cell = count === null ? trans.__('a cell') : trans.__('cell [%1]', count);
   if (kind === 'memory_growth') return trans.__('Memory grows steadily in %1 (%2).', cell, when);
-  return kind === 'gpu_oom'
-    ? trans.__('The GPU ran out of memory in %1 (%2). The kernel is still running.', cell, when)
-    : trans.__('Memory was nearly full in %1 (%2). The kernel is still running.', cell, when);
+  if (kind === 'gpu_oom') {
+    return trans.__(
+      'The GPU ran out of memory in %1 (%2). The kernel is still running.',
+      cell,
+      when
+    );
+  }
+  switch (event.what) {
+    case 'not_started':
+      return trans.__(
+        'A fit in %1 was not started (%2): it needs more memory than is available.',
+        cell,
+        when
+      );
+    case 'refused':
+      return trans.__(
+        'A request for memory in %1 was refused (%2). The kernel is still running.',
+        cell,
+        when
+      );
+    default:
+      return trans.__(
+        'Memory was nearly full in %1 (%2). The kernel is still running.',
+        cell,
+        when
+      );
+  }
 }
 
 /** A sentence, and the code that belongs to it. */
@@ -57,8 +81,11 @@ function Line({ copy, line }: { copy: CodeBlock.ICopy; line: string }): React.JS
   );
 }
 
-/** Removes the prefix of the lines in the cell output: the notice has it in its title. */
+/**
+ * Removes the prefix of the lines in the cell output: the notice has it in its title. Other lines may begin with code,
+ * whose case must not change.
+ */
 function inPanel(line: string): string {
   const rest = line.replace(/^tfguard:? (the GPU ran out of memory: )?/, '');
-  return rest.charAt(0).toUpperCase() + rest.slice(1);
+  return rest === line ? line : rest.charAt(0).toUpperCase() + rest.slice(1);
 }

@@ -6,7 +6,8 @@ import type { Trans } from '../words';
 
 /** Completed fraction of the run, or null if its length is unknown. */
 export function doneFraction(training: Training): number | null {
-  const { epoch, epochs, step, steps, active, ended } = training;
+  const { epoch, epochs, step, steps, active, ended, refused } = training;
+  if (refused) return null;
   if (!active && ended !== null && epochs !== null && epoch !== null && epoch >= epochs) {
     return 1;
   }
@@ -22,7 +23,9 @@ function clamp(fraction: number): number {
 }
 
 /** `epoch 3 of 10 · step 219 of 313`. */
-export function positionText({ epoch, epochs, step, steps }: Training, trans: Trans): string {
+export function positionText(training: Training, trans: Trans): string {
+  const { epoch, epochs, refused, step, steps } = training;
+  if (refused) return trans.__('not started: it needs more memory than is available');
   const parts: string[] = [];
   if (epoch !== null) {
     parts.push(
@@ -38,7 +41,7 @@ export function positionText({ epoch, epochs, step, steps }: Training, trans: Tr
 /** `4.2 steps/s · 9 min left`, or the time of its end. */
 export function paceText(training: Training, trans: Trans): string {
   if (!training.active) {
-    return training.ended === null ? '' : trans.__('ended %1', clock(training.ended, true));
+    return training.ended === null || training.refused ? '' : trans.__('ended %1', clock(training.ended, true));
   }
   const parts: string[] = [];
   if (training.steps_per_second !== null) {
