@@ -1,4 +1,4 @@
-"""``jupyter tfguard list``: all reports, newest first. Equal crashes are one entry."""
+"""``jupyter tfguard list``: all reports, newest first, and the last stop of each kernel. Equal crashes are one entry."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import argparse
 import json
 from typing import Any
 
+from ..places import recordings_folder
 from ..record.equal import folded
 from ..redact import one_line
 from ..report.documents import crashes_json
+from ..report.stopped import stopped_cells
 from ..report.text import local_time
 from ._records import open_store
 from .why import NOTHING
@@ -28,12 +30,17 @@ def run(chosen: argparse.Namespace) -> int:
     entries = open_store().entries()
     if chosen.json:
         print(json.dumps(crashes_json(entries), indent=2))
-    elif not entries:
+        return 0
+    if not entries:
         print(NOTHING)
-    for entry, others in [] if chosen.json else folded(entries):
+    for entry, others in folded(entries):
         mark = "*" if entry["unread"] else " "
         print(one_line(f"{mark} {local_time(entry['died_at'])}  {_what(entry)}"))
         print(one_line(f"    {_where(entry, others)}   why: jupyter tfguard why {entry['id']}"))
+    if stops := stopped_cells(recordings_folder()):
+        print("Cells that tfguard stopped; their kernels went on:")
+        for one in stops:
+            print(f"  {one.headline}")
     return 0
 
 

@@ -11,17 +11,20 @@ from typing import Any
 
 from ..diagnosis.diagnose import diagnose
 from ..errors import BundleNotFound
+from ..places import recordings_folder
 from ..record.bundle import READ, died_of
 from ..record.bundle_file import read_bundle_file
 from ..redact import printable
 from ..report import text
+from ..report.stopped import stopped_cells
 from ..report.wire import to_entry_and_report
 from ..shield import note_problem
 from ..units import human_seconds
 from ._records import one_id, open_store
 
 _OLD_SECONDS = 600.0  # an older crash may not be the crash that the user means
-NOTHING = "No reports: tfguard has recorded no crash yet."
+NO_CRASH = "tfguard has recorded no crash yet."
+NOTHING = f"No reports: {NO_CRASH}"
 
 
 def add_to(commands: Any) -> None:
@@ -54,6 +57,12 @@ def run(chosen: argparse.Namespace) -> int:
     store = open_store()
     entries = store.entries()
     ids = [entry["id"] for entry in entries]
+    if chosen.id is None and not chosen.json and chosen.since is None:
+        stopped = next(iter(stopped_cells(recordings_folder())), None)
+        if stopped is not None and (not ids or stopped.time > died_of(ids[0]) + 1):
+            print(f"Last stop: {stopped.text()}")
+            print(f"\nLast crash: jupyter tfguard why {ids[0]}" if ids else f"\n{NO_CRASH}")
+            return 0
     if chosen.id is None and not ids:
         print("null" if chosen.json else NOTHING)
         return 0

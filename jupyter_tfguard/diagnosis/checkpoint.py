@@ -11,6 +11,7 @@ from .evidence import Evidence
 from .typed import dict_of, number_of, text_of, whole_of
 
 _BACKUP = "BackupAndRestore"
+_OURS = "tfguard"  # the guard itself, when it stopped a fit
 _PATH_LIMIT = 4096
 # File systems take timestamps from a clock that advances once per millisecond at most.
 _SAME_SECONDS = 0.0005
@@ -24,7 +25,7 @@ class Checkpoint:
     Attributes:
         path: Path of the file, or of the folder of a saved model.
         written: Unix seconds.
-        by: The callback that wrote it, ``ModelCheckpoint`` or ``BackupAndRestore``.
+        by: The callback that wrote it, ``ModelCheckpoint`` or ``BackupAndRestore``, or ``tfguard`` for that of a stop.
         weights_only: True if it contains only the weights, so that code must build the model.
         epoch: Number of epochs that were finished when it was observed.
         epochs: Number of epochs that the fit was started with.
@@ -104,6 +105,14 @@ def resume_code(seen: Evidence, checkpoint: Checkpoint) -> str | None:
             "# create and compile the model as before; this callback finds the epoch to resume from",
             fit,
         ]
+    elif checkpoint.by == _OURS:
+        fit = f"model.fit(..., initial_epoch=epoch{_epochs(checkpoint)})"
+        lines = [
+            "import tfguard",
+            "# build and compile the model as before",
+            f"epoch = tfguard.resume(model, {checkpoint.path!r})",
+            fit,
+        ]
     elif checkpoint.weights_only is None:
         return None
     else:
@@ -126,6 +135,10 @@ def _fit(epoch: int | None, epochs: int | None, more: str | None = None) -> str:
         more,
     )
     return f"model.fit({', '.join(['...', *filter(None, known)])})"
+
+
+def _epochs(checkpoint: Checkpoint) -> str:
+    return f", epochs={checkpoint.epochs}" if checkpoint.epochs else ""
 
 
 def _keras(seen: Evidence) -> tuple[str, str]:

@@ -30,6 +30,7 @@ from .model_state import ModelNotSupported, ModelState, dtype_name, host_array
 from .new_file import new_file
 
 FORMAT = 1
+BY = "tfguard"  # in the journal, where a callback has its class name
 HEADER = "tfguard.json"
 _PIECE_BYTES = 4 << 20
 _SYNC_BYTES = 16 << 20

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..guard.batch_signal import BatchSignal, batch_system
-from ..guard.checkpoint import CheckpointNotSaved, Position, save
+from ..guard.checkpoint import BY, CheckpointNotSaved, Position, Saved, save
 from ..guard.error import HostMemoryLimitReached, release_frames
 from ..guard.memory_guard import MemoryGuard
 from ..predict.compared import FitMeter
@@ -22,10 +23,12 @@ class FitGuard(FitHooks):
 
     Args:
         guard: The memory guard of this kernel.
+        emit: Called with the kind of an event and its fields.
     """
 
-    def __init__(self, guard: MemoryGuard) -> None:
+    def __init__(self, guard: MemoryGuard, emit: Callable[..., None]) -> None:
         self._guard = guard
+        self._emit = emit
         self._in_batch_job = batch_system(os.environ) is not None
         self._signal: BatchSignal | None = None
         self._meter: FitMeter | None = None
@@ -48,7 +51,7 @@ class FitGuard(FitHooks):
             return
 
         def save_now(seconds: float) -> None:
-            save(model, Position.of(progress), Path.cwd(), limit_seconds=seconds)
+            self._record(save(model, Position.of(progress), Path.cwd(), limit_seconds=seconds))
 
         with shielded("SIGTERM of a batch system"):
             self._signal = BatchSignal(save_now)
@@ -86,3 +89,9 @@ class FitGuard(FitHooks):
             self._guard.stops.add_line(raised, f"The model was not saved: {no}")
         else:
             self._guard.stops.add_line(raised, saved.text())
+            self._record(saved)
+
+    def _record(self, saved: Saved) -> None:
+        """A later report of this kernel names the file."""
+        written = saved.path.stat().st_mtime
+        self._emit("checkpoint", path=str(saved.path), written=written, by=BY, weights_only=False)

@@ -28,7 +28,7 @@ def tfguard(line: str) -> Any:
     ``%tfguard cells``: memory by cell.
     ``%tfguard estimate model.fit(...)``: whether this fit will fit into memory; it is not run.
     ``%tfguard batch model.fit(...)``: the largest batch size that fits, by trials in other processes.
-    ``%tfguard why [--crash N]``: the report of the last crash, or of the N-th latest.
+    ``%tfguard why [--crash N]``: the last stop in this kernel or the report of the last crash, or of the N-th latest.
     ``%tfguard pause``, ``%tfguard resume``: switch the stop of cells that fill the memory off and on.
     ``%tfguard doctor``: checks of the installation, TensorFlow and the GPU.
     """
@@ -136,9 +136,10 @@ def _planned(answer: Callable[[Any, dict[str, Any]], Any], code: str) -> Any:
 
 
 @shield("%tfguard why")
-def _why(number: int = 1) -> None:
-    """Show why the last kernel died. With `--crash N`, the N-th latest crash."""
-    from ..record.bundle import BundleStore
+def _why(number: int | None = None) -> None:
+    """Show why a cell of this kernel was stopped, or why the last kernel died. With `--crash N`, the N-th latest crash."""
+    from ..record.bundle import BundleStore, died_of
+    from ..report.stopped import StoppedCell
     from ..report.text import render
 
     # The report of that crash may still be in progress.
@@ -146,9 +147,17 @@ def _why(number: int = 1) -> None:
         session.news.wait_reported(_REPORT_SECONDS)
     store = BundleStore(bundles_folder())
     entries = store.entries()
+    stopped = StoppedCell.of(None if session is None else session.stop.latest)
+    is_newer = not entries or (stopped is not None and stopped.time > died_of(entries[0]["id"]) + 1)
+    if number is None and stopped is not None and is_newer:
+        print(f"Last stop: {stopped.text()}")
+        if entries:
+            print("\nLast crash: %tfguard why --crash 1")
+        return
     if not entries:
         print("No reports: tfguard has recorded no crash yet.")
         return
+    number = 1 if number is None else number
     if not 1 <= number <= len(entries):
         kept = "is 1 report" if len(entries) == 1 else f"are {len(entries)} reports"
         print(f"There {kept}; --crash 1 is the latest.")

@@ -42,6 +42,7 @@ class MemoryStop:
 
     Attributes:
         guard: The memory guard; None while it is not running.
+        latest: The event of the newest stop or refusal; None if there was none.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class MemoryStop:
         self._emit = emit
         self._fit = fit
         self.guard: MemoryGuard | None = None
+        self.latest: dict[str, Any] | None = None
         self._lengths: dict[int, int] = {}  # of containers, when the cell began
 
     def start(self) -> None:
@@ -99,7 +101,7 @@ class MemoryStop:
             return FitHooks()
         from .fit_guard import FitGuard
 
-        return FitGuard(self.guard)
+        return FitGuard(self.guard, self._emit)
 
     def state(self) -> dict[str, Any]:
         """For the header of the recording: ``{"state", "level", "stop_bytes", "notes"}``.
@@ -150,15 +152,16 @@ class MemoryStop:
         if error is not None and stop.lines[0] not in str(error):
             # The exception that the user sees does not mention the limit.
             print(stop.text, file=sys.stderr)
-        self._emit(
-            EVENT,
-            execution_count=count,
-            what=stop.what,
-            lines=list(stop.lines),
-            seconds=stop.seconds,
-            available_bytes=stop.available_bytes,
-            limit_bytes=stop.total_bytes,
-        )
+        fields = {
+            "execution_count": count,
+            "what": stop.what,
+            "lines": list(stop.lines),
+            "seconds": stop.seconds,
+            "available_bytes": stop.available_bytes,
+            "limit_bytes": stop.total_bytes,
+        }
+        self.latest = {"kind": EVENT, "t": stop.time, **fields}
+        self._emit(EVENT, **fields)
 
     def imported(self) -> None:
         """Notify the guard that a library was imported."""

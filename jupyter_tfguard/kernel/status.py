@@ -9,6 +9,7 @@ from ..limits import fullest_limit, memory_in_use
 from ..places import bundles_folder
 from ..record.bundle import BundleStore
 from ..redact import one_line
+from ..report.stopped import StoppedCell
 from ..shield import noted_in_this_process
 from ..units import human_bytes, human_seconds
 from .header import watcher_alive
@@ -54,6 +55,8 @@ def status_text(session: GuardSession) -> str:
     training = _training(session)
     if training:
         lines.append(training)
+    if (stopped := StoppedCell.of(session.stop.latest)) is not None:
+        lines.append(f"Last stop: {stopped.headline}. Details: %tfguard why")
     lines.append(_last_death())
     return "\n".join(lines)
 

@@ -54,6 +54,13 @@ def test_a_backup_goes_on_by_itself_from_its_folder() -> None:
         assert "epochs=10" in found
 
 
+def test_the_file_of_a_stop_is_restored_by_us() -> None:
+    found = code("/runs/tfguard-stop-m.npz", by="tfguard", weights_only=False)
+    assert found is not None
+    assert "epoch = tfguard.resume(model, '/runs/tfguard-stop-m.npz')" in found
+    assert "initial_epoch=epoch, epochs=10" in found
+
+
 @pytest.mark.parametrize(
     ("weights_only", "wanted"), [(True, "load_weights"), (False, "load_model")]
 )
