@@ -245,7 +245,7 @@ class MemoryGuard:
         seen = self._sampler.snapshot()
         if seen.trip_count or seen.last_refused_bytes:
             self._sampler.disarm()
-            self.stops.look(error)  # printing clears the variables of its frames
+            self.stops.will_show(error)
             is_plain |= self._sampler.available_bytes() < _RICH_BYTES and not hasattr(error, RENDER)
         if is_plain:
             setattr(error, RENDER, partial(plain_traceback, error, self._code_name))

@@ -1,6 +1,6 @@
 """The variables of a model in training: weights, random seeds, and the state of its optimizer.
 
-Covers Keras 3 with TensorFlow, Keras 2 (TensorFlow 2.15) and tf_keras. Metrics are left out: Keras resets them at each
+Covers Keras 3 with TensorFlow, JAX and PyTorch, Keras 2 (TensorFlow 2.15) and tf_keras. Metrics are left out: Keras resets them at each
 epoch.
 """
 
@@ -141,4 +141,17 @@ def host_array(variable: Any) -> Any:
     tensor = variable if callable(kept) else kept
     if hasattr(tensor, "read_value"):
         tensor = tensor.read_value()
+    if hasattr(tensor, "detach"):
+        return _of_torch(tensor, dtype_name(variable))
     return sys.modules["numpy"].asarray(tensor)
+
+
+def _of_torch(tensor: Any, name: str) -> Any:
+    """The array of a PyTorch tensor, which NumPy itself does not read while it requires a gradient."""
+    tensor = tensor.detach().cpu()
+    kind = getattr(sys.modules.get("ml_dtypes"), name, None)
+    if kind is None:
+        return tensor.numpy()
+    # PyTorch gives NumPy no bfloat16 and no float8.
+    same_width = {1: "uint8", 2: "int16"}[tensor.element_size()]
+    return tensor.contiguous().view(getattr(sys.modules["torch"], same_width)).numpy().view(kind)

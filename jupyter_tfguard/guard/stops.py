@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..shield import shielded
 from .children import children_of
+from .dispatched import STILL_RUNS, wait_for_jax
 from .saving import find_save, frames_of, stack
 from .snapshot import Snapshot
 from .words import SWITCH_OFF, CellFacts, Moment, refusal_lines, stop_lines
@@ -141,6 +142,16 @@ class Stops:
         self.look(error)
         moment, self._moment = self._moment, None
         return moment or Moment()
+
+    def will_show(self, error: BaseException) -> None:
+        """Call before the error that ended the cell is printed, which clears the variables of its frames.
+
+        Waits for work that cannot be stopped; the message gets a line if it still runs.
+        """
+        self.look(error)
+        with shielded("waiting for JAX"):
+            if not wait_for_jax() and self.of_cell is not None and self.of_cell.text in str(error):
+                self.add_line(error, STILL_RUNS)
 
     def _known_facts(self) -> CellFacts:
         with shielded("describing a stopped cell"):
