@@ -41,7 +41,9 @@ export function positionText(training: Training, trans: Trans): string {
 /** `4.2 steps/s · 9 min left`, or the time of its end. */
 export function paceText(training: Training, trans: Trans): string {
   if (!training.active) {
-    return training.ended === null || training.refused ? '' : trans.__('ended %1', clock(training.ended, true));
+    return training.ended === null || training.refused
+      ? ''
+      : trans.__('ended %1', clock(training.ended, true));
   }
   const parts: string[] = [];
   if (training.steps_per_second !== null) {
