@@ -82,9 +82,11 @@ def find_batch_size(model: Any, x: Any = None, y: Any = None, **options: Any) ->
     Raises:
         CannotEstimate: The model trains on several devices or in several processes.
     """
+    from .kernel.progress import ProgressLine
     from .predict.estimate import find_batch_size as search
 
-    return search(model, {"x": x, "y": y} | options)
+    with ProgressLine() as line:
+        return search(model, {"x": x, "y": y} | options, show=line.show)
 
 
 def fit(
@@ -107,9 +109,11 @@ def fit(
     """
     arguments = {"x": x, "y": y} | options
     if auto_batch:
+        from .kernel.progress import ProgressLine
         from .predict.estimate import largest_batch_size
 
-        arguments["batch_size"] = largest_batch_size(model, arguments)
+        with ProgressLine() as line:
+            arguments["batch_size"] = largest_batch_size(model, arguments, show=line.show)
     return model.fit(**arguments)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -115,8 +116,10 @@ def _estimate(code: str = "") -> Any:
 def _batch(code: str = "") -> Any:
     """Find the largest batch size that fits, by trials in other processes: `%tfguard batch model.fit(x, y)`."""
     from ..predict.estimate import find_batch_size
+    from .progress import ProgressLine
 
-    return _planned(find_batch_size, code)
+    with ProgressLine() as line:
+        return _planned(functools.partial(find_batch_size, show=line.show), code)
 
 
 def _planned(answer: Callable[[Any, dict[str, Any]], Any], code: str) -> Any:

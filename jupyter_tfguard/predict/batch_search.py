@@ -1,6 +1,9 @@
 """Finds the largest batch size whose ``fit`` fits into the available memory: predicts it, then tries it.
 
-Batch sizes have at most four leading binary digits: 1, 2, ... 15, 16, 18, 20, ... 30, 32, 36. A trial needs memory for a
+Most of the time goes into the steps of large batches. So a small batch corrects the quick estimate, and one trial of the
+predicted size confirms it: the search ends when it needs nearly all that a trial can have.
+
+Batch sizes have at most five leading binary digits: 1, 2, ... 31, 32, 34, 36. A trial needs memory for a
 second copy of TensorFlow, the weights and the data, within the same available memory. So a batch that needs nearly all of
 it cannot be tried: it is extrapolated from the trials, and the result says so.
 """
@@ -8,19 +11,22 @@ it cannot be tried: it is extrapolated from the trials, and the result says so.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import sys
+import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..units import human_bytes
+from ..units import human_bytes, human_seconds
 from .batches import LARGEST_BATCH, batch_size, rounded_down, sample_count
 from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes, quick_of_trial
 from .graph import is_of_keras
 from .sizes import leaves
-from .trial import LIMIT_FRACTION, Trial, need_here, trial
+from .trial import LIMIT_FRACTION, Trial, need_here, trial, uncopied_in_trial
+from .trial_process import TrialProcess
 
 _RESERVE_FRACTION = 0.05
 # Memory grows in steps: 1.23 times the batch of a trial needed 14 % more than extrapolated. At twice the batch of the
@@ -31,13 +37,26 @@ _DOUBLE_FRACTION = 0.25
 # trial would have needed later. With a larger ratio they are not believed.
 _RATIO_LIMIT = 1.5
 _RATIO_MARGIN = 1.1
-# A tried batch that needs this much of the budget is preferred to a larger one that could not be tried.
+# A tried batch that needs this much of what it can have is good enough: another trial takes as long as all before, and a
+# larger batch that cannot be tried is less certain.
 _GOOD_FRACTION = 0.9
 _TRIALS_LIMIT = 8
 _START_BATCH = 32
-_DIGITS = 4
-# A prediction for a much larger batch than any tried one is not worth a trial.
-_STEP_UP = 4
+_DIGITS = 5
+_FIRST_DIVISOR = 8
+_RIGHT_RATIO = 1.1  # of a trial to its quick estimate
+# Without a quick estimate, or with a wrong one, a prediction for a much larger batch than the only one tried is not worth
+# a trial.
+_STEP_UP, _STEP_UP_CORRECTED = 4, 2
+# Aim between what is good enough and what is too much: predictions miss by a few percent, less for a batch that is near.
+_AIM_FRACTION = 0.96
+_NEAR = 2
+# A trial that reached its limit would have needed more: how much is not known.
+_OVER_LIMIT_FACTOR = 1.08
+# A fit needs a little more than the few steps of a trial.
+_LATER_STEPS_FACTOR = 1.04
+
+Show = Callable[[str], None]
 
 # Trials that finished, by model structure, data shapes and batch size. They hold for this machine and process.
 _finished: dict[tuple[Any, ...], Trial] = {}
@@ -95,6 +114,8 @@ def largest_batch(
     available_bytes: int,
     *,
     quick: Quick | None = None,
+    process: TrialProcess | None = None,
+    show: Show | None = None,
 ) -> BatchChoice:
     """Search the largest batch size, with a reserve of 5 % of the available memory.
 
@@ -103,15 +124,26 @@ def largest_batch(
         fit_arguments: The arguments of ``fit``, by name.
         available_bytes: What ``fit`` may need in addition to the memory in use. Most of it is the limit of each child.
         quick: Estimates the bytes for a batch size, from the model alone.
+        process: Starts the trials; without it, a new one.
+        show: Called with a line about what is being tried, about twice a second.
     """
     budget_bytes = int(available_bytes * (1 - _RESERVE_FRACTION))
     search = _Search(fit_arguments, budget_bytes, int(LIMIT_FRACTION * available_bytes), quick)
     size: int | None = search.first()
-    while size is not None and len(search.trials) < _TRIALS_LIMIT:
-        found = _try(model, fit_arguments, size, search.limit_bytes)
-        if not search.take(found):
-            break
-        size = search.next()
+    begun = time.monotonic()
+    try:
+        with contextlib.nullcontext(process) if process else TrialProcess() as running:
+            while size is not None and len(search.trials) < _TRIALS_LIMIT:
+                if not search.take(_try(model, search, size, running, show)):
+                    break
+                size = search.next()
+    except KeyboardInterrupt:
+        if show is not None:
+            show(search.interrupted())
+        raise
+    if show is not None:
+        count, seconds = len(search.trials), human_seconds(time.monotonic() - begun)
+        show(f"Tried {count} batch size{'s' * (count != 1)} in {seconds}.")
     chosen, need = search.result()
     return BatchChoice(chosen, need, tuple(search.trials), available_bytes)
 
@@ -130,6 +162,7 @@ class _Search:
         too_large: The smallest batch that is known not to fit.
         untried: The smallest batch whose trial reached its limit before it had needed the budget.
         untried_bytes: What it had needed until then.
+        estimated: The largest batch that fits according to the quick estimate.
     """
 
     arguments: Mapping[str, Any]
@@ -141,17 +174,19 @@ class _Search:
     too_large: int = 0
     untried: int = sys.maxsize
     untried_bytes: int = 0
+    estimated: int | None = None
 
     def first(self) -> int:
-        """The first batch to try: one that should need half of the budget, or an eighth of what the user asks for."""
+        """The first batch to try: an eighth of what should fit, or of what the user asks for."""
         count = sample_count(self.arguments) or LARGEST_BATCH
         self.too_large = count + 1
         if self.quick is not None:
             sizes = _round_sizes(0, count)
-            fitting = bisect.bisect_right(sizes, self.budget_bytes / 2, key=self.quick)
-            return sizes[max(0, fitting - 1)]
-        asked = min(batch_size(self.arguments) or _START_BATCH, count)
-        return rounded_down(max(1, asked // 8), _DIGITS)
+            fitting = bisect.bisect_right(sizes, float(self.budget_bytes), key=self.quick)
+            asked = self.estimated = sizes[max(0, fitting - 1)]
+        else:
+            asked = min(batch_size(self.arguments) or _START_BATCH, count)
+        return rounded_down(max(1, asked // _FIRST_DIVISOR), _DIGITS)
 
     def take(self, found: Trial) -> bool:
         """Note a trial. False if it ended for another reason than memory, which ends the search."""
@@ -178,26 +213,58 @@ class _Search:
         end = min(self.too_large, self.untried)
         if self.best is None:
             return rounded_down(end // _STEP_UP, _DIGITS) if end > 1 else None
-        sizes = _round_sizes(self.best, min(end - 1, self.best * _STEP_UP))
-        if not self.trials[-1].finished:  # it tells little: go half-way
-            sizes = sizes[: (len(sizes) + 1) // 2]
+        if self._best_bytes() >= _GOOD_FRACTION * self._room_bytes():
+            return None
+        most = end - 1 if self._is_known() else min(end - 1, self.best * self._step_up())
+        sizes = _round_sizes(self.best, most)
+        if not self.trials[-1].finished and (self.quick is None or not self.trials[-2].finished):
+            sizes = sizes[
+                : (len(sizes) + 1) // 2
+            ]  # go half-way: what was predicted is far too large
         if not self._can_extrapolate():
             return sizes[-1] if sizes else None
-        before = max(one.before_bytes or 0 for one in self.trials)
-        return self._largest(sizes, min(self.budget_bytes, self.limit_bytes - before))
+        near = [one for one in sizes if one <= _NEAR * self.best]
+        room_bytes, factor = self._room_bytes(), self._over_limit()
+        found = self._largest(sizes, int(_AIM_FRACTION * room_bytes), factor)
+        return found or self._largest(near, room_bytes, factor)
+
+    def _step_up(self) -> int:
+        return _STEP_UP if self.quick is None else _STEP_UP_CORRECTED
+
+    def _is_known(self) -> bool:
+        """True if the need of a much larger batch can be predicted: the quick estimate was right, or has been corrected."""
+        measured = measured_bytes(self.trials)
+        if self.quick is None or len(measured) > 1:
+            return len(measured) > 1
+        size, found = measured.popitem()
+        ratio = found / max(1.0, self.quick(size) - uncopied_in_trial(self.arguments, size))
+        return 1 / _RIGHT_RATIO < ratio < _RIGHT_RATIO
 
     def result(self) -> tuple[int | None, int | None]:
         """The chosen batch size and its bytes, tried or extrapolated."""
         if self.best is None:
             return None, None
-        need = need_here(measured_bytes(self.trials)[self.best], self.arguments, self.best)
-        factor = self._correction()
+        need, factor = self._best_bytes(), self._correction()
         if need < _GOOD_FRACTION * self.budget_bytes and factor is not None:
             sizes = _round_sizes(self.best, min(self.too_large - 1, 2 * self.best))
             beyond = self._largest(sizes, self.budget_bytes, factor, with_margin=True)
-            if beyond is not None:
+            if beyond is not None and factor * self._need(beyond) > self._room_bytes():
                 return beyond, int(factor * self._need(beyond))
         return self.best, need
+
+    def _best_bytes(self) -> int:
+        assert self.best is not None
+        return need_here(measured_bytes(self.trials)[self.best], self.arguments, self.best)
+
+    def _room_bytes(self) -> int:
+        """What a trial can have."""
+        before = max(one.before_bytes or 0 for one in self.trials)
+        return min(int(self.budget_bytes / _LATER_STEPS_FACTOR), self.limit_bytes - before)
+
+    def _over_limit(self) -> float:
+        """Factor for extrapolations below a batch whose trial reached the limit."""
+        ratio = self.untried_bytes / max(1, self._need(self.untried)) if self.untried_bytes else 0.0
+        return ratio * _OVER_LIMIT_FACTOR if ratio > 1 else 1.0
 
     def _correction(self) -> float | None:
         """Factor for extrapolations beyond the largest trial; None if there are none, or they cannot be believed."""
@@ -240,6 +307,28 @@ class _Search:
         found = extrapolate(measured_bytes(self.trials), size, in_trial)
         return need_here(found, self.arguments, size)
 
+    def trying(self, size: int, steps: int, peak_bytes: int | None) -> str:
+        """A line about the trial that runs."""
+        known = ""
+        if self.best is not None:
+            known = f" Best so far: {self.best}."
+        elif self.estimated is not None:
+            known = f" Estimated: {self.estimated}."
+        number = len(self.trials) + 1
+        if peak_bytes is None:
+            return f"Trial {number}: batch_size={size} starts.{known}"
+        done = f"{steps} step{'s' * (steps != 1)} done"
+        return (
+            f"Trial {number}: batch_size={size}, {done}, {human_bytes(peak_bytes)} needed.{known}"
+        )
+
+    def interrupted(self) -> str:
+        """A line for the user who interrupts the search."""
+        if self.best is None:
+            return "Interrupted before a batch size had fitted."
+        need = human_bytes(self._best_bytes())
+        return f"Interrupted. Best so far: batch_size={self.best}, which needs {need}."
+
 
 def _round_sizes(above: int, highest: int) -> list[int]:
     """The considered sizes larger than `above`, up to `highest`, in order."""
@@ -250,11 +339,25 @@ def _round_sizes(above: int, highest: int) -> list[int]:
     return sizes[::-1]
 
 
-def _try(model: Any, arguments: Mapping[str, Any], size: int, limit_bytes: int) -> Trial:
+def _try(model: Any, search: _Search, size: int, process: TrialProcess, show: Show | None) -> Trial:
     """A trial, or the result of an equal one that finished."""
-    key = (_structure(model), _shapes(arguments), size)
+
+    def progress(steps: int, peak_bytes: int | None) -> None:
+        if show is not None:
+            show(search.trying(size, steps, peak_bytes))
+
+    key = (_structure(model), _shapes(search.arguments), size)
     if key not in _finished:
-        found = trial(model, arguments, size, limit_bytes=limit_bytes)
+        progress(0, None)
+        found = trial(
+            model,
+            search.arguments,
+            size,
+            limit_bytes=search.limit_bytes,
+            process=process,
+            until_settled=True,
+            show=progress,
+        )
         if not found.finished:
             return found
         _finished[key] = found

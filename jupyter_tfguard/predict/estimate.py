@@ -16,7 +16,7 @@ from ..levels import Levels
 from ..limits import CONTAINER_LIMIT, GPU_MEMORY, MACHINE_MEMORY, Limit
 from ..units import human_bytes
 from .answer import Answer, Change, Grade
-from .batch_search import BatchChoice, largest_batch
+from .batch_search import BatchChoice, Show, largest_batch
 from .batches import LARGEST_BATCH, batch_size, sample_count
 from .bound import bound, flat_layers, slots_per_weight
 from .compared import last_comparison, remember
@@ -28,6 +28,7 @@ from .reusable import gpu_pool_bytes
 from .sizes import variable_bytes
 from .trace import CannotTrace
 from .trial import LIMIT_FRACTION, Trial, need_here, trial
+from .trial_process import TrialProcess
 
 # Two runs of the same fit differ; a trial is rather too high than too low (tests/benchmarks/RESULTS.md).
 _MEASURED_RANGE = (0.85, 1.1)
@@ -147,25 +148,37 @@ def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False)
     return answer
 
 
-def find_batch_size(model: Any, arguments: Mapping[str, Any]) -> BatchChoice:
+def find_batch_size(
+    model: Any, arguments: Mapping[str, Any], *, show: Show | None = None
+) -> BatchChoice:
     """Search the largest batch size that fits into the available memory, by trials in child processes.
 
     Args:
         model: A built and compiled model of Keras 3.
         arguments: The arguments of ``fit``, by name.
+        show: Called with a line about what is being tried.
 
     Raises:
         CannotEstimate: The model trains on several devices or in several processes.
     """
     _check_place(model)
-    if runs_on_gpu(model):
-        room = Room.on_gpu(trial(model, arguments, 1))
-        return largest_batch(model, arguments, room.available_bytes)
-    quick, _ = _quick(model, arguments)
-    return largest_batch(model, arguments, Room.now().available_bytes, quick=_best_of(quick))
+    with TrialProcess() as process:
+        process.prepare()  # imports TensorFlow while the step is traced here
+        if runs_on_gpu(model):
+            available, quick = (
+                Room.on_gpu(trial(model, arguments, 1, process=process)).available_bytes,
+                None,
+            )
+        else:
+            quick = _best_of(_quick(model, arguments)[0])
+            # Its memory is part of that of each trial.
+            available = process.own_bytes() + Room.now().available_bytes
+        return largest_batch(model, arguments, available, quick=quick, process=process, show=show)
 
 
-def largest_batch_size(model: Any, arguments: Mapping[str, Any]) -> int:
+def largest_batch_size(
+    model: Any, arguments: Mapping[str, Any], *, show: Show | None = None
+) -> int:
     """The batch size that :func:`find_batch_size` chooses, for arrays. Prints it.
 
     Raises:
@@ -175,7 +188,7 @@ def largest_batch_size(model: Any, arguments: Mapping[str, Any]) -> int:
         raise CannotEstimate(
             "A dataset sets the batch size itself. find_batch_size() names the largest that fits: use it in .batch()."
         )
-    found = find_batch_size(model, arguments)
+    found = find_batch_size(model, arguments, show=show)
     if found.batch_size is None:
         raise CannotEstimate(found.text())
     print(found.headline())

@@ -1,6 +1,6 @@
 """Measures the memory of ``fit`` by running some of its steps in a child process that may fail.
 
-The child is a fresh interpreter with the environment, threads and settings of this process. It has its own memory
+In the child no model was trained before; it has the environment, threads and settings of this process. It has its own memory
 limit, ends with this process, and is the first one that the OOM killer chooses. Measures host memory of a fit on the CPU,
 or GPU memory in tensors of a fit on the first GPU; without validation, callbacks and the user's own input pipeline.
 """
@@ -13,14 +13,12 @@ import os
 import pickle
 import select
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import IO, Any
 
 from ..collectors.resident import anonymous_bytes
@@ -29,16 +27,19 @@ from .batches import uncopied_bytes
 from .reusable import free_in_gpu_pool, free_in_pool, uses_gpu
 from .travel import NotSendable, dump
 from .trial_data import DataSource, trial_data
+from .trial_process import TrialProcess
 
 STEP_COUNT = 6  # the first step is not the peak: 80 to 99 % of it
 TIMEOUT_SECONDS = 600.0
 # Of the available memory, as the limit of a child: it fills memory fast, and the guard must not stop the cell that waits.
 LIMIT_FRACTION = 0.95
-_CHILD = Path(__file__).with_name("trial_child.py")
 _POLL_MILLISECONDS = 3
-_ON_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}
-# The child must leave the rest of the card to this process. Its limit stands in a message of the lowest level.
-_ON_GPU = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "TF_CPP_MIN_LOG_LEVEL": "0"}
+_SHOW_SECONDS = 0.5
+# A trial of a search ends when a step has needed hardly more than the one before.
+_SETTLED_FRACTION = 0.01
+_LEAST_STEPS, _MOST_STEPS = 2, 4
+
+Progress = Callable[[int, int | None], None]
 
 
 class Ending(Enum):
@@ -101,6 +102,9 @@ def trial(
     steps: int = STEP_COUNT,
     limit_bytes: int | None = None,
     timeout_seconds: float = TIMEOUT_SECONDS,
+    process: TrialProcess | None = None,
+    until_settled: bool = False,
+    show: Progress | None = None,
 ) -> Trial:
     """Train a copy of the model in a child process. The model, its optimizer and all random states stay unchanged.
 
@@ -112,6 +116,10 @@ def trial(
         limit_bytes: The child is killed when its anonymous memory exceeds this, with TensorFlow, weights and data.
             Not used on a GPU, where the card is the limit.
         timeout_seconds: The child is killed after this time.
+        process: Starts the child; without it, a new one that imports TensorFlow first.
+        until_settled: End the child when a step has needed hardly more than the one before, which is after two to four
+            steps. Not on a GPU.
+        show: Called with the steps done and the highest memory so far, in bytes, about twice a second.
 
     Raises:
         SourceUnavailable: This system has no procfs.
@@ -125,20 +133,20 @@ def trial(
         except NotSendable as bad:
             return Trial(batch_size, Ending.NOT_SENT, reason=str(bad))
         file.seek(0)
-        child = _Child(file.fileno())
-        try:
-            ending, reason = child.watch(limit_bytes, time.monotonic() + timeout_seconds)
-        finally:
-            child.close()
+        with contextlib.nullcontext(process) if process else TrialProcess() as running:
+            watch = _Watch(running, until_settled and not uses_gpu(), show)
+            ending, reason = watch.run(
+                file.fileno(), limit_bytes, time.monotonic() + timeout_seconds
+            )
     return Trial(
         batch_size,
         ending,
-        child.peak_bytes,
-        child.step_count,
+        watch.peak_bytes,
+        watch.step_count,
         reason,
         source,
-        child.before_bytes,
-        child.gpu_limit_bytes,
+        watch.before_bytes,
+        watch.gpu_limit_bytes,
     )
 
 
@@ -176,7 +184,6 @@ def _write(
         raise NotSendable(f"Keras uses {keras.backend.backend()}, not TensorFlow")
     config = sys.modules["tensorflow"].config
     settings = {
-        "path": sys.path,
         "uses_gpu": uses_gpu(),
         "batch_size": batch_size,
         "step_count": steps,
@@ -193,8 +200,8 @@ def _write(
     return data.source
 
 
-class _Child:
-    """The child process, from its start to its end.
+class _Watch:
+    """Follows a trial to its end.
 
     Attributes:
         before_bytes: Its memory at the start of ``fit``; None before.
@@ -204,58 +211,73 @@ class _Child:
         gpu_limit_bytes: What TensorFlow can allocate on the GPU; None before, and on the CPU.
     """
 
-    def __init__(self, file: int) -> None:
+    def __init__(self, process: TrialProcess, until_settled: bool, show: Progress | None) -> None:
         self.peak_bytes: int | None = None
         self.step_count = 0
         self.before_bytes: int | None = None
         self.free_bytes = 0
         self.gpu_limit_bytes: int | None = None
+        self._process = process
+        self._until_settled = until_settled
+        self._show = show
+        self._step_bytes: list[int] = []  # the peak after each step
         self._on_gpu = uses_gpu()
         self._out_of_memory = False
         self._error = ""
         self._done = False
         self._rest = b""
-        self._reader, writer = os.pipe()
+
+    def run(self, file: int, limit_bytes: int | None, deadline: float) -> tuple[Ending, str]:
+        """Run a trial; returns how it ended, and the reason."""
+        reader, writer = os.pipe()
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, str(_CHILD), str(file), str(writer), str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(file, writer),
-                env=os.environ | (_ON_GPU if self._on_gpu else _ON_CPU),
-                start_new_session=True,  # Jupyter sends an interrupt to the whole process group
-            )
+            try:
+                error = self._process.begin(file, writer, deadline - time.monotonic())
+            finally:
+                os.close(writer)
+            if error:
+                self._process.close()
+                return Ending.RAISED, error
+            ending = self._watch(reader, limit_bytes, deadline)
+            status = self._process.end()
+        except TimeoutError:
+            self._process.close()
+            return Ending.TIMEOUT, ""
         except BaseException:
-            os.close(self._reader)
+            self._process.close()
             raise
         finally:
-            os.close(writer)
+            os.close(reader)
+        return ending or self._ended(status)
 
-    def watch(self, limit_bytes: int | None, deadline: float) -> tuple[Ending, str]:
-        """Follow the child to its end; returns how it ended, and the reason."""
+    def _watch(
+        self, reader: int, limit_bytes: int | None, deadline: float
+    ) -> tuple[Ending, str] | None:
+        """Read what the trial reports, until it has ended (None) or must be ended."""
         poll = select.poll()
-        poll.register(self._reader)
+        poll.register(reader)
+        pid = self._process.pid
+        assert pid is not None
+        shown = 0.0
         while True:
             if poll.poll(_POLL_MILLISECONDS):
-                part = os.read(self._reader, 1 << 16)
+                part = os.read(reader, 1 << 16)
                 if not part:
-                    return self._ended()
+                    return None
                 self._take(part)
+                if self._until_settled and self._is_settled():
+                    return Ending.FINISHED, ""
+            if self._show is not None and time.monotonic() - shown > _SHOW_SECONDS:
+                shown = time.monotonic()
+                self._show(self.step_count, self.peak_bytes)
             if not self._on_gpu:
                 with contextlib.suppress(SourceUnavailable):  # it has ended: the pipe ends next
-                    now_bytes = anonymous_bytes(self._process.pid)
+                    now_bytes = anonymous_bytes(pid)
                     self._note(now_bytes)
                     if limit_bytes is not None and now_bytes > limit_bytes:
                         return Ending.LIMIT, ""
             if time.monotonic() > deadline:
                 return Ending.TIMEOUT, ""
-
-    def close(self) -> None:
-        """Kill the child and wait for its end."""
-        self._process.kill()
-        self._process.wait()
-        os.close(self._reader)
 
     def _take(self, part: bytes) -> None:
         *lines, self._rest = (self._rest + part).split(b"\n")
@@ -269,21 +291,28 @@ class _Child:
             self._out_of_memory = fields.get("out_of_memory", self._out_of_memory)
             if "highest_bytes" in fields:
                 self._note(fields["highest_bytes"])
+            if "step_count" in fields:
+                self._step_bytes.append(self.peak_bytes or 0)
             self._done = fields.get("done", self._done)
+
+    def _is_settled(self) -> bool:
+        found = self._step_bytes
+        return len(found) >= _MOST_STEPS or (
+            len(found) >= _LEAST_STEPS and found[-1] <= (1 + _SETTLED_FRACTION) * found[-2]
+        )
 
     def _note(self, now_bytes: int) -> None:
         if self.before_bytes is not None and not self._done:
             in_use = self.before_bytes - self.free_bytes
             self.peak_bytes = max(self.peak_bytes or 0, now_bytes - in_use)
 
-    def _ended(self) -> tuple[Ending, str]:
-        code = self._process.wait()
+    def _ended(self, status: int) -> tuple[Ending, str]:
         if self._done:
             return Ending.FINISHED, ""
         if self._out_of_memory:
             return Ending.LIMIT, ""
         if self._error:
             return Ending.RAISED, self._error
-        if code < 0:
-            return Ending.SIGNAL, signal.Signals(-code).name
-        return Ending.RAISED, f"The process ended with status {code}"
+        if status < 0:
+            return Ending.SIGNAL, signal.Signals(-status).name
+        return Ending.RAISED, f"The process ended with status {status}"

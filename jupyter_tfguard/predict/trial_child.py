@@ -1,7 +1,8 @@
 """The process of a trial: trains a received model for some steps and reports its own memory.
 
-Started by ``trial.py`` with the descriptors of a file and a pipe, and the process id of the parent. Writes one JSON object per line to
-the pipe. It is the only part of the package that imports TensorFlow and Keras.
+Started by ``trial_process.py`` with the descriptor of a socket and the process id of the parent. Imports TensorFlow, then forks for
+each trial that it receives: the descriptors of the file to read, and of a pipe, to which the trial writes one JSON object per line.
+It is the only part of the package that imports TensorFlow and Keras.
 """
 
 from __future__ import annotations
@@ -14,26 +15,82 @@ import os
 import pickle
 import resource
 import signal
+import socket
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # Source: prctl(2)
 _RESET_PEAK = "5"  # Source: proc_pid_clear_refs(5)
 _FIRST_FOR_THE_KILLER = "1000"  # Source: proc_pid_oom_score_adj(5)
+_MESSAGE_BYTES = 1 << 16
 
 
-def main(file_descriptor: int, descriptor: int, parent_pid: int) -> None:
-    """Run the trial of this file."""
+def main(socket_descriptor: int, parent_pid: int) -> None:
+    """Run the trials that arrive, until the parent closes the socket."""
+    _be_expendable(parent_pid)
+    connection = socket.socket(fileno=socket_descriptor)
+    settings = json.loads(connection.recv(_MESSAGE_BYTES))
+    sys.path[:] = settings["path"]
+    try:
+        may_fork = _import_all() and settings["may_fork"]
+    except BaseException as error:
+        connection.send(json.dumps({"error": f"{type(error).__name__}: {error}"[:2000]}).encode())
+        return
+    gc.collect()
+    gc.freeze()  # the collector of a fork copies no page of it
+    connection.send(b'{"is_ready": true}')
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES, 2)
+        if not message:
+            os._exit(0)
+        if not descriptors:  # the trial has ended
+            _, status = os.wait()
+            connection.send(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode())
+            continue
+        own_pid = os.getpid()
+        pid = os.fork() if may_fork else 0
+        if not pid:
+            if may_fork:
+                _be_expendable(own_pid)
+                connection.close()
+            else:
+                connection.send(json.dumps({"pid": own_pid}).encode())
+            _run(*descriptors)
+        for one in descriptors:
+            os.close(one)
+        connection.send(json.dumps({"pid": pid}).encode())
+
+
+def _import_all() -> bool:
+    """Import what a trial needs. False if that started threads, which a fork would not have."""
+    warnings.simplefilter("ignore")
+    own = _thread_count()
+    import numpy  # noqa: F401  the threads of its library are made for forks
+
+    before = _thread_count()
+    import keras  # noqa: F401
+    import tensorflow  # noqa: F401
+
+    import jupyter_tfguard.predict.travel  # noqa: F401
+
+    return own == 1 and _thread_count() == before
+
+
+def _thread_count() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def _run(file_descriptor: int, descriptor: int) -> None:
+    """Run the trial of this file, and end."""
 
     def report(**fields: Any) -> None:
         os.write(descriptor, json.dumps(fields).encode() + b"\n")
 
-    _be_expendable(parent_pid)
     try:
         with os.fdopen(file_descriptor, "rb") as file:
             settings = pickle.load(file)
-            sys.path[:] = settings["path"]
             log = _keep_native_text() if settings["uses_gpu"] else None
             _configure(settings)
             _train(file, settings, report, log)
@@ -83,7 +140,7 @@ def _train(
         async_safe = True  # Keras need not wait for the results of each step
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            report(step_count=batch + 1)
+            report(step_count=batch + 1, highest_bytes=highest_bytes())
 
     model, data = load(file)
     arguments = _fit_arguments(data, settings["batch_size"], settings["step_count"])
@@ -153,4 +210,4 @@ def _fit_arguments(data: Any, batch_size: int, step_count: int) -> dict[str, Any
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

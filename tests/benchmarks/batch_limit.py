@@ -1,8 +1,8 @@
-"""Does the batch that the search names fit, and a larger one not: ``python -m tests.benchmarks.batch_limit [--limit-gib 4]``.
+"""Does the batch that the search names fit, and how long does the search take: ``python -m tests.benchmarks.batch_limit``.
 
 A process in a memory group with a real limit searches the batch size for a model. Then a fresh process in the same group
 trains six steps with that batch, and another one with 1.3 times as much: the first must live, the second should be killed.
-Needs the right to make memory groups.
+``--beside PATH`` searches with the build of another checkout too, by its own ``.venv``, one after the other for each model. Needs the right to make memory groups.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,48 +53,100 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=MODELS, metavar="NAME")
     parser.add_argument("--limit-gib", type=float, default=4.0)
+    parser.add_argument("--beside", type=Path, metavar="PATH", help="another checkout")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:
         mode, name, batch = chosen.child
         print(json.dumps(child(mode, name, int(batch))))
         return
+    limit_bytes = int(chosen.limit_gib * GIB)
+    with memory_limit(limit_bytes) as limit:
+        if chosen.beside is None:
+            alone(limit, limit_bytes, chosen.only)
+        else:
+            beside(limit, limit_bytes, chosen.only, chosen.beside)
+
+
+def alone(limit: Any, limit_bytes: int, names: Sequence[str]) -> None:
+    """Search with this build, and try more than it found."""
     held = killed = 0
-    times = f"{LARGER} times"
-    print(f"{'model':13}{'batch':>7}{'trials':>7}  {'found':13}{'used':>8}{times:>10}   search")
-    with memory_limit(int(chosen.limit_gib * GIB)) as limit:
-        for name in chosen.only:
-            began = time.monotonic()
-            found = run(limit, "search", name, START_BATCH)
-            seconds = time.monotonic() - began
-            if found is None or not found["batch_size"]:
-                print(
-                    f"{name:13} the search was killed" if found is None else f"{name:13} none fits"
-                )
-                continue
-            batch = found["batch_size"]
-            fit = run(limit, "fit", name, batch)
-            larger = run(limit, "fit", name, round(LARGER * batch))
-            held, killed = held + (fit is not None), killed + (larger is None)
-            how = "tried" if found["was_tried"] else "extrapolated"
-            print(
-                f"{name:13}{batch:7}{found['trial_count']:7}  {how:13}{share(fit, chosen)}"
-                f"{share(larger, chosen)}{seconds:7.0f} s",
-                flush=True,
-            )
-    print(f"{held} of {len(chosen.only)} fit; {LARGER} times as much was killed in {killed}")
+    print(
+        f"| model | batch | trials | found | used | {LARGER} times | search |\n|---|---|---|---|---|---|---|"
+    )
+    for name in names:
+        found = search(limit, name, ROOT)
+        fit, larger = used(limit, name, found), used(limit, name, found, LARGER)
+        held, killed = held + (fit is not None), killed + (larger is None)
+        how = "tried" if found.get("was_tried") else "extrapolated"
+        print(
+            f"| {name} | {found.get('batch_size')} | {found.get('trial_count')} | {how} | {share(fit, limit_bytes)} "
+            f"| {share(larger, limit_bytes)} | {found['seconds']:.0f} s |",
+            flush=True,
+        )
+    print(f"\n{held} of {len(names)} fit; {LARGER} times as much was killed in {killed}")
 
 
-def share(fit: dict[str, Any] | None, chosen: argparse.Namespace) -> str:
+def beside(limit: Any, limit_bytes: int, names: Sequence[str], other: Path) -> None:
+    """Search with another build and with this one, and train with what this one found; with the other batch if it is larger."""
+    ratios, cpu_ratios, batches = [], [], []
+    print(
+        "| model | before: batch, trials, time, processor time | now | used | used before | time | processor time |"
+    )
+    print("|---|---|---|---|---|---|---|", flush=True)
+    for name in names:
+        before, now = (search(limit, name, build) for build in (other, ROOT))
+        is_larger = (before.get("batch_size") or 0) > (now.get("batch_size") or 0)
+        earlier = share(used(limit, name, before), limit_bytes) if is_larger else ""
+        cells = [
+            f"{one.get('batch_size')}, {one.get('trial_count')}, {one['seconds']:.0f} s, {one['cpu_seconds']:.0f} s"
+            for one in (before, now)
+        ]
+        ratios.append(now["seconds"] / before["seconds"])
+        cpu_ratios.append(now["cpu_seconds"] / before["cpu_seconds"])
+        batches.append((now.get("batch_size") or 0) / (before.get("batch_size") or 1))
+        part = share(used(limit, name, now), limit_bytes)
+        print(
+            f"| {name} | {' | '.join(cells)} | {part} | {earlier} | {ratios[-1]:.2f} | {cpu_ratios[-1]:.2f} |",
+            flush=True,
+        )
+    rows = {"Time": ratios, "Processor time": cpu_ratios, "Batch size": batches}
+    for what, found in rows.items():
+        middle = statistics.median(found)
+        print(f"{what}, now to before: median {middle:.2f} ({min(found):.2f} to {max(found):.2f}).")
+
+
+def search(limit: Any, name: str, build: Path) -> dict[str, Any]:
+    """What a search within the limit found, with its seconds, TensorFlow's import included; without a batch if it was killed."""
+    began, before = time.monotonic(), os.times()
+    found = run(limit, "search", name, START_BATCH, build) or {}
+    after = os.times()
+    # With the children's children that were waited for.
+    cpu_seconds = sum(after[2:4]) - sum(before[2:4])
+    return {**found, "seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds}
+
+
+def used(
+    limit: Any, name: str, found: dict[str, Any], factor: float = 1.0
+) -> dict[str, Any] | None:
+    """A fit of the found batch in a fresh process within the limit; None if it was killed."""
+    batch = found.get("batch_size")
+    return run(limit, "fit", name, round(factor * batch), ROOT) if batch else None
+
+
+def share(fit: dict[str, Any] | None, limit_bytes: int) -> str:
     """The part of the limit that a fit used at its peak."""
-    part = "killed" if fit is None else f"{fit['peak_bytes'] / (chosen.limit_gib * GIB):.0%}"
-    return f"{part:>9}"
+    return "killed" if fit is None else f"{fit['peak_bytes'] / limit_bytes:.0%}"
 
 
-def run(limit: Any, mode: str, name: str, batch: int) -> dict[str, Any] | None:
+def run(limit: Any, mode: str, name: str, batch: int, build: Path) -> dict[str, Any] | None:
     """The result of one process within the limit; None if it was killed."""
+    script = str(build / "tests" / "benchmarks" / "batch_limit.py")
+    python = sys.executable if build == ROOT else build / ".venv" / "bin" / "python"
     try:
-        return in_fresh_process(__file__, "--child", mode, name, str(batch), limit=limit)
+        return in_fresh_process(
+            script, "--child", mode, name, str(batch), limit=limit, python=python
+        )
     except Killed:
         return None
 

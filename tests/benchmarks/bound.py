@@ -86,7 +86,11 @@ class Killed(Exception):
 
 
 def in_fresh_process(
-    *words: str, cwd: Path | None = None, limit: Any = None, gpu: bool = False
+    *words: str,
+    cwd: Path | None = None,
+    limit: Any = None,
+    gpu: bool = False,
+    python: str | Path = sys.executable,
 ) -> dict[str, Any]:
     """Run Python with these words; the JSON object that it prints last.
 
@@ -95,13 +99,14 @@ def in_fresh_process(
         cwd: Working folder.
         limit: Memory limit that the process joins. It then gets a line on standard input, and must wait for it.
         gpu: Let it see the GPUs.
+        python: The interpreter.
 
     Raises:
         Killed: It was killed within the limit.
         SystemExit: It failed.
     """
     process = subprocess.Popen(
-        [sys.executable, *words],
+        [str(python), *words],
         env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"} | (_GROWTH if gpu else _NO_GPU),
         cwd=cwd,
         stdin=subprocess.PIPE,

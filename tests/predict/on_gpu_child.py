@@ -56,4 +56,4 @@ def on_pool(report: Callable[..., None], log: int) -> Callable[[], int]:
 
 
 trial_child._gpu_memory = on_pool
-trial_child.main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+trial_child.main(int(sys.argv[1]), int(sys.argv[2]))

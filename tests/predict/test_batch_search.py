@@ -33,7 +33,13 @@ class Children:
         self.tried: list[int] = []
 
     def trial(
-        self, model: Any, arguments: Any, batch_size: int, *, limit_bytes: int | None = None
+        self,
+        model: Any,
+        arguments: Any,
+        batch_size: int,
+        *,
+        limit_bytes: int | None = None,
+        **how: Any,
     ) -> Trial:
         self.tried.append(batch_size)
         need = self.law(batch_size)
@@ -67,7 +73,7 @@ def test_a_batch_for_which_a_trial_has_no_room_is_extrapolated(children: Childre
     found = largest_batch(Model(), DATA, 1000 * MB)
     assert found.batch_size == 704
     assert found.peak_bytes == pytest.approx(804 * MB, abs=2 * MB)
-    assert max(one.batch_size for one in found.trials if one.finished) == 576
+    assert max(one.batch_size for one in found.trials if one.finished) == 544
     assert not found.was_tried
     assert found.text().startswith("batch_size=704 is the largest that should fit: it needs about")
 
@@ -125,6 +131,43 @@ def test_a_search_ends_at_a_trial_that_fails_for_another_reason(children: Childr
     found = largest_batch(Model(), DATA, 1000 * MB)
     assert found.trials[-1].ending is Ending.RAISED
     assert found.batch_size == max(one.batch_size for one in found.trials if one.finished)
+
+
+def test_what_is_tried_is_shown_and_an_interrupt_names_the_best_so_far(
+    children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(model: Any, arguments: Any, size: int, *, show: Any, **how: Any) -> Trial:
+        show(1, 50 * MB)
+        if size > 256:
+            raise KeyboardInterrupt
+        return children.trial(model, arguments, size, **how)
+
+    shown: list[str] = []
+    monkeypatch.setattr(batch_search, "trial", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        largest_batch(Model(), DATA, 1000 * MB, show=shown.append)
+    assert "Trial 1: batch_size=128 starts." in shown
+    assert "Trial 2: batch_size=512, 1 step done, 48 MiB needed. Best so far: 128." in shown
+    assert shown[-1] == "Interrupted. Best so far: batch_size=128, which needs 218 MiB."
+
+
+def test_a_quick_estimate_that_is_right_needs_two_trials(children: Children) -> None:
+    children.law = lambda size: 200 * MB + 7 * MB * size
+    found = largest_batch(Model(), DATA, 4000 * MB, quick=lambda size: 0.97 * children.law(size))
+    assert [one.batch_size for one in found.trials] == [64, 464]
+    assert (found.batch_size, found.was_tried) == (464, True)
+
+
+@pytest.mark.parametrize("factor", [0.75, 0.9, 1.2])
+def test_a_quick_estimate_that_is_wrong_costs_few_trials(children: Children, factor: float) -> None:
+    children.law = lambda size: 200 * MB + 7 * MB * size
+    found = largest_batch(
+        Model(), DATA, 4000 * MB, quick=lambda size: 100 * MB + factor * 7 * MB * size
+    )
+    assert found.was_tried
+    assert found.peak_bytes is not None
+    assert 0.85 * 3550 * MB < found.peak_bytes < 3800 * MB
+    assert len(found.trials) <= 4
 
 
 def test_a_prediction_stops_at_the_first_batch_that_does_not_finish(children: Children) -> None:

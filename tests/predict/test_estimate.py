@@ -120,10 +120,21 @@ def test_an_estimate_is_compared_with_the_fit_that_follows(keras_kernel: Guarded
 
 
 def test_a_batch_size_is_found_by_real_trials(keras_kernel: GuardedKernel) -> None:
-    ran = keras_kernel.run("model = cnn()\n%tfguard batch model.fit(x[:2], y[:2])", timeout=600)
-    assert ran.error is None
-    assert ran.result is not None
-    assert ran.result.startswith("batch_size=2 is the largest that fits")
+    works(
+        keras_kernel,
+        """
+        from IPython.utils.capture import capture_output
+        model = cnn()
+        with capture_output() as shown:
+            found = get_ipython().run_line_magic("tfguard", "batch model.fit(x[:2], y[:2])")
+        assert repr(found).startswith("batch_size=2 is the largest that fits"), found
+        lines = [one.data["text/plain"] for one in shown.outputs]
+        assert lines[0] == "Trial 1: batch_size=1 starts. Estimated: 2.", lines
+        assert any(line.startswith("Trial 2: batch_size=2, ") for line in lines), lines
+        assert lines[-1].startswith("Tried 2 batch sizes in "), lines
+        assert [one.update for one in shown.outputs] == [False] + [True] * (len(lines) - 1)
+        """,
+    )
     ran = keras_kernel.run("trained = tfguard.fit(model, x[:2], y[:2], auto_batch=True, verbose=0)")
     assert ran.error is None
     assert "batch_size=2 is the largest that fits" in ran.stdout
@@ -153,18 +164,18 @@ def test_on_a_gpu_its_memory_is_measured(keras_kernel: GuardedKernel) -> None:
         f"""
         import os, types
         from pathlib import Path
-        from jupyter_tfguard.predict import trial
+        from jupyter_tfguard.predict import trial, trial_process
         from jupyter_tfguard.training.gpu_settings import eager_context
-        model, devices, child = cnn(), eager_context()._logical_devices, trial._CHILD
+        model, devices, child = cnn(), eager_context()._logical_devices, trial_process._CHILD
         os.environ["LARGEST_BATCH"] = "64"
-        trial._CHILD = Path({str(Path(__file__).with_name("on_gpu_child.py"))!r})
+        trial_process._CHILD = Path({str(Path(__file__).with_name("on_gpu_child.py"))!r})
         devices.append(types.SimpleNamespace(name="/device:GPU:0", device_type="GPU"))
         try:
             answer = tfguard.estimate(model, x, y, batch_size=64)
             refused = trial.trial(model, {{"x": x, "y": y}}, 65)
         finally:
             devices.pop()
-            trial._CHILD = child
+            trial_process._CHILD = child
         assert answer.verdict is Verdict.FITS, answer
         assert answer.grade is Grade.MEASURED
         assert 64 * 64 * 64 * 32 * 4 < answer.best_bytes < 1 << 30, answer

@@ -15,14 +15,17 @@ from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 from tests.rigs.waiting import wait_until
 
 SETUP = """
-import os, signal, threading
+import functools, os, signal, sys, threading
 import numpy as np, psutil, tensorflow as tf
 from tensorflow import keras
 from tensorflow.keras import layers
-from jupyter_tfguard.predict.trial import Ending, trial
+from jupyter_tfguard.predict.trial import Ending, trial as trial_alone
 from jupyter_tfguard.predict.trial_data import DataSource
+from jupyter_tfguard.predict.trial_process import TrialProcess
 
 KERNEL = os.getpid()
+PROCESS = TrialProcess()
+trial = functools.partial(trial_alone, process=PROCESS)
 X, Y = np.random.rand(64, 32).astype("float32"), np.random.rand(64, 1).astype("float32")
 
 def seq(*parts):
@@ -58,6 +61,7 @@ def keras_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKe
     folder = tmp_path_factory.mktemp("trial")
     with kernel_in(folder) as kernel:
         yield kernel
+        works(kernel, "PROCESS.close()")
         assert left_over(kernel) == []
 
 
@@ -83,7 +87,8 @@ def test_a_trial_measures_a_first_fit_and_changes_nothing(keras_kernel: GuardedK
         expected = random_numbers()
         keras.utils.set_random_seed(5)
         before, history, step = state(), model.history, model.train_function
-        found = trial(model, {"x": X, "y": Y}, 16)
+        found = trial_alone(model, {"x": X, "y": Y}, 16)
+        assert psutil.Process().children() == []
         assert found.ending is Ending.FINISHED and found.step_count == 6, found
         assert found.source is DataSource.SAMPLES
         # The optimizer is a new one: at least its two slots for 4 million weights are counted.
@@ -207,6 +212,55 @@ def test_a_child_ends_at_its_memory_limit(keras_kernel: GuardedKernel) -> None:
     )
 
 
+def test_trials_of_one_process_are_all_first_fits(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        def first_to_be_killed():
+            with open("/proc/self/oom_score_adj") as file:
+                assert file.read().strip() == "1000"
+        model = seq(InChild(first_to_be_killed), layers.Dense(2000), layers.Dense(2000))
+        large = trial(model, {"x": X, "y": Y}, 64)
+        process = PROCESS._process.pid
+        shown = []
+        small = trial(model, {"x": X, "y": Y}, 2, until_settled=True, show=lambda *what: shown.append(what))
+        assert PROCESS._process.pid == process and PROCESS.pid is None
+        assert 100 << 20 < PROCESS.own_bytes() < 1 << 30
+        assert large.finished and large.step_count == 6, large
+        assert small.finished and 2 <= small.step_count <= 4, small
+        assert 2 * 4 * 4_000_000 < small.peak_bytes < 1.1 * large.peak_bytes, (small, large)
+        assert shown[-1][1] <= small.peak_bytes, shown
+        """,
+    )
+
+
+def test_where_a_fork_is_not_safe_each_trial_has_a_process(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        import pathlib, tempfile
+        folder = tempfile.mkdtemp()
+        pathlib.Path(folder, "keras.py").write_text(
+            "import threading, sys\\n"
+            "threading.Thread(target=threading.Event().wait, daemon=True).start()\\n"
+            "sys.path.remove(__file__.rpartition('/')[0])\\n"
+            "del sys.modules['keras']\\n"
+            "import keras\\n"
+        )
+        sys_path = list(sys.path)
+        sys.path.insert(0, folder)
+        try:
+            with TrialProcess() as process:
+                for _ in range(2):
+                    found = trial_alone(seq(), {"x": X, "y": Y}, 2, process=process, until_settled=True)
+                    assert found.finished, found
+                    assert process._process is None
+        finally:
+            sys.path[:] = sys_path
+        """,
+    )
+
+
 def test_a_crash_or_an_exception_of_the_child_is_reported(keras_kernel: GuardedKernel) -> None:
     works(
         keras_kernel,
@@ -316,29 +370,30 @@ def test_texts_and_vocabularies_travel(keras_kernel: GuardedKernel) -> None:
 
 def test_an_interrupt_or_the_end_of_the_kernel_ends_the_child(tmp_path: Path) -> None:
     with kernel_in(tmp_path) as kernel:
-        cell = "trial(seq(InChild(signal.pause)), {'x': X, 'y': Y}, 16)"
+        cell = "trial_alone(seq(InChild(signal.pause)), {'x': X, 'y': Y}, 16)"
         request = kernel.send(cell)
-        wait_for_child(kernel)
+        wait_for_trial(kernel)
         kernel.manager.interrupt_kernel()
         assert kernel.finish(request).error == "KeyboardInterrupt"
         assert left_over(kernel) == []
 
         kernel.send(cell)
-        child = wait_for_child(kernel)
+        ends = wait_for_trial(kernel)
         os.kill(kernel.pid, signal.SIGKILL)
         kernel.wait_for_end()
-        wait_until(lambda: not child.is_running() or child.status() == "zombie", "the child's end")
+        wait_until(lambda: not any(map(works_still, ends)), "the end of both processes")
 
 
-def wait_for_child(kernel: GuardedKernel) -> psutil.Process:
-    """The child, once TensorFlow is loaded."""
+def wait_for_trial(kernel: GuardedKernel) -> list[psutil.Process]:
+    """The process of the trials, and the trial that it has forked."""
 
-    def look() -> psutil.Process | None:
-        for child in psutil.Process(kernel.pid).children():
-            # Until it runs its own program, it looks as large as the kernel.
-            is_trial = "trial_child" in " ".join(child.cmdline())
-            if is_trial and child.memory_info().rss > 200 << 20:
-                return child
-        return None
+    def look() -> list[psutil.Process] | None:
+        children = psutil.Process(kernel.pid).children(recursive=True)
+        return children if len(children) > 1 else None
 
-    return wait_until(look, "a child with TensorFlow")
+    return wait_until(look, "a trial")
+
+
+def works_still(process: psutil.Process) -> bool:
+    """True if it has not ended."""
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
