@@ -19,13 +19,15 @@ STILL_RUNS = (
 
 
 def wait_for_jax(limit_seconds: float = _LIMIT_SECONDS) -> bool:
-    """Wait until all arrays of JAX have their values; True if they have, or if JAX is not imported.
+    """Wait until all arrays of JAX have their values; True if they have, or if JAX was not used.
 
     Args:
         limit_seconds: How long to wait.
     """
     arrays = getattr(sys.modules.get("jax"), "live_arrays", None)
-    if arrays is None:
+    # Before the first use of a device, the call would open one. Source: jax 0.4 to 0.10.
+    is_used = bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None))
+    if arrays is None or not is_used:
         return True
     # A thread, because the wait for one array has no time limit.
     waiting = background_thread(lambda: _wait(arrays()), "tfguard-jax")

@@ -78,7 +78,11 @@ def test_work_of_jax_is_waited_for_or_named(monkeypatch: pytest.MonkeyPatch) -> 
     ends = threading.Event()
     deleted = types.SimpleNamespace()  # without the method, like one that fails
     jax = types.SimpleNamespace(live_arrays=lambda: [deleted, Dispatched(ends)])
+    bridge = types.SimpleNamespace(_backends={})
     monkeypatch.setitem(sys.modules, "jax", jax)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)  # type: ignore[arg-type]
+    assert wait_for_jax(0.0)  # no device is open yet, and none is opened
+    bridge._backends["cpu"] = None
     monkeypatch.setattr(stops, "wait_for_jax", lambda: wait_for_jax(0.01))
     made = Stops(CellFacts)
     stop = made.reached(Snapshot(trip_count=1, trip_available_bytes=MIB), Cell(GIB))

@@ -48,6 +48,8 @@ def test_a_leak_in_a_callback_is_stopped_and_the_model_is_saved(kernel: GuardedK
     assert "model.fit(..., epochs=9, initial_epoch=epoch)" in ran.traceback
     (path,) = re.findall(r'tfguard\.resume\(model, "(.+?\.npz)"\)', ran.traceback)
     (epoch,) = re.findall(r"at epoch (\d) of 9", ran.traceback)
+    event = kernel.wait_for_event("checkpoint")[-1]
+    assert (event["path"], event["by"]) == (path, "tfguard")
     ran = kernel.run(
         "leak.kept.clear()\nimport jupyter_tfguard\nagain = new_model()\n"
         f"epoch = jupyter_tfguard.resume_fit(again, {path!r})\n"
@@ -144,6 +146,10 @@ def test_a_fit_that_cannot_fit_is_refused_before_its_first_step(kernel: GuardedK
     assert "fit() with batch_size=3200 needs at least" in ran.traceback
     assert "%tfguard pause" in ran.traceback
     assert "Model and optimizer are saved" not in ran.traceback
+    assert kernel.wait_for_event("memory_stop")[-1]["what"] == "not_started"
+    status = kernel.run("%tfguard status").stdout
+    assert "was not started: fit() with batch_size=3200 needs at least" in status
+    assert "a fit was not started: it needs more memory" in status
 
 
 def test_without_a_fault_of_ours(kernel: GuardedKernel) -> None:
