@@ -5,8 +5,10 @@ Keras, NumPy and pandas write in place: the file of a stopped save is incomplete
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
+import struct
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import NamedTuple
@@ -37,6 +39,7 @@ _SAVES = (
 _KERAS = ("model.save", "model.save_weights", "model.export")
 _SUFFIX = ".npz"
 _PATH_LIMIT = 4096
+_AT_FDCWD, _STATX_BTIME, _STATX_BYTES = -100, 0x800, 256
 _MARGIN_SECONDS = (
     0.05  # file systems take timestamps from a clock that advances every few milliseconds
 )
@@ -48,10 +51,12 @@ class Saving(NamedTuple):
     Attributes:
         call: As the user wrote it, such as ``model.save``.
         path: The file that is incomplete now; None if none is known.
+        was_older: True if a file of that name existed before, which is lost; None if unknown.
     """
 
     call: str
     path: str | None
+    was_older: bool | None = None
 
     def text(self) -> str:
         """What happened, and what needs less memory."""
@@ -68,7 +73,12 @@ class Saving(NamedTuple):
             said = f"{self.call}() was running: save in smaller parts, or delete what you no longer need first."
         if self.path is None:
             return said
-        return f"{self.path} is incomplete now: do not load it; an older file of that name is lost. {said}"
+        lost = {
+            True: " The older file of that name is lost.",
+            False: "",
+            None: " If there was an older file of that name, it is lost.",
+        }
+        return f"{self.path} is incomplete now, do not load it.{lost[self.was_older]} {said}"
 
 
 def stack(frame: FrameType | None) -> Iterator[FrameType]:
@@ -99,7 +109,8 @@ def find_save(frames: Iterator[FrameType], since: float) -> Saving | None:
         name, file = frame.f_code.co_name, frame.f_code.co_filename.replace(os.sep, "/")
         for function, end, variable, call in _SAVES:
             if name == function and file.endswith(end):
-                found = Saving(call, _incomplete(frame, variable, since))
+                path = _incomplete(frame, variable, since)
+                found = Saving(call, path, None if path is None else _is_older(path, since))
     return found
 
 
@@ -119,3 +130,20 @@ def _incomplete(frame: FrameType, variable: str, since: float) -> str | None:
         if is_file and seen.st_mtime >= since - _MARGIN_SECONDS:
             return os.path.abspath(path)
     return None
+
+
+def _is_older(path: str, since: float) -> bool | None:
+    """True if a file was created before `since`: opening it for writing keeps its time of birth. None if unknown.
+
+    Source: statx(2); ``stx_btime`` is at byte 80, and bit 0x800 of the mask says that the file system has it.
+    """
+    buffer = ctypes.create_string_buffer(_STATX_BYTES)
+    try:
+        failed = ctypes.CDLL(None).statx(_AT_FDCWD, os.fsencode(path), 0, _STATX_BTIME, buffer)
+    except (AttributeError, OSError):
+        return None
+    (mask,) = struct.unpack_from("<I", buffer)
+    if failed or not mask & _STATX_BTIME:
+        return None
+    seconds, nanoseconds = struct.unpack_from("<qI", buffer, 80)
+    return bool(seconds + nanoseconds / 1e9 < since - _MARGIN_SECONDS)

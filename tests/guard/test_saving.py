@@ -13,6 +13,7 @@ import numpy
 import pytest
 
 from jupyter_tfguard.guard.saving import find_save, frames_of, stack
+from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.quick
 
@@ -32,7 +33,7 @@ def test_the_file_that_a_save_was_writing_is_named(tmp_path: Path) -> None:
     path = tmp_path / "m.keras"
     path.write_text("an older file")
     os.utime(path, (1.0, 1.0))
-    began = time.time()
+    began = wait_until(lambda: (now := time.time()) > os.stat(path).st_ctime + 0.1 and now)
     body = "filepath.write_text('half'); raise Stopped"
     inner = made("/x/keras/src/saving/saving_lib.py", "save_model", "model, filepath", body)
     outer = made(
@@ -47,7 +48,22 @@ def test_the_file_that_a_save_was_writing_is_named(tmp_path: Path) -> None:
     assert found is not None
     assert (found.call, found.path) == ("model.save", str(path))
     assert f"{path} is incomplete now" in found.text()
+    # Some file systems do not know when a file was created.
+    assert found.was_older in (True, None)
+    assert "older file of that name" in found.text()
     assert "save_weights" in found.text()
+
+
+def test_a_new_file_replaced_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "new.npz"
+    body = "file.write_text('half'); raise Stopped"
+    save = made("/x/numpy/lib/_npyio_impl.py", "savez", "file", body)
+    began = time.time()
+    with pytest.raises(Stopped) as raised:
+        save(path)
+    found = find_save(frames_of(raised.value.__traceback__), began)
+    assert found is not None
+    assert (found.path, found.was_older in (False, None)) == (str(path), True)
 
 
 def test_a_file_that_was_not_opened_yet_is_not_called_incomplete(tmp_path: Path) -> None:
