@@ -175,7 +175,7 @@ def _advice_about_children(children: Sequence[Child]) -> str:
             "The memory grew in worker processes, not in the kernel: start fewer workers, "
             "or keep less in what runs there."
         )
-    return f"That process is not ended by the stop. To end it: !kill {children[0].pid}"
+    return f"If that process still runs, end it: !kill {children[0].pid}"
 
 
 def _rounded(count: int) -> str:
