@@ -17,7 +17,7 @@ from ..errors import SourceUnavailable
 from ..units import KIB, human_bytes
 
 # Linux looks at each page of a child for its own share: some 10 ms for each GiB.
-_LIMIT_SECONDS = 0.1
+_LIMIT_SECONDS = 0.05
 _NAME_LIMIT = 40
 _WORKER = "worker"
 # Command lines of processes that Python itself starts to run a function.

@@ -2753,10 +2753,12 @@ struct snapshot {
 };
 
 /* Refuse this thread nothing, and do not interrupt it: the guard itself needs memory to stop a
- * cell. */
-EXPORT void tfguard_exempt(int is_exempt)
+ * cell. Returns the earlier state: a signal may come while it is exempt already. */
+EXPORT int tfguard_exempt(int is_exempt)
 {
+    bool was_exempt = self.inside;
     self.inside = is_exempt;
+    return was_exempt;
 }
 
 EXPORT void tfguard_snapshot(struct snapshot *found)

@@ -133,12 +133,12 @@ class NativeGuard:
             short.tfguard_snapshot,
             short.tfguard_disarm,
             short.tfguard_delivered,
-            short.tfguard_exempt,
             short.tfguard_restore,
             long.tfguard_stop,
         ):
             function.restype = None
         short.tfguard_exempt.argtypes = (ctypes.c_int,)
+        short.tfguard_exempt.restype = ctypes.c_int
         short.tfguard_arm_numpy.argtypes = (*[ctypes.c_void_p] * 3, ctypes.c_char_p)
         long.tfguard_arm_disk.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
         for function in (
@@ -198,11 +198,11 @@ class NativeGuard:
     @contextlib.contextmanager
     def exempt(self) -> Iterator[None]:
         """Refuse and interrupt nothing in this thread meanwhile."""
-        self._short.tfguard_exempt(1)
+        was_exempt = self._short.tfguard_exempt(1)
         try:
             yield
         finally:
-            self._short.tfguard_exempt(0)
+            self._short.tfguard_exempt(was_exempt)
 
     def available_bytes(self) -> int:
         """Read the available memory now, in bytes."""

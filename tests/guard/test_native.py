@@ -37,6 +37,15 @@ def library() -> NativeGuard:
         pytest.skip(str(absent))
 
 
+def test_a_signal_during_the_stop_does_not_end_the_exemption() -> None:
+    found = library()
+    with found.exempt():
+        with found.exempt():
+            pass
+        assert found._short.tfguard_exempt(1) == 1
+    assert found._short.tfguard_exempt(0) == 0
+
+
 class Group:
     """The files of a memory group."""
 
