@@ -16,8 +16,8 @@ from ..collectors.procfs import colon_lines, read_text
 from ..errors import SourceUnavailable
 from ..units import KIB, human_bytes
 
-# Linux looks at each page of a child for its own share: some 10 ms for each GiB.
-_LIMIT_SECONDS = 0.05
+# Linux looks at each page of a child for its own share: tens of milliseconds for each GiB, more on a busy machine.
+_LIMIT_SECONDS = 0.2
 _NAME_LIMIT = 40
 _WORKER = "worker"
 # Command lines of processes that Python itself starts to run a function.
@@ -44,29 +44,38 @@ def children_of(pid: int) -> tuple[Child, ...]:
     except SourceUnavailable:
         return ()
     found = []
+    ours = _arguments(pid)
     until = time.monotonic() + _LIMIT_SECONDS
     for child in pids:
         try:
-            own = _own_bytes(child, exact=time.monotonic() < until)
+            arguments = _arguments(child)
+            own = _exact_bytes(child) if time.monotonic() < until else None
+            if own is None:
+                own = _at_least_bytes(child, pid if arguments == ours else None)
             if own:
-                found.append(Child(child, _name(child), own))
+                found.append(Child(child, _name(arguments), own))
         except (SourceUnavailable, OSError, LookupError, ValueError):
             continue  # it has ended
     return tuple(sorted(found, key=lambda one: -one.bytes))
 
 
-def _own_bytes(pid: int, *, exact: bool) -> int:
-    """Bytes in memory and swap that no other process shares.
+def _exact_bytes(pid: int) -> int | None:
+    """Bytes in memory and swap that no other process shares; None if they cannot be read.
 
-    Source: ``/proc/[pid]/smaps_rollup``, proc_pid_smaps(5). Sample: ``Private_Dirty:     1234 kB``. If it cannot be read, or
-    without `exact`: ``RssAnon`` and ``VmSwap`` of ``/proc/[pid]/status``, which also count pages shared by a fork.
+    Source: ``/proc/[pid]/smaps_rollup``, proc_pid_smaps(5). Sample: ``Private_Dirty:     1234 kB``.
     """
-    if exact:
-        try:
-            return _sum(f"/proc/{pid}/smaps_rollup", "Private_Dirty", "SwapPss")
-        except (SourceUnavailable, OSError, LookupError):
-            pass  # a process of another user
-    return _sum(f"/proc/{pid}/status", "RssAnon", "VmSwap")
+    try:
+        return _sum(f"/proc/{pid}/smaps_rollup", "Private_Dirty", "SwapPss")
+    except (SourceUnavailable, OSError, LookupError):
+        return None  # a process of another user
+
+
+def _at_least_bytes(pid: int, forked_from: int | None) -> int:
+    """A lower bound of the same, read at once: anonymous memory, without what a forked process may share."""
+    own = _sum(f"/proc/{pid}/status", "RssAnon", "VmSwap")
+    if forked_from is None:
+        return own
+    return max(0, own - _sum(f"/proc/{forked_from}/status", "RssAnon", "VmSwap"))
 
 
 def _sum(path: str, *names: str) -> int:
@@ -74,9 +83,12 @@ def _sum(path: str, *names: str) -> int:
     return sum(int(lines[name].split()[0]) for name in names) * KIB
 
 
-def _name(pid: int) -> str:
+def _arguments(pid: int) -> list[str]:
+    return read_text(f"/proc/{pid}/cmdline").split("\0")
+
+
+def _name(arguments: Sequence[str]) -> str:
     """``worker``, or the program and its script, such as ``python3 fill.py``; arguments may be secret."""
-    arguments = read_text(f"/proc/{pid}/cmdline").split("\0")
     if any(sign in one for one in arguments[:6] for sign in _WORKER_SIGNS):
         return _WORKER
     words = [os.path.basename(arguments[0])]

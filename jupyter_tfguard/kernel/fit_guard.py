@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from ..predict.refusal import check_fit
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
 from ..training.progress import FitProgress
+from ..units import MIB
+
+_FREE_BYTES, _FREE_SECONDS, _POLL_SECONDS = 64 * MIB, 2.0, 0.02
 
 
 class FitGuard(FitHooks):
@@ -82,8 +86,12 @@ class FitGuard(FitHooks):
         if progress.finished_step is None and not progress.earlier_steps:
             return  # no step has ended: running the code again creates the same model
         release_frames(raised)  # frees the batches of the fit
+        free = self._guard.available_bytes
+        until = time.monotonic() + _FREE_SECONDS
+        # Worker processes that were ended take a moment to give their memory back.
+        while free() < _FREE_BYTES and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
         try:
-            free = self._guard.available_bytes
             saved = save(model, Position.of(progress), Path.cwd(), available_bytes=free)
         except CheckpointNotSaved as no:
             self._guard.stops.add_line(raised, f"The model was not saved: {no}")
