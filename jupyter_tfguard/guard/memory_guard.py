@@ -209,7 +209,8 @@ class MemoryGuard:
         if is_cancelled_error(error) or is_bare(error):
             seen = self._sampler.snapshot()
             if seen.trip_count:
-                return self._deliver(seen, cell, error)
+                self.stops.look(error)
+                return self._deliver(seen, cell)
         return error
 
     @property
@@ -323,7 +324,7 @@ class MemoryGuard:
         cell = self._cell
         # First: the native library detects by this call that the main thread is responsive and needs no interruption.
         seen = self._sampler.snapshot()
-        if cell is None or not seen.tripped or seen.delivered:
+        if cell is None or not seen.tripped or seen.delivered or self.stops.is_composing:
             self._end_profile()
             return None
         if _is_handled():
@@ -341,16 +342,15 @@ class MemoryGuard:
         if sys.getprofile() == self._on_call:
             sys.setprofile(None)
 
-    def _deliver(
-        self, seen: Snapshot, cell: Cell, error: BaseException | None = None
-    ) -> BaseException:
-        """Create the exception, and mark the stop as delivered. `error`: the exception that it replaces."""
+    def _deliver(self, seen: Snapshot, cell: Cell) -> BaseException:
+        """Create the exception, and mark the stop as delivered."""
+        with self.stops.composing():
+            self.stops.look()
+            # The exit of an enclosing `with Pool()` would wait for a worker that was killed.
+            end_children()
+            stop = self.stops.reached(seen, cell)
         self._sampler.delivered()
-        self.stops.look(error)
-        # The exit of an enclosing `with Pool()` would wait for a worker that was killed.
-        end_children()
         self._cancellation.renew()  # for functions that run after the cell has caught the exception
-        stop = self.stops.reached(seen, cell)
         kind = (
             HostMemoryLimitReached if seen.trip_count <= _CAUGHT_COUNT else HostMemoryLimitInterrupt
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..shield import shielded
@@ -63,12 +64,14 @@ class Stops:
     Attributes:
         last: The newest stop; None if there was none.
         of_cell: The stop of the newest cell; None if it was not stopped.
+        is_composing: True while a message is being made.
     """
 
     def __init__(self, facts: Callable[[], CellFacts]) -> None:
         self._facts = facts
         self.last: Stop | None = None
         self.of_cell: Stop | None = None
+        self.is_composing = False
         self._moment: Moment | None = None
         self._began = 0.0
 
@@ -76,6 +79,15 @@ class Stops:
         """Reset `of_cell` at the start of a cell."""
         self.of_cell = self._moment = None
         self._began = time.time()
+
+    @contextlib.contextmanager
+    def composing(self) -> Iterator[None]:
+        """Make a message. It takes a while, and the stop is delivered only afterwards: a signal must not stop the guard."""
+        self.is_composing = True
+        try:
+            yield
+        finally:
+            self.is_composing = False
 
     def look(self, error: BaseException | None = None) -> None:
         """See which save runs, and what child processes hold, before either ends; for the next message.
