@@ -47,7 +47,7 @@ big.compile("adam", "mse")
 kept = []
 class Slow(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
-        kept.append(np.ones(2_000_000))
+        kept.append(np.ones(6_000_000))
 pixels = np.ones((640, 64, 64, 3), "f4")
 big.fit(pixels, y[:640], batch_size=32, epochs=30, verbose=0, callbacks=[Slow()])
 """
