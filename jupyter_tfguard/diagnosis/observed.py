@@ -10,7 +10,7 @@ import math
 from functools import cached_property
 from typing import Any
 
-from ..record.facts import AROUND_THE_KERNEL
+from ..record.facts import AROUND_THE_KERNEL, Cull
 from ..record.timeline import Point, column, timeline
 from .exit_status import passed_on_signal
 from .gpus import Gpu, gpus_of
@@ -110,13 +110,24 @@ class Observed:
         return standstill_of(self.bundle)
 
     @cached_property
+    def cull(self) -> Cull | None:
+        """The check of the server's culler that shut the kernel down; None when something else ended it."""
+        found = dict_of((self.server or {}).get("cull"))
+        numbers = [number_of(found.get(n)) for n in ("time", "idle_seconds", "timeout_seconds")]
+        if any(number is None or number < 0 for number in numbers):
+            return None
+        time, idle, timeout = (number or 0.0 for number in numbers)
+        return Cull(time, idle, timeout, was_busy=found.get("was_busy") is True)
+
+    @cached_property
     def journal(self) -> list[dict[str, Any]]:
         """The events of the kernel's journal in order, as dictionaries. They may be forged."""
         found = (self.kernel or {}).get("events")
         events = [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
-        if self.hang is not None and self.asked_to_end:
-            # A restart begins with an interrupt, which ends the cell. Only the hang before it matters.
-            events = [e for e in events if (number_of(e.get("t")) or 0) <= self.hang.noticed]
+        # A restart or shutdown begins with an interrupt, which ends the cell. Only what was before matters.
+        until = self.hang.noticed if self.hang else self.cull.time if self.cull else None
+        if until is not None and self.asked_to_end:
+            events = [e for e in events if (number_of(e.get("t")) or 0) <= until]
         return events
 
     @cached_property

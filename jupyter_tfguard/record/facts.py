@@ -144,6 +144,23 @@ class Hang:
 
 
 @dataclass(frozen=True)
+class Cull:
+    """The check of the server's culler that shut the kernel down.
+
+    Attributes:
+        time: Unix seconds of the check.
+        idle_seconds: Without activity, as the server counts it: messages of the kernel.
+        timeout_seconds: The option ``cull_idle_timeout``.
+        was_busy: A cell was running; the option ``cull_busy`` allows that.
+    """
+
+    time: float
+    idle_seconds: float
+    timeout_seconds: float
+    was_busy: bool
+
+
+@dataclass(frozen=True)
 class ServerFacts:
     """Everything the watcher observed about one crash (or about one killed child, with ``kernel_alive``).
 
@@ -159,6 +176,7 @@ class ServerFacts:
         ended_children: Process ids of children that ended since the last poll.
         ended_neighbours: Other processes in the kernel's cgroup that ended since the last poll; None = unknown.
         hang: The hang that lasted until the end; None if the kernel was not hanging.
+        cull: The check of the server's culler that shut the kernel down; None if something else ended it.
         answered: False if the host never received anything from the process; None = unknown.
         gpus: One dictionary per GPU; ``diagnosis/gpus.py`` describes its keys.
         unavailable: What could not be read, and why: ``{"NVML": "no driver library"}``.
@@ -177,5 +195,6 @@ class ServerFacts:
     ended_neighbours: tuple[int, ...] | None = None
     gpus: tuple[dict[str, Any], ...] = ()
     hang: Hang | None = None
+    cull: Cull | None = None
     answered: bool | None = None
     unavailable: dict[str, str] = field(default_factory=dict)

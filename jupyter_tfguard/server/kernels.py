@@ -18,6 +18,7 @@ from ..record.identity import ProcessIdentity
 from ..shield import shielded
 from ..watch.monitored import MonitoredKernel
 from ..watch.watcher import Watcher
+from .culling import Culling
 from .notebook_paths import NotebookPaths
 from .state import REMOTE, STARTING, KernelView, lacks_guard
 from .tracked import (
@@ -64,6 +65,7 @@ class KernelTracker:
         self._ended: dict[ProcessIdentity, float] = {}  # monotonic seconds
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.Handle | None = None
+        self._culling = Culling(serverapp.kernel_manager)
         self._paths = NotebookPaths(serverapp, lambda: self._tracked)
 
     # --- start and stop ------------------------------------------------------------------------------------------
@@ -75,6 +77,8 @@ class KernelTracker:
             self._app.event_logger.add_listener(
                 schema_id=_KERNEL_ACTIONS, listener=self._on_kernel_action
             )
+        with shielded("observing the server's culler"):
+            self._culling.start()
         self._timer = self._loop.call_soon(self._look)
 
     async def stop(self) -> None:
@@ -83,6 +87,7 @@ class KernelTracker:
             self._timer.cancel()
             self._timer = None
         await self._paths.stop()
+        self._culling.stop()
         with contextlib.suppress(Exception):
             self._app.event_logger.remove_listener(listener=self._on_kernel_action)
         for kernel_id in list(self._tracked):
@@ -225,7 +230,9 @@ class KernelTracker:
                 getattr(self._app, "_stopping", False)
             )  # a signal was sent to the server and its kernels
         )
-        if asked and monitored.hang is None:
+        if tracked.activity.run_since() is not None:  # else there is nothing that the user lost
+            monitored.cull = self._culling.of(tracked.kernel.kernel_id)
+        if asked and monitored.hang is None and monitored.cull is None:
             self._remember_end(monitored)
             self._detach(tracked)
             self._watcher.drop(monitored)

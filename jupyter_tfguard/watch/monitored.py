@@ -20,7 +20,7 @@ from ..errors import SourceUnavailable
 from ..limits import Limit, fullest_limit, memory_in_use
 from ..metrics import Sample
 from ..places import disabled_by_environment
-from ..record.facts import Counters, Hang, ServerFacts
+from ..record.facts import Counters, Cull, Hang, ServerFacts
 from .child_kill import ChildKillDetector
 from .forecast import Forecast, Forecaster
 from .held_pipe import HeldPipe
@@ -76,6 +76,7 @@ class MonitoredKernel:
         is_busy: A cell ran recently, or that is unknown.
         is_switched_off: True if the guard was switched off in the environment at its start; None = unknown.
         hang: The current hang; None if it does not hang.
+        cull: The check of the server's culler that is shutting it down; None in any other case.
         before: Counters while the process was running; None before the second poll.
         group: Its memory group; shared.
         stderr: The pipe of its native stderr.
@@ -98,6 +99,7 @@ class MonitoredKernel:
         self.is_busy = True
         self.is_switched_off: bool | None = None
         self.hang: Hang | None = None
+        self.cull: Cull | None = None
         self._forecaster = Forecaster(self.since)
         self._read_switch()
         self._last: tuple[int, float, float, int] | None = None
@@ -302,6 +304,7 @@ class MonitoredKernel:
                 rows=tuple(row[:count] for row in self.history.rows.read()),
                 before=self.before or self._fresh,
                 hang=self.hang,
+                cull=self.cull,
                 answered=None if heard is None else heard > self._heard_before,
                 unavailable=dict(self.unavailable),
             )

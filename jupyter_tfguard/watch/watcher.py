@@ -118,7 +118,7 @@ class Watcher:
             monitored: The kernel that ended.
             returncode: Reads the return code from the parent process if nothing better is readable; it may reap. None if
                 this process did not start it.
-            asked: The end was requested; the caller passes such an end only if the kernel hung before.
+            asked: The end was requested; the caller passes such an end only if the kernel hung before or was culled.
 
         Returns:
             Completes once the crash was reported; None if the watcher is stopping.

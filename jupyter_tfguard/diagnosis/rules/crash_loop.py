@@ -16,6 +16,7 @@ _FEWEST = 3
 _WITHIN_SECONDS = 3600.0
 _NO_LOOP = (
     "crash_loop",
+    "culled",
     "hang",
     "no_crash",
     "sigkill_unattributed",
