@@ -103,6 +103,7 @@ class MemoryGuard:
         self._cancellation = Cancellation(self.instead_of)
         self._workers = CellWorkers()
         self._signal = 0
+        self._in_handler = False
         self._earlier_handler: Any = None
         self._pipe: tuple[int, int] | None = None
         self._thread: threading.Thread | None = None
@@ -298,8 +299,14 @@ class MemoryGuard:
     # --- the stop
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        with self._sampler.exempt():
-            stopped = self._stop_at(frame, may_wait_for_imports=False)
+        if self._in_handler:
+            return  # signals come until the stop is delivered, on a busy machine faster than this handler runs
+        self._in_handler = True
+        try:
+            with self._sampler.exempt():
+                stopped = self._stop_at(frame, may_wait_for_imports=False)
+        finally:
+            self._in_handler = False
         if stopped is not None:
             raise stopped
 
