@@ -36,6 +36,8 @@ class Holder:
         size_bytes: All that it holds now, estimated; None if that cannot be measured.
         count: Entries now; None if it has none.
         added_count: Entries added since the comparison began.
+        full_bytes: What it holds when it is full; None if nothing bounds it.
+        is_old: It is kept from earlier cells, and may not have grown in this one.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Holder:
     size_bytes: int | None = None
     count: int | None = None
     added_count: int | None = None
+    full_bytes: int | None = None
+    is_old: bool = False
 
 
 _Keeps = TypeVar("_Keeps", Kept, Holder)

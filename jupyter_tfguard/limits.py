@@ -99,6 +99,19 @@ def memory_in_use(limit: Limit | None, values: Mapping[str, float]) -> float | N
     return values.get("process.rss_bytes") if used is None else used
 
 
+def kept_bytes(values: Mapping[str, float]) -> float | None:
+    """Bytes of a process that the system cannot drop: resident and swapped out, without pages of files; None = unknown.
+
+    Args:
+        values: Metrics of the process.
+    """
+    resident = values.get("process.rss_bytes")
+    if resident is None:
+        return None
+    files = values.get("process.file_bytes") or 0.0
+    return resident - min(resident, files) + (values.get("process.swap_bytes") or 0.0)
+
+
 def used_of(limit_bytes: float, name: str, values: Mapping[str, float]) -> float | None:
     """Bytes in use that a limit counts, without reclaimable file cache; None = unknown.
 

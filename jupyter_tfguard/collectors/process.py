@@ -22,11 +22,13 @@ _STATUS_EVERY_SECONDS = 0.95
 _CHILDREN_EVERY_SECONDS = 1.95
 _CHILDREN_LIMIT = 512
 # VmHWM:     12345 kB, VmSwap:         0 kB, Threads:        4
-_STATUS = re.compile(rb"^(VmHWM|VmSwap|Threads):\s+(\d+)( kB)?$", re.MULTILINE)
+_STATUS = re.compile(rb"^(VmHWM|RssShmem|VmSwap|Threads):\s+(\d+)( kB)?$", re.MULTILINE)
+_SHARED = "shared memory"  # no metric of its own
 _STATUS_METRICS = {
     b"VmHWM": "process.peak_bytes",
     b"VmSwap": "process.swap_bytes",
     b"Threads": "process.thread_count",
+    b"RssShmem": _SHARED,
 }
 
 
@@ -67,10 +69,10 @@ class ProcessCollector:
             "/proc/[pid]/statm of all descendants",
         ),
         Metric(
-            "process.children_count",
-            "Child processes",
-            Unit.COUNT,
-            "/proc/[pid]/task/*/children of all descendants",
+            "process.file_bytes",
+            "Resident pages of files, which the system can drop",
+            Unit.BYTES,
+            "/proc/[pid]/statm, shared, without /proc/[pid]/status, RssShmem",
         ),
     )
 
@@ -93,13 +95,18 @@ class ProcessCollector:
         Raises:
             SourceUnavailable: The process has ended, or its memory is being released (resident size 0).
         """
-        rss, now = self.resident_bytes(), time.monotonic()
+        (rss, shared), now = self._resident.read_with_shared(), time.monotonic()
         peak = self._status_values.get("process.peak_bytes", 0)
         if fresh or now >= self._status_next or rss > peak:
-            values = self.status()
-            rss = self.resident_bytes()  # fails if the values may belong to a later process
+            values = self._read_status()
+            # Fails if the values may belong to a later process.
+            rss, shared = self._resident.read_with_shared()
             self._status_values, self._status_next = values, now + _STATUS_EVERY_SECONDS
-        return {"process.rss_bytes": rss, **self._status_values, **self.children_values()}
+        values = {"process.rss_bytes": rss, **self._status_values, **self.children_values()}
+        in_memory = values.pop(_SHARED, None)
+        if shared is not None and in_memory is not None:
+            values["process.file_bytes"] = max(0.0, shared - in_memory)
+        return values
 
     def resident_bytes(self) -> int:
         """Resident memory only.
@@ -117,6 +124,11 @@ class ProcessCollector:
         Raises:
             SourceUnavailable: There is no process with this id.
         """
+        values = self._read_status()
+        values.pop(_SHARED, None)
+        return values
+
+    def _read_status(self) -> dict[str, float]:
         if self._psutil is not None:
             return self._psutil_status()
         try:
@@ -146,10 +158,7 @@ class ProcessCollector:
         for child in self.children:
             with contextlib.suppress(SourceUnavailable):
                 total += self._rss_of(child)
-        return {
-            "process.children_rss_bytes": total,
-            "process.children_count": len(self.children),
-        }
+        return {"process.children_rss_bytes": total}
 
     def _list_children(self) -> tuple[int, ...]:
         if self._psutil is None:

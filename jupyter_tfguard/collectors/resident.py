@@ -48,19 +48,27 @@ class ResidentSize:
         Raises:
             SourceUnavailable: The process has ended, or its memory is being released (resident size 0).
         """
+        return self.read_with_shared()[0]
+
+    def read_with_shared(self) -> tuple[int, int | None]:
+        """Current resident memory, and the part of it that is pages of files and shared memory; None if unknown.
+
+        Raises:
+            SourceUnavailable: As :meth:`read`.
+        """
         if self.psutil_process is not None:
             import psutil
 
             try:
-                return int(self.psutil_process.memory_info().rss)
+                return int(self.psutil_process.memory_info().rss), None
             except psutil.Error as bad:
                 raise SourceUnavailable(str(bad)) from bad
         if self._file is None:
             raise SourceUnavailable("closed")
-        pages = int(self._file.read_bytes().split(None, 2)[1])
-        if pages == 0:
+        _, resident, shared, _ = self._file.read_bytes().split(None, 3)
+        if int(resident) == 0:
             raise SourceUnavailable("the process has released its memory")
-        return pages * mmap.PAGESIZE
+        return int(resident) * mmap.PAGESIZE, int(shared) * mmap.PAGESIZE
 
     def close(self) -> None:
         """Close the descriptor; idempotent."""

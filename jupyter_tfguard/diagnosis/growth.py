@@ -18,8 +18,9 @@ from ..trend import LEAST_BYTES, WARM_UP, Trend, grown, trend
 from ..units import human_bytes, human_seconds
 from .activity import last_cell, last_fit
 from .finding import Fact, Source
+from .fitted_models import FittedModels
 from .limits_seen import memory_limit_of
-from .moments import Moment, cell_runs, epoch_ends, fit_starts
+from .moments import Moment, cell_runs, epoch_ends, fit_events, fit_starts
 from .observed import Observed
 
 _TIME_PARTS = 24
@@ -70,14 +71,14 @@ class Growth:
         trend: The trend, in bytes.
         over: The span in which it was observed: ``41 epochs``.
         source: Where the data comes from.
-        names: Names of the models that were fitted, in order.
+        models: The models that were fitted; None if unknown.
     """
 
     per: Per
     trend: Trend
     over: str
     source: Source = Source.KERNEL
-    names: tuple[str, ...] = ()
+    models: FittedModels | None = None
 
     @property
     def rate(self) -> str:
@@ -107,7 +108,7 @@ class Growth:
 def host_growth(seen: Observed) -> Growth | None:
     """Growth of the kernel's host memory; None when it did not rise steadily, or too little to matter."""
     points = seen.timeline("process.rss_bytes")
-    curve = _with_swap(seen, [(p.time, p.lowest) for p in points if p.lowest > 0])
+    curve = _kept(seen, [(p.time, p.lowest) for p in points if p.lowest > 0])
     found = steady_growth(seen, curve)
     limit = memory_limit_of(seen)
     if found is None:
@@ -137,8 +138,8 @@ def steady_growth(
         sizes = _at_moments(moments) if host else _at_curve(moments, curve)
         if found := grown(sizes):
             over = f"{len(moments)} {what}" + (f" {moments[-1].name}" if per is Per.RUN else "")
-            names = tuple(m.name for m in moments if m.name) if per is Per.FIT else ()
-            return Growth(per, found, over, source, names)
+            models = FittedModels.of(fit_events(seen)) if per is Per.FIT else None
+            return Growth(per, found, over, source, models)
     return None if ends else _by_time(seen, curve, source)
 
 
@@ -193,7 +194,7 @@ def _at_epochs(seen: Observed, ends: list[Moment], curve: Curve) -> Curve:
 
 
 def _at_moments(moments: list[Moment]) -> Curve:
-    known = ((m.number, m.rss_bytes) for m in moments)
+    known = ((m.number, m.kept_bytes) for m in moments)
     return [(float(n), float(size)) for n, size in known if size and size < _LARGEST_BYTES]
 
 
@@ -228,12 +229,25 @@ def _by_time(seen: Observed, curve: Curve, source: Source) -> Growth | None:
     return Growth(Per.MINUTE, found, human_seconds(seconds), source)
 
 
-def _with_swap(seen: Observed, curve: Curve) -> Curve:
-    """Add swapped-out memory, because the process still holds it."""
-    swap = [(p.time, p.lowest) for p in seen.timeline("process.swap_bytes")]
+def _kept(seen: Observed, curve: Curve) -> Curve:
+    """Without pages of files, which the system can drop, and with swapped-out memory, which the process still holds."""
+    files, swap = (
+        [(p.time, p.lowest) for p in seen.timeline(f"process.{name}_bytes")]
+        for name in ("file", "swap")
+    )
+    return [
+        (when, max(0.0, size - in_files) + in_swap)
+        for (when, size), in_files, in_swap in zip(
+            curve, _at(files, curve), _at(swap, curve), strict=True
+        )
+    ]
+
+
+def _at(known: Curve, moments: Curve) -> list[float]:
+    """The newest value at each moment; the first value before it is known, and 0 if there is none."""
     found, at = [], 0
-    for when, size in curve:
-        while at < len(swap) and swap[at][0] <= when:
+    for when, _ in moments:
+        while at < len(known) and known[at][0] <= when:
             at += 1
-        found.append((when, size + (swap[at - 1][1] if at else 0.0)))
+        found.append(known[max(0, at - 1)][1] if known else 0.0)
     return found

@@ -10,7 +10,6 @@ https://www.tensorflow.org/guide/function#controlling_retracing, https://www.ten
 
 from __future__ import annotations
 
-import itertools
 import re
 
 from ..kept_data import Holder, holders_text, large_part
@@ -19,9 +18,10 @@ from ..units import human_bytes
 from .activity import largest_arrays, last_fit
 from .evidence import Evidence
 from .finding import Advice
+from .fitted_models import OWN_PROCESS
 from .growth import Growth, Per
 from .memory import SPARE_BYTES, growth_fact
-from .moments import grown_arrays, kept_by_loop
+from .moments import grown_arrays, kept_at_stop, kept_by_loop
 from .verdict import record_is_old
 
 _SETTERS = {
@@ -29,8 +29,6 @@ _SETTERS = {
     ADDRESS_SPACE_LIMIT: "It is set by `ulimit -v` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
     DATA_LIMIT: "It is set by `ulimit -d` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
 }
-# "sequential_11": the names that Keras gives models of one kind, one after the other.
-_NUMBERED = re.compile(r"^(?P<stem>.{1,80}?)(?:_(?P<number>\d{1,6}))?$")
 # I tensorflow/core/kernels/data/shuffle_dataset_op.cc:452] ShuffleDatasetV3:12: Filling up shuffle buffer (this may take a
 # while): 3471 of 20000. Source: tensorflow/core/kernels/data/shuffle_dataset_op.cc; written every ten seconds.
 _FILLING = re.compile(
@@ -51,6 +49,8 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
     arrays = largest_arrays(seen)
     if seen.growth is not None:
         found += leak_advice(seen, seen.growth)[:2]
+    elif held_at_stop := kept_at_stop(seen):
+        found.append(_kept(held_at_stop))
     else:
         found += _pipeline_advice(seen)
         if not found and limit is not None:
@@ -150,8 +150,8 @@ def next_batch_size(
 def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
     """Advice for growing host memory, the most effective first, at most three."""
     advice = [_kept(kept)] if (kept := kept_by_loop(seen)) else []
-    if models_are_built(found):
-        advice += _new_models(found)
+    new_models = _new_models(found)
+    advice += new_models
     if any(_RETRACING in line for line in seen.stderr_lines):
         advice.append(
             Advice(
@@ -170,14 +170,14 @@ def leak_advice(seen: Evidence, found: Growth) -> tuple[Advice, ...]:
                 f"They grew from cell to cell: {held}.",
             )
         )
-    if not models_are_built(found):
+    if not new_models:
         advice.append(_what_one_model_keeps(found))
     return tuple(advice[:3])
 
 
 def general_leak_advice(found: Growth) -> Advice:
     """The most effective advice when only the growth is known."""
-    return _new_models(found)[0] if models_are_built(found) else _what_one_model_keeps(found)
+    return next(iter(_new_models(found)), _what_one_model_keeps(found))
 
 
 def gpu_leak_advice(found: Growth) -> tuple[Advice, ...]:
@@ -188,35 +188,29 @@ def gpu_leak_advice(found: Growth) -> tuple[Advice, ...]:
         "still holds, and TensorFlow returns its memory to the card only when the process ends.",
         "losses.append(float(loss))",
     )
-    return (*_new_models(found), kept) if models_are_built(found) else (kept,)
-
-
-def models_are_built(found: Growth) -> bool:
-    """True if Keras numbered the fitted models consecutively, which means that a loop builds them."""
-    if found.per is not Per.FIT or len(found.names) < 3:
-        return False
-    parts = [match for name in found.names if (match := _NUMBERED.match(name))]
-    if len({part["stem"] for part in parts}) != 1:
-        return False
-    numbers = [int(part["number"] or 0) for part in parts]
-    return all(a < b for a, b in itertools.pairwise(numbers))
+    return (*_new_models(found), kept)
 
 
 def _new_models(found: Growth) -> tuple[Advice, ...]:
-    return (
-        Advice(
-            "Run each fit in its own process, or build the model once and reset its weights.",
-            f"A loop builds new models: the fits were of {found.names[0]} to {found.names[-1]}. The memory of a process is freed when it ends.",
-            "multiprocessing.get_context('spawn').Pool(1, maxtasksperchild=1).map(fit_one, settings)",
-        ),
-        Advice(
-            "Do not rely on clear_session() alone.",
-            "It frees what Keras itself keeps of earlier models, and in Keras 3 it also runs the garbage collector (with Keras "
-            "2, call gc.collect() after it). It does not free what TensorFlow keeps of their graphs. Measured with Keras 3.15, the memory grew "
-            "as fast with it as without. https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session",
-            "keras.backend.clear_session()  # first line of the loop, before the model is built",
-        ),
+    """Advice if a loop builds a new model for each fit; otherwise none."""
+    models = found.models
+    if models is None or not models.are_built_in_a_loop:
+        return ()
+    own_process = Advice(
+        OWN_PROCESS,
+        f"A loop builds new models: {models.text} The memory of a process is freed when it ends.",
+        "multiprocessing.get_context('spawn').Pool(1, maxtasksperchild=1).map(fit_one, settings)",
     )
+    if models.is_session_cleared:
+        return (own_process,)
+    clear = Advice(
+        "Do not rely on clear_session() alone.",
+        "It frees what Keras itself keeps of earlier models, and in Keras 3 it also runs the garbage collector (with Keras "
+        "2, call gc.collect() after it). It does not free what TensorFlow keeps of their graphs. Measured with Keras 3.15, the memory grew "
+        "as fast with it as without. https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session",
+        "keras.backend.clear_session()  # first line of the loop, before the model is built",
+    )
+    return own_process, clear
 
 
 def _kept(holders: list[Holder]) -> Advice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 from ..kept_data import Holder
 from .observed import Observed
@@ -18,14 +19,14 @@ class Moment:
         number: Number of the epoch or fit; for runs of a cell, a count.
         time: Unix seconds.
         seconds: Duration of the epoch; None for other events.
-        rss_bytes: Resident memory at that time; None when not recorded.
-        name: Name of the model or the cell.
+        kept_bytes: Resident memory at that time, without pages of files if these are known; None when not recorded.
+        name: Name of the cell.
     """
 
     number: int
     time: float
     seconds: float | None = None
-    rss_bytes: int | None = None
+    kept_bytes: int | None = None
     name: str | None = None
 
 
@@ -44,18 +45,24 @@ def epoch_ends(seen: Observed) -> list[Moment]:
     return found
 
 
-def fit_starts(seen: Observed) -> list[Moment]:
-    """The fits that the running cell, or else the last cell, started. The journal skips some of many quick fits."""
-    found: list[Moment] = []
+def fit_events(seen: Observed) -> list[dict[str, Any]]:
+    """The starts of the fits of the running cell, or else the last cell. The journal skips some of many quick fits."""
+    found: list[dict[str, Any]] = []
     for event in seen.journal:
         if event.get("kind") == "cell_start":
             found = []
+        if event.get("kind") == "fit_start" and event.get("what") == "fit":
+            found.append(dict(event))
+    return found
+
+
+def fit_starts(seen: Observed) -> list[Moment]:
+    """The fits that the running cell, or else the last cell, started."""
+    found: list[Moment] = []
+    for event in fit_events(seen):
         number, when = whole_of(event.get("fit_id")), number_of(event.get("t"))
-        if event.get("kind") != "fit_start" or event.get("what") != "fit":
-            continue
         if number is not None and when is not None and (not found or number > found[-1].number):
-            name, size = text_of(event.get("model_name")), whole_of(event.get("rss_bytes"))
-            found.append(Moment(number, when, rss_bytes=size, name=name))
+            found.append(Moment(number, when, kept_bytes=_kept(event)))
     return found
 
 
@@ -69,9 +76,13 @@ def cell_runs(seen: Observed) -> list[Moment]:
         count, when = whole_of(event.get("execution_count")), number_of(event.get("t"))
         if when is not None:
             name = f"cell [{count}]" if count else "the cell"
-            size = whole_of(event.get("rss_bytes"))
-            found.append(Moment(number, when, rss_bytes=size, name=name))
+            found.append(Moment(number, when, kept_bytes=_kept(event), name=name))
     return found
+
+
+def _kept(event: dict[str, Any]) -> int | None:
+    found = whole_of(event.get("kept_bytes"))
+    return whole_of(event.get("rss_bytes")) if found is None else found
 
 
 def grown_arrays(seen: Observed) -> list[tuple[str, int, int]]:
@@ -98,7 +109,22 @@ def grown_arrays(seen: Observed) -> list[tuple[str, int, int]]:
 def kept_by_loop(seen: Observed) -> list[Holder]:
     """Objects that grew together with memory, from the newest alarm about growing memory."""
     alarms = [event for event in seen.journal if event.get("kind") == "memory_growth"]
-    recorded = alarms[-1].get("holders") if alarms else None
+    return _holders(alarms[-1]) if alarms else []
+
+
+def kept_at_stop(seen: Observed) -> list[Holder]:
+    """Objects that held the memory when the last cell was stopped; empty if it was not."""
+    found: list[Holder] = []
+    for event in seen.journal:
+        if event.get("kind") == "cell_start":
+            found = []
+        elif event.get("kind") == "memory_stop":
+            found = _holders(event)
+    return found
+
+
+def _holders(event: dict[str, Any]) -> list[Holder]:
+    recorded = event.get("holders")
     found = []
     for one in map(dict_of, recorded[:3] if isinstance(recorded, list) else ()):
         name, text, how = (text_of(one.get(key)) or "" for key in ("name", "text", "how"))

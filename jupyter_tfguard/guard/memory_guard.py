@@ -66,7 +66,7 @@ class MemoryGuard:
 
     Args:
         namespace: The globals of the user's cells.
-        facts: Returns the known facts about the running cell.
+        facts: As for :class:`~.stops.Stops`.
         gate: Parts of the gate, whose allocations are refused if they cannot fit.
         in_fit: Returns whether ``fit``, ``evaluate`` or ``predict`` is running.
         code_name: Names code in tracebacks.
@@ -81,7 +81,7 @@ class MemoryGuard:
     def __init__(
         self,
         namespace: Mapping[str, Any],
-        facts: Callable[[], CellFacts],
+        facts: Callable[[int | None], CellFacts],
         *,
         gate: tuple[str, ...] = (),
         in_fit: Callable[[], bool] = lambda: False,

@@ -59,7 +59,7 @@ class Stops:
     """Creates and stores the stops of one kernel.
 
     Args:
-        facts: Returns the known facts about the running cell.
+        facts: Returns the known facts about the running cell, given the bytes that it has added, if known.
 
     Attributes:
         last: The newest stop; None if there was none.
@@ -67,7 +67,7 @@ class Stops:
         is_composing: True while a message is being made.
     """
 
-    def __init__(self, facts: Callable[[], CellFacts]) -> None:
+    def __init__(self, facts: Callable[[int | None], CellFacts]) -> None:
         self._facts = facts
         self.last: Stop | None = None
         self.of_cell: Stop | None = None
@@ -111,11 +111,12 @@ class Stops:
         if moment.children and cell.available_bytes is not None:
             # The sampler counts a page once for each process that shares it.
             added = min(added, cell.available_bytes - left)
+        added = min(added, cell.total_bytes - max(0, left))
         lines = stop_lines(
-            self._known_facts(),
+            self._known_facts(added),
             cell.total_bytes,
             left,
-            min(added, cell.total_bytes - max(0, left)),
+            added,
             moment=moment,
             wanted_bytes=wanted if wanted > max(0, left) else None,
             is_first=self.last is None,
@@ -126,7 +127,7 @@ class Stops:
         """Record that a cell ended because an allocation was refused. `error`: as in :meth:`look`."""
         left, wanted = seen.last_refused_available_bytes, seen.last_refused_bytes
         lines = refusal_lines(
-            self._known_facts(),
+            self._known_facts(None),
             cell.total_bytes,
             left,
             wanted,
@@ -165,9 +166,9 @@ class Stops:
             if not wait_for_jax() and self.of_cell is not None and self.of_cell.text in str(error):
                 self.add_line(error, STILL_RUNS)
 
-    def _known_facts(self) -> CellFacts:
+    def _known_facts(self, added_bytes: int | None) -> CellFacts:
         with shielded("describing a stopped cell"):
-            return self._facts()
+            return self._facts(added_bytes)
         return CellFacts()
 
     def _keep(

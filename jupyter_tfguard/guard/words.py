@@ -36,7 +36,8 @@ class CellFacts(NamedTuple):
         batch_size: Batch size of that run.
         finished_rows: Rows that a ``predict`` had finished.
         kept_data: What the data pipelines of that run keep in memory.
-        holders: Objects of the notebook that grew in this cell, measured now, largest first.
+        holders: Objects of the notebook that grew in this cell, and what IPython keeps of earlier ones, measured now, largest
+            first. If a single request was refused, only what is large.
         keeps_between_steps: Memory grew from step to step of the running fit, so that the batch is not the cause.
         still_running: What goes on after the stop, a sentence each.
     """
@@ -153,12 +154,12 @@ def _advice(facts: CellFacts, moment: Moment, added_bytes: int | None = None) ->
         return moment.saving.text()
     if _is_in_children(moment, added_bytes):
         return _advice_about_children(moment.children)
-    if added_bytes:
-        if held := large_part(facts.holders, added_bytes):
-            least = _LARGE_FRACTION * added_bytes
-            return holders_text([one for one in held if (one.added_bytes or 0) >= least])
-        if kept := large_part(facts.kept_data, added_bytes):
-            return " ".join(one.text for one in kept)
+    held = large_part(facts.holders, added_bytes) if added_bytes else facts.holders
+    if held:
+        least = _LARGE_FRACTION * (added_bytes or 0)
+        return holders_text([one for one in held if (one.added_bytes or 0) >= least])
+    if added_bytes and (kept := large_part(facts.kept_data, added_bytes)):
+        return " ".join(one.text for one in kept)
     if facts.fit == "predict" and (rows := facts.finished_rows):
         return (
             "predict() keeps all its outputs, and needs about three times their size at the end. "

@@ -1,32 +1,41 @@
-"""The largest arrays at the top level of the notebook, by name and bytes.
+"""Sizes of values that are cheap to measure, and the largest arrays at the top level of the notebook.
 
-Covers objects whose size is cheap to read: NumPy arrays, TensorFlow tensors and variables, pandas frames and series.
-Lists and dictionaries are not measured. No user code runs: types are compared, and attributes of unknown types are not
-read.
+Covers NumPy arrays, tensors and variables of TensorFlow and Keras, tensors of PyTorch, pandas frames and series, tables of
+PyArrow, texts, bytes and buffers. Containers are measured in :mod:`~.measure`. No user code runs: types are compared, and
+attributes of unknown types are not read.
 """
 
 from __future__ import annotations
 
+import array
+import io
 import itertools
 import math
 import re
 import sys
+from collections.abc import Collection
 from typing import Any
 
 # Each name adds a few microseconds to the cell.
 _NAMES_LIMIT = 500
+_TEXTS: tuple[type, ...] = (str, bytes, bytearray, io.BytesIO, io.StringIO, array.array)
+# Inputs and results of earlier cells: In, Out, _, __, _12, _i, _i12, _oh; and Python's own names, such as __name__.
+_OF_IPYTHON = re.compile(r"In|Out|exit|quit|_+|_i*\d*|_(?:[dios]h|exit_code)|__\w+__").fullmatch
+_OBJECT_SAMPLE = 16
+_TENSOR_KINDS = ("EagerTensor", "ResourceVariable", "Variable", "KerasVariable")
+_TENSOR_MODULES = ("tensorflow.", "keras.src.", "tf_keras.src.")
 
 
 def largest_arrays(namespace: dict[str, Any], count: int = 5) -> list[dict[str, Any]]:
     """The `count` largest arrays as ``{"name", "bytes"}``, largest first, among the newest 500 names.
 
     Args:
-        namespace: The user's global names, newest last; those with a leading underscore are skipped.
+        namespace: The user's global names, newest last.
     """
     sizes = Sizes()
     if not sizes.any_library:
         return []
-    found = [(size, name) for name, value in newest(namespace) if (size := sizes.of(value))]
+    found = [(size, name) for name, value in newest(namespace) if (size := sizes.of_array(value))]
     found.sort(reverse=True)
     return [{"name": name, "bytes": size} for size, name in found[:count]]
 
@@ -40,47 +49,121 @@ def newest(namespace: dict[str, Any]) -> list[tuple[str, Any]]:
     return [
         (name[:80], value)
         for name, value in found
-        if isinstance(name, str) and not name.startswith("_")
+        if isinstance(name, str) and not _OF_IPYTHON(name)
     ]
 
 
 class Sizes:
-    """Measures values of the libraries that are loaded when it is created."""
+    """Measures values of the libraries that are loaded when it is created.
 
-    def __init__(self) -> None:
+    Args:
+        elsewhere: Ids of arrays that others hold: these, and views of them, count nothing.
+        gpu: True to count tensors in GPU memory only, False to count what is in host memory, None to count both.
+    """
+
+    def __init__(self, elsewhere: Collection[int] = (), *, gpu: bool | None = None) -> None:
+        self._elsewhere = elsewhere
+        self._gpu = gpu
         numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
-        self._ndarray = getattr(numpy, "ndarray", None)
+        self._ndarray: Any = getattr(numpy, "ndarray", None)
         self._memmap = getattr(numpy, "memmap", None)
         self._frame = getattr(pandas, "DataFrame", None)
         self._series = getattr(pandas, "Series", None)
+        self._torch = getattr(sys.modules.get("torch"), "Tensor", None)
+        self._table = getattr(sys.modules.get("pyarrow"), "Table", None)
         self.any_library = self._ndarray is not None or "tensorflow" in sys.modules
+
+    def is_array(self, value: Any) -> bool:
+        """True for a type that :meth:`of_array` measures; cheaper."""
+        kind = type(value)
+        return (
+            (self._ndarray is not None and issubclass(kind, self._ndarray))
+            or kind in (self._frame, self._series, self._table)
+            or (self._torch is not None and issubclass(kind, self._torch))
+            or (kind.__module__.startswith(_TENSOR_MODULES) and _is_tensor(kind))
+        )
+
+    def is_measured(self, value: Any) -> bool:
+        """The same for :meth:`of`."""
+        return issubclass(type(value), _TEXTS) or self.is_array(value)
 
     def of(self, value: Any) -> int | None:
         """Bytes of the value's data; None for a type that is not measured."""
+        if id(value) in self._elsewhere:
+            return 0
+        if issubclass(kind := type(value), _TEXTS):
+            base: Any = next(one for one in _TEXTS if issubclass(kind, one))
+            return self._host(int(base.__sizeof__(value)))
+        return self.of_array(value)
+
+    def of_array(self, value: Any) -> int | None:
+        """The same, but None for texts and buffers."""
         # `isinstance` reads the value's __class__, and a proxy may run its own code for that.
         kind = type(value)
         try:
             if self._ndarray is not None and issubclass(kind, self._ndarray):
-                if self._memmap is not None and issubclass(kind, self._memmap):
-                    return None  # its data is in a file
-                return int(self._ndarray.nbytes.__get__(value))
-            if self._frame is not None and kind is self._frame:
-                widths = (getattr(dtype, "itemsize", 8) for dtype in value.dtypes)
-                return int(value.shape[0]) * sum(map(int, widths))
-            if self._series is not None and kind is self._series:
-                return int(value.nbytes)
-            if kind.__module__.startswith(("tensorflow.", "keras.src.", "tf_keras.src.")):
-                return _tensor_bytes(value)
+                return self._of_ndarray(value)
+            if kind is self._frame or kind is self._series:
+                return self._host(_frame_bytes(value))
+            if kind.__module__.startswith(_TENSOR_MODULES):
+                return self._of_tensor(value)
+            if self._torch is not None and issubclass(kind, self._torch):
+                size = int(value.numel()) * int(value.element_size())
+                return size if self._gpu in (None, bool(value.is_cuda)) else 0
+            if self._table is not None and kind is self._table:
+                return self._host(int(value.nbytes))
         except Exception:
             return None  # a partly constructed object
         return None
 
+    def _host(self, size: int) -> int:
+        return 0 if self._gpu else size
 
-_TENSOR_KINDS = ("EagerTensor", "ResourceVariable", "Variable", "KerasVariable")
+    def _of_ndarray(self, value: Any) -> int | None:
+        memmap, size = self._memmap, int(self._ndarray.nbytes.__get__(value))
+        if memmap is not None and issubclass(type(value), memmap):
+            return None  # its data is in a file
+        base = self._ndarray.base.__get__(value)
+        if base is not None and type(base) is memmap:
+            return None
+        if id(base) in self._elsewhere:
+            return 0
+        if type(base) is self._ndarray:
+            # A view keeps the whole array; several views share it. The references besides the views are ours.
+            views = max(1, sys.getrefcount(base) - 2)
+            size = max(size, int(self._ndarray.nbytes.__get__(base)) // views)
+        return self._host(size)
+
+    def _of_tensor(self, value: Any) -> int | None:
+        size = _tensor_bytes(value)
+        if size is None or self._gpu is None:
+            return size
+        inner = getattr(value, "_value", value)  # of a variable of Keras
+        is_on_gpu = ":GPU:" in str(getattr(inner, "device", ""))
+        return size if is_on_gpu == self._gpu else 0
+
+
+def _frame_bytes(value: Any) -> int:
+    """Bytes of a pandas frame or series; of texts from a sample."""
+    total = 0
+    for block in value._mgr.blocks:
+        values = block.values
+        total += int(values.nbytes)
+        if getattr(values.dtype, "kind", None) == "O":
+            flat = values.reshape(-1)
+            step = max(1, len(flat) // _OBJECT_SAMPLE)
+            sample = flat[::step][:_OBJECT_SAMPLE]
+            texts = sum(sys.getsizeof(one) for one in sample if type(one) in (str, bytes))
+            total += len(flat) * texts // max(1, len(sample))
+    return total
+
+
+def _is_tensor(kind: type) -> bool:
+    return any(one.__name__ in _TENSOR_KINDS for one in kind.__mro__)
 
 
 def _tensor_bytes(value: Any) -> int | None:
-    if not any(kind.__name__ in _TENSOR_KINDS for kind in type(value).__mro__):
+    if not _is_tensor(type(value)):
         return None
     sizes = [None if size is None else int(size) for size in tuple(value.shape)]
     if None in sizes:

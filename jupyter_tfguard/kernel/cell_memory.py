@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..limits import kept_bytes
 from ..training.gpu_memory import DeviceMemory
 
 Devices = tuple[DeviceMemory, ...]
@@ -55,11 +56,12 @@ class CellMemory(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Stretch:
-    """One running cell: memory at its start, and the highest samples since."""
+    """One running cell: memory at its start, and the highest samples since. `kept_bytes`: without pages of files."""
 
     rss_bytes: int | None
     peak_bytes: int | None
     gpu: Devices | None
+    kept_bytes: int | None = None
     highest_rss_bytes: int = 0
     highest_gpu_bytes: dict[str, int] = field(default_factory=dict)
 
@@ -81,7 +83,9 @@ class CellMeter:
 
     def begin(self) -> Stretch:
         """Start measuring a cell."""
-        stretch = Stretch(*_host(self._host()), self._gpu())
+        now = self._host()
+        kept = kept_bytes(now)
+        stretch = Stretch(*_host(now), self._gpu(), None if kept is None else int(kept))
         self._running.append(stretch)
         return stretch
 

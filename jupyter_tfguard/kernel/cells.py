@@ -127,6 +127,7 @@ class CellRecorder:
                 cell_id=self._cell_id(info),
                 head=head,
                 rss_bytes=memory.rss_bytes,
+                kept_bytes=memory.kept_bytes,
                 peak_bytes=memory.peak_bytes,
             )
         finally:

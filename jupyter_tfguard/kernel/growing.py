@@ -1,29 +1,29 @@
-"""Finds the user's containers that grow steadily, such as a list that a loop appends to.
-
-Reads only lengths that are cheap to read, and runs no user code: lists, dictionaries, sets and deques at the top level
-of the notebook and in the user's callbacks, and how often a ``tf.function`` was traced.
-"""
+"""Finds what holds the memory that a cell or a round of training has added: objects that grew, by size."""
 
 from __future__ import annotations
 
-import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..kept_data import Holder
+from ..kept_data import Holder, large_part
 from ..units import human_bytes
 from .arrays import Sizes, newest
+from .hidden import last_error, lost_places, results, running_places
+from .measure import LRU_CACHE, Measure, container_base
+from .reachable import Walk, amount, is_traced
 
-_CONTAINERS: tuple[Any, ...] = (list, dict, set, deque)
-_PLAIN = (int, float, bool, str, bytes)
-_TRACING_COUNT = "experimental_get_tracing_count"
-_LIBRARIES = ("keras", "tensorflow", "tf_keras")
-_IPYTHON_NAMES = ("In", "Out")
 # A container need not grow in every round: one may keep only every third batch.
 _RISES_FRACTION = 0.8
-_EMPTY_IT = "Empty or shorten what grew."
+_BEGIN_SECONDS = 0.005
+_LOOK_SECONDS = 0.02
+_WALK_SECONDS = 0.02
+_MEASURE_SECONDS = 0.04
+_LOST_SECONDS = 0.06
+_BEFORE = "before this cell"
+
+Named = Iterable[tuple[str, Any]]
 
 
 @dataclass(slots=True)
@@ -34,133 +34,156 @@ class _Seen:
 
 
 class Growing:
-    """Compares the lengths of containers between readings."""
+    """Compares amounts between readings: entries of containers, bytes of arrays and texts."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
         self._readings = 0
 
-    def look(self, places: Iterable[tuple[str, Any]]) -> None:
-        """Read the lengths. `places`: from :func:`places_of`."""
+    def look(self, places: Named) -> None:
+        """Read the amounts. `places`: from :func:`~.reachable.places_of`."""
         self._readings += 1
+        sizes = Sizes()
         for name, value in places:
-            count = _count(value)
-            if count is None:
+            found = amount(value, sizes)
+            if found is None:
                 continue
             seen = self._seen.get(name)
-            if seen is None or count < seen.last:
-                self._seen[name] = _Seen(count, count)
+            if seen is None or found < seen.last:
+                self._seen[name] = _Seen(found, found)
             else:
-                seen.rises += count > seen.last
-                seen.last = count
+                seen.rises += found > seen.last
+                seen.last = found
 
-    def grown(self, places: Iterable[tuple[str, Any]], unit: str, rounds: int) -> list[Holder]:
-        """Objects that grew at nearly every reading, largest growth in bytes first.
+    def grown(self, places: Named, unit: str, rounds: int, *, gpu: bool = False) -> list[Holder]:
+        """What grew at nearly every reading, largest growth in bytes first.
 
         Args:
-            places: From :func:`places_of`.
+            places: From :func:`~.reachable.places_of`.
             unit: What the readings compare: ``epoch``.
             rounds: How many of these ago they were read first.
+            gpu: Whether GPU memory is compared.
         """
-        sizes = Sizes()
-        found = [
-            _traced(name, seen, f"{rounds} {unit}s")
-            if _base(value) is None
-            else _container(
-                name, value, seen.last, seen.last - seen.first, f"{rounds} {unit}s ago", sizes
-            )
-            for name, value in places
-            if (seen := self._seen.get(name)) is not None
-            and seen.rises >= _RISES_FRACTION * (self._readings - 1)
-        ]
-        return sorted(found, key=lambda one: (-(one.added_bytes or 0), -(one.added_count or 0)))
+        found: dict[int, Holder] = {}
+        measure = Measure(_MEASURE_SECONDS, gpu=gpu)
+        for name, value in places:
+            seen = self._seen.get(name)
+            is_grown = seen is not None and seen.rises >= _RISES_FRACTION * (self._readings - 1)
+            if seen is not None and is_grown and seen.last > seen.first and id(value) not in found:
+                one = holder(name, value, seen.first, f"{rounds} {unit}s ago", measure)
+                if one is not None:
+                    found[id(value)] = one
+        return _sorted(found.values())
 
 
-def lengths(places: Iterable[tuple[str, Any]]) -> dict[int, int]:
-    """Entries of each container, by its ``id()``. `places`: from :func:`places_of`."""
-    return {
-        id(value): int(base.__len__(value))
-        for _, value in places
-        if (base := _base(value)) is not None
-    }
-
-
-def grown_since(before: Mapping[int, int], places: Iterable[tuple[str, Any]]) -> list[Holder]:
-    """Containers that have more entries than in `before`, or are not in it; largest growth in bytes first.
+class CellHolders:
+    """Finds what holds the memory that a cell has added.
 
     Args:
-        before: From :func:`lengths`.
-        places: From :func:`places_of`. A container with two names has the first of them.
+        namespace: The user's global names.
     """
-    sizes = Sizes()
-    found: dict[int, Holder] = {}
-    for name, value in places:
-        if (base := _base(value)) is None:
-            continue
-        count = int(base.__len__(value))
-        added = count - before.get(id(value), 0)
-        if added <= 0 or id(value) in found:
-            continue
-        one = _container(name, value, count, added, "before this cell", sizes)
-        if one.added_bytes is not None:
-            found[id(value)] = one
-    return sorted(found.values(), key=lambda one: -(one.added_bytes or 0))
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self._namespace = namespace
+        self._before: dict[int | str, int] = {}
+        self._is_complete = True
+
+    def begin(self) -> None:
+        """Read all amounts at the start of a cell."""
+        sizes, walk = Sizes(), Walk(_BEGIN_SECONDS)
+        top = [one for one in newest(self._namespace) if not sizes.is_array(one[1])]
+        self._before = {}
+        for name, value in top:  # first, in case that the time is not enough for what is inside
+            if (base := container_base(value)) is not None:
+                self._before[id(value)] = self._before[name] = int(base.__len__(value))
+        for place, value in top:
+            for name, one in walk.into(place, value):
+                if (found := amount(one, sizes)) is not None:
+                    self._before[id(one)] = self._before[name] = found
+        self._is_complete = not walk.is_over
+
+    def found(self, objects: Named = (), added_bytes: int | None = None) -> list[Holder]:
+        """What grew since the start of the cell, and what IPython keeps of earlier cells; largest first.
+
+        Args:
+            objects: Objects of the running fit, by name.
+            added_bytes: Memory that the cell has added; None if unknown.
+        """
+        walk = Walk(_WALK_SECONDS)
+        top = newest(self._namespace)
+        places = [place for name, value in top for place in walk.into(name, value)]
+        sizes = Sizes()
+        arrays = {id(value) for _, value in top if sizes.is_array(value)}
+        elsewhere = {id(value) for _, value in places if container_base(value) is None}
+        places += [place for name, value in objects for place in walk.into(name, value)]
+        walk.extend(_WALK_SECONDS)
+        places += running_places(walk)
+        measure = Measure(_MEASURE_SECONDS, elsewhere)
+        found = self._grown(places, arrays, measure)
+        of_ipython = [
+            results(self._namespace, elsewhere | {id(value) for _, value in top}, measure),
+            last_error(elsewhere, measure),
+        ]
+        found += [one for one in of_ipython if one is not None]
+        if added_bytes and not large_part(found, added_bytes):
+            walk.extend(_LOST_SECONDS)
+            found += self._grown(list(lost_places(walk)), arrays, measure)
+        return _sorted(found)
+
+    def _grown(self, places: Named, arrays: set[int], measure: Measure) -> list[Holder]:
+        sizes, found = Sizes(), {}
+        for name, value in places:
+            # The largest variables are listed anyway; a function of TensorFlow has no size.
+            if id(value) in arrays or id(value) in found or is_traced(type(value)):
+                continue
+            before = self._before.get(id(value), self._before.get(name))
+            if before is None and not self._is_complete:
+                continue  # it may be as it was
+            before = before or 0
+            if (amount(value, sizes) or 0) > before:
+                one = holder(name, value, before, _BEFORE, measure)
+                if one is not None and one.added_bytes is not None:
+                    found[id(value)] = one
+        return list(found.values())
 
 
-def places_of(
-    namespace: dict[str, Any], callbacks: Iterable[Any] = ()
-) -> Iterator[tuple[str, Any]]:
-    """(name, value) of possible holders: attributes of the user's callbacks, and the newest names of the notebook."""
-    for callback in callbacks:
-        kind = type(callback)
-        attributes = getattr(callback, "__dict__", None)
-        if kind.__module__.partition(".")[0] in _LIBRARIES or not isinstance(attributes, Mapping):
-            continue
-        for name, value in tuple(attributes.items()):
-            if not name.startswith("_"):
-                yield f"{kind.__name__}.{name}"[:80], value
-    for name, value in newest(namespace):
-        if name not in _IPYTHON_NAMES:
-            yield name, value
+def holder(name: str, value: Any, before: int, since: str, measure: Measure) -> Holder | None:
+    """Describe what grew; None if nothing is known of it.
 
-
-def _base(value: Any) -> Any:
-    """The container class that the value is or extends; None if it is no container."""
-    return next((base for base in _CONTAINERS if issubclass(type(value), base)), None)
-
-
-def _count(value: Any) -> int | None:
-    if (base := _base(value)) is not None:
-        return int(base.__len__(value))
-    kind = type(value)
-    if kind.__module__.startswith("tensorflow.") and hasattr(kind, _TRACING_COUNT):
-        return int(getattr(value, _TRACING_COUNT)())
-    return None
-
-
-def _container(name: str, value: Any, count: int, added: int, since: str, sizes: Sizes) -> Holder:
-    size = _added_bytes(value, added, sizes)
-    about = "" if size is None else f", about {human_bytes(size)}"
-    text = f"{name} has {count:,} entries, {added:,} more than {since}{about}."
-    return Holder(name, text, _EMPTY_IT, size, count=count, added_count=added)
-
-
-def _traced(name: str, seen: _Seen, during: str) -> Holder:
-    times = seen.last - seen.first
-    text = f"{name} was traced {times} times in {during}: call it with tensors, not with Python numbers."
-    return Holder(name, text, added_count=times)
-
-
-def _added_bytes(value: Any, added: int, sizes: Sizes) -> int | None:
-    base = _base(value)
-    try:
-        if base in (list, deque):
-            last = base.__getitem__(value, -1)  # not the user's own method
-        elif base is dict:
-            last = next(reversed(dict.values(value)))
-        else:
-            return None
-    except (IndexError, StopIteration, RuntimeError):
+    Args:
+        name: As the user would write it.
+        value: The object.
+        before: Its earlier amount.
+        since: When that was: ``3 epochs ago``.
+        measure: Measures what it has now.
+    """
+    count = amount(value, Sizes())
+    if count is None:
         return None
-    size = sys.getsizeof(last) if type(last) in _PLAIN else sizes.of(last)
-    return None if size is None else size * added
+    added = count - before
+    if is_traced(type(value)):
+        text = f"{name} was traced {added} times since {since}: call it with tensors, not with Python numbers."
+        return Holder(name, text, added_count=added)
+    if container_base(value) is None and type(value) is not LRU_CACHE:
+        more = "" if not before else f", {human_bytes(added)} more than {since}"
+        text = f"{name} is {human_bytes(count)}{more}."
+        return Holder(name, text, "Shorten what grew.", added, count)
+    size = measure.newest_bytes(value, added)
+    about = "" if size is None else f", about {human_bytes(size)}"
+    limit = deque.maxlen.__get__(value) if issubclass(type(value), deque) else None
+    whole = size if added == count else measure.newest_bytes(value, count)
+    if limit is not None:
+        full = None if whole is None else whole * limit // max(1, count)
+        text = f"{name} has {count:,} entries of the {limit:,} that its maxlen allows{about}."
+        return Holder(name, text, "Use a smaller maxlen.", size, whole, count, added, full)
+    text = f"{name} has {count:,} entries, {added:,} more than {since}{about}."
+    how = (
+        f"`{name}.cache_clear()` empties it."
+        if type(value) is LRU_CACHE
+        else "Empty or shorten what grew."
+    )
+    return Holder(name, text, how, size, whole, count, added)
+
+
+def _sorted(found: Iterable[Holder]) -> list[Holder]:
+    return sorted(found, key=lambda one: (-(one.added_bytes or 0), -(one.added_count or 0)))

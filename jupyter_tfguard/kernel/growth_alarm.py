@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..limits import Limit, memory_limit, used_of
-from ..trend import FEWEST_POINTS, Trend, floors, grown
+from ..kept_data import Holder, Kept
+from ..limits import Limit, kept_bytes, memory_limit, used_of
+from ..trend import FEWEST_POINTS, WARM_UP, Trend, floors, grown
 from ..units import human_bytes, human_seconds
-from .growing import Growing, places_of
+from .fit_floor import FitFloor
+from .growing import Growing
+from .reachable import fit_objects, places_of
 
 if TYPE_CHECKING:
     from ..diagnosis.growth import Growth
@@ -29,6 +32,9 @@ _HOLDERS = 3
 # Fraction of the rise; a container that grew by less does not explain it.
 _HOLDER_FRACTION = 0.1
 _JUDGE_SECONDS = 1.0
+_PIPELINE = "the data pipeline"
+# A cache takes a little more than its elements.
+_FULL_TOLERANCE = 1.1
 
 
 @dataclass
@@ -37,12 +43,13 @@ class _Rounds:
 
     per: str  # name of a :class:`~..diagnosis.growth.Per`
     points: list[tuple[float, float]] = field(default_factory=list)  # (number, bytes)
-    names: list[str] = field(default_factory=list)  # of models
+    starts: list[Mapping[str, Any]] = field(default_factory=list)  # events of fits
     growing: Growing = field(default_factory=Growing)
     began: float = field(default_factory=time.monotonic)
     count: int = 0
     is_closed: bool = False  # an alarm was raised, or the fit is over
     lowest: float | None = None  # since the last epoch ended
+    expected_bytes: float = 0.0  # growth since the first round that is no reason for an alarm
 
     def sampled(self, size: float) -> None:
         """Take a sample during an epoch, in bytes."""
@@ -63,6 +70,11 @@ class _Rounds:
         return round(self.points[-1][0] - self.points[0][0])
 
     @property
+    def added_bytes(self) -> float:
+        """Growth since the first round."""
+        return self.points[-1][1] - self.points[0][1]
+
+    @property
     def seconds_each(self) -> float:
         """Mean duration of a round."""
         return (time.monotonic() - self.began) / self.span if self.span else 0.0
@@ -75,6 +87,9 @@ class GrowthAlarm:
         namespace: The user's global names.
         emit: Called with the kind of an event and its fields.
         fit: The newest fit; None if there was none.
+
+    Attributes:
+        floor: The lowest memory of the newest run, then and now.
     """
 
     def __init__(
@@ -93,6 +108,8 @@ class GrowthAlarm:
         self._cells: dict[str, _Rounds] = {}
         self._fresh: list[_Rounds] = []  # rounds with a new point
         self._due = 0.0
+        self.floor = FitFloor()
+        self._floor_of: FitProgress | None = None
 
     def take(self, kind: str, fields: Mapping[str, Any]) -> None:
         """Take an event of the journal; takes a few microseconds."""
@@ -104,18 +121,30 @@ class GrowthAlarm:
         elif kind == "fit_start" and fields["what"] == "fit":
             self._epochs, self._gpu_epochs = _Rounds("EPOCH"), _Rounds("EPOCH")
             self._fit_id = fields["fit_id"]
-            self._fits.names.append(fields.get("model_name") or "")
-            del self._fits.names[:-_POINTS]
-            if (size := fields["rss_bytes"]) is not None:
+            self._fits.starts.append(dict(fields))
+            del self._fits.starts[:-_POINTS]
+            if (size := _size(fields)) is not None:
                 self._point(self._fits, fields["fit_id"], size)
         elif kind == "fit_end" and fields["fit_id"] == self._fit_id:
             self._epochs.is_closed = self._gpu_epochs.is_closed = True
         elif kind == "cell_start":
             self._count, self._fits = fields["execution_count"], _Rounds("FIT")
-            cell_id, size = fields["cell_id"], fields["rss_bytes"]
+            cell_id, size = fields["cell_id"], _size(fields)
             if cell_id is not None and size is not None:
                 rounds = self._runs_of(cell_id)
                 self._point(rounds, rounds.count, size)
+
+    def models(self) -> Holder | None:
+        """The new models that the fits of the running cell were of; None if it does not build them in a loop."""
+        from ..diagnosis.fitted_models import OWN_PROCESS, FittedModels
+
+        points = self._fits.points
+        found = FittedModels.of(self._fits.starts)
+        if found is None or not found.are_built_in_a_loop or len(points) <= WARM_UP + 1:
+            return None
+        added = round(points[-1][1] - points[WARM_UP][1])
+        text = f"This cell builds new models: {found.text}"
+        return Holder("new models", text, OWN_PROCESS, added, count=found.count)
 
     def _runs_of(self, cell_id: str) -> _Rounds:
         rounds = self._cells.pop(cell_id, None) or _Rounds("RUN")
@@ -133,14 +162,21 @@ class GrowthAlarm:
         self._fresh.append(rounds)
 
     def _places(self) -> Iterator[tuple[str, Any]]:
+        return places_of(self._namespace, fit_objects(self._fit()))
+
+    def _kept_data(self) -> Sequence[Kept]:
         fit = self._fit()
-        return places_of(self._namespace, () if fit is None else fit.callbacks)
+        return () if fit is None else fit.kept_data
 
     def sampled(self, values: Mapping[str, float]) -> None:
         """Take a sample; called in the sampling thread."""
-        size = values.get("process.rss_bytes")
+        size = kept_bytes(values)
         if size is not None:
-            self._epochs.sampled(size + values.get("process.swap_bytes", 0.0))
+            self._epochs.sampled(size)
+            if (fit := self._fit()) is not None and fit.active:
+                if fit is not self._floor_of:
+                    self._floor_of, self.floor = fit, FitFloor()
+                self.floor.sampled(size, fit.steps_begun)
         now = time.monotonic()
         if not self._fresh or now < self._due:
             return
@@ -148,6 +184,7 @@ class GrowthAlarm:
         for rounds in fresh:
             points = list(rounds.points)
             is_ready = len(points) > FEWEST_POINTS and not rounds.is_closed
+            is_ready &= rounds.added_bytes > rounds.expected_bytes
             if is_ready and (trend := grown(points)) is not None:
                 self._judge(rounds, trend, values)
 
@@ -157,6 +194,7 @@ class GrowthAlarm:
 
     def _judge(self, rounds: _Rounds, trend: Trend, values: Mapping[str, float]) -> None:
         # Imported only here: few kernels need it.
+        from ..diagnosis.fitted_models import FittedModels
         from ..diagnosis.growth import Growth, Per, matters
 
         is_gpu = rounds is self._gpu_epochs
@@ -165,17 +203,23 @@ class GrowthAlarm:
         room = None if limit is None or used is None else max(0.0, limit.size_bytes - used)
         per = Per[rounds.per]
         over = f"{rounds.span + 1} {per.unit}s"
-        names = tuple(rounds.names) if per is Per.FIT else ()
-        growth = Growth(per, trend, over, names=names)
+        growth = Growth(per, trend, over, models=FittedModels.of(rounds.starts))
         if not matters(growth, limit and limit.size_bytes, room, self._fit()):
             return
-        rounds.is_closed = True
         holders = [
             one
             # First read at the second round.
-            for one in rounds.growing.grown(self._places(), per.unit, rounds.span - 1)
+            for one in rounds.growing.grown(self._places(), per.unit, rounds.span - 1, gpu=is_gpu)
             if one.added_bytes is None or one.added_bytes >= _HOLDER_FRACTION * trend.rise
         ][:_HOLDERS]
+        kept = self._kept_data() if rounds is self._epochs else ()
+        full = _full_bytes(holders, kept, rounds.added_bytes)
+        if full is not None and (room is None or full - rounds.added_bytes <= room):
+            rounds.expected_bytes = full
+            return
+        rounds.is_closed = True
+        if full is not None and not holders:
+            holders = [Holder(_PIPELINE, one.text, added_bytes=one.size_bytes) for one in kept]
         what = "GPU memory" if is_gpu else "Memory"
         lines = [f"{what} grew steadily over {over}: {growth.rate}."]
         if limit is not None and room is not None:
@@ -183,6 +227,23 @@ class GrowthAlarm:
         lines += [one.text for one in holders] or [_advice(growth)]
         found = [asdict(one) for one in holders]
         self._emit(EVENT, execution_count=self._count, lines=lines, holders=found)
+
+
+def _full_bytes(
+    holders: Sequence[Holder], kept: Sequence[Kept], added_bytes: float
+) -> float | None:
+    """What data that are kept on purpose will take when they are full; None if they do not explain the growth."""
+    bounded = [one for one in holders if one.full_bytes is not None]
+    if bounded and 2 * sum(one.added_bytes or 0 for one in bounded) >= added_bytes:
+        return float(sum(one.full_bytes or 0 for one in bounded))
+    full = _FULL_TOLERANCE * sum(one.size_bytes for one in kept)
+    return full if full >= added_bytes and not holders else None
+
+
+def _size(fields: Mapping[str, Any]) -> float | None:
+    """The memory at the start of a fit or cell, without pages of files."""
+    size: float | None = fields.get("kept_bytes")
+    return fields.get("rss_bytes") if size is None else size
 
 
 def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list[str]:

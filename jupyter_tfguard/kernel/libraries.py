@@ -30,7 +30,7 @@ class UserLibraries:
         settings: The options.
         emit: Called with the kind of an event and its fields.
         header: Stores the versions.
-        rss_bytes: Returns the current resident memory of this kernel.
+        memory: Returns the memory of this kernel, for an event.
         on_progress: Called with each new progress record of a fit.
         on_growth: Called when the state of memory growth has changed.
         on_problem: Called with a description of what failed.
@@ -47,7 +47,7 @@ class UserLibraries:
         emit: Callable[..., None],
         header: HeaderKeeper,
         *,
-        rss_bytes: Callable[[], int | None],
+        memory: Callable[[], dict[str, int | None]],
         on_progress: Callable[[dict[str, Any]], None],
         on_growth: Callable[[], None],
         on_problem: Callable[[str], None],
@@ -56,7 +56,7 @@ class UserLibraries:
     ) -> None:
         self._emit = emit
         self._header = header
-        self._rss_bytes = rss_bytes
+        self._memory = memory
         self._on_progress = on_progress
         self._on_growth = on_growth
         self._on_problem = on_problem
@@ -145,7 +145,7 @@ class UserLibraries:
             from ..training.progress import ProgressBoard
 
             board = ProgressBoard(self._on_progress)
-            self._training = TrainingRecorder(self._emit, board, self._rss_bytes, self._hooks())
+            self._training = TrainingRecorder(self._emit, board, self._memory, self._hooks())
         self._training.attach(module)
 
     def _imported(self, name: str) -> None:

@@ -10,6 +10,7 @@ from ..collectors.host import HostCollector
 from ..collectors.process import ProcessCollector
 from ..collectors.ulimits import UlimitCollector
 from ..errors import SourceUnavailable
+from ..limits import kept_bytes
 from ..sampler import Collector, Sampler
 from ..training.gpu_memory import DeviceMemory, GpuAllocators
 
@@ -47,10 +48,11 @@ class KernelMemory:
         except SourceUnavailable:
             return {}
 
-    def rss_bytes(self) -> int | None:
-        """Current resident memory of this kernel; None if unknown."""
-        value = self.process().get("process.rss_bytes")
-        return None if value is None else int(value)
+    def now(self) -> dict[str, int | None]:
+        """Current memory of this kernel, for an event: ``rss_bytes``, ``kept_bytes``; None if unknown."""
+        values = self.process()
+        found = {"rss_bytes": values.get("process.rss_bytes"), "kept_bytes": kept_bytes(values)}
+        return {name: None if size is None else int(size) for name, size in found.items()}
 
     def ulimits(self) -> dict[str, float]:
         """The ulimits on this process's memory and the use of each; empty if none is set."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ..kept_data import Holder
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
 from ..units import human_bytes
 from .arrays import largest_arrays
-from .growing import grown_since, lengths, places_of
+from .growing import CellHolders
+from .growth_alarm import GrowthAlarm
+from .reachable import fit_objects
 from .stacks import free_signal
 
 if TYPE_CHECKING:
@@ -20,7 +25,12 @@ if TYPE_CHECKING:
     from ..training.progress import FitProgress
 
 EVENT = "memory_stop"
-_SHOWN_CONTAINERS = 3
+_SHOWN_HOLDERS = 3
+# Of the limit; smaller holders are not worth a sentence: what IPython keeps of earlier cells, and any if a single request was
+# too large.
+_OLD_FRACTION = 0.1
+_REFUSED_FRACTION = 0.2
+_SHARE_OF_LARGEST = 0.1
 _PART_NAMES = {
     "disk": "blocks on disk",
     "fourier": "Fourier transforms",
@@ -39,6 +49,7 @@ class MemoryStop:
         shell: The IPython shell.
         emit: Called with the kind of an event and its fields.
         fit: The newest fit; None if there was none.
+        alarm: Follows the memory from step to step and from fit to fit.
 
     Attributes:
         guard: The memory guard; None while it is not running.
@@ -51,14 +62,17 @@ class MemoryStop:
         shell: Any,
         emit: Callable[..., None],
         fit: Callable[[], FitProgress | None],
+        alarm: GrowthAlarm,
     ) -> None:
+        self._alarm = alarm
         self._level = level
         self._shell = shell
         self._emit = emit
         self._fit = fit
         self.guard: MemoryGuard | None = None
         self.latest: dict[str, Any] | None = None
-        self._lengths: dict[int, int] = {}  # of containers, when the cell began
+        self._cell_holders = CellHolders(shell.user_ns)
+        self._held: list[Holder] = []  # of the newest stop
 
     def start(self) -> None:
         """Start the memory guard.
@@ -135,8 +149,10 @@ class MemoryStop:
 
     def cell_begins(self) -> None:
         """Notify the guard that a cell begins."""
+        self._held = []
         if self.guard is not None:
-            self._lengths = lengths(places_of(self._shell.user_ns))
+            with shielded("what holds memory"):
+                self._cell_holders.begin()
             self.guard.cell_begins()
 
     def cell_ends(self, count: int | None, error: BaseException | None) -> None:
@@ -161,7 +177,7 @@ class MemoryStop:
             "limit_bytes": stop.total_bytes,
         }
         self.latest = {"kind": EVENT, "t": stop.time, **fields}
-        self._emit(EVENT, **fields)
+        self._emit(EVENT, **fields, holders=[asdict(one) for one in self._held])
 
     def imported(self) -> None:
         """Notify the guard that a library was imported."""
@@ -194,22 +210,45 @@ class MemoryStop:
         fit = self._fit()
         return fit if fit is not None and fit.active else None
 
-    def _facts(self) -> CellFacts:
+    def _facts(self, added_bytes: int | None) -> CellFacts:
         from ..guard.words import CellFacts
 
-        running = self._running_fit()
-        places = places_of(self._shell.user_ns, () if running is None else running.callbacks)
-        grown = grown_since(self._lengths, places)[:_SHOWN_CONTAINERS]
-        is_group = self.guard is not None and self.guard.is_group_limit
-        return CellFacts(
+        running, guard = self._running_fit(), self.guard
+        is_group = guard is not None and guard.is_group_limit
+        facts = CellFacts(
             limit_name=CONTAINER_LIMIT if is_group else MACHINE_MEMORY,
             arrays=largest_arrays(self._shell.user_ns),
             fit=None if running is None else running.what,
             batch_size=None if running is None else running.batch_size,
             finished_rows=None if running is None else _finished_rows(running),
             kept_data=() if running is None else running.kept_data,
-            holders=grown,
+            keeps_between_steps=2 * self._alarm.floor.rise_bytes >= (added_bytes or math.inf),
         )
+        with shielded("what holds memory"):
+            held = self._cell_holders.found(fit_objects(running), added_bytes)
+            held += [] if (models := self._alarm.models()) is None else [models]
+            total = 0 if guard is None else guard.total_bytes()
+            self._held = worth_naming(held, added_bytes, total)
+            return facts._replace(holders=self._held)
+        return facts
+
+
+def worth_naming(held: list[Holder], added_bytes: int | None, total_bytes: int) -> list[Holder]:
+    """The largest ones.
+
+    Args:
+        held: What was found.
+        added_bytes: Memory that the cell added; None for a single request that was refused.
+        total_bytes: The limit.
+    """
+    least = 0.0 if added_bytes else _REFUSED_FRACTION * total_bytes
+    least_if_old = max(_OLD_FRACTION * total_bytes, least, added_bytes or 0)
+    found = [
+        one for one in held if (one.added_bytes or 0) >= (least_if_old if one.is_old else least)
+    ]
+    found.sort(key=lambda one: -(one.added_bytes or 0))
+    least = _SHARE_OF_LARGEST * max((one.added_bytes or 0 for one in found), default=0)
+    return [one for one in found if (one.added_bytes or 0) >= least][:_SHOWN_HOLDERS]
 
 
 def _finished_rows(running: FitProgress) -> int | None:

@@ -69,7 +69,7 @@ class GuardSession:
             settings,
             self.emit,
             self._header,
-            rss_bytes=self.memory.rss_bytes,
+            memory=self.memory.now,
             on_progress=self._write_progress,
             on_growth=self._write_guard_state,
             on_problem=self._problem,
@@ -77,7 +77,13 @@ class GuardSession:
             hooks=lambda: self.stop.fit_hooks(),
         )
         self._growth_alarm = GrowthAlarm(shell.user_ns, self.emit, lambda: self.libraries.progress)
-        self.stop = MemoryStop(settings.stop, shell, self.emit, lambda: self.libraries.progress)
+        self.stop = MemoryStop(
+            settings.stop,
+            shell,
+            self.emit,
+            lambda: self.libraries.progress,
+            self._growth_alarm,
+        )
         self._native = NativeParts(self.problems, self._problem)
         self._meter = CellMeter(self.memory.process, self._gpu_devices)
         self._gpu_pulse = GpuPulse(

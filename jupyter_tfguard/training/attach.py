@@ -26,6 +26,7 @@ from ..shield import is_users, note_problem, shielded
 from .checkpoints import CheckpointWatch
 from .describe import describe_batch, describe_model
 from .fit_hooks import FitHooks
+from .models import FittedModels
 from .pipeline import kept_data
 from .progress import FitProgress, ProgressBoard
 from .watch import FitWatch, make_callback_class
@@ -57,7 +58,7 @@ class TrainingRecorder:
     Args:
         emit: Called with the kind of an event and its fields.
         board: Writes the progress; closed with the recorder.
-        rss_bytes: Returns the process's current resident memory; None if unknown.
+        memory: Returns the fields about memory of an event of a run that starts.
         hooks: Called before and after each run.
     """
 
@@ -65,14 +66,15 @@ class TrainingRecorder:
         self,
         emit: Emit,
         board: ProgressBoard,
-        rss_bytes: Callable[[], int | None],
+        memory: Callable[[], dict[str, int | None]],
         hooks: FitHooks | None = None,
     ) -> None:
         self._emit = emit
         self.board = board
-        self._rss_bytes = rss_bytes
+        self._memory = memory
         self._hooks = hooks or FitHooks()
         self._ids = itertools.count(1)
+        self._models = FittedModels()
         self._running = threading.local()
         self._replaced: list[tuple[CellType, Any]] = []  # each with its original method
         self._hidden_decorators: list[dict[str, Any]] = []
@@ -196,15 +198,19 @@ class TrainingRecorder:
         emit = self._emit if self._may_emit() else _drop_event
         callbacks = _flat(arguments.get("callbacks"))
         progress.callbacks = tuple(callbacks)
+        progress.data = (model, arguments.get("x"), arguments.get("validation_data"))
         with shielded("describing a data pipeline"):
             progress.kept_data = kept_data(arguments)
         checkpoints = CheckpointWatch(callbacks, since=time.time())
         # Set first: from here on an exception of the user's signal handler may end the run at any moment.
         run.watch = watch = FitWatch(progress, self.board, emit, model, checkpoints)
         known = {"fit_id": progress.fit_id, "what": what} | described | batch
+        if what == "fit":
+            with shielded("numbering a model"):
+                known |= self._models.facts(model)
         if progress.kept_data:
             known["kept_data"] = [kept._asdict() for kept in progress.kept_data]
-        emit("fit_start", **known, rss_bytes=self._rss_bytes())
+        emit("fit_start", **known, **self._memory())
         self.board.begin(progress)
         return watch
 

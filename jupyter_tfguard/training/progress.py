@@ -31,6 +31,7 @@ class FitProgress:
         earlier_steps: Steps of the epochs before this one.
         look_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.look`.
         callbacks: The user's callbacks, during the run.
+        data: Its model, data and validation data, during the run.
         kept_data: What its data pipelines keep in memory.
         refused: Why it was not started; None for a run that was.
         compared: The memory that the run needed, as text, if it had been estimated.
@@ -54,6 +55,7 @@ class FitProgress:
     earlier_steps: int = 0
     look_due: float = 0.0
     callbacks: tuple[Any, ...] = ()
+    data: tuple[Any, ...] = ()
     kept_data: Sequence[Kept] = ()
     refused: str | None = None
     compared: str | None = None
@@ -146,7 +148,7 @@ class ProgressBoard:
     def end(self, progress: FitProgress) -> None:
         """Write how the fit ended."""
         progress.active = False
-        progress.callbacks = ()  # releases the user's objects
+        progress.callbacks = progress.data = ()  # releases the user's objects
         progress.ended = time.time()
         if self._current is progress:
             self._write_now()

@@ -90,12 +90,23 @@ def test_a_limit_that_is_far_after_the_last_epoch_is_not_worth_a_word() -> None:
 def test_clearing_the_session_is_told_with_what_it_frees_and_only_where_a_loop_builds_models() -> (
     None
 ):
-    looped = finding(bundle_of("host_leak/fires-models-built-in-a-loop.json"), "host_leak")
+    looped_bundle = bundle_of("host_leak/fires-models-built-in-a-loop.json")
+    looped = finding(looped_bundle, "host_leak")
     own_process, session = looped.advice
-    assert "sequential to sequential_11" in own_process.text
+    assert "12 fits were of 12 different models" in own_process.text
     assert "maxtasksperchild=1" in (own_process.code or "")
     assert session.title == "Do not rely on clear_session() alone."
     assert (session.code or "").startswith("keras.backend.clear_session()")
+    starts = [one for one in looped_bundle["kernel"]["events"] if one["kind"] == "fit_start"]
+    for one in starts:
+        one |= {"session_cleared": True, "jit_compile": True, "models_alive": 11}
+    (own_process,) = finding(looped_bundle, "host_leak").advice
+    assert "clear_session() is called already, and does not free this." in own_process.text
+    assert "11 of the models still exist" in own_process.text
+    assert "With jit_compile=True each model also leaves the program" in own_process.text
+    for one in starts:
+        one["model_number"] = 1
+    assert "A loop builds" not in everything(finding(looped_bundle, "host_leak"))
     one_model = finding(
         bundle_of("host_leak/fires-over-41-epochs-then-the-limit.json"), "host_leak"
     )
@@ -168,3 +179,14 @@ def test_what_the_alarm_saw_growing_comes_first_in_the_advice() -> None:
     assert advice.text == f"{text} Empty it."
     alarm["holders"] = []
     assert finding(bundle, "host_leak").advice[0].title == "Find out what the loop keeps."
+
+
+def test_what_held_the_memory_when_the_last_cell_was_stopped_comes_first_in_the_advice() -> None:
+    bundle = bundle_of("cgroup_oom/fires-log-names-kernel-without-counters.json")
+    text = "kept has 78 entries, 78 more than before this cell, about 1.77 GiB."
+    stop = {"kind": "memory_stop", "t": 1.0, "holders": [{"name": "kept", "text": text}]}
+    bundle["kernel"]["events"].append(stop)
+    advice = finding(bundle, "cgroup_oom").advice[0]
+    assert (advice.title, advice.text) == ("Empty or shorten what grew at the same time.", text)
+    bundle["kernel"]["events"].append({"kind": "cell_start", "t": 2.0})
+    assert finding(bundle, "cgroup_oom").advice[0] != advice

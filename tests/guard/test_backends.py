@@ -84,7 +84,7 @@ def test_work_of_jax_is_waited_for_or_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert wait_for_jax(0.0)  # no device is open yet, and none is opened
     bridge._backends["cpu"] = None
     monkeypatch.setattr(stops, "wait_for_jax", lambda: wait_for_jax(0.01))
-    made = Stops(CellFacts)
+    made = Stops(lambda added: CellFacts())
     stop = made.reached(Snapshot(trip_count=1, trip_available_bytes=MIB), Cell(GIB))
     error = HostMemoryLimitReached(stop.text)
     made.will_show(error)

@@ -36,7 +36,7 @@ def test_it_says_what_was_left_what_took_it_and_what_to_change() -> None:
 def test_a_request_is_named_where_there_was_one(wanted_bytes: int, words: str) -> None:
     # The limit can be exceeded for a moment, by memory of the OS kernel.
     seen = Snapshot(trip_count=1, trip_available_bytes=-MIB, last_refused_bytes=wanted_bytes)
-    stop = Stops(lambda: CellFacts(limit_name=CONTAINER_LIMIT)).reached(seen, Cell(4 * GIB))
+    stop = Stops(lambda added: CellFacts(limit_name=CONTAINER_LIMIT)).reached(seen, Cell(4 * GIB))
     assert words in stop.text
 
 
@@ -90,10 +90,10 @@ def test_a_program_that_fills_is_named_with_its_process() -> None:
 def test_the_cell_never_added_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     # The sampler counts a page that a child shares twice.
     seen = Snapshot(trip_count=1, trip_available_bytes=50 * MIB, trip_added_bytes=3 * GIB)
-    stop = Stops(CellFacts).reached(seen, Cell(2 * GIB))
+    stop = Stops(lambda added: CellFacts()).reached(seen, Cell(2 * GIB))
     assert "This cell added 1.95 GiB." in stop.text
     monkeypatch.setattr("jupyter_tfguard.guard.stops.children_of", lambda pid: WORKERS)
-    stop = Stops(CellFacts).reached(seen, Cell(2 * GIB, available_bytes=1536 * MIB))
+    stop = Stops(lambda added: CellFacts()).reached(seen, Cell(2 * GIB, available_bytes=1536 * MIB))
     assert "This cell added 1.45 GiB." in stop.text
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jupyter_tfguard.kernel.arrays import largest_arrays
+from jupyter_tfguard.kernel.arrays import largest_arrays, newest
 
 pytestmark = pytest.mark.quick
 
@@ -51,3 +51,24 @@ def test_pandas_frames_are_measured_narrow_and_wide() -> None:
     narrow = pandas.DataFrame({"a": np.ones(100), "b": np.ones(100, "int32")})
     wide = pandas.DataFrame(np.ones((10, 500)))
     assert sizes(n=narrow, w=wide, s=narrow["a"]) == {"w": 40_000, "n": 1200, "s": 800}
+
+
+def test_names_of_ipython_are_left_out() -> None:
+    own = ("_own", "_i_own", "__own", "_x1")
+    theirs = (
+        "_",
+        "__",
+        "___",
+        "_7",
+        "_i",
+        "_ii",
+        "_iii",
+        "_i7",
+        "_oh",
+        "_dh",
+        "_ih",
+        "In",
+        "Out",
+        "__doc__",
+    )
+    assert len(newest(dict.fromkeys(own + theirs))) == len(own)

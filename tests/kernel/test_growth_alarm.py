@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from jupyter_tfguard.kernel.growing import Growing, grown_since, lengths, places_of
+from jupyter_tfguard.kept_data import Kept
+from jupyter_tfguard.kernel.growing import Growing
 from jupyter_tfguard.kernel.growth_alarm import GrowthAlarm
+from jupyter_tfguard.kernel.reachable import places_of
 from jupyter_tfguard.training.gpu_memory import DeviceMemory
 from jupyter_tfguard.training.progress import FitProgress
 from jupyter_tfguard.units import GIB, MIB
@@ -36,21 +38,21 @@ class Made:
         fields = {"execution_count": count, "cell_id": cell_id, "rss_bytes": rss}
         self.alarm.take("cell_start", fields)
 
-    def fit(self, number: int, name: str = "sequential", rss: int = GIB) -> None:
-        fields = {"what": "fit", "fit_id": number, "model_name": name, "rss_bytes": rss}
+    def fit(self, number: int, model: int = 1, rss: int = GIB) -> None:
+        fields = {"what": "fit", "fit_id": number, "model_number": model, "rss_bytes": rss}
         self.alarm.take("fit_start", fields)
 
-    def sample(self, rss: float, limit: float = 8 * GIB) -> None:
+    def sample(self, rss: float, limit: float = 8 * GIB, files: float = 0.0) -> None:
         self.alarm._due = 0.0
-        held = {"cgroup.limit_bytes": limit, "cgroup.used_bytes": rss}
+        held = {"cgroup.limit_bytes": limit, "cgroup.used_bytes": rss, "process.file_bytes": files}
         self.alarm.sampled({"process.rss_bytes": rss, "host.total_bytes": 64 * GIB, **held})
 
-    def epoch(self, number: int, rss: float) -> None:
+    def epoch(self, number: int, rss: float, files: float = 0.0) -> None:
         self.progress.epoch = number
-        self.sample(rss + 500 * MIB)
-        self.sample(rss)
+        self.sample(rss + 500 * MIB, files=files)
+        self.sample(rss, files=files)
         self.alarm.take("epoch_end", {"epoch": number})
-        self.sample(rss)
+        self.sample(rss, files=files)
 
     @property
     def lines(self) -> list[str]:
@@ -87,6 +89,58 @@ def test_what_does_not_fill_the_memory_raises_none(rise: Any) -> None:
     assert made.events == []
 
 
+def test_pages_of_files_are_no_growth() -> None:
+    made = Made()
+    made.fit(1)
+    for epoch in range(1, 30):
+        made.epoch(epoch, GIB + epoch * 100 * MIB, files=epoch * 100.0 * MIB)
+    assert made.events == []
+
+
+def test_a_cache_of_the_pipeline_that_fills_raises_none_until_it_is_full() -> None:
+    made = Made()
+    made.progress.kept_data = [Kept("cache() keeps all 5,000 elements in memory.", 2 * GIB)]
+    made.fit(1)
+    for epoch in range(1, 20):
+        made.epoch(epoch, GIB + epoch * 100 * MIB)
+    assert made.events == []
+    for epoch in range(20, 40):
+        made.epoch(epoch, GIB + epoch * 100 * MIB)
+    assert "Find out what the loop keeps" in made.lines[2]
+
+
+def test_a_cache_that_does_not_fit_is_named() -> None:
+    made = Made()
+    made.progress.kept_data = [Kept("cache() keeps all 5,000 elements in memory.", 20 * GIB)]
+    made.fit(1)
+    for epoch in range(1, 20):
+        made.epoch(epoch, GIB + epoch * 100 * MIB)
+    assert made.lines[2:] == ["cache() keeps all 5,000 elements in memory."]
+
+
+@pytest.mark.parametrize("limit", [30, 3000])
+def test_a_bounded_deque_that_fills_raises_one_only_if_it_does_not_fit(limit: int) -> None:
+    made = Made()
+    made.namespace["recent"] = recent = deque[Any](maxlen=limit)
+    made.fit(1)
+    for epoch in range(1, 25):
+        recent.append(np.zeros(100 * MIB, "u1"))
+        made.epoch(epoch, GIB + epoch * 100 * MIB)
+    if limit == 30:
+        assert made.events == []
+    else:
+        assert "recent has" in made.lines[2]
+
+
+def test_an_array_that_is_made_longer_is_named() -> None:
+    made = Made()
+    made.fit(1)
+    for epoch in range(1, 12):
+        made.namespace["history"] = np.zeros(epoch * 100 * MIB, "u1")
+        made.epoch(epoch, GIB + epoch * 100 * MIB)
+    assert made.lines[2].startswith("history is")
+
+
 def test_a_slow_growth_counts_when_the_fit_would_reach_the_limit() -> None:
     made = Made(epochs=10_000)
     made.fit(1)
@@ -120,10 +174,11 @@ def test_a_list_of_a_callback_is_named_with_its_bytes() -> None:
 def test_models_of_a_loop_are_compared_fit_by_fit() -> None:
     made = Made()
     for fit in range(1, 12):
-        made.fit(fit, f"sequential_{fit}", GIB + fit * 120 * MIB)
+        made.fit(fit, fit, GIB + fit * 120 * MIB)
         made.sample(GIB)
     assert "per fit" in made.lines[0]
     assert "Run each fit in its own process" in made.lines[-1]
+    assert "9 fits were of 9 different models" in made.lines[-1]
 
 
 def test_a_cell_that_is_run_again_and_again_is_compared_with_itself() -> None:
@@ -147,20 +202,20 @@ def test_gpu_memory_is_compared_too() -> None:
 
 def test_containers_that_grow_at_nearly_every_look_are_found() -> None:
     names: dict[str, Any] = {
-        "rows": [], "table": {}, "queue": deque(), "steady": [1, 2], "_hidden": [], "emptied": []
+        "rows": [], "table": {}, "queue": deque(), "steady": [1, 2], "_12": [], "emptied": []
     }  # fmt: skip
     growing = Growing()
     for number in range(10):
         names["rows"] += [number, number]
         names["table"][number] = number
         names["queue"].append(number)
-        names["_hidden"].append(number)
+        names["_12"].append(number)
         names["emptied"] = [number] * (number % 3)
         growing.look(places_of(names))
     found = growing.grown(places_of(names), "epoch", 9)
-    assert [(one.name, one.count, one.added_count) for one in found] == [
+    assert {(one.name, one.count, one.added_count) for one in found} == {
         ("rows", 20, 18), ("queue", 10, 9), ("table", 10, 9)
-    ]  # fmt: skip
+    }  # fmt: skip
 
 
 def test_no_code_of_the_users_runs() -> None:
@@ -179,33 +234,9 @@ def test_no_code_of_the_users_runs() -> None:
     loud, growing = Loud([1]), Growing()
     places = {"loud": loud, "proxy": Proxy()}
     for _ in range(3):
-        growing.look(places_of(places, (SimpleNamespace(a=Loud()),)))
+        growing.look(places_of(places, [("it", SimpleNamespace(a=Loud()))]))
         loud.append(1)
     assert [one.name for one in growing.grown(places_of(places), "epoch", 2)] == ["loud"]
-
-
-def test_containers_that_a_cell_filled_are_found() -> None:
-    callback = SimpleNamespace(outputs=[])
-    names: dict[str, Any] = {
-        "rows": [np.ones(10)] * 5,
-        "same": [1] * 1000,
-        "objects": [],
-        "shorter": [1, 2, 3],
-    }
-    before = lengths(places_of(names))
-    names["rows"].extend([np.ones(100)] * 3)
-    names["alias"] = names["rows"]
-    names["made"] = {number: np.ones(10) for number in range(2)}
-    names["objects"].append(object())
-    names["shorter"].pop()
-    callback.outputs += [np.ones(1000)] * 4
-    found = grown_since(before, places_of(names, (callback,)))
-    assert [(one.name, one.count, one.added_count, one.added_bytes) for one in found] == [
-        ("SimpleNamespace.outputs", 4, 4, 32_000), ("alias", 8, 3, 2400), ("made", 2, 2, 160)
-    ]  # fmt: skip
-    assert found[0].text == (
-        "SimpleNamespace.outputs has 4 entries, 4 more than before this cell, about 31 KiB."
-    )
 
 
 def test_nothing_is_said_of_the_epochs_of_a_fit_that_is_over() -> None:

@@ -128,7 +128,7 @@ def test_an_alarm_while_a_fit_is_being_told_of_ends_it(
     monkeypatch.setattr(shield, "_noted", {})
     board = ProgressBoard(lambda record: None)
     told: list[str] = []
-    recorder = TrainingRecorder(lambda kind, **fields: told.append(kind), board, lambda: None)
+    recorder = TrainingRecorder(lambda kind, **fields: told.append(kind), board, dict)
     recorder.attach(cast(ModuleType, Keras))
     before = signal.signal(signal.SIGALRM, out_of_time)
     try:
