@@ -127,7 +127,7 @@ class CellHolders:
         found += [one for one in of_ipython if one is not None]
         if added_bytes and not large_part(found, added_bytes):
             walk.extend(_LOST_SECONDS)
-            found += self._grown(list(lost_places(walk)), arrays, measure)
+            found += _lost(list(lost_places(walk)), measure)
         return _sorted(found)
 
     def _grown(self, places: Named, arrays: set[int], measure: Measure) -> list[Holder]:
@@ -147,6 +147,17 @@ class CellHolders:
         return list(found.values())
 
 
+def _lost(places: Named, measure: Measure) -> list[Holder]:
+    """What is large; nobody knows what it was before."""
+    found = {}
+    for name, value in places:
+        if id(value) not in found and not is_traced(type(value)):
+            one = holder(name, value, 0, "", measure)
+            if one is not None and one.added_bytes is not None:
+                found[id(value)] = one
+    return list(found.values())
+
+
 def holder(name: str, value: Any, before: int, since: str, measure: Measure) -> Holder | None:
     """Describe what grew; None if nothing is known of it.
 
@@ -154,7 +165,7 @@ def holder(name: str, value: Any, before: int, since: str, measure: Measure) -> 
         name: As the user would write it.
         value: The object.
         before: Its earlier amount.
-        since: When that was: ``3 epochs ago``.
+        since: When that was: ``3 epochs ago``; empty if nothing is known of it.
         measure: Measures what it has now.
     """
     count = amount(value, Sizes())
@@ -176,7 +187,8 @@ def holder(name: str, value: Any, before: int, since: str, measure: Measure) -> 
         full = None if whole is None else whole * limit // max(1, count)
         text = f"{name} has {count:,} entries of the {limit:,} that its maxlen allows{about}."
         return Holder(name, text, "Use a smaller maxlen.", size, whole, count, added, full)
-    text = f"{name} has {count:,} entries, {added:,} more than {since}{about}."
+    more = f", {added:,} more than {since}" if since else ""
+    text = f"{name} has {count:,} entries{more}{about}."
     how = (
         f"`{name}.cache_clear()` empties it."
         if type(value) is LRU_CACHE

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..kept_data import Holder
 from ..units import human_bytes
-from .measure import Measure
+from .measure import Measure, local_variables
 from .reachable import Places, Walk, is_users, is_users_class
 
 _FRAMES = 60
@@ -113,9 +113,7 @@ def last_error(elsewhere: Collection[int], measure: Measure) -> Holder | None:
         if not isinstance(error, BaseException):
             continue
         for frame, _ in traceback.walk_tb(error.__traceback__):
-            if frame.f_locals is frame.f_globals or len(names) > _FRAMES:
-                continue
-            for name, value in tuple(frame.f_locals.items()):
+            for name, value in local_variables(frame).items():
                 if id(value) not in seen and (one := measure.bytes_of(value)):
                     size += one
                     names.append((one, f"{name} in {frame.f_code.co_name}()"))

@@ -13,6 +13,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Collection, Iterator
+from inspect import CO_OPTIMIZED
 from types import (
     CodeType,
     FrameType,
@@ -62,6 +63,20 @@ def attributes(value: Any) -> dict[str, Any]:
                     found[name] = slot.__get__(value)
                 except AttributeError:
                     continue  # not set
+    return found
+
+
+def local_variables(frame: FrameType) -> dict[str, Any]:
+    """The local variables of a function that runs or waits; empty for a module or class body."""
+    code = frame.f_code
+    if not code.co_flags & CO_OPTIMIZED:
+        return {}
+    kept = frame.f_locals
+    found = dict(kept)
+    if type(kept) is dict:
+        # Before Python 3.13 the frame keeps this copy, and the variables would outlive the function.
+        for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+            kept.pop(name, None)
     return found
 
 

@@ -17,7 +17,7 @@ from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNam
 from typing import TYPE_CHECKING, Any
 
 from .arrays import Sizes, newest
-from .measure import LRU_CACHE, attributes, container_base
+from .measure import LRU_CACHE, attributes, container_base, local_variables
 
 if TYPE_CHECKING:
     from ..training.progress import FitProgress
@@ -201,10 +201,10 @@ class Walk:
 
     def locals_of(self, frame: Any, depth: int = 0) -> Places:
         """The local variables of a function that runs, or of a generator that waits."""
-        if frame is None or frame.f_locals is frame.f_globals:
+        if frame is None:
             return
         function = frame.f_code.co_name
-        for name, value in tuple(frame.f_locals.items()):
+        for name, value in local_variables(frame).items():
             called = type(value).__name__ if name == "self" else f"{name} in {function}()"
             yield from self.into(called, value, depth)
 

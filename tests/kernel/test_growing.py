@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
+import traceback
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -262,6 +264,18 @@ def test_a_list_of_a_function_that_runs_is_named() -> None:
     assert seen[0][0].name == "rows in load()"
 
 
+def test_variables_that_were_read_do_not_outlive_their_function() -> None:
+    cells = Cells()
+    seen: list[Any] = []
+    cells.names["look"] = lambda data: seen.append(weakref.ref(data)) or cells.found()
+    with pytest.raises(ZeroDivisionError) as raised:
+        cells.run("def load():\n    data = np.ones(9)\n    look(data)\n    1 / 0\nload()")
+    frames = [frame for frame, _ in traceback.walk_tb(raised.value.__traceback__)]
+    cells.found()  # reads the error as well
+    frames[-1].clear()
+    assert seen[0]() is None
+
+
 def test_an_object_that_no_name_reaches_is_found_when_nothing_else_explains_it() -> None:
     cells = Cells()
     cells.run("class Keep:\n    def __init__(self): self.kept = []")
@@ -269,7 +283,8 @@ def test_an_object_that_no_name_reaches_is_found_when_nothing_else_explains_it()
     cells.holders.begin()
     hidden.inner.kept += [np.ones(MIB, "u1") for _ in range(30)]
     assert cells.found() == []
-    assert cells.found(added=30 * MIB)[0].name == "Keep.kept"
+    (found,) = cells.found(added=30 * MIB)
+    assert found.text == "Keep.kept has 30 entries, about 30 MiB."
 
 
 def test_objects_of_the_running_fit_are_looked_into() -> None:
