@@ -17,7 +17,7 @@ import functools
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ..shield import shielded
@@ -39,6 +39,7 @@ class CancellableCalls:
         self._new_manager = new_manager
         self._newest: dict[int, deque[Any]] = {}  # by thread
         self._is_cancelled = False
+        self._cancelled_threads: set[int] = set()
 
     @property
     def _impl(self) -> Any:
@@ -46,16 +47,24 @@ class CancellableCalls:
         manager = self._new_manager()
         calls = self._newest.setdefault(threading.get_ident(), deque(maxlen=_NESTED_CALLS))
         calls.append(manager)
-        if self._is_cancelled:
+        if self._is_cancelled or threading.get_ident() in self._cancelled_threads:
             manager.start_cancel()
         return manager._impl
 
-    def cancel(self) -> None:
-        """Stop all running functions, and any that start later."""
-        self._is_cancelled = True
-        for calls in list(self._newest.values()):
-            for manager in list(calls):
-                manager.start_cancel()
+    def cancel(self, threads: Collection[int] | None = None) -> None:
+        """Stop all running functions, and any that start later.
+
+        Args:
+            threads: Ids of threads, to stop only theirs.
+        """
+        if threads is None:
+            self._is_cancelled = True
+        else:
+            self._cancelled_threads.update(threads)
+        for thread, calls in list(self._newest.items()):
+            if threads is None or thread in threads:
+                for manager in list(calls):
+                    manager.start_cancel()
 
 
 class Cancellation:
@@ -141,8 +150,8 @@ def is_cancelled_error(error: BaseException) -> bool:
     )
 
 
-def cancel(calls: CancellableCalls | None) -> None:
-    """Stop the functions of a cell. Does nothing for None."""
+def cancel(calls: CancellableCalls | None, threads: Collection[int] | None = None) -> None:
+    """Stop the functions of a cell, or only those of some threads. Does nothing for None."""
     if calls is not None:
         with shielded("cancelling TensorFlow functions"):
-            calls.cancel()
+            calls.cancel(threads)

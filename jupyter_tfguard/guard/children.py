@@ -49,7 +49,7 @@ def children_of(pid: int) -> tuple[Child, ...]:
     for child in pids:
         try:
             arguments = _arguments(child)
-            own = _exact_bytes(child) if time.monotonic() < until else None
+            own = exact_bytes(child) if time.monotonic() < until else None
             if own is None:
                 own = _at_least_bytes(child, pid if arguments == ours else None)
             if own:
@@ -59,7 +59,7 @@ def children_of(pid: int) -> tuple[Child, ...]:
     return tuple(sorted(found, key=lambda one: -one.bytes))
 
 
-def _exact_bytes(pid: int) -> int | None:
+def exact_bytes(pid: int) -> int | None:
     """Bytes in memory and swap that no other process shares; None if they cannot be read.
 
     Source: ``/proc/[pid]/smaps_rollup``, proc_pid_smaps(5). Sample: ``Private_Dirty:     1234 kB``.

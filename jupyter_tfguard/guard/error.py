@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 # IPython calls a method of this name instead of its own formatting.
@@ -30,6 +30,13 @@ class HostMemoryLimitReached(MemoryError):
     def _render_traceback_(self) -> list[str]:
         """A plain traceback for IPython, whose own formatter reads every file on the stack: tens of MiB."""
         return plain_traceback(self)
+
+
+class ThreadStopped(HostMemoryLimitReached):
+    """The same in another thread than the cell's, where Python raises it without a text."""
+
+    def __str__(self) -> str:
+        return super().__str__() or "tfguard stopped this thread, because memory was nearly full."
 
 
 class HostMemoryLimitInterrupt(KeyboardInterrupt):
@@ -76,6 +83,20 @@ def _lines(frame: traceback.FrameSummary, code_name: CodeName) -> str:
 
 def release_frames(error: BaseException | None) -> None:
     """Clear the variables of ended functions in an error's tracebacks, which frees arrays without other references."""
+    for one in _chain(error):
+        for frame, _ in traceback.walk_tb(one.__traceback__):
+            _clear(frame)
+
+
+def cut_tracebacks(error: BaseException | None) -> None:
+    """Remove the tracebacks of an error that was shown. Their functions hold what they close over, cleared or not."""
+    release_frames(error)
+    for one in _chain(error):
+        one.__traceback__ = None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, its causes and contexts, and the members of groups."""
     seen: set[int] = set()
     ahead = [error]
     while ahead:
@@ -83,9 +104,8 @@ def release_frames(error: BaseException | None) -> None:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        for frame, _ in traceback.walk_tb(one.__traceback__):
-            _clear(frame)
-        ahead += [one.__cause__, one.__context__]
+        yield one
+        ahead += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
 
 
 def _clear(frame: FrameType | None) -> None:

@@ -1,19 +1,20 @@
 """Stops a cell that is about to fill the memory. The states are watching, tripped, delivered, released.
 
 The sampler detects that too little memory is available, and sends a signal to the main thread repeatedly until its
-handler has raised the exception. Meanwhile a helper thread does what the main thread cannot: it cancels TensorFlow's
-running functions, raises in the threads that the cell started, and makes child processes the OOM killer's first choice.
+handler has raised the exception. Meanwhile the helper thread, helper.py, stops what runs beside the main thread.
 """
 
 from __future__ import annotations
 
-import contextlib
+import gc
 import os
 import signal
 import sys
 import threading
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -22,10 +23,11 @@ from ..collectors.cgroup import Placement
 from ..collectors.memory_group import MemoryGroup, groups_at, machine_bytes
 from ..errors import SourceUnavailable
 from ..levels import Levels
+from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..shield import shielded
-from ..threads import background_thread
 from ..units import MIB
-from .cancel import Cancellation, cancel, is_cancelled_error
+from .cancel import Cancellation, is_cancelled_error
+from .cell_work import CellWork
 from .error import (
     RENDER,
     CodeName,
@@ -35,30 +37,26 @@ from .error import (
     is_refusal,
     plain_traceback,
 )
+from .helper import StopHelper
+from .main_thread import MainThread
 from .native import NativeGuard
 from .release import give_back, release
-from .safe_place import in_cell, is_safe
+from .safe_place import reaches_ipython
 from .snapshot import MemorySampler, Snapshot
-from .stops import Cell, Stop, Stops
+from .stops import CALLBACK, CELL, Cell, Stop, Stops
 from .words import CellFacts
-from .workers import CellWorkers, end_children, offer_children_first, raise_in
 
-_CANCEL_AFTER_SECONDS = 0.25
-# Python code between two native calls raises by itself within milliseconds; it is not cancelled then. Not while the rest of
-# the memory would be full before.
-_GRACE_SECONDS, _GRACE_FRACTION = 0.05, 0.25
-# How long to wait for an import: a partly imported TensorFlow cannot be imported again, but a killed kernel is worse.
-_IMPORT_SECONDS = 0.3
-_POLL_SECONDS = 0.01
-# After a stop, for threads of the cell to reach a place where they can be stopped.
-_THREADS_SECONDS = 5.0
-_PRIORITY = -10  # of the helper thread, so that it gets a CPU at once on a busy machine
 _SHORT_TIMES = 8  # of the level: if a cell starts with less available, free memory of allocators is released first
 # IPython's traceback reads and parses each file on the stack: with TensorFlow's files, tens of MiB.
 _RICH_BYTES = 256 * MIB
-_CALLS = ("call", "c_call")  # profile events
 # After user code has caught the exception this often, it gets one that `except Exception` does not catch.
 _CAUGHT_COUNT = 2
+# A process of an earlier cell that holds this fraction of the limit is ended, too.
+_LARGE_CHILD = 0.05
+# After a stop, for what the cell has started to end.
+_ENDS_SECONDS, _POLL_SECONDS = 0.3, 0.01
+# After a stop in a task: how long the cell may go on to await.
+_AWAIT_SECONDS = 0.25
 
 
 class MemoryGuard:
@@ -87,9 +85,7 @@ class MemoryGuard:
         in_fit: Callable[[], bool] = lambda: False,
         code_name: CodeName = lambda file: None,
     ) -> None:
-        self._in_fit = in_fit
         self._code_name = code_name
-        self._namespace = namespace
         self.paused = False
         self.stops = Stops(facts)
         self._gate = gate
@@ -101,12 +97,11 @@ class MemoryGuard:
         self._placement = Placement(os.getpid())
         self._cell: Cell | None = None  # None while no cell is watched
         self._cancellation = Cancellation(self.instead_of)
-        self._workers = CellWorkers()
-        self._signal = 0
-        self._in_handler = False
-        self._earlier_handler: Any = None
-        self._pipe: tuple[int, int] | None = None
-        self._thread: threading.Thread | None = None
+        self._work = CellWork(namespace)
+        self._helper = StopHelper(
+            self._work, self._cancellation, in_fit, self._state, self._beside, self._delivered
+        )
+        self._main = MainThread(namespace, self._state, self._exempt, self._exception)
         self._modules = 0  # number of imported modules when the gate was last armed
 
     def start(self, signal_number: int | None) -> None:
@@ -120,19 +115,15 @@ class MemoryGuard:
         """
         if signal_number is None or not hasattr(signal, "pthread_kill"):
             raise SourceUnavailable("The memory guard needs a free real-time signal.")
-        self._pipe = os.pipe()
-        os.set_blocking(self._pipe[1], False)
-        self._signal = signal_number
-        self._earlier_handler = signal.signal(signal_number, self._on_signal)
-        self._thread = background_thread(self._help, "tfguard-stop")
-        self._thread.start()
+        self._main.start(signal_number)
+        wake_fd = self._helper.start()
         try:
             self._sampler = self._native = NativeGuard.load()
         except SourceUnavailable as absent:
             from .sampler import PythonSampler  # only here: it makes the start of a kernel longer
 
             self.unavailable, self._sampler = str(absent), PythonSampler()
-        self._sampler.start(self._new_groups() or (), self._pipe[1], signal_number)
+        self._sampler.start(self._new_groups() or (), wake_fd, signal_number)
         self.imported()
         self._started = True
 
@@ -148,24 +139,46 @@ class MemoryGuard:
         """True if the binding limit is that of a memory group, not the machine's memory."""
         return self._started and self._sampler.total_bytes() < machine_bytes()
 
-    def cell_begins(self) -> None:
-        """Start watching a cell."""
-        if not self._started or self.paused:
-            return
+    def callback_begins(self) -> bool:
+        """Start watching a callback of a widget, unless a cell is running; end it with :meth:`cell_ends`."""
+        if threading.current_thread() is not threading.main_thread() or self.is_watching:
+            return False
+        self.cell_begins(CALLBACK)
+        return self.is_watching
+
+    def cell_begins(self, what: str = CELL) -> Stop | None:
+        """Start watching a cell.
+
+        Args:
+            what: What it is.
+
+        Returns:
+            The newest stop since the last cell, of something that earlier cells had left running.
+        """
+        thread, running = threading.get_ident(), self._cell
+        if not self._started or self.paused or (running is not None and not self._may_end(running)):
+            return None
         if (groups := self._new_groups()) is not None:
             self._sampler.use_groups(groups)
         self.stops.cell_begins()
         self.imported()
-        self._workers.begin()
-        self._cancellation.begin()
+        self._work.begin()
+        self._cancellation.renew()
         available, total = self._sampler.available_bytes(), self._sampler.total_bytes()
         levels = Levels.of(total)
-        if available < _SHORT_TIMES * levels.stop_cap_bytes:
+        if available < _SHORT_TIMES * levels.stop_cap_bytes and what == CELL:
             # malloc and TensorFlow's pool may still hold memory that an earlier cell freed.
             give_back(self._release_pool)
             available = self._sampler.available_bytes()
-        self._cell = Cell(total, available)
+        self._cell = Cell(total, available, thread=thread, what=what)
         self._sampler.arm(levels.for_cell(available))
+        return self.stops.unreported() if what == CELL else None
+
+    @staticmethod
+    def _may_end(running: Cell) -> bool:
+        """False while another cell runs, in another thread: the one that began first stays the one that is watched."""
+        others = {one.ident for one in threading.enumerate()} - {threading.get_ident()}
+        return running.is_over or running.thread not in others
 
     def imported(self) -> None:
         """After an import: arm the gate for new libraries, and make TensorFlow's functions cancellable."""
@@ -187,7 +200,7 @@ class MemoryGuard:
         cell, self._cell = self._cell, None
         if cell is None:
             return None
-        self._end_profile()
+        self._main.end_profile()
         seen = self._sampler.snapshot()
         self._sampler.disarm()
         self._cancellation.end()
@@ -198,9 +211,23 @@ class MemoryGuard:
                 self.stops.refused(seen, cell, error)
         if self.stops.of_cell is not None or seen.trip_count:
             with shielded("freeing memory after a stop"):
+                self._work.tasks.note()
                 release(error)
                 give_back(self._release_pool)
-        return self.stops.of_cell
+                self._work.tasks.release_soon(self._give_back)
+        stop = self.stops.of_cell
+        self._watch_what_goes_on(cell)
+        return stop
+
+    def _watch_what_goes_on(self, ended: Cell) -> None:
+        """Watch on after the cell if something that a cell has started can fill memory."""
+        if not self._work.goes_on():
+            return
+        self._work.threads.begin()  # from now on all are of an earlier cell
+        self.stops.cell_begins()
+        self._cancellation.begin()
+        self._cell = Cell(ended.total_bytes, is_over=True)
+        self._sampler.arm(Levels.of(ended.total_bytes).for_cell(self._sampler.available_bytes()))
 
     def instead_of(self, error: BaseException) -> BaseException:
         """The exception to raise for one that left a ``fit`` or an operation: the guard's if the guard caused the error."""
@@ -211,7 +238,7 @@ class MemoryGuard:
             seen = self._sampler.snapshot()
             if seen.trip_count:
                 self.stops.look(error)
-                return self._deliver(seen, cell)
+                return self._deliver(seen, cell, sys._getframe())
         return error
 
     @property
@@ -222,7 +249,12 @@ class MemoryGuard:
     @property
     def is_watching(self) -> bool:
         """True while a cell is being watched."""
-        return self._cell is not None
+        return self._cell is not None and not self._cell.is_over
+
+    @property
+    def was_stopped(self) -> bool:
+        """True if the running cell was stopped."""
+        return self._cell is not None and self.stops.of_cell is not None
 
     def available_bytes(self) -> int:
         """Read the available memory now, in bytes."""
@@ -245,12 +277,27 @@ class MemoryGuard:
             return
         is_plain = isinstance(error, (HostMemoryLimitReached, HostMemoryLimitInterrupt))
         seen = self._sampler.snapshot()
+        if self.stops.of_cell is not None or seen.trip_count:
+            # The loop gives them a turn before the cell has ended.
+            self._work.tasks.cancel()
+            if isinstance(error, CancelledError) and self.stops.of_cell is not None:
+                error.args, is_plain = (self.stops.of_cell.text,), True
+            if is_plain and self.stops.of_cell is not None:
+                self._name_what_runs_on(error)
         if seen.trip_count or seen.last_refused_bytes:
             self._sampler.disarm()
             self.stops.will_show(error)
             is_plain |= self._sampler.available_bytes() < _RICH_BYTES and not hasattr(error, RENDER)
         if is_plain:
             setattr(error, RENDER, partial(plain_traceback, error, self._code_name))
+
+    def _name_what_runs_on(self, error: BaseException) -> None:
+        """Correct the text of the error if something of the cell goes on for longer than a moment."""
+        ends = time.monotonic() + _ENDS_SECONDS
+        while (what := self._work.runs_on()) and time.monotonic() < ends:
+            time.sleep(_POLL_SECONDS)
+        if what:
+            self.stops.runs_on(error, what)
 
     def pause(self) -> None:
         """Stop no cell until :meth:`resume`, including the running one."""
@@ -270,15 +317,8 @@ class MemoryGuard:
         self._started, self._cell = False, None
         self._cancellation.end()
         self._sampler.stop()
-        if signal.getsignal(self._signal) == self._on_signal:
-            signal.signal(self._signal, self._earlier_handler or signal.SIG_DFL)
-        if self._pipe is not None:
-            os.write(self._pipe[1], b"q")
-            if self._thread is not None:
-                self._thread.join(1.0)
-            for descriptor in self._pipe:
-                os.close(descriptor)
-            self._pipe = None
+        self._main.stop()
+        self._helper.stop()
 
     def leave_child(self) -> None:
         """In a forked child, which has no sampler: watch nothing."""
@@ -292,116 +332,61 @@ class MemoryGuard:
         except SourceUnavailable:
             return None  # no memory groups: the machine's memory is the limit
 
+    def _state(self) -> tuple[Cell | None, Snapshot]:
+        return self._cell, self._sampler.snapshot()
+
+    def _beside(self, cell: Cell, seen: Snapshot, names: list[str]) -> Stop:
+        limit_name = CONTAINER_LIMIT if self.is_group_limit else MACHINE_MEMORY
+        return self.stops.beside(seen, cell, names, limit_name)
+
+    def _delivered(self) -> None:
+        self._sampler.delivered()
+
     def _release_pool(self) -> None:
         if self._native is not None:
             self._native.release_pool()
 
     # --- the stop
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._in_handler:
-            return  # signals come until the stop is delivered, on a busy machine faster than this handler runs
-        self._in_handler = True
-        try:
-            with self._sampler.exempt():
-                stopped = self._stop_at(frame, may_wait_for_imports=False)
-        finally:
-            self._in_handler = False
-        if stopped is not None:
-            raise stopped
+    def _exempt(self) -> AbstractContextManager[None]:
+        return self._sampler.exempt()
 
-    def _on_call(self, frame: FrameType, event: str, argument: object) -> None:
-        """Profile hook, set until a safe place is reached: the next signal might come only after the cell has ended."""
-        if event not in _CALLS:
-            return  # a call that has ended may have taken a lock that its caller does not know of yet
-        with self._sampler.exempt():
-            stopped = self._stop_at(frame, may_wait_for_imports=True)
-        if stopped is not None:
-            raise stopped
-
-    def _stop_at(
-        self, frame: FrameType | None, *, may_wait_for_imports: bool
-    ) -> BaseException | None:
-        """The exception to raise in this frame, if a stop is due and the place is safe.
-
-        Args:
-            frame: The innermost frame of the main thread.
-            may_wait_for_imports: False to interrupt an import that takes long.
-        """
-        cell = self._cell
-        # First: the native library detects by this call that the main thread is responsive and needs no interruption.
-        seen = self._sampler.snapshot()
-        if cell is None or not seen.tripped or seen.delivered or self.stops.is_composing:
-            self._end_profile()
+    def _exception(self, cell: Cell, seen: Snapshot, frame: FrameType) -> BaseException | None:
+        """The exception to raise in this frame of the main thread; None for none, at least not yet."""
+        if self.stops.is_composing or self._helper.spares(cell, seen, frame):
             return None
-        if _is_handled():
-            return None
-        in_imports = not may_wait_for_imports and seen.trip_seconds_ago > _IMPORT_SECONDS
-        if in_cell(frame, self._namespace) and is_safe(frame, in_imports=in_imports):
-            self._end_profile()
-            return self._deliver(seen, cell)
-        # In an unsafe place, or the cell is awaiting something.
-        if sys.getprofile() is None:
-            sys.setprofile(self._on_call)
-        return None
+        return self._deliver(seen, cell, frame)
 
-    def _end_profile(self) -> None:
-        if sys.getprofile() == self._on_call:
-            sys.setprofile(None)
-
-    def _deliver(self, seen: Snapshot, cell: Cell) -> BaseException:
-        """Create the exception, and mark the stop as delivered."""
+    def _deliver(self, seen: Snapshot, cell: Cell, frame: FrameType | None) -> BaseException:
+        """Create the exception, and mark the stop as delivered. `frame`: where it will be raised."""
         with self.stops.composing():
             self.stops.look()
             # The exit of an enclosing `with Pool()` would wait for a worker that was killed.
-            end_children()
-            stop = self.stops.reached(seen, cell)
+            self._work.children.end(int(_LARGE_CHILD * cell.total_bytes))
+            if cell.is_over:
+                stop = self._beside(cell, seen, [frame.f_code.co_name] if frame else [])
+            else:
+                stop = self.stops.reached(seen, cell)
         self._sampler.delivered()
         self._cancellation.renew()  # for functions that run after the cell has caught the exception
-        kind = (
-            HostMemoryLimitReached if seen.trip_count <= _CAUGHT_COUNT else HostMemoryLimitInterrupt
-        )
-        return kind(stop.text)
+        is_last = seen.trip_count > _CAUGHT_COUNT
+        if reaches_ipython(frame):
+            return (HostMemoryLimitInterrupt if is_last else HostMemoryLimitReached)(stop.text)
+        # In a task of the cell, or in a callback. The cell itself, which awaits, may get nothing of it.
+        self._work.tasks.note()
+        if seen.trip_count > 1:
+            self._work.tasks.cancel()
+        self._work.tasks.later(_AWAIT_SECONDS, partial(self._end_await, cell))
+        if is_last and self._work.tasks.is_in_one:
+            return CancelledError(stop.text)
+        stopped: BaseException = HostMemoryLimitReached(stop.text)
+        return stopped
 
-    # --- the helper thread
+    def _end_await(self, cell: Cell) -> None:
+        """End the cell that still awaits although it was stopped, unless memory was freed."""
+        if self._cell is cell and self._sampler.snapshot().tripped:
+            self._work.tasks.cancel(with_cell=True)
 
-    def _help(self) -> None:
-        assert self._pipe is not None
-        with contextlib.suppress(OSError):  # only for this thread; fails without permission
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _PRIORITY)
-        while os.read(self._pipe[0], 1) == b"s":
-            with shielded("stopping a cell"):
-                self._help_once()
-
-    def _help_once(self) -> None:
-        cell, calls = self._cell, self._cancellation.calls
-        most = _GRACE_SECONDS if self._in_fit() else _CANCEL_AFTER_SECONDS
-        due = _grace_seconds(self._sampler.snapshot(), most)
-        threads = raise_in(self._workers.threads(), HostMemoryLimitReached)
-        offer_children_first()
-        ends = time.monotonic() + _THREADS_SECONDS
-        while cell is not None:
-            seen = self._sampler.snapshot()
-            if self._cell is cell and seen.tripped and not seen.delivered:
-                if seen.trip_seconds_ago >= due:
-                    due = seen.trip_seconds_ago + _CANCEL_AFTER_SECONDS
-                    cancel(calls)
-            elif not threads or time.monotonic() > ends:
-                return
-            elif self._cell not in (None, cell) and seen.tripped:
-                return  # the next cell needs this thread
-            time.sleep(_POLL_SECONDS)
-            threads = raise_in(threads, HostMemoryLimitReached)
-
-
-def _grace_seconds(seen: Snapshot, most: float) -> float:
-    """How long a stopped function may go on until it is cancelled: less than `most` if the memory fills fast."""
-    rate = seen.fill_bytes_per_second
-    if rate <= 0:
-        return most
-    return min(most, _GRACE_FRACTION * max(0, seen.trip_available_bytes) / rate)
-
-
-def _is_handled() -> bool:
-    """True while user code handles the exception of an earlier stop: a second one would interrupt its cleanup."""
-    return isinstance(sys.exc_info()[1], (HostMemoryLimitReached, HostMemoryLimitInterrupt))
+    def _give_back(self) -> None:
+        gc.collect()
+        give_back(self._release_pool)

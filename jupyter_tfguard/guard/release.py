@@ -8,16 +8,18 @@ import gc
 import sys
 from collections.abc import Callable
 
-from .error import release_frames
+from .error import cut_tracebacks
 
-_ERRORS = ("last_value", "last_exc")
+_ERRORS, _TRACEBACK = ("last_value", "last_exc"), "last_traceback"
 
 
 def release(error: BaseException | None) -> None:
-    """Free the objects that only the ended cell referenced. `error`: the exception that ended it."""
-    release_frames(error)
+    """Free the objects that only the ended cell referenced. `error`: the exception that ended it, which was shown."""
+    cut_tracebacks(error)
     for name in _ERRORS:
-        release_frames(getattr(sys, name, None))
+        cut_tracebacks(getattr(sys, name, None))
+    if hasattr(sys, _TRACEBACK):
+        setattr(sys, _TRACEBACK, None)
     gc.collect()
 
 

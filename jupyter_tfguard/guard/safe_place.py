@@ -46,14 +46,31 @@ _WHOLE = {
 # AutoGraph's function that converts a function and runs it, and the functions that it calls for the second.
 _CONVERTS = "converted_call"
 _RUNS_CONVERTED = ("tf__", "<lambda>", "_call_unconverted")
+_RUNS_CELL = os.path.join("IPython", "core", "interactiveshell.py")
+_RUNS_CALLBACK = os.path.join("asyncio", "events.py")
 _GENERATOR = 0x20  # inspect.CO_GENERATOR
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_AROUND_FIT = "run_and_record"  # part of tfguard, but safe: it only calls Keras
+# Parts of tfguard that are safe: they only call Keras or a callback of the user.
+_AROUND = ("run_and_record", "run_watched_callback")
 
 
 def in_cell(frame: FrameType | None, namespace: Mapping[str, Any]) -> bool:
     """True if code of a cell is on the stack. `namespace`: the user's globals."""
     return any(one.f_globals is namespace for one in _stack(frame))
+
+
+def reaches_ipython(frame: FrameType | None) -> bool:
+    """True if an exception that is raised here ends in IPython's function that runs a cell.
+
+    False for a task or callback of an event loop: what reaches the loop may end the kernel.
+    """
+    for one in _stack(frame):
+        code = one.f_code
+        if code.co_name == "run_code" and code.co_filename.endswith(_RUNS_CELL):
+            return True
+        if code.co_name == "_run" and code.co_filename.endswith(_RUNS_CALLBACK):
+            return False
+    return False
 
 
 def is_safe(frame: FrameType | None, *, in_imports: bool = False) -> bool:
@@ -94,7 +111,7 @@ def _suffers_near(code: CodeType) -> bool:
     """The same for a function that has ended before long."""
     name, file = code.co_name, code.co_filename
     if file.startswith(_PACKAGE):
-        return name != _AROUND_FIT
+        return name not in _AROUND
     return name in _NAMES or file.endswith(_FILES) or _CALLED_BY_TENSORFLOW in file
 
 

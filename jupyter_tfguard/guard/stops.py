@@ -7,15 +7,16 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..shield import shielded
+from .beside_words import beside_lines
 from .children import children_of
 from .dispatched import STILL_RUNS, wait_for_jax
 from .saving import find_save, frames_of, stack
 from .snapshot import Snapshot
-from .words import SWITCH_OFF, CellFacts, Moment, refusal_lines, stop_lines
+from .words import AS_THEY_WERE, SWITCH_OFF, CellFacts, Moment, refusal_lines, stop_lines
 
 
 class Stop(NamedTuple):
@@ -28,6 +29,7 @@ class Stop(NamedTuple):
         total_bytes: The limit.
         lines: The text of the exception.
         what: ``stopped``, ``refused`` for a single request that was too large, or ``not_started`` for a run that cannot fit.
+        is_beside: It stopped threads of earlier cells, and no cell.
     """
 
     time: float
@@ -36,11 +38,15 @@ class Stop(NamedTuple):
     total_bytes: int
     lines: tuple[str, ...]
     what: str = "stopped"
+    is_beside: bool = False
 
     @property
     def text(self) -> str:
         """The lines as one text."""
         return "\n".join(self.lines)
+
+
+CELL, CALLBACK = "cell", "callback"
 
 
 class Cell(NamedTuple):
@@ -49,10 +55,16 @@ class Cell(NamedTuple):
     Attributes:
         total_bytes: The limit.
         available_bytes: Available memory when it began; None if unknown.
+        is_over: The cell has ended, but something that a cell has started goes on.
+        thread: Id of the thread that runs it; not the main thread's for a cell of a subshell.
+        what: What it is: a cell or a callback.
     """
 
     total_bytes: int
     available_bytes: int | None = None
+    is_over: bool = False
+    thread: int = 0
+    what: str = CELL
 
 
 class Stops:
@@ -72,6 +84,7 @@ class Stops:
         self.last: Stop | None = None
         self.of_cell: Stop | None = None
         self.is_composing = False
+        self._unreported: Stop | None = None
         self._moment: Moment | None = None
         self._began = 0.0
 
@@ -121,6 +134,8 @@ class Stops:
             wanted_bytes=wanted if wanted > max(0, left) else None,
             is_first=self.last is None,
         )
+        if cell.what != CELL:
+            lines = tuple(line.replace(f"his {CELL}", f"his {cell.what}") for line in lines)
         return self._keep(round(seen.trip_seconds_ago, 4), left, cell.total_bytes, lines)
 
     def refused(self, seen: Snapshot, cell: Cell, error: BaseException | None = None) -> Stop:
@@ -140,6 +155,41 @@ class Stops:
         """Record a run that was refused because it cannot fit. `text` says why."""
         lines = tuple(text.splitlines())
         return self._keep(0.0, available_bytes, total_bytes, lines, "not_started")
+
+    def beside(self, seen: Snapshot, cell: Cell, names: Sequence[str], limit_name: str) -> Stop:
+        """Record a stop of what earlier cells had left running.
+
+        Args:
+            seen: The state of the sampler.
+            cell: The watched cell.
+            names: Names of the threads, or of the function of a task or callback.
+            limit_name: Name of the binding limit, for the user.
+        """
+        lines = beside_lines(
+            names,
+            limit_name,
+            cell.total_bytes,
+            seen.trip_available_bytes,
+            in_cell=not cell.is_over,
+        )
+        stop = self._keep(seen.trip_seconds_ago, seen.trip_available_bytes, cell.total_bytes, lines)
+        self.last = self.of_cell = stop._replace(is_beside=True)
+        if cell.is_over:
+            self._unreported = self.last
+        return self.last
+
+    def unreported(self) -> Stop | None:
+        """The newest stop between cells, once."""
+        stop, self._unreported = self._unreported, None
+        return stop
+
+    def runs_on(self, raised: BaseException, text: str) -> None:
+        """Note in the newest stop and its exception what goes on although the cell was stopped. `text`: about that."""
+        if self.last is None:
+            return
+        lines = tuple(line.replace(AS_THEY_WERE, text) for line in self.last.lines)
+        self.last = self.of_cell = self.last._replace(lines=lines)
+        raised.args = (self.last.text,)
 
     def add_line(self, raised: BaseException, text: str) -> None:
         """Add a line to the newest stop and its exception; the line about switching the stop off stays last."""

@@ -23,6 +23,7 @@ KEEPS_BETWEEN_STEPS = (
 _CHILDREN_FRACTION = 0.5
 # `predict` joins its outputs at the end, which takes three times their size.
 _PIECES = 4
+AS_THEY_WERE = "Your variables and models are as they were."
 SWITCH_OFF = "To run without this stop: %tfguard pause for this notebook, or the option TfGuard.stop = 'off'."
 
 
@@ -39,7 +40,6 @@ class CellFacts(NamedTuple):
         holders: Objects of the notebook that grew in this cell, and what IPython keeps of earlier ones, measured now, largest
             first. If a single request was refused, only what is large.
         keeps_between_steps: Memory grew from step to step of the running fit, so that the batch is not the cause.
-        still_running: What goes on after the stop, a sentence each.
     """
 
     limit_name: str = MACHINE_MEMORY
@@ -50,7 +50,6 @@ class CellFacts(NamedTuple):
     kept_data: Sequence[Kept] = ()
     holders: Sequence[Holder] = ()
     keeps_between_steps: bool = False
-    still_running: Sequence[str] = ()
 
 
 class Moment(NamedTuple):
@@ -101,12 +100,7 @@ def stop_lines(
         named = ", ".join(f"{a['name']} {human_bytes(a['bytes'])}" for a in large[:_SHOWN_ARRAYS])
         taken += f" Largest variables: {named}."
     lines.append(taken)
-    if facts.still_running:
-        lines.append(" ".join(facts.still_running))
-        lines.append(_advice(facts, moment, added_bytes))
-    else:
-        advice = _advice(facts, moment, added_bytes)
-        lines.append(f"Your variables and models are as they were. {advice}")
+    lines.append(f"{AS_THEY_WERE} {_advice(facts, moment, added_bytes)}")
     if is_first:
         lines.append(SWITCH_OFF)
     return tuple(lines)

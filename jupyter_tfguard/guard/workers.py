@@ -1,125 +1,198 @@
-"""Stops the threads and processes that a cell has started, because they may fill the memory."""
+"""Stops the threads that a cell has started, because they may fill the memory.
+
+A thread that does next to nothing is left alone: it fills nothing, and what it waits for may be of use for long.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import os
+import math
 import sys
 import threading
+import time
+from collections.abc import Iterable, Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-import psutil
-
-from ..shield import shielded
+from ..collectors.thread_work import ThreadWork, thread_work
+from .activity import Activity, activity, runs_notebook
 from .safe_place import is_safe
+from .tasks import cancel_notebook, loop_of
 
-_FIRST_FOR_THE_KILLER = "900"  # of -1000 to 1000. Source: proc_pid_oom_score_adj(5)
-_POOL_FILE = os.path.join("concurrent", "futures", "thread.py")
-# Service threads of pools and of Jupyter: an exception there would break the pool without stopping the work.
+# Service threads of pools and of Jupyter.
 _SERVING_MODULES = ("multiprocessing", "concurrent.futures.process", "ipykernel", "IPython", "zmq")
+_SUBSHELL = "SubshellThread"  # of ipykernel 7: runs cells beside those of the main thread
+_POOL_WORKERS = (("multiprocessing.pool", "worker"), ("concurrent.futures.thread", "_worker"))
 
 
-class CellWorkers:
-    """Tracks the threads that exist when a cell begins, to identify those that the cell started."""
+class _Least(NamedTuple):
+    """From which work on a thread is stopped: CPU time, also as a fraction of the time, or pages touched first."""
 
-    def __init__(self) -> None:
+    cpu_seconds: float
+    cpu_fraction: float
+    fault_count: int
+
+
+_LEAST = {
+    Activity.NOTEBOOK: _Least(0.002, 0.05, 64),
+    # Libraries have threads of their own, which do a little work now and then.
+    Activity.LIBRARY: _Least(0.004, 0.1, 256),
+    # Between two waits it may have done anything; only what has filled memory is of interest.
+    Activity.WAITS: _Least(math.inf, 1.0, 512),
+    Activity.SERVES: _Least(math.inf, 1.0, 512),
+}
+
+
+# In the first milliseconds: one that fills fast fills everything before more is known.
+_AT_ONCE = _Least(0.0005, 0.2, 4)
+_AT_WORK = (Activity.NOTEBOOK, Activity.LIBRARY)
+
+
+class CellThreads:
+    """Tracks the threads that exist when a cell begins, to identify those that the cell started.
+
+    Args:
+        namespace: The globals of the user's cells.
+    """
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._namespace = namespace
         self._before: set[int] = set()
 
     def begin(self) -> None:
         """Note the threads at the start of a cell; takes a few microseconds."""
         self._before = {one.ident or 0 for one in threading.enumerate()}
 
-    def threads(self) -> list[threading.Thread]:
+    def started(self) -> list[threading.Thread]:
         """The threads that the cell has started."""
-        return [one for one in threading.enumerate() if one.ident not in self._before]
+        return [
+            one for one in threading.enumerate() if one.ident not in self._before and is_users(one)
+        ]
+
+    def earlier(self) -> list[threading.Thread]:
+        """The threads of earlier cells."""
+        return [one for one in threading.enumerate() if one.ident in self._before and is_users(one)]
+
+    def may_work_later(self) -> bool:
+        """True if a thread lives that runs a function of the notebook, or will run one."""
+        for one in threading.enumerate():
+            function = getattr(one, "_target", None) or getattr(one, "function", None)
+            function = getattr(function, "__func__", function)
+            if getattr(function, "__globals__", None) is self._namespace:
+                return True
+        return bool(self.at_work(earlier=True))
+
+    def at_work(self, *, earlier: bool = False) -> list[threading.Thread]:
+        """The threads that the cell has started and that do not only wait.
+
+        Args:
+            earlier: Whether to return those of earlier cells as well.
+        """
+        threads = self.started() + (self.earlier() if earlier else [])
+        if not threads:
+            return []
+        frames = sys._current_frames()
+        return [
+            one
+            for one in threads
+            if activity(frames.get(one.ident or 0), self._namespace) in _AT_WORK
+        ]
 
 
-def raise_in(threads: list[threading.Thread], error: type[BaseException]) -> list[threading.Thread]:
-    """Raise in each of these threads that runs Python code of the user.
+class ThreadStop:
+    """Raises in each of some threads as soon as it works in a place where an exception does no harm.
 
-    Returns:
-        Those in a place where an exception does harm, to try again.
+    Args:
+        threads: The threads.
+        namespace: The globals of the user's cells.
+        error: What to raise.
     """
-    frames = sys._current_frames()
-    later = []
-    for thread in threads:
-        frame = frames.get(thread.ident or 0)
-        if frame is None or not _is_of_user(thread, frame):
-            continue
-        if not is_safe(frame, in_imports=True):
-            later.append(thread)
-            continue
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(thread.ident or 0), ctypes.py_object(error)
+
+    def __init__(
+        self,
+        threads: Iterable[threading.Thread],
+        namespace: Mapping[str, Any],
+        error: type[BaseException],
+    ) -> None:
+        self._namespace = namespace
+        self._error = error
+        self._began = time.monotonic()
+        self._left = {one: thread_work(one.native_id) for one in threads}
+        self._has_looked = False
+        self._due: set[threading.Thread] = set()  # they work, in an unsafe place
+
+    @property
+    def is_over(self) -> bool:
+        """True if no thread is left that may have to be stopped."""
+        return not self._left
+
+    def only_due(self) -> None:
+        """Forget the threads that have not worked so far: from now on they may work for another cell."""
+        self._left = {one: work for one, work in self._left.items() if one in self._due}
+
+    def look(self) -> None:
+        """Raise where it is possible now. Look for the first time some milliseconds after the beginning."""
+        frames = sys._current_frames()
+        for thread, before in list(self._left.items()):
+            frame = frames.get(thread.ident or 0)
+            if frame is None:
+                del self._left[thread]  # it has ended
+                continue
+            does = activity(frame, self._namespace)
+            if not self._is_at_work(thread, does, before):
+                continue
+            self._due.add(thread)
+            if does in (Activity.WAITS, Activity.SERVES):
+                self._stop_between(thread, frame)
+            elif is_safe(frame, in_imports=True):
+                self._raise_in(thread)
+        self._has_looked = True
+
+    def _is_at_work(
+        self, thread: threading.Thread, does: Activity, before: ThreadWork | None
+    ) -> bool:
+        least, now = _LEAST[does], thread_work(thread.native_id)
+        if before is None or now is None:
+            return does is Activity.NOTEBOOK
+        if does is Activity.NOTEBOOK and not self._has_looked:
+            least = _AT_ONCE
+        seconds = now.cpu_seconds - before.cpu_seconds
+        share = least.cpu_fraction * (time.monotonic() - self._began)
+        return seconds >= max(least.cpu_seconds, share) or (
+            now.fault_count - before.fault_count >= least.fault_count
         )
-    return later
+
+    def _stop_between(self, thread: threading.Thread, frame: FrameType) -> None:
+        """Stop a thread that fills memory between two short waits."""
+        if (loop := loop_of(frame)) is not None:
+            del self._left[thread]
+            loop.call_soon_threadsafe(cancel_notebook, loop, self._namespace)
+        elif runs_notebook(frame, self._namespace):
+            self._raise_in(thread)
+
+    def _raise_in(self, thread: threading.Thread) -> None:
+        del self._left[thread]
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread.ident or 0), ctypes.py_object(self._error)
+        )
 
 
-def _is_of_user(thread: threading.Thread, frame: FrameType) -> bool:
-    if thread is threading.main_thread() or thread.name.startswith("tfguard-"):
+def is_users(thread: threading.Thread) -> bool:
+    """False for the main thread, and for service threads of the guard, of Jupyter, of debuggers and of pools."""
+    if thread is threading.main_thread() or getattr(thread, "is_pydev_daemon_thread", False):
         return False
+    if is_of_pool(thread) or type(thread).__name__ == _SUBSHELL:
+        return True
+    return not _function(thread)[0].startswith(_SERVING_MODULES)
+
+
+def is_of_pool(thread: threading.Thread) -> bool:
+    """True for a thread that runs work of a thread pool."""
+    return _function(thread) in _POOL_WORKERS
+
+
+def _function(thread: threading.Thread) -> tuple[str, str]:
+    """Module and name of the function that the thread was started for."""
     target = getattr(thread, "_target", None)
     module = getattr(target, "__module__", None) or type(thread).__module__ or ""
-    if module.startswith(_SERVING_MODULES):
-        return False
-    return module != "concurrent.futures.thread" or _runs_work(frame)
-
-
-def _runs_work(frame: FrameType | None) -> bool:
-    """True if a pool thread runs a function; False if it waits for one."""
-    while frame is not None:
-        if frame.f_code.co_name == "run" and frame.f_code.co_filename.endswith(_POOL_FILE):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def offer_children_first() -> None:
-    """Make the OOM killer choose a child process before the kernel, in case the guard is too slow."""
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process().children(recursive=True):
-            with (
-                contextlib.suppress(OSError),
-                open(f"/proc/{child.pid}/oom_score_adj", "w") as file,
-            ):
-                file.write(_FIRST_FOR_THE_KILLER)
-
-
-def end_children() -> int:
-    """Terminate the worker processes that ``multiprocessing`` started; returns their number.
-
-    They are terminated directly: ``Pool.terminate()`` waits for a lock, and never returns if a killed worker held it.
-    """
-    count = 0
-    with shielded("ending worker processes"):
-        for pool in _pools():
-            _abandon(pool)
-        if (multiprocessing := sys.modules.get("multiprocessing")) is not None:
-            for child in multiprocessing.active_children():
-                child.terminate()
-                count += 1
-    return count
-
-
-def _pools() -> list[Any]:
-    """The pools of ``multiprocessing``, by the finalizers that it registers for them."""
-    module, util = sys.modules.get("multiprocessing.pool"), sys.modules.get("multiprocessing.util")
-    if module is None or util is None:
-        return []
-    found = (
-        reference()
-        for finalizer in tuple(util._finalizer_registry.values())
-        if (reference := finalizer._weakref) is not None
-    )
-    return [one for one in found if isinstance(one, module.Pool)]
-
-
-def _abandon(pool: Any) -> None:
-    """Prevent a pool from starting new workers, and a later ``terminate()`` from waiting."""
-    pool._state = "TERMINATE"
-    for name in ("_worker_handler", "_task_handler"):
-        if (handler := getattr(pool, name, None)) is not None:
-            handler._state = "TERMINATE"
-    pool._terminate.cancel()
+    return module, getattr(target, "__name__", "")

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..kept_data import Holder
@@ -14,6 +15,7 @@ from ..shield import shielded
 from ..training.fit_hooks import FitHooks
 from ..units import human_bytes
 from .arrays import largest_arrays
+from .callbacks import Callbacks
 from .growing import CellHolders
 from .growth_alarm import GrowthAlarm
 from .reachable import fit_objects
@@ -21,6 +23,7 @@ from .stacks import free_signal
 
 if TYPE_CHECKING:
     from ..guard.memory_guard import MemoryGuard
+    from ..guard.stops import Stop
     from ..guard.words import CellFacts
     from ..training.progress import FitProgress
 
@@ -73,6 +76,7 @@ class MemoryStop:
         self.latest: dict[str, Any] | None = None
         self._cell_holders = CellHolders(shell.user_ns)
         self._held: list[Holder] = []  # of the newest stop
+        self._callbacks: Callbacks | None = None
 
     def start(self) -> None:
         """Start the memory guard.
@@ -96,6 +100,10 @@ class MemoryStop:
         guard.start(free_signal())
         self.guard = guard
         self._hook_tracebacks(guard)
+        self._callbacks = Callbacks(
+            getattr(self._shell, "kernel", None), guard, partial(self._report, None)
+        )
+        self._callbacks.start()
 
     def _hook_tracebacks(self, guard: MemoryGuard) -> None:
         # IPython has no event between the end of the user's code and the traceback.
@@ -148,12 +156,15 @@ class MemoryStop:
         return "Stop: not possible on this system"
 
     def cell_begins(self) -> None:
-        """Notify the guard that a cell begins."""
+        """Notify the guard that a cell begins, and report a stop since the last cell."""
         self._held = []
-        if self.guard is not None:
-            with shielded("what holds memory"):
-                self._cell_holders.begin()
-            self.guard.cell_begins()
+        if self.guard is None:
+            return
+        with shielded("what holds memory"):
+            self._cell_holders.begin()
+        if (stop := self.guard.cell_begins()) is not None:
+            print(stop.text, file=sys.stderr)
+            self._report(None, stop)
 
     def cell_ends(self, count: int | None, error: BaseException | None) -> None:
         """Notify the guard that a cell has ended, and report a stop.
@@ -162,12 +173,20 @@ class MemoryStop:
             count: The number of the cell.
             error: The exception that ended the cell, if any.
         """
-        stop = None if self.guard is None else self.guard.cell_ends(error)
+        if self.guard is None:
+            return
+        if self.guard.was_stopped and hasattr(self._shell, "InteractiveTB"):
+            # IPython keeps the traceback, and with it what the functions on it hold.
+            self._shell.InteractiveTB.tb = None
+        stop = self.guard.cell_ends(error)
         if stop is None:
             return
-        if error is not None and stop.lines[0] not in str(error):
+        if stop.is_beside or (error is not None and stop.lines[0] not in str(error)):
             # The exception that the user sees does not mention the limit.
             print(stop.text, file=sys.stderr)
+        self._report(count, stop)
+
+    def _report(self, count: int | None, stop: Stop) -> None:
         fields = {
             "execution_count": count,
             "what": stop.what,
@@ -199,6 +218,8 @@ class MemoryStop:
         guard, self.guard = self.guard, None
         if guard is not None:
             vars(self._shell).pop("showtraceback", None)
+            if self._callbacks is not None:
+                self._callbacks.stop()
             guard.stop()
 
     def leave_child(self) -> None:

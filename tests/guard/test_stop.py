@@ -15,6 +15,7 @@ import pytest
 from jupyter_tfguard.collectors.memory_group import memory_groups
 from jupyter_tfguard.guard.native import LIBRARY
 from tests.kernel.rig import GuardedKernel
+from tests.rigs.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.guard.conftest import Make
@@ -151,6 +152,169 @@ def test_a_thread_is_stopped_as_soon_as_it_leaves_a_place_where_an_exception_doe
     assert ended.result == "False", ended
 
 
+def test_services_that_the_cell_started_outlive_the_stop(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "import asyncio, threading\nget_ipython().run_cell_magic('bash', '', 'echo one')\n"
+        "loop = asyncio.new_event_loop()\nthreading.Thread(target=loop.run_forever, daemon=True).start()\n"
+        "kept = []\nwhile True:\n    kept.append(block())"
+    )
+    assert ran.error == STOPPED, ran
+    after = kernel.run(
+        "kept.clear()\nget_ipython().run_cell_magic('bash', '', 'echo two')\n"
+        "asyncio.run_coroutine_threadsafe(asyncio.sleep(0, 'three'), loop).result(60)"
+    )
+    assert (after.stdout, after.result) == ("two\n", "'three'"), after
+
+
+def test_a_thread_of_an_earlier_cell_is_stopped_and_the_cell_that_waits_for_it_is_not(
+    kernel: GuardedKernel,
+) -> None:
+    kernel.run(
+        "import threading\nkept, go = [], threading.Event()\n"
+        "def fill():\n    go.wait()\n    while True:\n        kept.append(block())\n"
+        "thread = threading.Thread(target=fill, name='filler', daemon=True)\nthread.start()"
+    )
+    ran = kernel.run("go.set()\nthread.join()\n'goes on'")
+    assert (ran.error, ran.result) == (None, "'goes on'"), ran
+    assert "tfguard stopped what an earlier cell had left running (filler)" in ran.stderr
+    assert kernel.run("kept.clear()\nthread.is_alive()").result == "False"
+
+
+def test_work_that_waits_in_a_pool_is_taken_back_and_the_pool_goes_on(
+    kernel: GuardedKernel,
+) -> None:
+    ran = kernel.run(
+        "import concurrent.futures\npool = concurrent.futures.ThreadPoolExecutor(2)\n"
+        "def work(number):\n    return [block() for _ in range(150)]\n"
+        "orders = [pool.submit(work, number) for number in range(20)]\n"
+        "kept = [order.result() for order in orders]"
+    )
+    assert ran.error == STOPPED, ran
+    after = kernel.run(
+        "ended = len(concurrent.futures.wait(orders, 60).done), sum(one.cancelled() for one in orders) > 5\n"
+        "orders = None\nended, pool.submit(abs, -1).result(60)"
+    )
+    assert after.result == "((20, True), 1)", after
+
+
+def test_tasks_of_a_stopped_cell_end_and_their_memory_is_free(kernel: GuardedKernel) -> None:
+    fill = (
+        "import asyncio\nasync def fill(pause=0.005):\n    kept = []\n    while True:\n"
+        "        try:\n            kept.append(np.ones(125_000))\n            await asyncio.sleep(pause)\n"
+        "        except errors: pass\n"
+    )
+    left = (
+        "from jupyter_tfguard.collectors.memory_group import memory_groups\nimport os\n"
+        "await asyncio.sleep(0.2)\n"
+        "group = memory_groups(os.getpid())[0]\ngroup.used_bytes() - group.reclaimable_bytes() < 200 << 20"
+    )
+    groups = "async with asyncio.TaskGroup() as group:\n    tasks = [group.create_task(fill()) for _ in range(8)]"
+    for errors, runs in {
+        "()": "await asyncio.gather(*[fill() for _ in range(8)])",
+        "(ZeroDivisionError,)": "await asyncio.gather(*[fill() for _ in range(8)], return_exceptions=True)",
+        "Exception": "await asyncio.gather(*[fill() for _ in range(8)])",
+        "": groups
+        if sys.version_info >= (3, 11)
+        else "await asyncio.gather(*[fill() for _ in range(8)])",
+    }.items():
+        kernel.run(f"errors = {errors or '()'}\n{fill}")
+        kernel.run(runs)
+        ended = kernel.run(left)
+        assert ended.result == "True", (runs, ended)
+
+
+def test_an_await_ends_although_only_tasks_and_callbacks_fill(kernel: GuardedKernel) -> None:
+    for runs in (
+        "tasks = [asyncio.create_task(fill()) for _ in range(3)]",
+        "loop = asyncio.get_running_loop()\nstep()",
+    ):
+        ran = kernel.run(
+            "import asyncio\nkept = []\n"
+            "async def fill():\n    while True:\n        step(again=False)\n        await asyncio.sleep(0.005)\n"
+            "def step(again=True):\n    kept.append(np.ones(125_000))\n    if again: loop.call_later(0.002, step)\n"
+            f"{runs}\nawait asyncio.sleep(600)"
+        )
+        assert ran.error == "CancelledError", ran
+        assert "tfguard stopped this cell" in ran.traceback
+        after = kernel.run(
+            "count = len(kept)\nawait asyncio.sleep(0.1)\ngrew, kept = len(kept) - count, []\ngrew"
+        )
+        assert after.result == "0", after
+
+
+def test_the_error_of_a_stop_keeps_nothing_that_its_functions_close_over(
+    kernel: GuardedKernel,
+) -> None:
+    ran = kernel.run(
+        "import weakref\nclass Large: pass\n"
+        "def retried(function):\n"
+        "    def call(large):\n"
+        "        def inner():\n            kept = []\n            while True: kept.append((block(), large) and block())\n"
+        "        return inner()\n"
+        "    return call\n"
+        "large = Large()\nalive = weakref.ref(large)\n"
+        "try: 1 / 0\nexcept ZeroDivisionError: retried(None)(globals().pop('large'))"
+    )
+    assert ran.error == STOPPED, ran
+    assert kernel.run("alive() is None").result == "True"
+
+
+def test_what_goes_on_after_the_stop_is_named(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "import threading\nended = threading.Event()\n"
+        "def beat():\n    while not ended.is_set(): time.sleep(0.01)\n"
+        "thread = threading.Thread(target=beat, name='beat', daemon=True)\nthread.start()\n"
+        "kept = []\nwhile True:\n    kept.append(block())"
+    )
+    assert "1 thread (beat) that this cell started still runs" in ran.traceback, ran
+    assert "as they were" not in ran.traceback
+    assert kernel.run("kept, alive = [], thread.is_alive()\nended.set()\nalive").result == "True"
+
+
+def newest_stop(kernel: GuardedKernel) -> str:
+    """Its first line."""
+    stops = [one for one in kernel.recording().events if one["kind"] == "memory_stop"]
+    return str(stops[-1]["lines"][0]) if stops else ""
+
+
+def test_a_callback_of_a_widget_is_stopped(kernel: GuardedKernel) -> None:
+    made = kernel.run(
+        "from comm import create_comm\nkept = []\ncomm = create_comm(target_name='test')\n"
+        "def fill(message):\n    while True: kept.append(block())\n"
+        "comm.on_msg(fill)\ncomm.comm_id"
+    )
+    content = {"comm_id": (made.result or "").strip("'"), "data": {}}
+    kernel.client.shell_channel.send(kernel.client.session.msg("comm_msg", content))
+    wait_until(lambda: "stopped this callback before" in newest_stop(kernel), "the stop")
+    assert int(kernel.run("len(kept)").result or 0) > 300
+
+
+@pytest.mark.parametrize(
+    ("name", "runs"),
+    [
+        ("filler", "threading.Thread(target=fill, name='filler', daemon=True).start()"),
+        ("fill_on_loop", "task = asyncio.create_task(fill_on_loop())"),
+    ],
+)
+def test_what_a_cell_left_running_is_stopped_after_it(
+    kernel: GuardedKernel, name: str, runs: str
+) -> None:
+    kernel.run(
+        "import asyncio, threading\nkept = []\n"
+        "def fill():\n    while True: kept.append(block())\n"
+        "async def fill_on_loop():\n    while True:\n        kept.append(np.ones(125_000))\n        await asyncio.sleep(0.002)\n"
+        f"{runs}"
+    )
+    group, full = memory_groups(kernel.pid)[0], 0.85 * (LIMIT_MIB << 20)
+    wait_until(lambda: (group.used_bytes() or 0) > full, "full memory")
+
+    def stop() -> str:
+        kernel.run("len(kept)")
+        return newest_stop(kernel)
+
+    wait_until(lambda: f"had left running ({name})" in stop(), "the stop")
+
+
 def test_a_pool_of_processes_is_ended(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "import multiprocessing\n"
@@ -189,7 +353,7 @@ def test_the_header_follows_the_memory_group_that_the_kernel_was_moved_to(
 
 
 def test_unloading_restores_the_signal(kernel: GuardedKernel) -> None:
-    count = "import signal\nsum('MemoryGuard' in str(signal.getsignal(n)) for n in signal.valid_signals())"
+    count = "import signal\nsum('tfguard.guard' in str(signal.getsignal(n)) for n in signal.valid_signals())"
     assert kernel.run(count).result == "1"
     kernel.run("%unload_ext tfguard")
     assert kernel.run(count).result == "0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_tfguard.guard.beside_words import runs_on_text
 from jupyter_tfguard.guard.children import Child
 from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
@@ -107,7 +108,11 @@ def test_predict_is_advised_to_write_pieces() -> None:
 
 
 def test_what_still_runs_is_said_instead_of_a_promise() -> None:
-    facts = CellFacts(still_running=["2 threads that this cell started still run: a, b."])
-    found = "".join(stop_lines(facts, 2 * GIB, MIB, GIB, is_first=False))
-    assert "a, b." in found
-    assert "as they were" not in found
+    stops = Stops(CellFacts)
+    raised = MemoryError(stops.reached(Snapshot(), Cell(2 * GIB)).text)
+    assert "as they were" in str(raised)
+    stops.runs_on(raised, runs_on_text(["a", "b"], 1))
+    assert "2 threads (a, b) and 1 process that this cell started still run" in str(raised)
+    assert "as they were" not in str(raised)
+    assert stops.of_cell is not None
+    assert stops.of_cell.text == str(raised)

@@ -33,9 +33,9 @@ def _trip():
             _guard._sampler.arm(Levels(10**15, 10**15, 0.06, 16 << 20, cell.total_bytes, own_fraction=0))
 threading.Thread(target=_trip, name="tfguard-storm", daemon=True).start()
 _places = []
-def _delivers(seen, cell, deliver=_guard._deliver):
+def _delivers(seen, cell, frame, deliver=_guard._deliver):
     _places[:] = traceback.format_stack(sys._getframe(1))[-14:]
-    return deliver(seen, cell)
+    return deliver(seen, cell, frame)
 _guard._deliver = _delivers
 def stop_after(seconds):
     _due[0] = seconds

@@ -1,0 +1,56 @@
+"""Texts about what runs beside the code of a cell: threads, tasks, processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..units import human_bytes
+
+_SHOWN_NAMES = 3
+
+
+def beside_lines(
+    names: Sequence[str], limit_name: str, total_bytes: int, left_bytes: int, *, in_cell: bool
+) -> tuple[str, ...]:
+    """The sentences about a stop of something that earlier cells had started, a line each.
+
+    Args:
+        names: Names of the threads, or of the function of a task or callback.
+        limit_name: Name of the binding limit, for the user.
+        total_bytes: The limit.
+        left_bytes: Available memory when they were stopped.
+        in_cell: Whether a cell was running, which was not stopped.
+    """
+    lines = [
+        f"tfguard stopped what an earlier cell had left running ({_listed(names)}) before the system would have ended the kernel: "
+        f"{human_bytes(max(0, left_bytes))} of {human_bytes(total_bytes)} ({limit_name}) were left."
+    ]
+    if in_cell:
+        lines.append("The running cell was not stopped.")
+    return tuple(lines)
+
+
+def runs_on_text(threads: Sequence[str], process_count: int) -> str:
+    """The sentences about what goes on although the cell was stopped.
+
+    Args:
+        threads: Names of its threads.
+        process_count: Number of its worker processes.
+    """
+    parts = []
+    if threads:
+        count = "1 thread" if len(threads) == 1 else f"{len(threads)} threads"
+        parts.append(f"{count} ({_listed(threads)})")
+    if process_count:
+        parts.append("1 process" if process_count == 1 else f"{process_count} processes")
+    what = " and ".join(parts)
+    verb = "runs" if len(threads) + process_count == 1 else "run"
+    return (
+        f"{what} that this cell started still {verb}, and may change variables and fill memory. "
+        "If memory does not come back, restart the kernel."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN_NAMES])
+    return f"{shown}, …" if len(names) > _SHOWN_NAMES else shown

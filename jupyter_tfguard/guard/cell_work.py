@@ -1,0 +1,58 @@
+"""What the running cell has started beside its own code: threads, tasks, queued work, processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .beside_words import runs_on_text
+from .blame import Blame, who_fills
+from .error import HostMemoryLimitReached
+from .queued import QueuedWork
+from .tasks import CellTasks
+from .worker_processes import Children
+from .workers import CellThreads
+
+_TAKEN_BACK = "tfguard stopped the cell that ordered this work"
+
+
+class CellWork:
+    """The work of the running cell.
+
+    Args:
+        namespace: The globals of the user's cells.
+
+    Attributes:
+        namespace: The globals of the user's cells.
+        threads: Its threads.
+        tasks: Its tasks on the main thread's loop.
+        queued: Its work that waits in thread pools.
+        children: Its worker processes.
+    """
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self.namespace = namespace
+        self.threads = CellThreads(namespace)
+        self.tasks = CellTasks(namespace)
+        self.queued = QueuedWork(lambda: HostMemoryLimitReached(_TAKEN_BACK))
+        self.children = Children()
+
+    def begin(self) -> None:
+        """Note what exists at the start of a cell; takes some microseconds."""
+        self.threads.begin()
+        self.tasks.begin()
+        self.queued.begin()
+        self.children.begin()
+
+    def runs_on(self) -> str:
+        """A sentence about what works now beside the cell's own code; empty if nothing does."""
+        threads, count = self.threads.at_work(), self.children.count()
+        return runs_on_text([one.name for one in threads], count) if threads or count else ""
+
+    def goes_on(self) -> bool:
+        """True if something that this or an earlier cell has started may work after the cell."""
+        return self.tasks.has_notebook() or self.threads.may_work_later()
+
+    def who_fills(self) -> Blame:
+        """Who fills memory now. Call from another thread than the main thread."""
+        return who_fills(self.threads, self.namespace, is_awaiting=self.tasks.is_awaiting)
