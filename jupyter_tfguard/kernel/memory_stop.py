@@ -34,6 +34,8 @@ _SHOWN_HOLDERS = 3
 _OLD_FRACTION = 0.1
 _REFUSED_FRACTION = 0.2
 _SHARE_OF_LARGEST = 0.1
+# A batch that is too large already fills the memory in one of the first steps.
+_SETTLED_STEPS = 4
 _PART_NAMES = {
     "disk": "blocks on disk",
     "fourier": "Fourier transforms",
@@ -273,9 +275,11 @@ def worth_naming(held: list[Holder], added_bytes: int | None, total_bytes: int) 
 
 
 def _finished_rows(running: FitProgress) -> int | None:
-    if running.batch_size is None or running.completed_step is None:
+    """Rows of which outputs are kept; None if they are too few to be the cause, or unknown."""
+    done = running.completed_step or 0
+    if running.batch_size is None or done < _SETTLED_STEPS:
         return None
-    return running.batch_size * running.completed_step
+    return running.batch_size * done
 
 
 def _notes(guard: MemoryGuard) -> list[str]:
