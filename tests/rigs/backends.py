@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.conftest import write_options
@@ -41,24 +42,24 @@ keras.backend.backend()
 FIT = "model.fit(x, y, verbose=0, epochs=30, callbacks=[Leak()])"
 # Each step takes a good part of a second and hundreds of MiB; without a progress bar JAX runs ahead of it.
 LARGE = """\
-big = keras.Sequential([keras.Input((64, 64, 3)), keras.layers.Conv2D(64, 3, padding="same"),
+big = keras.Sequential([keras.Input((32, 32, 3)), keras.layers.Conv2D(64, 3, padding="same"),
     keras.layers.Conv2D(64, 3, padding="same"), keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(4)])
 big.compile("adam", "mse")
 kept = []
 class Slow(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         kept.append(np.ones(6_000_000))
-pixels = np.ones((640, 64, 64, 3), "f4")
+pixels = np.ones((640, 32, 32, 3), "f4")
 big.fit(pixels, y[:640], batch_size=32, epochs=30, verbose=0, callbacks=[Slow()])
 """
 
 
-def tried(kernel: GuardedKernel) -> list[str]:
+def tried(kernel: GuardedKernel) -> Iterator[str]:
     """What was seen with one backend, a line each."""
-    said = [f"backend {kernel.run(SETUP, timeout=300).result}"]
+    yield f"backend {kernel.run(SETUP, timeout=300).result}"
     ran = kernel.run(FIT, timeout=300)
-    said.append(f"leak in a callback: {ran.error}")
-    said += ["    " + line for line in ran.traceback.splitlines()[-9:]]
+    yield f"leak in a callback: {ran.error}"
+    yield from ("    " + line for line in ran.traceback.splitlines()[-9:])
     found = re.findall(r'tfguard\.resume\(model, "(.+?\.npz)"\)', ran.traceback)
     if found:
         again = kernel.run(
@@ -67,14 +68,13 @@ def tried(kernel: GuardedKernel) -> list[str]:
             "same = all(np.array_equal(a, b) for a, b in zip(again.get_weights(), model.get_weights()))\n"
             "same, epoch, int(again.optimizer.iterations) > 0, again.fit(x, y, verbose=0).epoch"
         )
-        said.append(f"resumed: {again.result or again.traceback[-500:]}")
+        yield f"resumed: {again.result or again.traceback[-500:]}"
     kernel.run("Leak.kept.clear()")
     ran = kernel.run(LARGE, timeout=300)
-    said.append(f"large steps: {ran.error}")
-    said += ["    " + line for line in ran.traceback.splitlines()[-9:]]
+    yield f"large steps: {ran.error}"
+    yield from ("    " + line for line in ran.traceback.splitlines()[-9:])
     time.sleep(10)  # what goes on after the message would end the kernel now
-    said.append(f"lives: {kernel.run('kept.clear(); 1 + 1').result == '2'}")
-    return said
+    yield f"lives: {kernel.run('kept.clear(); 1 + 1').result == '2'}"
 
 
 def main() -> None:
@@ -89,7 +89,8 @@ def main() -> None:
             with guarded_kernel(Path(name), environment=environment) as kernel:
                 kernel.hold_stderr()
                 limit.add(kernel.pid)
-                print("\n".join(tried(kernel)), flush=True)
+                for line in tried(kernel):
+                    print(line, flush=True)
 
 
 if __name__ == "__main__":
