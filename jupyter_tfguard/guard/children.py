@@ -53,7 +53,8 @@ def children_of(pid: int) -> tuple[Child, ...]:
             if own is None:
                 own = _at_least_bytes(child, pid if arguments == ours else None)
             if own:
-                found.append(Child(child, _name(arguments), own))
+                name = _WORKER if arguments == ours else _name(arguments)
+                found.append(Child(child, name, own))
         except (SourceUnavailable, OSError, LookupError, ValueError):
             continue  # it has ended
     return tuple(sorted(found, key=lambda one: -one.bytes))
@@ -96,9 +97,14 @@ def _name(arguments: Sequence[str]) -> str:
     return " ".join(words)[:_NAME_LIMIT] or "a process"
 
 
-def text(children: Sequence[Child]) -> str:
-    """``3 child processes hold 1.40 GiB by themselves, the largest (worker, process 12) 0.60 GiB.``"""
-    total = human_bytes(sum(one.bytes for one in children))
+def text(children: Sequence[Child], most_bytes: int) -> str:
+    """``3 child processes hold 1.40 GiB by themselves, the largest (worker, process 12) 0.60 GiB.``
+
+    Args:
+        children: At least one, largest first.
+        most_bytes: What they can hold together. They are read one after the other, and may grow or be killed meanwhile.
+    """
+    total = human_bytes(min(most_bytes, sum(one.bytes for one in children)))
     most = children[0]
     if len(children) == 1:
         return f"A child process ({most.name}, process {most.pid}) holds {total} by itself."

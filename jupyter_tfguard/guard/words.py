@@ -94,7 +94,7 @@ def stop_lines(
     taken = f"This cell added {human_bytes(max(0, added_bytes))}."
     is_in_children = _is_in_children(moment, added_bytes)
     if is_in_children:
-        taken += f" {text_of_children(moment.children)}"
+        taken += f" {text_of_children(moment.children, total_bytes - max(0, left_bytes))}"
     large = [a for a in facts.arrays if a["bytes"] >= _LARGE_FRACTION * total_bytes]
     if large and not is_in_children:
         named = ", ".join(f"{a['name']} {human_bytes(a['bytes'])}" for a in large[:_SHOWN_ARRAYS])

@@ -50,7 +50,9 @@ def test_a_page_shared_with_a_forked_child_is_not_counted(monkeypatch: pytest.Mo
     assert found.keys() >= quick.keys()
     assert all(one.bytes <= found[pid].bytes + 8 * MIB for pid, one in quick.items())
     assert len(found) == 2
-    assert 32 * MIB <= found.pop(forked).bytes < 48 * MIB
+    worker = found.pop(forked)
+    assert worker.is_worker
+    assert 32 * MIB <= worker.bytes < 48 * MIB
     (program,) = found.values()
     assert 16 * MIB <= program.bytes < 40 * MIB
     assert program.name == os.path.basename(sys.executable)
@@ -63,6 +65,6 @@ def test_no_children_is_an_empty_answer() -> None:
 
 def test_one_child_is_one() -> None:
     assert (
-        text([Child(7, "bash", 3 * MIB)])
+        text([Child(7, "bash", 3 * MIB)], 9 * MIB)
         == "A child process (bash, process 7) holds 3 MiB by itself."
     )
