@@ -121,7 +121,7 @@ class CellHolders:
         measure = Measure(_MEASURE_SECONDS, elsewhere)
         found = self._grown(places, arrays, measure)
         of_ipython = [
-            results(self._namespace, elsewhere | {id(value) for _, value in top}, measure),
+            results(self._namespace, measure),
             last_error(elsewhere, measure),
         ]
         found += [one for one in of_ipython if one is not None]

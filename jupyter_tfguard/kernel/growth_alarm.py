@@ -18,6 +18,8 @@ from ..trend import FEWEST_POINTS, WARM_UP, Trend, floors, grown
 from ..units import human_bytes, human_seconds
 from .fit_floor import FitFloor
 from .growing import Growing
+from .hidden import results
+from .measure import Measure
 from .reachable import fit_objects, places_of
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ _HOLDERS = 3
 # Fraction of the rise; a container that grew by less does not explain it.
 _HOLDER_FRACTION = 0.1
 _JUDGE_SECONDS = 1.0
+_RESULTS_SECONDS = 0.04
 _PIPELINE = "the data pipeline"
 # A cache takes a little more than its elements.
 _FULL_TOLERANCE = 1.1
@@ -206,20 +209,21 @@ class GrowthAlarm:
         growth = Growth(per, trend, over, models=FittedModels.of(rounds.starts))
         if not matters(growth, limit and limit.size_bytes, room, self._fit()):
             return
-        holders = [
-            one
-            # First read at the second round.
-            for one in rounds.growing.grown(self._places(), per.unit, rounds.span - 1, gpu=is_gpu)
-            if one.added_bytes is None or one.added_bytes >= _HOLDER_FRACTION * trend.rise
-        ][:_HOLDERS]
-        kept = self._kept_data() if rounds is self._epochs else ()
-        full = _full_bytes(holders, kept, rounds.added_bytes)
+        # First read at the second round.
+        holders = rounds.growing.grown(self._places(), per.unit, rounds.span - 1, gpu=is_gpu)
+        if per is Per.RUN and (kept := results(self._namespace, Measure(_RESULTS_SECONDS))):
+            holders.insert(0, kept)
+        least = _HOLDER_FRACTION * trend.rise
+        holders = [one for one in holders if one.added_bytes is None or one.added_bytes >= least]
+        holders = holders[:_HOLDERS]
+        data = self._kept_data() if rounds is self._epochs else ()
+        full = _full_bytes(holders, data, rounds.added_bytes)
         if full is not None and (room is None or full - rounds.added_bytes <= room):
             rounds.expected_bytes = full
             return
         rounds.is_closed = True
         if full is not None and not holders:
-            holders = [Holder(_PIPELINE, one.text, added_bytes=one.size_bytes) for one in kept]
+            holders = [Holder(_PIPELINE, one.text, added_bytes=one.size_bytes) for one in data]
         what = "GPU memory" if is_gpu else "Memory"
         lines = [f"{what} grew steadily over {over}: {growth.rate}."]
         if limit is not None and room is not None:

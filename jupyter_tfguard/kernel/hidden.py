@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 import traceback
 from collections.abc import Collection, Iterator
 from types import FrameType, GeneratorType
@@ -14,6 +15,7 @@ from typing import Any
 
 from ..kept_data import Holder
 from ..units import human_bytes
+from .arrays import newest
 from .measure import Measure, local_variables
 from .reachable import Places, Walk, is_users, is_users_class
 
@@ -33,7 +35,11 @@ def running_places(walk: Walk) -> Places:
 
 
 def _frames() -> Iterator[FrameType]:
-    for top in tuple(sys._current_frames().values()):
+    others = sys._current_frames()
+    # A frame that refers to itself would keep its callers, and their variables, until the next garbage collection.
+    del others[threading.get_ident()]
+    yield from _up(sys._getframe(1))
+    for top in others.values():
         yield from _up(top)
     error, seen = sys.exc_info()[1], 0
     while error is not None and seen < _FRAMES:
@@ -78,23 +84,21 @@ def _waits(generator: Any) -> bool:
     return frame is not None and _is_of_user(frame)
 
 
-def results(
-    namespace: dict[str, Any], elsewhere: Collection[int], measure: Measure
-) -> Holder | None:
+def results(namespace: dict[str, Any], measure: Measure) -> Holder | None:
     """What IPython keeps of the results of earlier cells; None if that is nothing.
 
     Args:
-        namespace: The user's global names.
-        elsewhere: Ids of values that other names hold as well, which would stay.
+        namespace: The user's global names; a result that has a name would stay.
         measure: Measures them.
     """
+    named = {id(value) for _, value in newest(namespace)}
     kept = namespace.get("_oh")
     if type(kept) is not dict or not kept:
         return None
     sizes = [
         size
         for value in list(kept.values())[-_RESULTS:]
-        if id(value) not in elsewhere and (size := measure.bytes_of(value))
+        if id(value) not in named and (size := measure.bytes_of(value))
     ]
     if not sizes:
         return None

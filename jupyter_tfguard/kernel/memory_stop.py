@@ -33,6 +33,7 @@ _SHOWN_HOLDERS = 3
 # too large.
 _OLD_FRACTION = 0.1
 _REFUSED_FRACTION = 0.2
+_ADDED_FRACTION = 0.02  # of what the cell added
 _SHARE_OF_LARGEST = 0.1
 # A batch that is too large already fills the memory in one of the first steps.
 _SETTLED_STEPS = 4
@@ -264,7 +265,7 @@ def worth_naming(held: list[Holder], added_bytes: int | None, total_bytes: int) 
         added_bytes: Memory that the cell added; None for a single request that was refused.
         total_bytes: The limit.
     """
-    least = 0.0 if added_bytes else _REFUSED_FRACTION * total_bytes
+    least = _ADDED_FRACTION * added_bytes if added_bytes else _REFUSED_FRACTION * total_bytes
     least_if_old = max(_OLD_FRACTION * total_bytes, least, added_bytes or 0)
     found = [
         one for one in held if (one.added_bytes or 0) >= (least_if_old if one.is_old else least)

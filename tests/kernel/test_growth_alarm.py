@@ -190,6 +190,17 @@ def test_a_cell_that_is_run_again_and_again_is_compared_with_itself() -> None:
     assert "per run" in made.lines[0]
 
 
+def test_results_that_ipython_keeps_are_named_where_a_cell_is_run_again() -> None:
+    made = Made()
+    made.namespace["_oh"] = kept = {}
+    for run in range(2, 14):
+        kept[run] = np.zeros(150 * MIB, "u1")
+        made.cell(run, "a", GIB + run * 150 * MIB)
+        made.sample(GIB)
+    assert made.lines[2].startswith("The results of ")
+    assert "are kept in Out, about" in made.lines[2]
+
+
 def test_gpu_memory_is_compared_too() -> None:
     made = Made()
     made.fit(1)
