@@ -28,7 +28,8 @@ class Stop(NamedTuple):
         available_bytes: Available memory at that time.
         total_bytes: The limit.
         lines: The text of the exception.
-        what: ``stopped``, ``refused`` for a single request that was too large, or ``not_started`` for a run that cannot fit.
+        what: ``stopped``, ``refused`` for a single request that was too large, ``not_started`` for a run that cannot fit,
+            or ``beside`` for what an earlier cell had left running.
         is_beside: It stopped threads of earlier cells, and no cell.
     """
 
@@ -173,7 +174,7 @@ class Stops:
             in_cell=not cell.is_over,
         )
         stop = self._keep(seen.trip_seconds_ago, seen.trip_available_bytes, cell.total_bytes, lines)
-        self.last = self.of_cell = stop._replace(is_beside=True)
+        self.last = self.of_cell = stop._replace(is_beside=True, what="beside")
         if cell.is_over:
             self._unreported = self.last
         return self.last

@@ -17,9 +17,10 @@ _LINES_LIMIT = 8
 _LINE_LIMIT = 2000
 _TITLES = {
     "not_started": "a fit was not started: it needs more memory than is available",
+    "beside": "what an earlier cell had left running was stopped, because memory was nearly full",
     "refused": "a request for memory was refused",
 }
-_STOPPED = "the cell was stopped: memory was nearly full"
+_STOPPED = "stopped, because memory was nearly full"
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class StoppedCell:
 
     Attributes:
         time: Unix seconds.
-        what: ``stopped``, ``refused`` or ``not_started``.
+        what: ``stopped``, ``refused``, ``not_started``, or ``beside`` for something that an earlier cell had left running.
         lines: The message that the user saw.
         execution_count: The number of the cell; None if unknown.
         notebook_path: None if unknown.
@@ -60,8 +61,10 @@ class StoppedCell:
 
     @property
     def headline(self) -> str:
-        """``2026-11-27 09:12:44, cell [3] of train.ipynb: the cell was stopped: memory was nearly full``."""
-        cell = "a cell" if self.execution_count is None else f"cell [{self.execution_count}]"
+        """``2026-11-27 09:12:44, cell [3] of train.ipynb: stopped, because memory was nearly full``."""
+        cell = (
+            "outside a cell" if self.execution_count is None else f"cell [{self.execution_count}]"
+        )
         place = cell if self.notebook_path is None else f"{cell} of {self.notebook_path}"
         title = _TITLES.get(self.what, _STOPPED)
         return one_line(f"{local_time(utc_text(self.time))}, {place}: {title}")

@@ -196,7 +196,8 @@ export type Cell = Readonly<{
 export type OutOfMemory = Readonly<{
   time: number;
   execution_count: number | null;
-  /** Of a stop: `stopped`, `refused` for a single request, `not_started` for a fit; null for older kernels. */
+  /** Of a stop: `stopped`, `refused` for a single request, `not_started` for a fit, `beside` for work of an
+   * earlier cell; null for older kernels. */
   what: string | null;
   lines: string[];
 }>;

@@ -53,7 +53,7 @@ def test_a_stop_is_no_crash_but_is_shown(
         for words in (["why"], ["list"]):
             assert main(words) == 0
             printed = capsys.readouterr().out
-            assert "cell [3] of train.ipynb: the cell was stopped: memory was nearly" in printed
+            assert "cell [3] of train.ipynb: stopped, because memory was nearly" in printed
         assert main(["why"]) == 0
         printed = capsys.readouterr().out
         assert "tfguard stopped this cell." in printed

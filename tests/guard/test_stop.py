@@ -63,7 +63,7 @@ def test_a_stop_is_an_event_with_its_numbers(kernel: GuardedKernel) -> None:
     assert 0 < event["available_bytes"] < 0.2 * event["limit_bytes"]
     assert event["lines"][0].startswith("tfguard stopped this cell")
     why = kernel.run("%tfguard why").stdout
-    assert "the cell was stopped: memory was nearly full. The kernel went on." in why
+    assert "]: stopped, because memory was nearly full. The kernel went on." in why
     assert event["lines"][0] in why
     assert "Last stop: 20" in kernel.run("%tfguard status").stdout
 

@@ -54,6 +54,11 @@ function titleOf(event: ShownOutOfMemory, now: number, trans: Trans): string {
         cell,
         when
       );
+    case 'beside':
+      return trans.__(
+        'Memory was nearly full: tfguard stopped what an earlier cell had left running (%1).',
+        when
+      );
     case 'refused':
       return trans.__(
         'A request for memory in %1 was refused (%2). The kernel is still running.',
