@@ -10,6 +10,7 @@ from typing import Any
 
 from ..guard.batch_signal import BatchSignal, batch_system
 from ..guard.checkpoint import BY, CheckpointNotSaved, Position, Saved, save
+from ..guard.dispatched import wait_for_jax
 from ..guard.error import HostMemoryLimitReached, release_frames
 from ..guard.memory_guard import MemoryGuard
 from ..predict.compared import FitMeter
@@ -86,6 +87,7 @@ class FitGuard(FitHooks):
         if progress.finished_step is None and not progress.earlier_steps:
             return  # no step has ended: running the code again creates the same model
         release_frames(raised)  # frees the batches of the fit
+        wait_for_jax()  # a step that goes on needs memory
         free = self._guard.available_bytes
         until = time.monotonic() + _FREE_SECONDS
         # Worker processes that were ended take a moment to give their memory back.
