@@ -20,7 +20,7 @@ _BEGIN_SECONDS = 0.005
 _LOOK_SECONDS = 0.02
 _WALK_SECONDS = 0.02
 _MEASURE_SECONDS = 0.04
-_LOST_SECONDS = 0.06
+_LOST_SECONDS = 0.1
 _BEFORE = "before this cell"
 
 Named = Iterable[tuple[str, Any]]
@@ -86,6 +86,7 @@ class CellHolders:
     def __init__(self, namespace: dict[str, Any]) -> None:
         self._namespace = namespace
         self._before: dict[int | str, int] = {}
+        self._names: set[str] = set()
         self._is_complete = True
 
     def begin(self) -> None:
@@ -100,6 +101,7 @@ class CellHolders:
             for name, one in walk.into(place, value):
                 if (found := amount(one, sizes)) is not None:
                     self._before[id(one)] = self._before[name] = found
+        self._names = {name for name, _ in top}
         self._is_complete = not walk.is_over
 
     def found(self, objects: Named = (), added_bytes: int | None = None) -> list[Holder]:
@@ -137,7 +139,7 @@ class CellHolders:
             if id(value) in arrays or id(value) in found or is_traced(type(value)):
                 continue
             before = self._before.get(id(value), self._before.get(name))
-            if before is None and not self._is_complete:
+            if before is None and not self._is_complete and _root(name) in self._names:
                 continue  # it may be as it was
             before = before or 0
             if (amount(value, sizes) or 0) > before:
@@ -195,6 +197,11 @@ def holder(name: str, value: Any, before: int, since: str, measure: Measure) -> 
         else "Empty or shorten what grew."
     )
     return Holder(name, text, how, size, whole, count, added)
+
+
+def _root(name: str) -> str:
+    """``keep`` of ``keep.kept`` and of ``keep['x']``."""
+    return name.partition(".")[0].partition("[")[0]
 
 
 def _sorted(found: Iterable[Holder]) -> list[Holder]:

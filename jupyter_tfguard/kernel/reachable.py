@@ -102,11 +102,12 @@ class Walk:
     @property
     def is_over(self) -> bool:
         """True if the time or the number of places is used up."""
-        if self._is_over:
-            return True
         self._visits += 1
-        if self._visits % _VISITS == 0:
-            self._is_over = self._left <= 0 or time.thread_time() > self._ends
+        return self._is_over if self._visits % _VISITS else self.look_at_clock()
+
+    def look_at_clock(self) -> bool:
+        """The same, by the clock."""
+        self._is_over |= self._left <= 0 or time.thread_time() > self._ends
         return self._is_over
 
     def into(self, name: str, value: Any, depth: int = 0) -> Places:

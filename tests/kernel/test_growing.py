@@ -362,3 +362,15 @@ def test_what_is_worth_a_sentence(added: int | None, names: list[str]) -> None:
         Holder("the last traceback", "It.", added_bytes=150 * MIB, is_old=True),
     ]
     assert [one.name for one in worth_naming(held, added, 2 * GIB)] == names
+
+
+def test_in_a_large_notebook_only_what_is_known_to_have_grown_is_named() -> None:
+    cells = Cells()
+    cells.run("class Keep:\n    def __init__(self): self.kept = []")
+    cells.run(f"old = Keep(); old.kept += [{block()} for _ in range(30)]")
+    cells.run(
+        "many = [Keep() for _ in range(30)]\nfor n in range(400): globals()[f'o{n}'] = [[Keep() for _ in range(9)]]"
+    )
+    cells.run(f"new = []; new += [{block()} for _ in range(20)]")
+    assert not cells.holders._is_complete
+    assert [one.name for one in cells.found() if (one.added_bytes or 0) > MIB] == ["new"]
