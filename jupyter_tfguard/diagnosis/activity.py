@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..kept_data import Kept
+from ..record.facts import LOOP
 from .observed import Observed
 from .typed import dict_of, number_of, text_of, whole_of
 
@@ -39,7 +40,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Fit:
-    """The fit, evaluate or predict that ran. Unknown is None; epoch and step count from 1.
+    """The fit, evaluate, predict or training loop that ran. Unknown is None; epoch and step count from 1.
 
     Attributes:
         kept_data: What its data pipelines keep in memory.
@@ -60,6 +61,16 @@ class Fit:
     rss_bytes: int | None
     running: bool
     kept_data: tuple[Kept, ...] = ()
+
+    @property
+    def is_loop(self) -> bool:
+        """True for a training loop that the user wrote."""
+        return self.what == LOOP
+
+    @property
+    def name(self) -> str:
+        """``fit``, or ``training loop``."""
+        return "training loop" if self.is_loop else self.what
 
     @property
     def position(self) -> str | None:
@@ -98,23 +109,29 @@ def last_cell(seen: Observed) -> Cell | None:
 
 
 def last_fit(seen: Observed) -> Fit | None:
-    """The running fit, evaluate or predict, or None. A finished one does not explain a death."""
-    start: dict[str, Any] = {}
+    """The running fit, evaluate, predict or training loop, or None. A finished one does not explain a death."""
+    running: dict[object, dict[str, Any]] = {}  # the newest last; a loop may call evaluate
     for event in seen.journal:
         kind = event.get("kind")
+        fit_id = whole_of(event.get("fit_id"))
         if kind == "fit_start":
-            start = dict(event)
-        elif kind == "fit_ready" and start and event.get("fit_id") == start.get("fit_id"):
+            is_loop = event.get("what") == LOOP
+            running = {
+                k: one for k, one in running.items() if one.get("what") == LOOP and not is_loop
+            }
+            running[fit_id] = dict(event)
+        elif kind == "fit_ready" and fit_id in running:
             known = {
                 k: v
                 for k, v in event.items()
                 if v is not None and k not in ("n", "t", "m", "kind", "rss_bytes")
             }
-            start |= known
-        elif kind == "fit_end" and start and event.get("fit_id") == start.get("fit_id"):
-            start = {}
-    if not start:
+            running[fit_id] |= known
+        elif kind == "fit_end":
+            running.pop(fit_id, None)
+    if not running:
         return None
+    start = list(running.values())[-1]
     progress = (seen.kernel or {}).get("progress")
     if not isinstance(progress, dict) or progress.get("fit_id") != start.get("fit_id"):
         progress = {}
@@ -156,7 +173,10 @@ def where(seen: Observed) -> str | None:
     if cell is not None:
         parts.append(cell.name if cell.running else f"idle, after {cell.name}")
     if fit is not None:
-        parts.append(fit.position or f"model.{fit.what}, before the first step")
+        if fit.is_loop:
+            parts.append(", ".join(filter(None, (fit.name, fit.position))))
+        else:
+            parts.append(fit.position or f"model.{fit.what}, before the first step")
     return " · ".join(parts) or None
 
 

@@ -33,6 +33,10 @@ _LEAST_FRACTION = 0.1
 Curve = Sequence[tuple[float, float]]
 
 
+# Growth of a training loop is counted per so many steps: of a single step it is too small a number.
+STEPS = 100
+
+
 class Per(enum.Enum):
     """The unit in which growth is counted."""
 
@@ -40,11 +44,18 @@ class Per(enum.Enum):
     FIT = "per fit"
     RUN = "per run"
     MINUTE = "per minute"
+    STEPS = "per 100 steps"  # of a training loop
 
     @property
     def unit(self) -> str:
         """``epoch``"""
         return self.value.removeprefix("per ")
+
+    def count_text(self, count: float) -> str:
+        """``9 epochs``; of a training loop the steps, ``900 steps``."""
+        if self is Per.STEPS:
+            return f"{round(STEPS * count):,} steps"
+        return f"{round(count)} {self.unit}{'s' if round(count) > 1 else ''}"
 
 
 class Epochs(Protocol):
@@ -102,7 +113,7 @@ class Growth:
             return None
         if self.per is Per.MINUTE:
             return f"about {human_seconds(60 * found[0])}"
-        return f"about {round(found[0])} {self.per.unit}{'s' if round(found[0]) > 1 else ''}"
+        return f"about {self.per.count_text(found[0])}"
 
 
 def host_growth(seen: Observed) -> Growth | None:

@@ -101,7 +101,7 @@ def growth_fact(seen: Evidence) -> Fact | None:
 def _start(seen: Evidence) -> tuple[str, int] | None:
     fit: Fit | None = last_fit(seen)
     if fit is not None and fit.rss_bytes:
-        return f"the {fit.what}", fit.rss_bytes
+        return f"the {fit.name}", fit.rss_bytes
     cell: Cell | None = last_cell(seen)
     if cell is not None and cell.running and cell.rss_bytes:
         return cell.name, cell.rss_bytes

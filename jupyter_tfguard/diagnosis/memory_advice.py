@@ -97,7 +97,7 @@ def _pipeline_advice(seen: Evidence) -> list[Advice]:
     return [
         Advice(
             f"Let the data pipeline keep less in memory: {human_bytes(size)} in one step.",
-            f"{text} Memory grew by {human_bytes(added)} in this {fit.what}.",
+            f"{text} Memory grew by {human_bytes(added)} in this {fit.name}.",
         )
         for text, size in large_part(fit.kept_data, added)
     ]
@@ -218,7 +218,7 @@ def _kept(holders: list[Holder]) -> Advice:
 
 
 def _what_one_model_keeps(found: Growth) -> Advice:
-    where = {Per.EPOCH: "epoch", Per.FIT: "fit", Per.RUN: "run of the cell"}.get(
+    where = {Per.EPOCH: "epoch", Per.FIT: "fit", Per.RUN: "run of the cell", Per.STEPS: "step"}.get(
         found.per, "iteration"
     )
     text = (

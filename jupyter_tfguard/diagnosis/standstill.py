@@ -44,7 +44,7 @@ class Standstill:
         seconds: Duration from the last sign of work to the end.
         noticed: Unix seconds when the watcher detected the hang.
         wait: What the main thread waited for, as named by the watcher.
-        in_fit: True if a fit, evaluate or predict was running.
+        in_fit: True if a fit, evaluate, predict or training loop was running.
         frames: Frames of the main thread, innermost first; empty when not known.
         forks: Forked children that waited for a lock.
         lines: Stacks of all threads.

@@ -51,7 +51,7 @@ _RUNS_CALLBACK = os.path.join("asyncio", "events.py")
 _GENERATOR = 0x20  # inspect.CO_GENERATOR
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Parts of tfguard that are safe: they only call Keras or a callback of the user.
-_AROUND = ("run_and_record", "run_watched_callback")
+_AROUND = ("run_and_record", "build_and_note", "run_watched_callback")
 
 
 def in_cell(frame: FrameType | None, namespace: Mapping[str, Any]) -> bool:

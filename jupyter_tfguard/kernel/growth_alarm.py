@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..kept_data import Holder, Kept
 from ..limits import Limit, kept_bytes, memory_limit, used_of
+from ..record.facts import LOOP
 from ..trend import FEWEST_POINTS, WARM_UP, Trend, floors, grown
 from ..units import human_bytes, human_seconds
 from .fit_floor import FitFloor
@@ -23,7 +24,7 @@ from .measure import Measure
 from .reachable import fit_objects, places_of
 
 if TYPE_CHECKING:
-    from ..diagnosis.growth import Growth
+    from ..diagnosis.growth import Growth, Per
     from ..training.gpu_memory import DeviceMemory
     from ..training.progress import FitProgress
 
@@ -35,6 +36,7 @@ _HOLDERS = 3
 _HOLDER_FRACTION = 0.1
 _JUDGE_SECONDS = 1.0
 _RESULTS_SECONDS = 0.04
+_STEPS_SECONDS = 3.0  # between two points of a training loop
 _PIPELINE = "the data pipeline"
 # A cache takes a little more than its elements.
 _FULL_TOLERANCE = 1.1
@@ -58,7 +60,7 @@ class _Rounds:
         """Take a sample during an epoch, in bytes."""
         self.lowest = size if self.lowest is None else min(self.lowest, size)
 
-    def add(self, number: int, size: float) -> None:
+    def add(self, number: float, size: float) -> None:
         """Add a point at the start or end of a round. `size`: bytes at that moment."""
         if not self.points:
             self.began = time.monotonic()
@@ -70,7 +72,12 @@ class _Rounds:
     @property
     def span(self) -> int:
         """How many rounds after the first the newest point is."""
-        return round(self.points[-1][0] - self.points[0][0])
+        return round(self.length)
+
+    @property
+    def length(self) -> float:
+        """The same of rounds that are parts: of a training loop, hundreds of steps."""
+        return self.points[-1][0] - self.points[0][0]
 
     @property
     def added_bytes(self) -> float:
@@ -80,7 +87,7 @@ class _Rounds:
     @property
     def seconds_each(self) -> float:
         """Mean duration of a round."""
-        return (time.monotonic() - self.began) / self.span if self.span else 0.0
+        return (time.monotonic() - self.began) / self.length if self.length else 0.0
 
 
 class GrowthAlarm:
@@ -107,6 +114,9 @@ class GrowthAlarm:
         self._count: int | None = None  # of the running cell
         self._fit_id: int | None = None  # of the newest fit
         self._epochs, self._gpu_epochs = _Rounds("EPOCH"), _Rounds("EPOCH")
+        self._steps = _Rounds("STEPS")
+        self._steps_due = 0.0
+        self._loop_id: int | None = None  # of the newest training loop
         self._fits = _Rounds("FIT")
         self._cells: dict[str, _Rounds] = {}
         self._fresh: list[_Rounds] = []  # rounds with a new point
@@ -130,6 +140,10 @@ class GrowthAlarm:
                 self._point(self._fits, fields["fit_id"], size)
         elif kind == "fit_end" and fields["fit_id"] == self._fit_id:
             self._epochs.is_closed = self._gpu_epochs.is_closed = True
+        elif kind == "fit_start" and fields["what"] == LOOP:
+            self._steps, self._loop_id = _Rounds("STEPS"), fields["fit_id"]
+        elif kind == "fit_end" and fields["fit_id"] == self._loop_id:
+            self._steps.is_closed = True
         elif kind == "cell_start":
             self._count, self._fits = fields["execution_count"], _Rounds("FIT")
             cell_id, size = fields["cell_id"], _size(fields)
@@ -157,7 +171,22 @@ class GrowthAlarm:
             del self._cells[next(iter(self._cells))]
         return rounds
 
-    def _point(self, rounds: _Rounds, number: int, size: float) -> None:
+    def _take_loop(self, size: float) -> None:
+        """A training loop has no rounds of its own: compare its memory every few seconds, by its steps."""
+        loop = self._fit()
+        if loop is None or not loop.is_loop or loop.step is None or loop.fit_id != self._loop_id:
+            return
+        self._steps.sampled(size)
+        now = time.monotonic()
+        lowest = self._steps.lowest
+        if now < self._steps_due or self._steps.is_closed or lowest is None:
+            return
+        self._steps_due, self._steps.lowest = now + _STEPS_SECONDS, None
+        from ..diagnosis.growth import STEPS  # only here: few kernels need it
+
+        self._point(self._steps, loop.step / STEPS, lowest)
+
+    def _point(self, rounds: _Rounds, number: float, size: float) -> None:
         rounds.add(number, size)
         if rounds.is_closed or len(rounds.points) < 2:  # most cells run once
             return
@@ -176,6 +205,7 @@ class GrowthAlarm:
         size = kept_bytes(values)
         if size is not None:
             self._epochs.sampled(size)
+            self._take_loop(size)
             if (fit := self._fit()) is not None and fit.active:
                 if fit is not self._floor_of:
                     self._floor_of, self.floor = fit, FitFloor()
@@ -205,12 +235,14 @@ class GrowthAlarm:
         used = None if limit is None else used_of(*limit, values)
         room = None if limit is None or used is None else max(0.0, limit.size_bytes - used)
         per = Per[rounds.per]
-        over = f"{rounds.span + 1} {per.unit}s"
+        over = per.count_text(rounds.length if per is Per.STEPS else rounds.span + 1)
         growth = Growth(per, trend, over, models=FittedModels.of(rounds.starts))
         if not matters(growth, limit and limit.size_bytes, room, self._fit()):
             return
         # First read at the second round.
-        holders = rounds.growing.grown(self._places(), per.unit, rounds.span - 1, gpu=is_gpu)
+        holders = rounds.growing.grown(
+            self._places(), *_since_second(rounds, per), gpu=is_gpu
+        )
         if per is Per.RUN and (kept := results(self._namespace, Measure(_RESULTS_SECONDS))):
             holders.insert(0, kept)
         least = _HOLDER_FRACTION * trend.rise
@@ -248,6 +280,15 @@ def _size(fields: Mapping[str, Any]) -> float | None:
     """The memory at the start of a fit or cell, without pages of files."""
     size: float | None = fields.get("kept_bytes")
     return fields.get("rss_bytes") if size is None else size
+
+
+def _since_second(rounds: _Rounds, per: Per) -> tuple[str, int]:
+    """Unit and number of the rounds since the second one."""
+    from ..diagnosis.growth import STEPS, Per
+
+    if per is Per.STEPS:
+        return "step", round(STEPS * (rounds.points[-1][0] - rounds.points[1][0]))
+    return per.unit, rounds.span - 1
 
 
 def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list[str]:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..config import TfGuard
+from ..shield import shielded
 from ..training.growth import Growth, GrowthSetting
 from .header import HeaderKeeper, library_versions
 from .import_hook import ImportHook
@@ -69,6 +70,7 @@ class UserLibraries:
             limit_mib=settings.gpu_memory_limit_mib,
         )
         self._training: TrainingRecorder | None = None  # None until Keras is imported
+        self._in_cell = False
         self._hook = ImportHook(
             {
                 **dict.fromkeys(_ALLOCATING, self._allocating_imported),
@@ -99,7 +101,7 @@ class UserLibraries:
 
     @property
     def progress(self) -> FitProgress | None:
-        """The newest fit, running or ended; None if there was none."""
+        """The running or newest fit or training loop; None if there was none."""
         return None if self._training is None else self._training.board.current
 
     def start(self) -> None:
@@ -110,6 +112,20 @@ class UserLibraries:
         """Called with every sample: write the progress of the steps."""
         if self._training is not None:
             self._training.tick()
+
+    def cell_begins(self) -> None:
+        """Called at the beginning of a cell."""
+        self._in_cell = True
+        if self._training is not None:
+            with shielded("tracking training loops"):
+                self._training.loops.cell_begins()
+
+    def cell_ends(self, error: BaseException | None) -> None:
+        """Called when the last running cell has ended. `error`: the exception that ended it, if any."""
+        self._in_cell = False
+        if self._training is not None:
+            with shielded("tracking training loops"):
+                self._training.loops.cell_ends(error)
 
     def stop_listening(self) -> None:
         """Ignore later imports."""
@@ -146,6 +162,8 @@ class UserLibraries:
 
             board = ProgressBoard(self._on_progress)
             self._training = TrainingRecorder(self._emit, board, self._memory, self._hooks())
+            if self._in_cell:
+                self._training.loops.cell_begins()
         self._training.attach(module)
 
     def _imported(self, name: str) -> None:

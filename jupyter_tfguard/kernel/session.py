@@ -176,11 +176,13 @@ class GuardSession:
         if self.panel is not None:
             self.panel.set_busy(True)
         self.news.at_cell()
+        self.libraries.cell_begins()
         self.stop.cell_begins()
         self._write_stop_state()
 
     def _cells_end(self, count: int | None, error: BaseException | None) -> None:
         self.stop.cell_ends(count, error)
+        self.libraries.cell_ends(error)
         self._write_stop_state()
         if self.pulse is not None:
             self.pulse.set_busy(False)

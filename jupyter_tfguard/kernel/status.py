@@ -91,7 +91,11 @@ def _training(session: GuardSession) -> str | None:
     progress = session.libraries.progress
     if progress is None:
         return None
-    run = f"{progress.what} of {progress.model_name or 'a model'}"
+    run = (
+        f"loop with {progress.optimizer or 'an unknown optimizer'}"
+        if progress.is_loop
+        else f"{progress.what} of {progress.model_name or 'a model'}"
+    )
     if progress.refused is not None:
         return f"Last training: {run} was not started: {_first_sentence(progress.refused)}"
     parts = [run]
@@ -101,6 +105,8 @@ def _training(session: GuardSession) -> str | None:
         )
     if progress.step is not None:
         parts.append(f"step {progress.step}" + (f" of {progress.steps}" if progress.steps else ""))
+    elif progress.is_loop:
+        parts.append("steps unknown")
     if progress.batch_size is not None:
         parts.append(f"batch size {progress.batch_size}")
     if progress.ended is not None:

@@ -120,6 +120,10 @@ class Fork:
     wait: str
 
 
+# `what` of the user's own training loop, in the events and the progress of a fit.
+LOOP = "loop"
+
+
 @dataclass(frozen=True)
 class Hang:
     """A kernel that hung during a cell: no step, no processor time, no input or output, no GPU activity.
@@ -128,7 +132,7 @@ class Hang:
         since: Unix seconds of its last observed activity.
         noticed: Unix seconds when it had been hanging for the time set by the option.
         wait: What its main thread was waiting for; a name of :class:`~..collectors.standstill.Wait`.
-        in_fit: True if a fit, evaluate or predict was running.
+        in_fit: True if a fit, evaluate, predict or training loop was running.
         forks: Forked children.
         stacks: Python stacks of all threads; empty if they could not be read.
         main_thread: Name of the main thread in `stacks`; None = unknown.

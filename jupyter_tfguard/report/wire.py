@@ -147,13 +147,14 @@ def _activity(seen: Evidence) -> list[documents.Row]:
         head = " ⏎ ".join(line for line in lines if line)
         rows.append((label, f"{count}{head or '(text not recorded)'}", True))
     if fit is not None:
-        parts = [f"{fit.what} of {fit.model_name or 'a model'}"]
+        parts = [fit.name if fit.is_loop else f"{fit.what} of {fit.model_name or 'a model'}"]
         if fit.parameter_count:
             parts.append(f"{human_count(fit.parameter_count)} parameters")
         if fit.optimizer:
             parts.append(fit.optimizer)
         rows.append(("training", ", ".join(parts), False))
-        rows.append(("position", fit.position or "before the first step", False))
+        if fit.position or not fit.is_loop:
+            rows.append(("position", fit.position or "before the first step", False))
         if fit.batch_shape:
             shape = " × ".join(str(n) for n in fit.batch_shape)
             rows.append(

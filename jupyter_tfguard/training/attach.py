@@ -6,8 +6,8 @@ to those of the user. The methods of the class stay the same objects, so they pi
 the wrapper's frame is removed from tracebacks together with those of Keras. If the guard's code fails, the fit runs as
 it would without the guard. Exceptions of the fit pass unchanged.
 
-Covers Keras 3, Keras 2 (TensorFlow 2.15) and tf_keras. Does not cover the graph mode of TensorFlow 1, or training
-without ``fit``, such as loops with ``GradientTape`` or ``train_on_batch``.
+Covers Keras 3, Keras 2 (TensorFlow 2.15) and tf_keras. Does not cover the graph mode of TensorFlow 1. Training without
+``fit`` is in :mod:`.loops`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from types import CellType, ModuleType
 from typing import Any
 
 from ..shield import is_users, note_problem, shielded
+from . import loops
 from .checkpoints import CheckpointWatch
 from .describe import describe_batch, describe_model
 from .fit_hooks import FitHooks
+from .loops import LoopReader
 from .models import FittedModels
 from .pipeline import kept_data
 from .progress import FitProgress, ProgressBoard
@@ -40,6 +42,7 @@ _RUNS_PER_SECOND = 1.0
 
 # The variable of Keras' decorator with the path fragments whose frames it removes from tracebacks (Keras 2.15 to 3.15).
 _HIDDEN_PATHS = "_EXCLUDED_PATHS"
+_OUR_FILES = (__file__, loops.__file__)
 
 
 @dataclass
@@ -60,6 +63,9 @@ class TrainingRecorder:
         board: Writes the progress; closed with the recorder.
         memory: Returns the fields about memory of an event of a run that starts.
         hooks: Called before and after each run.
+
+    Attributes:
+        loops: Follows training without ``fit``.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class TrainingRecorder:
         self._hooks = hooks or FitHooks()
         self._ids = itertools.count(1)
         self._models = FittedModels()
+        self.loops = LoopReader(emit, board, self._ids, memory)
         self._running = threading.local()
         self._replaced: list[tuple[CellType, Any]] = []  # each with its original method
         self._hidden_decorators: list[dict[str, Any]] = []
@@ -99,32 +106,38 @@ class TrainingRecorder:
             self._hide_frames(decorated.__globals__)
             cell.cell_contents = self._wrapper(name, original, callback_class)
             self._replaced.append((cell, original))
+        with shielded("tracking training loops"):
+            self.loops.attach(keras)
 
     def _hide_frames(self, decorator: dict[str, Any]) -> None:
-        """Make Keras remove the wrapper's frame as well. `decorator`: the namespace of the decorator's module."""
+        """Make Keras remove the wrappers' frames as well. `decorator`: the namespace of the decorator's module."""
         paths = decorator.get(_HIDDEN_PATHS)
         if isinstance(paths, tuple) and __file__ not in paths:
-            decorator[_HIDDEN_PATHS] = (*paths, __file__)
+            decorator[_HIDDEN_PATHS] = (*paths, *_OUR_FILES)
             self._hidden_decorators.append(decorator)
 
     def detach(self) -> None:
         """Restore the methods and the paths."""
         self.silence()
+        self.loops.detach()
         for cell, original in self._replaced:
             cell.cell_contents = original
         self._replaced.clear()
         for decorator in self._hidden_decorators:
             paths = decorator[_HIDDEN_PATHS]
-            decorator[_HIDDEN_PATHS] = tuple(path for path in paths if path != __file__)
+            decorator[_HIDDEN_PATHS] = tuple(path for path in paths if path not in _OUR_FILES)
         self._hidden_decorators.clear()
 
     def silence(self) -> None:
         """Stop recording; also called in a forked child, whose fits are not recorded."""
         self._active = False
+        self.loops.silence()
         self.board.close()
 
     def tick(self) -> None:
         """Write the progress of the steps; called by the sampling thread."""
+        with shielded("tracking training loops"):
+            self.loops.tick()
         self.board.flush()
 
     def _wrapper(self, what: str, original: Any, callback_class: Any) -> Any:

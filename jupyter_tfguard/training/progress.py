@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..kept_data import Kept
+from ..record.facts import LOOP
 
 WRITE_SECONDS = 0.05
 _RATE_SECONDS = 2.0
@@ -22,9 +23,11 @@ _NAME_LIMIT = 40
 
 @dataclass(slots=True)
 class FitProgress:
-    """One ``fit``, ``evaluate`` or ``predict``. Epoch and step are 1-based; `step` is the running step.
+    """One ``fit``, ``evaluate`` or ``predict``, or a training loop. Epoch and step are 1-based; `step` is the running step.
 
     Attributes:
+        what: The method, or :data:`~..record.facts.LOOP`. The steps of a loop are the updates of its optimizer, of all
+            cells; None if they cannot be read.
         finished_step: The last step of this epoch that ended, as counted by Keras. It begins one more if data of unknown
             length ends, and several at once with ``steps_per_execution``; their count may go beyond the end.
         logs: The logs of the last step, as passed by Keras.
@@ -74,6 +77,11 @@ class FitProgress:
             return self.finished_step
         return min(self.finished_step, self.steps)
 
+    @property
+    def is_loop(self) -> bool:
+        """True for a training loop: Keras does not run it."""
+        return self.what == LOOP
+
     def all_steps_end(self) -> bool:
         """Note the end of the epoch or run; True if this determines the number of steps."""
         if self.finished_step is not None:
@@ -121,7 +129,12 @@ class FitProgress:
 
 
 class ProgressBoard:
-    """Writes the progress of the newest fit.
+    """Writes the progress of the newest fit, or of a loop while it runs no fit.
+
+    Fits begin and end in the threads that run them, loops in others, so each kind has its own place.
+
+    Attributes:
+        fit_count: Number of calls of ``fit`` so far.
 
     Args:
         write: Stores one record; called by one thread at a time.
@@ -130,37 +143,53 @@ class ProgressBoard:
     def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
         self._write = write
         self._lock = threading.Lock()
-        self._current: FitProgress | None = None
+        self._fit: FitProgress | None = None
+        self._loop: FitProgress | None = None
+        self.fit_count = 0
         self._written = 0.0
         self._written_steps = -1
         self._open = True
 
     @property
     def current(self) -> FitProgress | None:
-        """The newest fit, running or ended; None if there was none."""
-        return self._current
+        """What runs, or the newest that ended; None if there was none. ``evaluate`` in a loop comes before the loop."""
+        fit, loop = self._fit, self._loop
+        if fit is None or loop is None:
+            return fit or loop
+        if fit.active or loop.active:
+            return fit if fit.active else loop
+        return fit if (fit.ended or 0.0) >= (loop.ended or 0.0) else loop
+
+    @property
+    def runs_fit(self) -> bool:
+        """True while ``fit`` runs."""
+        fit = self._fit
+        return fit is not None and fit.active and fit.what == "fit"
 
     def begin(self, progress: FitProgress) -> None:
-        """Make this the current fit."""
-        self._current = progress
+        """Make this the current fit or loop."""
+        if progress.is_loop:
+            self._loop = progress
+        else:
+            self._fit = progress
+            self.fit_count += progress.what == "fit"
         self._write_now()
 
     def end(self, progress: FitProgress) -> None:
-        """Write how the fit ended."""
+        """Write how the fit or loop ended."""
         progress.active = False
         progress.callbacks = progress.data = ()  # releases the user's objects
         progress.ended = time.time()
-        if self._current is progress:
-            self._write_now()
+        self._write_now()
 
     def look(self, progress: FitProgress) -> None:
         """Write the progress; called at the beginning of a step once ``look_due`` has passed."""
-        if self._current is progress:
+        if self.current is progress:
             self._write_now()
 
     def flush(self) -> None:
         """Write if steps have begun since the last write, 50 ms ago or more; called by the sampling thread."""
-        current = self._current
+        current = self.current
         if (
             current is not None
             and current.active
@@ -174,7 +203,7 @@ class ProgressBoard:
         self._open = False
 
     def _write_now(self) -> None:
-        current = self._current
+        current = self.current
         # The other thread is already writing the same numbers: do not wait for it.
         if current is None or not self._open or not self._lock.acquire(blocking=not current.active):
             return

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
+from ..record.facts import LOOP
 from ..record.journal import EventReader
 from ..record.marks import MarkReader
 from ..record.newest import newest_gpu_memory, newest_progress
@@ -28,6 +29,7 @@ _HEADER_LIMIT_BYTES = 64 * 1024
 _RING_LIMIT_BYTES = 1024 * 1024
 _TEXT_LIMIT = 200
 _READ_EVERY_SECONDS = 0.45
+_KINDS = ("fit", "evaluate", "predict", LOOP)
 
 
 @dataclass(frozen=True)
@@ -173,18 +175,20 @@ class LiveReader:
 
 def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
     """The recording's progress as the panel's ``Training``; None without progress."""
-    if progress is None or _text(progress.get("what")) not in ("fit", "evaluate", "predict"):
+    if progress is None or _text(progress.get("what")) not in _KINDS:
         return None
     logs = progress.get("logs")
     whole = ("parameter_count", "batch_size", "epochs", "epoch", "steps", "step")
     numbers = {name: _whole(progress.get(name)) for name in whole}
     speed = _number(progress.get("steps_per_second"))
     active = progress.get("active") is True
+    kind = progress["what"]
     return {
-        "kind": progress["what"],
+        "kind": kind,
         "active": active,
         "refused": progress.get("refused") is True,
-        "model_name": _text(progress.get("model_name")) or "model",
+        # A loop is known by its optimizer only.
+        "model_name": _text(progress.get("model_name")) or (None if kind == LOOP else "model"),
         "optimizer": _text(progress.get("optimizer")),
         **numbers,
         "steps_per_second": speed,

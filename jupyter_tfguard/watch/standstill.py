@@ -23,7 +23,7 @@ from ..collectors.standstill import (
     started,
 )
 from ..errors import SourceUnavailable
-from ..record.facts import Fork
+from ..record.facts import LOOP, Fork
 from ..record.stacks import Frame, service_threads
 from .monitored import MonitoredKernel
 
@@ -42,7 +42,7 @@ _HARD_WAITS = (Wait.LOCK, Wait.STOPPED, Wait.DISK)
 
 @dataclass(frozen=True)
 class Stillness:
-    """What a hanging kernel waits for."""
+    """What a hanging kernel waits for. `in_fit`: a fit, evaluate, predict or training loop is running."""
 
     wait: Wait
     in_fit: bool
@@ -111,7 +111,9 @@ class Standstill:
         done, before = doing(self._pid, children, quiet), self._doing
         self._doing = (now, children, done)
         training = self._monitored.live.training
-        in_fit = bool(training and training["active"])
+        in_training = bool(training and training["active"])
+        # Only a fit is known to be over: a cell may do something else after its own loop.
+        in_fit = in_training and training is not None and training["kind"] != LOOP
         if before is None or before[1] != children:
             return None
         if _worked(before[2], done, now - before[0], in_fit=in_fit, guarded=bool(quiet)):
@@ -127,7 +129,7 @@ class Standstill:
             return None  # another program does the work, possibly on another machine
         boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         return Stillness(
-            wait, in_fit, tuple(Fork(c, boot + started(c), waits[c].value) for c in forks)
+            wait, in_training, tuple(Fork(c, boot + started(c), waits[c].value) for c in forks)
         )
 
 

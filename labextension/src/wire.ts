@@ -77,7 +77,10 @@ export type Gpus = Readonly<{
 /** A logged value: a number, a word for values that JSON cannot represent (`nan`, `inf`), or null. */
 export type Logged = number | string | null;
 
-/** One `fit`, `evaluate` or `predict`. Epoch and step count from 1; step is the one running. */
+/**
+ * One `fit`, `evaluate` or `predict`, or a training loop of the notebook (kind `loop`). Epoch and step count from 1; step is
+ * the one running, of a loop the newest update of its optimizer.
+ */
 export type Training = Readonly<{
   kind: string;
   active: boolean;

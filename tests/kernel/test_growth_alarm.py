@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from types import SimpleNamespace
 from typing import Any
@@ -69,6 +70,35 @@ def test_epochs_that_grow_raise_one_alarm_with_rate_and_time_left() -> None:
     assert "the limit of 8.00 GiB (container limit) in about" in made.lines[1]
     assert "Find out what the loop keeps" in made.lines[2]
     assert made.events[0]["execution_count"] == 1
+
+
+def test_steps_of_a_training_loop_that_grow_raise_one_alarm() -> None:
+    made = Made()
+    made.progress = FitProgress(7, "loop", step=0)
+    made.alarm.take("fit_start", {"what": "loop", "fit_id": 7})
+    losses = made.namespace["losses"] = []
+    for read in range(20):
+        made.progress.step = read * 25
+        losses += [np.empty(MIB // 8) for _ in range(25)]  # pages that are not touched take no memory
+        made.alarm._steps_due = 0.0
+        made.sample(GIB + read * 25 * MIB, limit=4 * GIB)
+    assert "+100 MiB per 100 steps" in made.lines[0]
+    assert re.search(r"grew steadily over \d+ steps: ", made.lines[0])
+    assert re.search(r"in about [\d,]+ steps", made.lines[1])
+    assert "losses" in made.lines[2]
+    assert re.search(r"[\d,]+ steps ago", made.lines[2])
+
+
+def test_a_training_loop_that_keeps_nothing_raises_none() -> None:
+    made = Made()
+    made.progress = FitProgress(7, "loop", step=0)
+    made.alarm.take("fit_start", {"what": "loop", "fit_id": 7})
+    for read in range(40):
+        made.progress.step = read * 250
+        made.alarm._steps_due = 0.0
+        made.sample(GIB + read % 2 * 300 * MIB)
+        made.sample(GIB)
+    assert made.events == []
 
 
 @pytest.mark.parametrize(

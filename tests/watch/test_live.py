@@ -115,6 +115,14 @@ def test_seconds_left_count_the_epochs_to_come() -> None:
     assert unknown["seconds_left"] is None
 
 
+def test_a_training_loop_has_steps_and_no_model() -> None:
+    unknown = dict.fromkeys(("model_name", "batch_size", "epochs", "epoch", "steps"))
+    training = training_state(PROGRESS | {"what": "loop", "logs": {}, "step": 974} | unknown)
+    assert training is not None
+    assert (training["kind"], training["model_name"], training["step"]) == ("loop", None, 974)
+    assert (training["steps_per_second"], training["seconds_left"]) == (4.0, None)
+
+
 def test_a_forged_progress_gives_only_typed_and_bounded_values() -> None:
     assert training_state({"what": ["fit"]}) is None
     logs = {str(n): 1.0 for n in range(1000)}

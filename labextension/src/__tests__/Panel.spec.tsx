@@ -116,6 +116,29 @@ describe('Panel', () => {
     expect(card.querySelector('[role="progressbar"]')).toBeNull();
   });
 
+  it('shows a training loop by its steps: how much is done is not known', () => {
+    const unknown = { model_name: null, parameter_count: null, batch_size: null, logs: {} };
+    const endless = { epoch: null, epochs: null, steps: null, seconds_left: null };
+    const training = {
+      ...kernel(0).training,
+      ...unknown,
+      ...endless,
+      kind: 'loop',
+      step: 974,
+      steps_per_second: 195
+    };
+    const { node, text } = draw({ kernel: { ...kernel(0), training } });
+    expect(text).toContain('Training loopstep 974195 steps/sAdam');
+    expect(text).not.toContain('No training yet.');
+    expect(node.querySelector('[role="progressbar"]')).toBeNull();
+    const isHidden = '.jp-TfGuard-Training .jp-TfGuard-bar.jp-mod-unknown';
+    expect(node.querySelector(isHidden)).not.toBeNull();
+    const onGpu = { ...training, step: null, steps_per_second: null };
+    expect(draw({ kernel: { ...kernel(0), training: onGpu } }).text).toContain('steps unknown');
+    const none = draw({ kernel: { ...kernel(0), training: null } }).node;
+    expect(none.querySelector(isHidden)).not.toBeNull();
+  });
+
   it('has no training card and no word of growth in a kernel without TensorFlow', () => {
     const { node, text } = draw({ kernel: kernel(1) });
     expect(node.querySelector('.jp-TfGuard-Training')).toBeNull();

@@ -54,6 +54,25 @@ describe('the panel in a notebook', () => {
     expect(model.sent).toEqual([{ type: 'opened' }]);
   });
 
+  it('shows a training loop without a bar', () => {
+    const model = draw();
+    const training = {
+      ...widgetSample.state.training,
+      kind: 'loop',
+      model_name: null,
+      epoch: null,
+      epochs: null,
+      steps: null,
+      step: 974,
+      logs: {}
+    };
+    model.receive({ type: 'state', state: { ...widgetSample.state, training } });
+    const shown = el.querySelector<HTMLElement>('.jp-TfGuard-Training')!;
+    expect(shown.textContent).toContain('Training loop');
+    expect(shown.textContent).toContain('step 974');
+    expect(shown.querySelector<HTMLElement>('.jp-TfGuard-bar')?.hidden).toBe(true);
+  });
+
   it('shows when memory reaches the limit, as the panel does, and draws the forecast', () => {
     const model = draw();
     const notice = el.querySelector<HTMLElement>('.jp-TfGuard-Notice')!;

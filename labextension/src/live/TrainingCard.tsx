@@ -5,14 +5,14 @@ import { humanCount } from '../units';
 import type { Training } from '../wire';
 import type { Trans } from '../words';
 
-import { detailsText, doneFraction, paceText, positionText } from './trainingText';
+import { detailsText, doneFraction, nameText, paceText, positionText } from './trainingText';
 
 /** Keeps the height of a line without text. */
 const BLANK = '\u00a0';
 
 /**
- * A `fit`, `evaluate` or `predict`: progress, speed and time left. Its height is constant, also before the first run,
- * so that the sections below do not move.
+ * A `fit`, `evaluate`, `predict` or training loop: progress, speed and time left. Its height is constant, also before
+ * the first run and where the end is not known, so that the sections below do not move.
  */
 export function TrainingCard(props: TrainingCard.IProps): React.JSX.Element {
   const { training, trans } = props;
@@ -27,7 +27,7 @@ export function TrainingCard(props: TrainingCard.IProps): React.JSX.Element {
       ) : (
         <div className="jp-TfGuard-row">
           <b className="jp-TfGuard-name" title={training.model_name ?? ''}>
-            {[training.kind, training.model_name].filter(Boolean).join(' · ')}
+            {nameText(training, trans)}
           </b>
           {training.parameter_count !== null && (
             <span className="jp-TfGuard-quiet jp-TfGuard-small">
@@ -37,7 +37,7 @@ export function TrainingCard(props: TrainingCard.IProps): React.JSX.Element {
         </div>
       )}
       <div
-        className={`jp-TfGuard-bar${training?.active ? '' : ' jp-mod-ended'}`}
+        className={`jp-TfGuard-bar${training?.active ? '' : ' jp-mod-ended'}${done === null ? ' jp-mod-unknown' : ''}`}
         {...(done === null
           ? {}
           : {

@@ -22,6 +22,15 @@ function clamp(fraction: number): number {
   return Math.min(1, Math.max(0, fraction));
 }
 
+/** `fit · sequential`, or what a training loop is called: code has a name, a loop has none. */
+export function nameText({ kind, model_name }: Training, trans: Trans): string {
+  return isLoop(kind) ? trans.__('Training loop') : [kind, model_name].filter(Boolean).join(' · ');
+}
+
+function isLoop(kind: string): boolean {
+  return kind === 'loop';
+}
+
 /** `epoch 3 of 10 · step 219 of 313`. */
 export function positionText(training: Training, trans: Trans): string {
   const { epoch, epochs, refused, step, steps } = training;
@@ -34,6 +43,9 @@ export function positionText(training: Training, trans: Trans): string {
   }
   if (step !== null) {
     parts.push(steps === null ? trans.__('step %1', step) : trans.__('step %1 of %2', step, steps));
+  }
+  if (isLoop(training.kind) && step === null) {
+    parts.push(trans.__('steps unknown'));
   }
   return parts.join(' · ');
 }

@@ -2,7 +2,7 @@
 import { bytesOfLimit, humanBytes, humanCount } from '../units';
 import { GROWTH_SIGNS } from '../live/gpu/growthSigns';
 import { stopSign, stopText } from '../live/stopText';
-import { detailsText, doneFraction, paceText, positionText } from '../live/trainingText';
+import { detailsText, doneFraction, nameText, paceText, positionText } from '../live/trainingText';
 import type { Guard, Stop, Training } from '../wire';
 
 import { element, write } from '../parts/dom';
@@ -45,7 +45,7 @@ class Bar {
   private _filled!: HTMLElement;
 }
 
-/** A `fit`, `evaluate` or `predict`: progress, speed and time left. */
+/** A `fit`, `evaluate`, `predict` or training loop: progress, speed and time left. */
 export function trainingSection(): ISection<Training | null> {
   const node = section('Training', trans.__('Training'));
   const name = element('b', '');
@@ -64,8 +64,8 @@ export function trainingSection(): ISection<Training | null> {
       if (training === null) {
         return;
       }
-      const { kind, model_name, parameter_count } = training;
-      write(name, model_name === null ? kind : `${kind} · ${model_name}`);
+      const { parameter_count } = training;
+      write(name, nameText(training, trans));
       write(
         size,
         parameter_count === null ? '' : trans.__('%1 parameters', humanCount(parameter_count))
