@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "__version__",
+    "checkpoint",
     "estimate",
     "find_batch_size",
     "fit",
@@ -26,15 +27,35 @@ __all__ = [
 ]
 
 
-def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
-    """Restore a model from the checkpoint that the guard saved when it stopped a fit.
+def checkpoint(model: Any, optimizer: Any = None) -> None:
+    """Save this model if the guard stops the running cell. For training loops: of a ``fit`` it is done without a call.
+
+    Call it in the cell of the loop, before the loop or in it, for each model that is trained. Nothing is written unless
+    the cell is stopped. Then weights, optimizer and the number of steps are saved in one file, and the message names it.
+    Does nothing in a kernel without the guard.
+
+    Args:
+        model: A model of Keras.
+        optimizer: Trains ``model.trainable_variables``; None for the one that the model was compiled with.
+    """
+    from .kernel.current import current
+
+    session = current()
+    if session is not None:
+        session.stop.keep(model, optimizer)
+
+
+def resume_fit(model: Any, path: str | os.PathLike[str], optimizer: Any = None) -> int:
+    """Restore a model from the checkpoint that the guard saved when it stopped a fit or a training loop.
 
     Args:
         model: Built and compiled like the saved model.
         path: Path of the file ``tfguard-stop-….npz``.
+        optimizer: The optimizer of a training loop; None for the one that the model was compiled with.
 
     Returns:
-        The epoch to resume with: ``model.fit(..., initial_epoch=resume_fit(model, path))``.
+        The epoch to resume with: ``model.fit(..., initial_epoch=resume_fit(model, path))``. Of a training loop, the number
+        of steps that were made.
 
     Raises:
         CheckpointUnusable: The file does not belong to this model, or is damaged.
@@ -42,7 +63,7 @@ def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
     """
     from .guard.resume import resume_fit as resume
 
-    return resume(model, path)
+    return resume(model, path, optimizer)
 
 
 def estimate(

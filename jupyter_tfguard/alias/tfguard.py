@@ -2,6 +2,7 @@
 
 from jupyter_tfguard import (
     __version__,
+    checkpoint,
     estimate,
     find_batch_size,
     fit,
@@ -12,6 +13,7 @@ from jupyter_tfguard import resume_fit as resume
 
 __all__ = [
     "__version__",
+    "checkpoint",
     "estimate",
     "find_batch_size",
     "fit",

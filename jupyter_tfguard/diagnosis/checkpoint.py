@@ -6,6 +6,7 @@ import os.path
 from dataclasses import dataclass
 from typing import Any
 
+from ..record.facts import LOOP
 from ..redact import REDACTED
 from .evidence import Evidence
 from .typed import dict_of, number_of, text_of, whole_of
@@ -29,6 +30,7 @@ class Checkpoint:
         weights_only: True if it contains only the weights, so that code must build the model.
         epoch: Number of epochs that were finished when it was observed.
         epochs: Number of epochs that the fit was started with.
+        in_loop: It is of a training loop, not of a fit.
     """
 
     path: str
@@ -37,6 +39,7 @@ class Checkpoint:
     weights_only: bool | None
     epoch: int | None
     epochs: int | None
+    in_loop: bool = False
 
 
 def last_checkpoint(seen: Evidence) -> Checkpoint | None:
@@ -60,6 +63,7 @@ def last_checkpoint(seen: Evidence) -> Checkpoint | None:
                 _weights_only(event, path),
                 epoch,
                 epochs,
+                event.get("what") == LOOP,
             )
     return found
 
@@ -104,6 +108,12 @@ def resume_code(seen: Evidence, checkpoint: Checkpoint) -> str | None:
             first,
             "# create and compile the model as before; this callback finds the epoch to resume from",
             fit,
+        ]
+    elif checkpoint.by == _OURS and checkpoint.in_loop:
+        lines = [
+            "import tfguard",
+            "# build the model and its optimizer as before; without optimizer= if the model is compiled with it",
+            f"step = tfguard.resume(model, {checkpoint.path!r}, optimizer=optimizer)",
         ]
     elif checkpoint.by == _OURS:
         fit = f"model.fit(..., initial_epoch=epoch{_epochs(checkpoint)})"

@@ -48,11 +48,11 @@ class CheckpointNotSaved(TfGuardError):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position of a fit.
+    """The position of a fit, or of a training loop.
 
     Attributes:
-        epoch: The running epoch, from 1; None before the first.
-        step: Completed steps of that epoch.
+        epoch: The running epoch, from 1; None before the first, and in a loop.
+        step: Completed steps of that epoch; in a loop the updates of its optimizer.
         steps: Steps per epoch; None if unknown.
         epochs, batch_size: As given to ``fit``; None if unknown.
     """
@@ -70,10 +70,18 @@ class Position:
         return cls(progress.epoch, done, progress.steps, progress.epochs, progress.batch_size)
 
     @property
-    def initial_epoch(self) -> int:
-        """The epoch to resume with, from 0 (Keras): the running one, or the next if all its steps were completed."""
+    def is_loop(self) -> bool:
+        """True for a training loop that had begun."""
+        return self.epoch is None and self.step > 0
+
+    @property
+    def resume_at(self) -> int:
+        """Of a loop, the number of completed steps.
+
+        Of a fit, the epoch to resume with, from 0 (Keras): the running one, or the next if all its steps were completed.
+        """
         if self.epoch is None:
-            return 0
+            return self.step
         is_complete = self.steps is not None and self.step >= self.steps
         return self.epoch if is_complete else self.epoch - 1
 
@@ -87,23 +95,27 @@ class Saved:
         size_bytes: Size of the file.
         seconds: Duration of the save.
         position: The saved position.
+        has_own_optimizer: The optimizer is not part of the model.
     """
 
     path: Path
     size_bytes: int
     seconds: float
     position: Position
+    has_own_optimizer: bool = False
 
     def text(self) -> str:
         """A message for the user: where the model is saved, and the code that continues the training."""
         place = self.position
+        path = json.dumps(str(self.path), ensure_ascii=False)
+        if place.is_loop:
+            return self._text_of_loop(path)
         at = "" if place.epoch is None else f", at epoch {place.epoch}"
         if at and place.epochs is not None:
             at += f" of {place.epochs}"
         if at:
             at += f", step {place.step}"
         epochs = "..." if place.epochs is None else place.epochs
-        path = json.dumps(str(self.path), ensure_ascii=False)
         return (
             f"Model and optimizer are saved in {self.path} ({human_bytes(self.size_bytes)}{at}).\n"
             "To continue, here or in a new kernel, build and compile the model as before. Then:\n"
@@ -112,12 +124,22 @@ class Saved:
             f"    model.fit(..., epochs={epochs}, initial_epoch=epoch)"
         )
 
+    def _text_of_loop(self, path: str) -> str:
+        other = ", optimizer=optimizer" if self.has_own_optimizer else ""
+        return (
+            f"Model and optimizer are saved in {self.path} ({human_bytes(self.size_bytes)}, at step {self.position.step}).\n"
+            "To continue, here or in a new kernel, build the model and its optimizer as before. Then:\n"
+            f"    import tfguard\n"
+            f"    step = tfguard.resume(model, {path}{other})  # steps that are done"
+        )
+
 
 def save(
     model: Any,
     position: Position,
     folder: Path,
     *,
+    optimizer: Any = None,
     limit_seconds: float = 30.0,
     available_bytes: Callable[[], int] | None = None,
 ) -> Saved:
@@ -130,6 +152,7 @@ def save(
         model: A built model, which must not be trained during the save.
         position: Stored in the file.
         folder: The folder of the notebook.
+        optimizer: Trains the model; None for the one that the model has.
         limit_seconds: Give up if the disk is too slow for this limit.
         available_bytes: Reads how much memory this process can still take; None: do not check.
 
@@ -140,7 +163,7 @@ def save(
     began = time.monotonic()
     folder = folder.absolute()
     try:
-        state = ModelState.of(model)
+        state = ModelState.of(model, optimizer)
         sizes = [variable_bytes(variable) for _, variable in state.named()]
         _check_memory(sizes, available_bytes)
         _check_disk(sum(sizes), folder)
@@ -150,7 +173,8 @@ def save(
             _write(file, state, position, pace)
             size = file.tell()
             path = publish()
-        return Saved(path, size, time.monotonic() - began, position)
+        seconds = time.monotonic() - began
+        return Saved(path, size, seconds, position, has_own_optimizer=optimizer is not None)
     except ModelNotSupported as no:
         raise CheckpointNotSaved(str(no)) from no
     except OSError as bad:

@@ -33,11 +33,12 @@ class ModelState:
     optimizer_name: str | None
 
     @classmethod
-    def of(cls, model: Any, *, build_optimizer: bool = False) -> ModelState:
+    def of(cls, model: Any, optimizer: Any = None, *, build_optimizer: bool = False) -> ModelState:
         """The state of a built model.
 
         Args:
             model: Not changed, except for the optimizer's variables.
+            optimizer: Trains the model; None for the one that the model has.
             build_optimizer: Create the optimizer's variables if they do not exist yet.
 
         Raises:
@@ -47,7 +48,8 @@ class ModelState:
             raise ModelNotSupported(
                 "The model has no weights yet. Call it on one batch of data first."
             )
-        optimizer = the_optimizer(model)
+        if optimizer is None:
+            optimizer = the_optimizer(model)
         if build_optimizer and optimizer is not None:
             _build(optimizer, model.trainable_variables)
         name = None if optimizer is None else type(inner_optimizer(optimizer)).__name__

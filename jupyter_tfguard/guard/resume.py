@@ -38,15 +38,17 @@ class CheckpointHalfRestored(TfGuardError):
     """Only some variables were restored; the text says why, and what to do."""
 
 
-def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
+def resume_fit(model: Any, path: str | os.PathLike[str], optimizer: Any = None) -> int:
     """Restore weights, optimizer and random seeds of a model from a file ``tfguard-stop-….npz``.
 
     Args:
         model: A model built and compiled like the saved one.
         path: Path of the file.
+        optimizer: Trains the model; None for the one that the model has.
 
     Returns:
-        The epoch to continue with: pass it to ``fit`` as ``initial_epoch``.
+        The epoch to continue with: pass it to ``fit`` as ``initial_epoch``. Of a training loop, the number of steps that
+        were made.
 
     Raises:
         CheckpointUnusable: The file does not belong to this model, or is damaged. The model is not changed.
@@ -66,11 +68,12 @@ def resume_fit(model: Any, path: str | os.PathLike[str]) -> int:
                 f"{path} is damaged, or not a checkpoint of tfguard: {why}"
             ) from bad
         # The weights are compared first: then a file of another model does not even build the optimizer.
-        _match(ModelState.of(model), header, "weights")
-        state = ModelState.of(model, build_optimizer=_has_slots(header["variables"]))
+        _match(ModelState.of(model, optimizer), header, "weights")
+        has_slots = _has_slots(header["variables"])
+        state = ModelState.of(model, optimizer, build_optimizer=has_slots)
         _match(state, header, "optimizer")
         _restore(state, archive, header["variables"], path)
-    return position.initial_epoch
+    return position.resume_at
 
 
 def _header(archive: zipfile.ZipFile) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class CellFacts(NamedTuple):
         arrays: The largest variables, as ``{"name", "bytes"}``.
         fit: ``fit``, ``evaluate`` or ``predict`` while one is running.
         batch_size: Batch size of that run.
+        loop_step: Newest known step of the user's own training loop.
         finished_rows: Rows that a ``predict`` had finished.
         kept_data: What the data pipelines of that run keep in memory.
         holders: Objects of the notebook that grew in this cell, and what IPython keeps of earlier ones, measured now, largest
@@ -46,6 +47,7 @@ class CellFacts(NamedTuple):
     arrays: Sequence[dict[str, Any]] = ()
     fit: str | None = None
     batch_size: int | None = None
+    loop_step: int | None = None
     finished_rows: int | None = None
     kept_data: Sequence[Kept] = ()
     holders: Sequence[Holder] = ()
@@ -92,6 +94,8 @@ def stop_lines(
         f"of {human_bytes(total_bytes)} ({facts.limit_name}) were left."
     ]
     taken = f"This cell added {human_bytes(max(0, added_bytes))}."
+    if facts.loop_step is not None:
+        taken += f" Its training loop was at step {facts.loop_step:,}."
     is_in_children = _is_in_children(moment, added_bytes)
     if is_in_children:
         taken += f" {text_of_children(moment.children, total_bytes - max(0, left_bytes))}"
@@ -159,7 +163,8 @@ def _advice(facts: CellFacts, moment: Moment, added_bytes: int | None = None) ->
             "predict() keeps all its outputs, and needs about three times their size at the end. "
             f"Predict in pieces, for example of {_rounded(rows // _PIECES)} rows, and write each to a file."
         )
-    if added_bytes and facts.fit is not None and facts.keeps_between_steps:
+    has_steps = facts.fit is not None or facts.loop_step is not None
+    if added_bytes and has_steps and facts.keeps_between_steps:
         return KEEPS_BETWEEN_STEPS
     return _batch_advice(facts)
 
@@ -185,6 +190,8 @@ def _batch_advice(facts: CellFacts) -> str:
         return f"Try {facts.fit}() with a smaller batch, for example batch_size={half}, or feed the data in pieces."
     if facts.fit is not None:
         return f"Run {facts.fit}() with smaller batches, or feed the data in pieces."
+    if facts.loop_step is not None:
+        return "Take smaller batches in the training loop, or keep less from step to step."
     return (
         "Load less at once, use a smaller dtype such as float32, or delete what you no longer need."
     )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..guard.stops import Stop
     from ..guard.words import CellFacts
     from ..training.progress import FitProgress
+    from .loop_saver import LoopSaver
 
 EVENT = "memory_stop"
 _SHOWN_HOLDERS = 3
@@ -80,6 +81,7 @@ class MemoryStop:
         self._cell_holders = CellHolders(shell.user_ns)
         self._held: list[Holder] = []  # of the newest stop
         self._callbacks: Callbacks | None = None
+        self._loop_saver: LoopSaver | None = None
 
     def start(self) -> None:
         """Start the memory guard.
@@ -116,6 +118,8 @@ class MemoryStop:
             with shielded("traceback of a stopped cell"):
                 if (error := sys.exc_info()[1]) is not None:
                     guard.shows(error)
+                    if self._loop_saver is not None:
+                        self._loop_saver.before_shown(error)
             return shown(*args, **kwargs)
 
         self._shell.showtraceback = showtraceback
@@ -127,6 +131,16 @@ class MemoryStop:
         from .fit_guard import FitGuard
 
         return FitGuard(self.guard, self._emit)
+
+    def keep(self, model: Any, optimizer: Any) -> None:
+        """Save the model of a training loop if the guard stops the running cell."""
+        if self.guard is None:
+            return
+        if self._loop_saver is None:
+            from .loop_saver import LoopSaver
+
+            self._loop_saver = LoopSaver(self.guard, self._emit)
+        self._loop_saver.keep(model, optimizer)
 
     def state(self) -> dict[str, Any]:
         """For the header of the recording: ``{"state", "level", "stop_bytes", "notes"}``.
@@ -165,6 +179,8 @@ class MemoryStop:
             return
         with shielded("what holds memory"):
             self._cell_holders.begin()
+        if self._loop_saver is not None:
+            self._loop_saver.cell_begins()
         if (stop := self.guard.cell_begins()) is not None:
             print(stop.text, file=sys.stderr)
             self._report(None, stop)
@@ -184,7 +200,11 @@ class MemoryStop:
         stop = self.guard.cell_ends(error)
         if stop is None:
             return
-        if stop.is_beside or (error is not None and stop.lines[0] not in str(error)):
+        is_shown = error is None or stop.lines[0] in str(error)
+        if self._loop_saver is not None and not stop.is_beside:
+            self._loop_saver.after_stop(error)
+            stop = self.guard.stops.of_cell or stop
+        if stop.is_beside or not is_shown:
             # The exception that the user sees does not mention the limit.
             print(stop.text, file=sys.stderr)
         self._report(count, stop)
@@ -232,7 +252,11 @@ class MemoryStop:
 
     def _running_fit(self) -> FitProgress | None:
         fit = self._fit()
-        return fit if fit is not None and fit.active else None
+        return fit if fit is not None and fit.active and not fit.is_loop else None
+
+    def _loop_step(self) -> int | None:
+        loop = self._fit()
+        return loop.step if loop is not None and loop.active and loop.is_loop else None
 
     def _facts(self, added_bytes: int | None) -> CellFacts:
         from ..guard.words import CellFacts
@@ -244,6 +268,7 @@ class MemoryStop:
             arrays=largest_arrays(self._shell.user_ns),
             fit=None if running is None else running.what,
             batch_size=None if running is None else running.batch_size,
+            loop_step=self._loop_step(),
             finished_rows=None if running is None else _finished_rows(running),
             kept_data=() if running is None else running.kept_data,
             keeps_between_steps=2 * self._alarm.floor.rise_bytes >= (added_bytes or math.inf),

@@ -306,7 +306,8 @@ def test_the_epoch_that_was_not_complete_is_made_again(
     progress = FitProgress(1, "fit", epochs=20, steps=steps, batch_size=8)
     progress.epoch, progress.finished_step = epoch, finished
     position = Position.of(progress)
-    assert position.initial_epoch == initial
+    assert not position.is_loop
+    assert position.resume_at == initial
     assert (position.epochs, position.batch_size, position.step) == (
         20,
         8,

@@ -42,6 +42,46 @@ def kernel(limited_kernel: Make) -> GuardedKernel:
     return shared
 
 
+def test_a_training_loop_is_stopped_with_its_step_and_its_model_is_saved(
+    kernel: GuardedKernel,
+) -> None:
+    ran = kernel.run(
+        "import tfguard\n"
+        "def new_net():\n"
+        "    net = keras.Sequential([keras.layers.Input((100,)), keras.layers.Dense(4)])\n"
+        "    return net, keras.optimizers.Adam()\n"
+        "@tf.function\n"
+        "def step():\n"
+        "    with tf.GradientTape() as tape:\n"
+        "        loss = tf.reduce_mean((net(x[:32]) - y[:32]) ** 2)\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables))\n"
+        "net, optimizer = new_net()\n"
+        "tfguard.checkpoint(net, optimizer)\n"
+        "losses = []\n"
+        "while True:\n"
+        "    step()\n"
+        "    time.sleep(0.01)\n"
+        "    losses.append(np.ones(200_000))"
+    )
+    assert ran.error == STOPPED, ran
+    assert re.search(r"Its training loop was at step \d", ran.traceback), ran.traceback
+    assert re.search(r"losses \(list\)|losses", ran.traceback), ran.traceback
+    (path,) = re.findall(
+        r'step = tfguard\.resume\(model, "(.+?\.npz)", optimizer=optimizer\)', ran.traceback
+    )
+    (at,) = re.findall(r"at step (\d+)\)", ran.traceback)
+    ran = kernel.run(
+        "losses.clear()\n"
+        "made, values = int(optimizer.iterations.numpy()), [v.numpy() for v in optimizer.variables]\n"
+        "trained, (net, optimizer) = net, new_net()\n"
+        f"done = tfguard.resume(net, {path!r}, optimizer=optimizer)\n"
+        "same = all(np.array_equal(a, b) for a, b in zip(net.get_weights(), trained.get_weights()))\n"
+        "slots = all(np.array_equal(a, b.numpy()) for a, b in zip(values, optimizer.variables))\n"
+        "done - made, done, same, slots"
+    )
+    assert ran.result == f"(0, {at}, True, True)", ran
+
+
 def test_a_leak_in_a_callback_is_stopped_and_the_model_is_saved(kernel: GuardedKernel) -> None:
     ran = kernel.run("leak = Leak()\nmodel.fit(x, y, verbose=0, epochs=9, callbacks=[leak])")
     assert ran.error == STOPPED, ran

@@ -66,6 +66,12 @@ def test_advice_fits_what_ran(facts: CellFacts, advice: str) -> None:
 WORKERS = [Child(12, "worker", 800 * MIB), Child(13, "worker", 400 * MIB)]
 
 
+def test_the_step_of_a_training_loop_is_named() -> None:
+    lines = stop_lines(CellFacts(loop_step=9740), 4 * GIB, 0, GIB, is_first=False)
+    assert "This cell added 1.00 GiB. Its training loop was at step 9,740." in lines
+    assert "Take smaller batches in the training loop" in lines[-1]
+
+
 def test_growth_in_worker_processes_is_not_blamed_on_the_batch_or_the_variables() -> None:
     arrays = [{"name": "images", "bytes": GIB}]
     facts = CellFacts(arrays=arrays, fit="fit", batch_size=8)

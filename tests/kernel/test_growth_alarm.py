@@ -79,7 +79,9 @@ def test_steps_of_a_training_loop_that_grow_raise_one_alarm() -> None:
     losses = made.namespace["losses"] = []
     for read in range(20):
         made.progress.step = read * 25
-        losses += [np.empty(MIB // 8) for _ in range(25)]  # pages that are not touched take no memory
+        losses += [
+            np.empty(MIB // 8) for _ in range(25)
+        ]  # pages that are not touched take no memory
         made.alarm._steps_due = 0.0
         made.sample(GIB + read * 25 * MIB, limit=4 * GIB)
     assert "+100 MiB per 100 steps" in made.lines[0]
