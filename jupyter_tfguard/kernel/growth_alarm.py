@@ -240,9 +240,7 @@ class GrowthAlarm:
         if not matters(growth, limit and limit.size_bytes, room, self._fit()):
             return
         # First read at the second round.
-        holders = rounds.growing.grown(
-            self._places(), *_since_second(rounds, per), gpu=is_gpu
-        )
+        holders = rounds.growing.grown(self._places(), *_since_second(rounds, per), gpu=is_gpu)
         if per is Per.RUN and (kept := results(self._namespace, Measure(_RESULTS_SECONDS))):
             holders.insert(0, kept)
         least = _HOLDER_FRACTION * trend.rise

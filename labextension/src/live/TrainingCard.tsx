@@ -36,25 +36,24 @@ export function TrainingCard(props: TrainingCard.IProps): React.JSX.Element {
           )}
         </div>
       )}
-      <div
-        className={`jp-TfGuard-bar${training?.active ? '' : ' jp-mod-ended'}${done === null ? ' jp-mod-unknown' : ''}`}
-        {...(done === null
-          ? {}
-          : {
-              role: 'progressbar',
-              'aria-label': trans.__('Training progress'),
-              'aria-valuemin': 0,
-              'aria-valuemax': 100,
-              'aria-valuenow': Math.round(done * 100)
-            })}
-      >
-        <i style={{ width: `${(done ?? 0) * 100}%` }} />
-      </div>
+      {done !== null && (
+        <div
+          className={`jp-TfGuard-bar${training?.active ? '' : ' jp-mod-ended'}`}
+          role="progressbar"
+          aria-label={trans.__('Training progress')}
+          aria-valuemin={0}
+          aria-valuemax={100}
+          aria-valuenow={Math.round(done * 100)}
+        >
+          <i style={{ width: `${done * 100}%` }} />
+        </div>
+      )}
       <div className="jp-TfGuard-small jp-TfGuard-name">{position === '' ? BLANK : position}</div>
       <div className="jp-TfGuard-small jp-TfGuard-name">{pace === '' ? BLANK : pace}</div>
       <div className="jp-TfGuard-quiet jp-TfGuard-small jp-TfGuard-twoLines" title={details}>
         {details}
       </div>
+      {done === null && <div className="jp-TfGuard-bar jp-mod-unknown" />}
     </Section>
   );
 }
