@@ -1,7 +1,7 @@
 """Sizes of values that are cheap to measure, and the largest arrays at the top level of the notebook.
 
-Covers NumPy arrays, tensors and variables of TensorFlow and Keras, tensors of PyTorch, pandas frames and series, tables of
-PyArrow, texts, bytes and buffers. Containers are measured in :mod:`~.measure`. No user code runs: types are compared, and
+Covers NumPy arrays, tensors and variables of TensorFlow and Keras, tensors of PyTorch, arrays of JAX, frames and series of
+pandas, frames of polars, tables of PyArrow, images of Pillow, texts, bytes and buffers. Containers are measured in :mod:`~.measure`. No user code runs: types are compared, and
 attributes of unknown types are not read.
 """
 
@@ -70,7 +70,10 @@ class Sizes:
         self._frame = getattr(pandas, "DataFrame", None)
         self._series = getattr(pandas, "Series", None)
         self._torch = getattr(sys.modules.get("torch"), "Tensor", None)
+        self._jax = getattr(sys.modules.get("jax"), "Array", None)
+        self._image = getattr(sys.modules.get("PIL.Image"), "Image", None)
         self._table = getattr(sys.modules.get("pyarrow"), "Table", None)
+        self._polars = getattr(sys.modules.get("polars"), "DataFrame", None)
         self.any_library = self._ndarray is not None or "tensorflow" in sys.modules
 
     def is_array(self, value: Any) -> bool:
@@ -78,8 +81,10 @@ class Sizes:
         kind = type(value)
         return (
             (self._ndarray is not None and issubclass(kind, self._ndarray))
-            or kind in (self._frame, self._series, self._table)
+            or kind in (self._frame, self._series, self._table, self._polars)
             or (self._torch is not None and issubclass(kind, self._torch))
+            or (self._jax is not None and _is_of_jax(kind))
+            or (self._image is not None and issubclass(kind, self._image))
             or (kind.__module__.startswith(_TENSOR_MODULES) and _is_tensor(kind))
         )
 
@@ -110,8 +115,15 @@ class Sizes:
             if self._torch is not None and issubclass(kind, self._torch):
                 size = int(value.numel()) * int(value.element_size())
                 return size if self._gpu in (None, bool(value.is_cuda)) else 0
+            if self._jax is not None and _is_of_jax(kind):
+                is_on_host = all(one.platform == "cpu" for one in value.devices())
+                return int(value.nbytes) if self._gpu in (None, not is_on_host) else 0
+            if self._image is not None and issubclass(kind, self._image):
+                return self._host(_image_bytes(value))
             if self._table is not None and kind is self._table:
                 return self._host(int(value.nbytes))
+            if self._polars is not None and kind is self._polars:
+                return self._host(int(value.estimated_size()))
         except Exception:
             return None  # a partly constructed object
         return None
@@ -141,6 +153,19 @@ class Sizes:
         inner = getattr(value, "_value", value)  # of a variable of Keras
         is_on_gpu = ":GPU:" in str(getattr(inner, "device", ""))
         return size if is_on_gpu == self._gpu else 0
+
+
+def _is_of_jax(kind: type) -> bool:
+    return kind.__name__ == "ArrayImpl" and kind.__module__.startswith("jax")
+
+
+def _image_bytes(value: Any) -> int:
+    """Bytes of a Pillow image; 0 while it is not loaded."""
+    if getattr(value, "_im", None) is None and value.__dict__.get("im") is None:
+        return 0
+    width, height = value.size
+    # Pillow stores a pixel of several bands in four bytes.
+    return int(width) * int(height) * (1 if value.mode in ("1", "L", "P") else 4)
 
 
 def _frame_bytes(value: Any) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from jupyter_tfguard.kernel.arrays import largest_arrays, newest
+from jupyter_tfguard.kernel.arrays import Sizes, largest_arrays, newest
 
 pytestmark = pytest.mark.quick
 
@@ -72,3 +74,27 @@ def test_names_of_ipython_are_left_out() -> None:
         "__doc__",
     )
     assert len(newest(dict.fromkeys(own + theirs))) == len(own)
+
+
+def test_arrays_of_jax_and_images_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    class ArrayImpl:
+        nbytes = 4096
+
+        def __init__(self, platform: str) -> None:
+            self.platform = platform
+
+        def devices(self) -> list[Any]:
+            return [self]
+
+    class Image:
+        size, mode = (100, 50), "RGB"
+        _im: Any = None
+
+    ArrayImpl.__module__ = "jaxlib._jax"
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(Array=object))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "PIL.Image", SimpleNamespace(Image=Image))  # type: ignore[arg-type]
+    here, there, image = ArrayImpl("cpu"), ArrayImpl("gpu"), Image()
+    assert [Sizes(gpu=False).of(one) for one in (here, there, image)] == [4096, 0, 0]
+    assert [Sizes(gpu=True).of(one) for one in (here, there)] == [0, 4096]
+    image._im = object()
+    assert Sizes().of(image) == 20_000
