@@ -47,7 +47,13 @@ class HostMemoryLimitInterrupt(KeyboardInterrupt):
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """True for the errors that Python, NumPy, TensorFlow and pandas raise if an allocation is refused."""
+    """True if an allocation was refused: for the errors of Python, NumPy, TensorFlow and pandas, and for any error raised
+    while one of them was handled. Closing the file of a save that ran out of memory often fails too.
+    """
+    return any(_is_of_refusal(one) for one in chain(error))
+
+
+def _is_of_refusal(error: BaseException) -> bool:
     names = {kind.__name__ for kind in type(error).__mro__}
     if "ParserError" in names:
         return "out of memory" in str(error)
@@ -83,7 +89,7 @@ def _lines(frame: traceback.FrameSummary, code_name: CodeName) -> str:
 
 def release_frames(error: BaseException | None) -> None:
     """Clear the variables of ended functions in an error's tracebacks, which frees arrays without other references."""
-    for one in _chain(error):
+    for one in chain(error):
         for frame, _ in traceback.walk_tb(one.__traceback__):
             _clear(frame)
 
@@ -91,11 +97,11 @@ def release_frames(error: BaseException | None) -> None:
 def cut_tracebacks(error: BaseException | None) -> None:
     """Remove the tracebacks of an error that was shown. Their functions hold what they close over, cleared or not."""
     release_frames(error)
-    for one in _chain(error):
+    for one in chain(error):
         one.__traceback__ = None
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def chain(error: BaseException | None) -> Iterator[BaseException]:
     """The error, its causes and contexts, and the members of groups."""
     seen: set[int] = set()
     ahead = [error]

@@ -10,8 +10,10 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import NamedTuple
+
+from .error import chain
 
 # Function, the end of its file, its variable with the path, and the call as the user wrote it.
 _SAVES = (
@@ -88,13 +90,17 @@ def stack(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def frames_of(trace: TracebackType | None) -> Iterator[FrameType]:
-    """The frames of a traceback, innermost first."""
-    found = []
-    while trace is not None:
-        found.append(trace.tb_frame)
-        trace = trace.tb_next
-    return reversed(found)
+def frames_of(error: BaseException | None) -> Iterator[FrameType]:
+    """The frames in which an error and those before it were raised, innermost first.
+
+    Keras removes its frames from tracebacks, but they remain the callers of those that are left.
+    """
+    for one in chain(error):
+        trace = one.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        if trace is not None:
+            yield from stack(trace.tb_frame)
 
 
 def find_save(frames: Iterator[FrameType], since: float) -> Saving | None:

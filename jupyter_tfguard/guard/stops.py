@@ -112,8 +112,7 @@ class Stops:
         if self._moment is not None or (error is not None and self.of_cell is not None):
             return
         with shielded("looking at a stopped cell"):
-            trace = None if error is None else error.__traceback__
-            frames = itertools.chain(frames_of(trace), stack(sys._getframe()))
+            frames = itertools.chain(frames_of(error), stack(sys._getframe()))
             saving = find_save(frames, self._began)
             self._moment = Moment(children_of(os.getpid()), saving)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 import pytest
 
+from jupyter_tfguard.guard.error import is_refusal
 from jupyter_tfguard.guard.saving import find_save, frames_of, stack
 from tests.rigs.waiting import wait_until
 
@@ -44,7 +45,7 @@ def test_the_file_that_a_save_was_writing_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(Stopped) as raised:
         outer(None, path, inner)
-    found = find_save(frames_of(raised.value.__traceback__), began)
+    found = find_save(frames_of(raised.value), began)
     assert found is not None
     assert (found.call, found.path) == ("model.save", str(path))
     assert f"{path} is incomplete now" in found.text()
@@ -54,6 +55,34 @@ def test_the_file_that_a_save_was_writing_is_named(tmp_path: Path) -> None:
     assert "save_weights" in found.text()
 
 
+def test_a_save_is_found_although_closing_its_file_failed_and_keras_removed_its_frames(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "m.keras"
+    began = time.time()
+    close = made("/x/h5py/files.py", "close", "", "raise ValueError('closed file')")
+    write = made("/x/h5py/files.py", "write", "", "raise Stopped")
+    body = "filepath.write_text('half')\n    try:\n        write()\n    finally:\n        close()"
+    inner = made("/x/keras/src/saving/saving_api.py", "save_model", "filepath, write, close", body)
+
+    def filtered() -> None:
+        try:
+            inner(path, write, close)
+        except ValueError as error:
+            trace = error.__traceback__
+            assert trace is not None
+            while trace.tb_next is not None:
+                trace = trace.tb_next
+            raise error.with_traceback(trace) from None
+
+    with pytest.raises(ValueError, match="closed file") as raised:
+        filtered()
+    assert is_refusal(raised.value)
+    found = find_save(frames_of(raised.value), began)
+    assert found is not None
+    assert (found.call, found.path) == ("model.save", str(path))
+
+
 def test_a_new_file_replaced_nothing(tmp_path: Path) -> None:
     path = tmp_path / "new.npz"
     body = "file.write_text('half'); raise Stopped"
@@ -61,7 +90,7 @@ def test_a_new_file_replaced_nothing(tmp_path: Path) -> None:
     began = time.time()
     with pytest.raises(Stopped) as raised:
         save(path)
-    found = find_save(frames_of(raised.value.__traceback__), began)
+    found = find_save(frames_of(raised.value), began)
     assert found is not None
     assert (found.path, found.was_older in (False, None)) == (str(path), True)
 
@@ -75,7 +104,7 @@ def test_a_file_that_was_not_opened_yet_is_not_called_incomplete(tmp_path: Path)
     )
     with pytest.raises(Stopped) as raised:
         save(None, str(path))
-    found = find_save(frames_of(raised.value.__traceback__), time.time())
+    found = find_save(frames_of(raised.value), time.time())
     assert found is not None
     assert found.path is None
     assert "incomplete" not in found.text()
