@@ -9,6 +9,7 @@ import ctypes
 import os
 import stat
 import struct
+import traceback
 from collections.abc import Iterator
 from types import FrameType
 from typing import NamedTuple
@@ -93,14 +94,13 @@ def stack(frame: FrameType | None) -> Iterator[FrameType]:
 def frames_of(error: BaseException | None) -> Iterator[FrameType]:
     """The frames in which an error and those before it were raised, innermost first.
 
-    Keras removes its frames from tracebacks, but they remain the callers of those that are left.
+    Keras removes its frames from tracebacks, but they remain the callers of those that are left. Frames of compiled
+    modules such as h5py know no caller.
     """
     for one in chain(error):
-        trace = one.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        if trace is not None:
-            yield from stack(trace.tb_frame)
+        found = [frame for frame, _ in traceback.walk_tb(one.__traceback__)]
+        for frame in reversed(found):
+            yield from stack(frame)
 
 
 def find_save(frames: Iterator[FrameType], since: float) -> Saving | None:
