@@ -1,7 +1,8 @@
 """Finds the largest batch size whose ``fit`` fits into the available memory: predicts it, then tries it.
 
-Most of the time goes into the steps of large batches. So a small batch corrects the quick estimate, and one trial of the
-predicted size confirms it: the search ends when it needs nearly all that a trial can have.
+Most of the time goes into the steps of large batches. So the first trial is of nearly the size that the quick estimate
+names, and in most cases it is the only one: the search ends when a trial needs most of what it can have. A trial that needs clearly
+less corrects the estimate, and a batch at most a little larger than the tried one is extrapolated.
 
 Batch sizes have at most five leading binary digits: 1, 2, ... 31, 32, 34, 36. A trial needs memory for a
 second copy of TensorFlow, the weights and the data, within the same available memory. So a batch that needs nearly all of
@@ -37,22 +38,26 @@ _DOUBLE_FRACTION = 0.25
 # trial would have needed later. With a larger ratio they are not believed.
 _RATIO_LIMIT = 1.5
 _RATIO_MARGIN = 1.1
-# A tried batch that needs this much of what it can have is good enough: another trial takes as long as all before, and a
-# larger batch that cannot be tried is less certain.
+# Another trial takes as long as all before. So a tried batch that needs this much of what a trial can have ends the search:
+# it is the result, or, if it needs less than the good fraction, a batch a little larger is extrapolated.
+_ENOUGH_FRACTION = 0.8
 _GOOD_FRACTION = 0.9
 _TRIALS_LIMIT = 8
 _START_BATCH = 32
 _DIGITS = 5
-_FIRST_DIVISOR = 8
+_FIRST_DIVISOR = 8  # without a quick estimate
 _RIGHT_RATIO = 1.1  # of a trial to its quick estimate
 # Without a quick estimate, or with a wrong one, a prediction for a much larger batch than the only one tried is not worth
 # a trial.
 _STEP_UP, _STEP_UP_CORRECTED = 4, 2
-# Aim between what is good enough and what is too much: predictions miss by a few percent, less for a batch that is near.
-_AIM_FRACTION = 0.96
-_NEAR = 2
+# Aim between what is enough and what is too much: predictions miss by some percent, less beside a batch that was tried.
+_AIM_FRACTION, _NEAR_AIM_FRACTION = 0.92, 0.96
+_NEAR = 1.5
+# Margin of an extrapolation to a batch that is a little larger than the tried one.
+_NEAR_MARGIN, _NEAR_SLOPE = 0.02, 0.6
 # A trial that reached its limit would have needed more: how much is not known.
 _OVER_LIMIT_FACTOR = 1.08
+_NEAR_TRIALS = 4  # so often a little less is tried, before much less
 # A fit needs a little more than the few steps of a trial.
 _LATER_STEPS_FACTOR = 1.04
 
@@ -95,9 +100,10 @@ class BatchChoice:
         need, available = human_bytes(self.peak_bytes), human_bytes(self.available_bytes)
         if self.was_tried:
             return f"batch_size={self.batch_size} is the largest that fits: it needed {need} of {available} available."
+        tried = max((one for one in self.trials if one.finished), key=lambda one: one.batch_size)
         return (
             f"batch_size={self.batch_size} is the largest that should fit: it needs about {need} of {available} available.\n"
-            "It was not tried, because a trial needs more memory than the fit itself."
+            f"It was not tried. batch_size={tried.batch_size} was, and needed {human_bytes(tried.peak_bytes)}."
         )
 
     def __repr__(self) -> str:
@@ -129,10 +135,11 @@ def largest_batch(
     """
     budget_bytes = int(available_bytes * (1 - _RESERVE_FRACTION))
     search = _Search(fit_arguments, budget_bytes, int(LIMIT_FRACTION * available_bytes), quick)
-    size: int | None = search.first()
     begun = time.monotonic()
     try:
         with contextlib.nullcontext(process) if process else TrialProcess() as running:
+            search.before_bytes = running.own_bytes()
+            size: int | None = search.first()
             while size is not None and len(search.trials) < _TRIALS_LIMIT:
                 if not search.take(_try(model, search, size, running, show)):
                     break
@@ -163,6 +170,7 @@ class _Search:
         untried: The smallest batch whose trial reached its limit before it had needed the budget.
         untried_bytes: What it had needed until then.
         estimated: The largest batch that fits according to the quick estimate.
+        before_bytes: What a trial holds before its fit, as far as is known.
     """
 
     arguments: Mapping[str, Any]
@@ -175,22 +183,29 @@ class _Search:
     untried: int = sys.maxsize
     untried_bytes: int = 0
     estimated: int | None = None
+    before_bytes: int = 0
 
     def first(self) -> int:
-        """The first batch to try: an eighth of what should fit, or of what the user asks for."""
+        """The first batch to try: nearly what should fit; without a quick estimate an eighth of what the user asks for."""
         count = sample_count(self.arguments) or LARGEST_BATCH
         self.too_large = count + 1
         if self.quick is not None:
             sizes = _round_sizes(0, count)
-            fitting = bisect.bisect_right(sizes, float(self.budget_bytes), key=self.quick)
-            asked = self.estimated = sizes[max(0, fitting - 1)]
-        else:
-            asked = min(batch_size(self.arguments) or _START_BATCH, count)
+            self.estimated = self._estimated(sizes, self._room_bytes())
+            return self._estimated(sizes, _AIM_FRACTION * self._room_bytes())
+        asked = min(batch_size(self.arguments) or _START_BATCH, count)
         return rounded_down(max(1, asked // _FIRST_DIVISOR), _DIGITS)
+
+    def _estimated(self, sizes: list[int], room_bytes: float) -> int:
+        """The largest of these sizes that should fit according to the quick estimate, or the smallest."""
+        in_trial = quick_of_trial(self.quick, self.arguments)
+        assert in_trial is not None
+        return sizes[max(0, bisect.bisect_right(sizes, room_bytes, key=in_trial) - 1)]
 
     def take(self, found: Trial) -> bool:
         """Note a trial. False if it ended for another reason than memory, which ends the search."""
         self.trials.append(found)
+        self.before_bytes = max(self.before_bytes, found.before_bytes or 0)
         size = found.batch_size
         need = need_here(found.peak_bytes or 0, self.arguments, size)
         if found.finished and need <= self.budget_bytes:
@@ -212,8 +227,17 @@ class _Search:
         """The largest batch that may fit according to the trials so far; None if the search is over."""
         end = min(self.too_large, self.untried)
         if self.best is None:
-            return rounded_down(end // _STEP_UP, _DIGITS) if end > 1 else None
-        if self._best_bytes() >= _GOOD_FRACTION * self._room_bytes():
+            if end == 1:
+                return None
+            if self.quick is not None and self.untried_bytes and len(self.trials) < _NEAR_TRIALS:
+                over = max(1.0, self.untried_bytes / max(1.0, self.quick(end)))
+                over *= _OVER_LIMIT_FACTOR ** len(self.trials)
+                room_bytes = _AIM_FRACTION * self._room_bytes() / over
+                return self._estimated(_round_sizes(0, end - 1), room_bytes)
+            return rounded_down(end // _STEP_UP, _DIGITS)
+        can_extrapolate = self._can_extrapolate()
+        enough = _ENOUGH_FRACTION if can_extrapolate else _GOOD_FRACTION
+        if self._best_bytes() >= enough * self._room_bytes():
             return None
         most = end - 1 if self._is_known() else min(end - 1, self.best * self._step_up())
         sizes = _round_sizes(self.best, most)
@@ -221,12 +245,27 @@ class _Search:
             sizes = sizes[
                 : (len(sizes) + 1) // 2
             ]  # go half-way: what was predicted is far too large
-        if not self._can_extrapolate():
+        if not can_extrapolate:
             return sizes[-1] if sizes else None
         near = [one for one in sizes if one <= _NEAR * self.best]
-        room_bytes, factor = self._room_bytes(), self._over_limit()
-        found = self._largest(sizes, int(_AIM_FRACTION * room_bytes), factor)
-        return found or self._largest(near, room_bytes, factor)
+        room_bytes, over = self._room_bytes(), self._over_limit()
+        found = self._largest(sizes, int(_AIM_FRACTION * room_bytes), over)
+        beside = self._largest(near, int(_NEAR_AIM_FRACTION * room_bytes), over)
+        return max(found or 0, beside or 0) or None
+
+    def result(self) -> tuple[int | None, int | None]:
+        """The chosen batch size and its bytes, tried or extrapolated."""
+        if self.best is None:
+            return None, None
+        need, factor, room_bytes = self._best_bytes(), self._correction(), self._room_bytes()
+        if need < _GOOD_FRACTION * self.budget_bytes and factor is not None:
+            sizes = _round_sizes(self.best, min(self.too_large - 1, 2 * self.best))
+            beyond = self._largest(sizes, self.budget_bytes, factor, with_margin=True)
+            if beyond is not None:
+                more = int(factor * self._need(beyond))
+                if need < _GOOD_FRACTION * room_bytes or more > room_bytes:
+                    return beyond, more
+        return self.best, need
 
     def _step_up(self) -> int:
         return _STEP_UP if self.quick is None else _STEP_UP_CORRECTED
@@ -240,26 +279,15 @@ class _Search:
         ratio = found / max(1.0, self.quick(size) - uncopied_in_trial(self.arguments, size))
         return 1 / _RIGHT_RATIO < ratio < _RIGHT_RATIO
 
-    def result(self) -> tuple[int | None, int | None]:
-        """The chosen batch size and its bytes, tried or extrapolated."""
-        if self.best is None:
-            return None, None
-        need, factor = self._best_bytes(), self._correction()
-        if need < _GOOD_FRACTION * self.budget_bytes and factor is not None:
-            sizes = _round_sizes(self.best, min(self.too_large - 1, 2 * self.best))
-            beyond = self._largest(sizes, self.budget_bytes, factor, with_margin=True)
-            if beyond is not None and factor * self._need(beyond) > self._room_bytes():
-                return beyond, int(factor * self._need(beyond))
-        return self.best, need
-
     def _best_bytes(self) -> int:
         assert self.best is not None
         return need_here(measured_bytes(self.trials)[self.best], self.arguments, self.best)
 
     def _room_bytes(self) -> int:
         """What a trial can have."""
-        before = max(one.before_bytes or 0 for one in self.trials)
-        return min(int(self.budget_bytes / _LATER_STEPS_FACTOR), self.limit_bytes - before)
+        return min(
+            int(self.budget_bytes / _LATER_STEPS_FACTOR), self.limit_bytes - self.before_bytes
+        )
 
     def _over_limit(self) -> float:
         """Factor for extrapolations below a batch whose trial reached the limit."""
@@ -296,7 +324,8 @@ class _Search:
             found = self._need(size) * factor
             if with_margin:
                 beyond = size / best - 1
-                found *= 1 + _STEP_FRACTION + (_DOUBLE_FRACTION - _STEP_FRACTION) * beyond
+                far = _STEP_FRACTION + (_DOUBLE_FRACTION - _STEP_FRACTION) * beyond
+                found *= 1 + min(_NEAR_MARGIN + _NEAR_SLOPE * beyond, far)
             return int(found)
 
         fitting = bisect.bisect_right(sizes, room_bytes, key=need)

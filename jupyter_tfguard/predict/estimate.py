@@ -170,6 +170,8 @@ def find_batch_size(
                 None,
             )
         else:
+            if show is not None:
+                show("Tracing a training step.")
             quick = _best_of(_quick(model, arguments)[0])
             # Its memory is part of that of each trial.
             available = process.own_bytes() + Room.now().available_bytes

@@ -33,10 +33,10 @@ STEP_COUNT = 6  # the first step is not the peak: 80 to 99 % of it
 TIMEOUT_SECONDS = 600.0
 # Of the available memory, as the limit of a child: it fills memory fast, and the guard must not stop the cell that waits.
 LIMIT_FRACTION = 0.95
-_POLL_MILLISECONDS = 3
+_POLL_MILLISECONDS = 5
 _SHOW_SECONDS = 0.5
 # A trial of a search ends when a step has needed hardly more than the one before.
-_SETTLED_FRACTION = 0.01
+_SETTLED_FRACTION = 0.03
 _LEAST_STEPS, _MOST_STEPS = 2, 4
 
 Progress = Callable[[int, int | None], None]
