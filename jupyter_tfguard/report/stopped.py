@@ -16,7 +16,7 @@ _EVENT = "memory_stop"
 _LINES_LIMIT = 8
 _LINE_LIMIT = 2000
 _TITLES = {
-    "not_started": "a fit was not started: it needs more memory than is available",
+    "not_started": "a run was not started: it needs more memory than is available",
     "beside": "what an earlier cell had left running was stopped, because memory was nearly full",
     "refused": "a request for memory was refused",
 }

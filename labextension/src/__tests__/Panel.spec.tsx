@@ -327,7 +327,7 @@ describe('Panel', () => {
   });
 
   it.each([
-    ['not_started', /A fit in cell \[10\] was not started \(today \d\d:\d\d\): it needs more/],
+    ['not_started', /A run in cell \[10\] was not started \(today \d\d:\d\d\): it needs more/],
     ['beside', /tfguard stopped what an earlier cell had left running \(today/],
     ['refused', /A request for memory in cell \[10\] was refused \(today \d\d:\d\d\)/],
     [null, /Memory was nearly full in cell \[10\]/]

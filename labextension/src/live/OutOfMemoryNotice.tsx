@@ -50,7 +50,7 @@ function titleOf(event: ShownOutOfMemory, now: number, trans: Trans): string {
   switch (event.what) {
     case 'not_started':
       return trans.__(
-        'A fit in %1 was not started (%2): it needs more memory than is available.',
+        'A run in %1 was not started (%2): it needs more memory than is available.',
         cell,
         when
       );
