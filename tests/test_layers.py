@@ -31,6 +31,7 @@ GROUND = {
     "redact",
     "growth_words",
     "kept_data",
+    "batch_place",
     "bus_id",
 }
 _INNER = {

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..batch_place import IN_ARGUMENT, BatchPlace
 from ..kept_data import Kept
 from ..record.facts import LOOP
 from .observed import Observed
@@ -44,6 +45,7 @@ class Fit:
 
     Attributes:
         kept_data: What its data pipelines keep in memory.
+        batch_place: Where its batch size is set.
     """
 
     what: str
@@ -61,6 +63,7 @@ class Fit:
     rss_bytes: int | None
     running: bool
     kept_data: tuple[Kept, ...] = ()
+    batch_place: BatchPlace = IN_ARGUMENT
 
     @property
     def is_loop(self) -> bool:
@@ -155,6 +158,7 @@ def last_fit(seen: Observed) -> Fit | None:
         rss_bytes=whole_of(start.get("rss_bytes")),
         running=True,
         kept_data=tuple(_kept_data(start.get("kept_data"))),
+        batch_place=BatchPlace.of(start.get("batch_place")),
     )
 
 

@@ -6,6 +6,7 @@ did not log is left out. The report of a crash has more details: rules/gpu_oom.p
 
 from __future__ import annotations
 
+from ..batch_place import IN_ARGUMENT, BatchPlace
 from .allocator_dump import AllocatorDump, allocator_dump
 from .log_lines import native_lines
 
@@ -14,11 +15,14 @@ _LINE_LENGTH = 400
 LARGEST_BATCH = 65536
 
 
-def gpu_oom_lines(native_text: str, message: str, batch_size: int | None) -> list[str]:
+def gpu_oom_lines(
+    native_text: str, message: str, batch_size: int | None, place: BatchPlace = IN_ARGUMENT
+) -> list[str]:
     """The lines, from the native stderr text of the cell and the text of the error.
 
     Args:
         batch_size: Batch size of the fit that failed; None if unknown.
+        place: Where it is set.
     """
     dump = allocator_dump(native_lines([*native_text.split("\n"), *message.split("\n")]))
     numbers = f": {dump.numbers}" if dump.numbers else ""
@@ -31,12 +35,12 @@ def gpu_oom_lines(native_text: str, message: str, batch_size: int | None) -> lis
     lines = (
         f"tfguard: the GPU ran out of memory{numbers}.",
         f"Largest blocks: {holders}.",
-        f"What to change: {_change(dump, batch_size)}.",
+        f"What to change: {_change(dump, batch_size, place)}.",
     )
     return [line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…" for line in lines]
 
 
-def _change(dump: AllocatorDump, batch_size: int | None) -> str:
+def _change(dump: AllocatorDump, batch_size: int | None, place: BatchPlace) -> str:
     if dump.fragmented:
         return (
             "TF_GPU_ALLOCATOR=cuda_malloc_async in the environment before the kernel starts: enough memory was free in total, "
@@ -44,7 +48,7 @@ def _change(dump: AllocatorDump, batch_size: int | None) -> str:
         )
     first = dump.shape[0] if dump.shape and len(dump.shape) > 1 else 0
     if batch_size is not None and batch_size > 1:
-        smaller = f"batch_size={batch_size // 2} instead of {batch_size} (estimate)"
+        smaller = f"{place.change('fit', batch_size // 2)} instead of {batch_size} (estimate)"
     elif 1 < first <= LARGEST_BATCH:
         smaller = f"{first // 2} instead of {first} at once, if that is the batch (estimate)"
     else:

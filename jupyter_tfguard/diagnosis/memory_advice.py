@@ -113,13 +113,11 @@ def _batch_advice(seen: Evidence, limit: Limit) -> list[Advice]:
     if smaller is None:
         return []
     used = f"batch size {fit.batch_size} needed more than {human_bytes(peak - base)}, in addition to the {human_bytes(base)} in use when {fit.what} started"
-    found = [
-        Advice(
-            f"Use a smaller batch: {smaller} is an estimate to try next.",
-            f"The {used}; the limit is {limit.text(human_bytes(limit.size_bytes))}.",
-            f"model.{fit.what}(..., batch_size={smaller})",
-        )
-    ]
+    text = f"The {used}; the limit is {limit.text(human_bytes(limit.size_bytes))}."
+    code = fit.batch_place.code(fit.what, smaller)
+    if code is None:
+        text += f" To set it: {fit.batch_place.change(fit.what, smaller)}."
+    found = [Advice(f"Use a smaller batch: {smaller} is an estimate to try next.", text, code)]
     if fit.what == "fit" and fit.optimizer and fit.batch_size // smaller > 1:
         found.append(
             Advice(

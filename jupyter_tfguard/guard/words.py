@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..batch_place import IN_ARGUMENT, BatchPlace
 from ..kept_data import Holder, Kept, holders_text, large_part
 from ..limits import MACHINE_MEMORY
 from ..units import human_bytes
@@ -37,6 +38,7 @@ class CellFacts(NamedTuple):
         batch_size: Batch size of that run.
         loop_step: Newest known step of the user's own training loop.
         finished_rows: Rows that a ``predict`` had finished.
+        batch_place: Where it is set.
         kept_data: What the data pipelines of that run keep in memory.
         holders: Objects of the notebook that grew in this cell, and what IPython keeps of earlier ones, measured now, largest
             first. If a single request was refused, only what is large.
@@ -49,6 +51,7 @@ class CellFacts(NamedTuple):
     batch_size: int | None = None
     loop_step: int | None = None
     finished_rows: int | None = None
+    batch_place: BatchPlace = IN_ARGUMENT
     kept_data: Sequence[Kept] = ()
     holders: Sequence[Holder] = ()
     keeps_between_steps: bool = False
@@ -187,7 +190,11 @@ def _rounded(count: int) -> str:
 def _batch_advice(facts: CellFacts) -> str:
     if facts.fit is not None and facts.batch_size is not None and facts.batch_size > 1:
         half = max(1, facts.batch_size // 2)
-        return f"Try {facts.fit}() with a smaller batch, for example batch_size={half}, or feed the data in pieces."
+        example = facts.batch_place.change(facts.fit, half)
+        return f"Try {facts.fit}() with a smaller batch, for example {example}, or feed the data in pieces."
+    if facts.fit is not None and facts.batch_size is None and facts.batch_place != IN_ARGUMENT:
+        change = facts.batch_place.change(facts.fit)
+        return f"Run {facts.fit}() with {change}, or feed the data in pieces."
     if facts.fit is not None:
         return f"Run {facts.fit}() with smaller batches, or feed the data in pieces."
     if facts.loop_step is not None:

@@ -14,6 +14,8 @@ from ..guard.dispatched import wait_for_jax
 from ..guard.error import HostMemoryLimitReached, release_frames
 from ..guard.memory_guard import MemoryGuard
 from ..predict.compared import FitMeter
+from ..predict.fitting import refusal_text
+from ..predict.outputs import check_predict
 from ..predict.refusal import check_fit
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
@@ -39,19 +41,25 @@ class FitGuard(FitHooks):
         self._meter: FitMeter | None = None
 
     def refusal(self, what: str, arguments: dict[str, Any], model: Any) -> BaseException | None:
-        """The exception to raise if the fit certainly needs more memory than is available; otherwise None."""
-        if what != "fit" or not self._guard.is_watching:
+        """The exception to raise if the run certainly needs more memory than is available; otherwise None."""
+        self._meter = None
+        if what == "fit":
+            with shielded("comparing a fit with its estimate"):
+                self._meter = FitMeter.of(model, arguments)
+        if not self._guard.is_watching:
             return None
-        found = check_fit(arguments, model, self._guard.available_bytes, self._guard.total_bytes())
-        return None if found is None else self._guard.refuse(found.text())
+        available, limit = self._guard.available_bytes, self._guard.total_bytes()
+        text = None
+        if what == "fit" and (found := check_fit(arguments, model, available, limit)) is not None:
+            text = refusal_text(found, model, arguments)
+        elif what == "predict":
+            text = check_predict(arguments, model, available, limit)
+        return None if text is None else self._guard.refuse(text)
 
     def begins(self, model: Any, progress: FitProgress) -> None:
-        """Measure a fit that was estimated. In a batch job, arrange to save the model if the batch system ends the job."""
-        self._meter = None
+        """In a batch job, arrange to save the model if the batch system ends the job."""
         if progress.what != "fit":
             return
-        with shielded("comparing a fit with its estimate"):
-            self._meter = FitMeter.of(model, progress.batch_size)
         if not self._in_batch_job or not self._guard.is_started:
             return
 

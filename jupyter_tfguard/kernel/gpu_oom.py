@@ -98,8 +98,8 @@ class GpuOomNotice:
 
         fit = self._fit()
         in_cell = fit is not None and fit.started >= cell.time
-        batch_size = fit.batch_size if fit is not None and in_cell else None
-        lines = gpu_oom_lines(native, message, batch_size)
+        batch = (fit.batch_size, fit.batch_place) if fit is not None and in_cell else (None,)
+        lines = gpu_oom_lines(native, message, *batch)
         if self._prints:
             print("\n".join(lines), file=sys.stderr)
         self._emit("gpu_oom", execution_count=count, lines=lines)

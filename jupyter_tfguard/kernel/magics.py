@@ -21,7 +21,7 @@ _PLANNED = re.compile(r"(estimate|batch)\s+(\S.*)")
 _CRASH = re.compile(r"why\s+--crash[\s=]+(\d{1,9})")
 
 
-def tfguard(line: str) -> Any:
+def tfguard(line: str) -> None:
     """Show the memory of this kernel, estimate that of a fit, explain the last crash, or check the installation.
 
     ``%tfguard [status]``: memory in use and its limit, training, last crash.
@@ -36,7 +36,7 @@ def tfguard(line: str) -> Any:
     if (crash := _CRASH.fullmatch(line.strip())) is not None:
         _why(int(crash[1]))
     elif (planned := _PLANNED.fullmatch(line.strip())) is not None:
-        return actions()[planned[1]](planned[2])
+        actions()[planned[1]](planned[2])
     elif (action := actions().get(line.strip() or "status")) is not None:
         action()
     else:
@@ -46,7 +46,6 @@ def tfguard(line: str) -> Any:
             f"unknown command: %tfguard {line.strip()}. Choose from {', '.join(actions())}. "
             "For an earlier crash, use why --crash N (the N-th latest)."
         )
-    return None
 
 
 def actions() -> dict[str, Callable[..., Any]]:
@@ -106,36 +105,37 @@ def _resume() -> None:
     print(_OFF if session is None else session.resume_stop())
 
 
-def _estimate(code: str = "") -> Any:
+def _estimate(code: str = "") -> None:
     """Show whether a fit will fit into memory, without running it: `%tfguard estimate model.fit(x, y, batch_size=64)`."""
     from ..predict.estimate import estimate
 
-    return _planned(estimate, code)
+    _planned(estimate, code)
 
 
-def _batch(code: str = "") -> Any:
+def _batch(code: str = "") -> None:
     """Find the largest batch size that fits, by trials in other processes: `%tfguard batch model.fit(x, y)`."""
     from ..predict.estimate import find_batch_size
     from .progress import ProgressLine
 
     with ProgressLine() as line:
-        return _planned(functools.partial(find_batch_size, show=line.show), code)
+        _planned(functools.partial(find_batch_size, show=line.show), code)
 
 
-def _planned(answer: Callable[[Any, dict[str, Any]], Any], code: str) -> Any:
+def _planned(answer: Callable[[Any, dict[str, Any]], Any], code: str) -> None:
     from IPython import get_ipython
     from IPython.core.error import UsageError
+    from IPython.display import display
 
-    from ..predict.estimate import CannotEstimate
+    from ..predict.room import CannotEstimate
     from .planned_fit import NotAFit, planned_fit
 
     try:
-        return answer(*planned_fit(code, get_ipython().user_ns))
+        # Not returned: IPython would show only that of the last line of a cell.
+        display(answer(*planned_fit(code, get_ipython().user_ns)))
     except NotAFit as bad:
         raise UsageError(str(bad)) from None
     except CannotEstimate as no:
         print(no)
-        return None
 
 
 @shield("%tfguard why")

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..batch_place import IN_ARGUMENT
 from ..kept_data import Holder
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..shield import shielded
@@ -270,6 +271,7 @@ class MemoryStop:
             batch_size=None if running is None else running.batch_size,
             loop_step=self._loop_step(),
             finished_rows=None if running is None else _finished_rows(running),
+            batch_place=IN_ARGUMENT if running is None else running.batch_place,
             kept_data=() if running is None else running.kept_data,
             keeps_between_steps=2 * self._alarm.floor.rise_bytes >= (added_bytes or math.inf),
         )

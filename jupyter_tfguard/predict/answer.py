@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from ..batch_place import IN_ARGUMENT, BatchPlace
 from ..limits import Limit
 from ..units import human_bytes
 from .answer_html import as_html
@@ -58,6 +59,7 @@ class Answer:
         fitting_batch_size: The largest batch size that should fit; None if none does or it is unknown.
         changes: What makes the fit smaller, largest saving first.
         notes: What the estimate does not know, a sentence each.
+        place: Where the batch size is set.
     """
 
     batch_size: int
@@ -71,6 +73,7 @@ class Answer:
     fitting_batch_size: int | None
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
+    place: BatchPlace = IN_ARGUMENT
 
     @property
     def verdict(self) -> Verdict:
@@ -92,17 +95,17 @@ class Answer:
             need = f"about {human_bytes(self.best_bytes)} more {memory} ({between})"
         limit = "" if self.limit is None else self.limit.text(human_bytes(self.limit.size_bytes))
         available = f"{human_bytes(self.available_bytes)} is available"
+        subject = self.place.stated(self.batch_size)
+        subject = subject if "=" in subject else subject.capitalize()
         of_limit = f" of {limit}" if limit else ""
-        return (
-            f"batch_size={self.batch_size} {_VERDICTS[self.verdict]}: fit() needs {need}; "
-            f"{available}{of_limit}."
-        )
+        return f"{subject} {_VERDICTS[self.verdict]}: fit() needs {need}; {available}{of_limit}."
 
     def advice(self) -> Iterator[str]:
         """What to change, a sentence each."""
         size = self.fitting_batch_size
         if size is not None and (self.verdict is not Verdict.FITS or size > self.batch_size):
-            yield f"The largest batch size that should fit is {size}."
+            how = "" if self.place == IN_ARGUMENT else f": {self.place.change('fit', size)}"
+            yield f"The largest batch size that should fit is {size}{how}."
         if self.verdict is Verdict.FITS:
             return
         for change in self.changes:

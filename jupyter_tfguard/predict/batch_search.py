@@ -4,9 +4,8 @@ Most of the time goes into the steps of large batches. So the first trial is of 
 names, and in most cases it is the only one: the search ends when a trial needs most of what it can have. A trial that needs clearly
 less corrects the estimate, and a batch at most a little larger than the tried one is extrapolated.
 
-Batch sizes have at most five leading binary digits: 1, 2, ... 31, 32, 34, 36. A trial needs memory for a
-second copy of TensorFlow, the weights and the data, within the same available memory. So a batch that needs nearly all of
-it cannot be tried: it is extrapolated from the trials, and the result says so.
+Batch sizes have at most five leading binary digits: 1, 2, ... 31, 32, 34, 36. A trial needs memory for a second copy of
+TensorFlow, the weights and the data. So a batch that needs nearly all that is available cannot be tried: it is extrapolated.
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..batch_place import IN_ARGUMENT, BatchPlace
+from ..training.plan import leaves
 from ..units import human_bytes, human_seconds
 from .batches import LARGEST_BATCH, batch_size, rounded_down, sample_count
 from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes, quick_of_trial
 from .graph import is_of_keras
-from .sizes import leaves
 from .trial import LIMIT_FRACTION, Trial, need_here, trial, uncopied_in_trial
 from .trial_process import TrialProcess
 
@@ -77,12 +77,14 @@ class BatchChoice:
         trials: All trials, in the order in which they were made. If the last one ended for another reason than memory,
             the search stopped there.
         available_bytes: What was available.
+        place: Where the batch size of these data is set.
     """
 
     batch_size: int | None
     peak_bytes: int | None
     trials: tuple[Trial, ...]
     available_bytes: int
+    place: BatchPlace = IN_ARGUMENT
 
     @property
     def was_tried(self) -> bool:
@@ -97,13 +99,16 @@ class BatchChoice:
         """The batch size with its need, a line or two."""
         if self.batch_size is None:
             return "No batch size fits."
+        subject = self.place.stated(self.batch_size).replace("a batch", "A batch")
+        change = self.place.change("fit", self.batch_size)
+        how = "" if self.place == IN_ARGUMENT else f"\nTo set it: {change}."
         need, available = human_bytes(self.peak_bytes), human_bytes(self.available_bytes)
         if self.was_tried:
-            return f"batch_size={self.batch_size} is the largest that fits: it needed {need} of {available} available."
+            return f"{subject} is the largest that fits: it needed {need} of {available} available.{how}"
         tried = max((one for one in self.trials if one.finished), key=lambda one: one.batch_size)
         return (
-            f"batch_size={self.batch_size} is the largest that should fit: it needs about {need} of {available} available.\n"
-            f"It was not tried. batch_size={tried.batch_size} was, and needed {human_bytes(tried.peak_bytes)}."
+            f"{subject} is the largest that should fit: it needs about {need} of {available} available.\n"
+            f"It was not tried. batch_size={tried.batch_size} was, and needed {human_bytes(tried.peak_bytes)}.{how}"
         )
 
     def __repr__(self) -> str:

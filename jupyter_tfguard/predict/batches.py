@@ -4,72 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import sys
 from collections.abc import Mapping
 from typing import Any
 
-from ..training.pipeline import steps_of
-from .sizes import item_bytes, leaves
+from ..training.plan import fit_plan, leaves
+from .sizes import item_bytes
 
-LARGEST_BATCH = 1 << 20  # considered for a dataset, whose samples are not counted
-_DEFAULT_BATCH_SIZE = 32
-_INFINITE = -1
-# Steps of a tf.data pipeline that do not change the batch size. `map` may, but rarely makes batches smaller.
-_KEEPS_BATCHES = {"Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Cache", "Repeat", "Take"}
-_KEEPS_BATCHES |= {"AssertCardinality"}
+LARGEST_BATCH = 1 << 20  # considered for data whose samples are not counted
 _ALIGNMENT = 64
 _ARRAYS_LIMIT = 256  # a list of numbers can be much longer
 
 
 def batch_size(arguments: Mapping[str, Any]) -> int | None:
-    """Number of samples in the first batch of ``fit``, never an overestimate; None if it is not certain.
-
-    Args:
-        arguments: The arguments of ``fit``, by name.
-    """
-    arrays = list(itertools.islice(leaves(arguments.get("x")), _ARRAYS_LIMIT))
-    if not arrays:
-        return None
-    if len(arrays) == 1 and hasattr(arrays[0], "element_spec"):
-        return _of_dataset(arrays[0])
-    lengths = {_length(one) for one in arrays}
-    length = lengths.pop()
-    if lengths or length is None:
-        return None
-    length = math.floor(length * (1 - float(arguments.get("validation_split") or 0)))
-    size, steps = arguments.get("batch_size"), arguments.get("steps_per_epoch")
-    if not size:
-        size = math.ceil(length / steps) if steps else _DEFAULT_BATCH_SIZE
-    return min(int(size), length)
-
-
-def _length(array: Any) -> int | None:
-    shape = getattr(array, "shape", None)
-    is_array = hasattr(array, "dtype") or hasattr(array, "dtypes")
-    return int(shape[0]) if is_array and shape is not None and len(shape) else None
-
-
-def _of_dataset(dataset: Any) -> int | None:
-    """The size given to ``.batch()``, at most the number of elements of the dataset."""
-    for name, step in steps_of(dataset):
-        if "Batch" in name and hasattr(step, "_batch_size"):
-            size = int(step._batch_size)
-            batches = int(step.cardinality())
-            if batches == _INFINITE or batches > 1:
-                return size
-            elements = int(step._input_dataset.cardinality())
-            return min(size, elements) if elements > 0 else None
-        if name not in _KEEPS_BATCHES:
-            return None
-    return None
+    """Number of samples in the first batch of ``fit``, never an overestimate; None if it is not certain."""
+    return fit_plan(arguments).first_batch
 
 
 def sample_count(arguments: Mapping[str, Any]) -> int | None:
-    """Number of samples in the arrays that ``fit`` trains on; None for other data."""
-    if hasattr(arguments.get("x"), "element_spec"):
-        return None
-    return batch_size({**arguments, "batch_size": sys.maxsize})
+    """Number of samples that ``fit`` trains on, at most; None if unknown."""
+    return fit_plan(arguments).sample_count
 
 
 def rounded_down(size: int, digits: int = 2) -> int:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from ..collectors.resident import anonymous_peak_bytes, status_bytes
 from ..errors import SourceUnavailable
+from ..training.plan import fit_plan, leaves
 from ..units import human_bytes
+from .answer import Answer
+from .reusable import reusable_bytes
 
-if TYPE_CHECKING:
-    from .answer import Answer
+_LEAVES_LIMIT = 256
+# Smaller needs are not compared: two runs of the same fit differ by as much.
+_LEAST_BYTES = 16 << 20
+_DOUBLE = 2.0
 
-_answers: weakref.WeakKeyDictionary[Any, Answer] = weakref.WeakKeyDictionary()
+
+class _Estimated(NamedTuple):
+    answer: Answer
+    fit: tuple[Any, ...]
+
+
+_estimated: weakref.WeakKeyDictionary[Any, _Estimated] = weakref.WeakKeyDictionary()
 _compared: weakref.WeakKeyDictionary[Any, Compared] = weakref.WeakKeyDictionary()
+_fitted: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Compared(NamedTuple):
@@ -26,18 +40,40 @@ class Compared(NamedTuple):
 
     def text(self) -> str:
         """The comparison in a sentence."""
-        error = self.estimated_bytes / self.needed_bytes - 1
-        side = "too much" if error > 0 else "too little"
+        ratio = self.estimated_bytes / self.needed_bytes
+        side = "too much" if ratio > 1 else "too little"
+        error = f"{abs(ratio - 1):.0%} {side}"
+        if ratio >= _DOUBLE:
+            error = f"{ratio:.1f} times as much"
         return (
-            f"The last fit with batch_size={self.batch_size} needed {human_bytes(self.needed_bytes)}; "
-            f"its estimate was {human_bytes(self.estimated_bytes)}, {abs(error):.0%} {side}."
+            f"The estimated fit with a batch of {self.batch_size} needed {human_bytes(self.needed_bytes)}; "
+            f"its estimate was {human_bytes(self.estimated_bytes)}, {error}."
         )
 
 
-def remember(model: Any, answer: Answer) -> None:
-    """Keep the last estimate of a model as long as the model lives."""
-    if answer.best_bytes is not None:
-        _answers[model] = answer
+def remember(model: Any, arguments: Mapping[str, Any], answer: Answer) -> None:
+    """Keep the last estimate of a model until its next fit.
+
+    A model that was fitted before leaves memory free that its next fit uses again, so that fit shows no need.
+
+    Args:
+        model: The model.
+        arguments: The arguments of the estimated ``fit``, by name.
+        answer: Its estimate.
+    """
+    if answer.best_bytes is not None and model not in _fitted:
+        _estimated[model] = _Estimated(answer, identity(arguments))
+
+
+def identity(arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What makes two fits of a model the same for their memory."""
+    plan = fit_plan(arguments)
+    data = tuple(
+        (name, str(getattr(one, "element_spec", None) or getattr(one, "shape", type(one))))
+        for name in ("x", "y", "sample_weight", "validation_data")
+        for one in itertools.islice(leaves(arguments.get(name)), _LEAVES_LIMIT)
+    )
+    return plan, bool(arguments.get("validation_split")), data
 
 
 def last_comparison(model: Any) -> Compared | None:
@@ -51,28 +87,40 @@ class FitMeter:
     The need is the peak of anonymous memory minus that before the fit. It is unknown if the process had needed more before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
         self._before = status_bytes(os.getpid(), "VmHWM", "RssAnon")
 
     @classmethod
-    def of(cls, model: Any, batch_size: int | None) -> FitMeter | None:
-        """The meter for a fit that begins; None if it was not estimated or cannot be measured."""
-        answer = _answers.get(model)
-        if answer is None or answer.batch_size != batch_size:
+    def of(cls, model: Any, arguments: Mapping[str, Any]) -> FitMeter | None:
+        """The meter for a fit that begins; None if it is not the fit that was estimated, or cannot be measured.
+
+        Only the first fit after an estimate is compared.
+
+        Args:
+            model: The model.
+            arguments: The arguments of ``fit``, by name.
+        """
+        _fitted.add(model)
+        estimated = _estimated.pop(model, None)
+        if estimated is None or estimated.fit != identity(arguments):
+            return None
+        # A fit uses the free memory of this process first: what it used of that cannot be seen.
+        if reusable_bytes() > (estimated.answer.best_bytes or 0):
             return None
         try:
-            return cls()
+            return cls(estimated.answer)
         except SourceUnavailable:
             return None
 
     def ends(self, model: Any) -> Compared | None:
         """The comparison, which is kept for :func:`last_comparison`; None if the need is unknown."""
-        answer, pid = _answers.get(model), os.getpid()
+        pid, estimated = os.getpid(), self._answer.best_bytes
         highest = status_bytes(pid, "VmHWM")["VmHWM"]
-        if answer is None or answer.best_bytes is None or highest <= self._before["VmHWM"]:
+        if estimated is None or highest <= self._before["VmHWM"]:
             return None
         needed = anonymous_peak_bytes(pid) - self._before["RssAnon"]
-        if needed <= 0:
+        if needed < _LEAST_BYTES:
             return None
-        _compared[model] = found = Compared(answer.batch_size, answer.best_bytes, needed)
+        _compared[model] = found = Compared(self._answer.batch_size, estimated, needed)
         return found

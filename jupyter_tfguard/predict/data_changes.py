@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..training.pipeline import kept_data
+from ..training.plan import leaves
 from .answer import Change
 from .batches import copied_bytes
-from .sizes import leaves
 
 _WORTH_BYTES = 64 << 20  # less is not worth a sentence
 

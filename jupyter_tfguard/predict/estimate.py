@@ -5,26 +5,28 @@ On the CPU: host memory. On a GPU: memory in tensors on the card, always measure
 
 from __future__ import annotations
 
-import os
+import re
+import traceback
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..collectors.available import AvailableMemory
-from ..collectors.memory_group import machine_bytes, memory_groups
-from ..errors import SourceUnavailable, TfGuardError
-from ..levels import Levels
-from ..limits import CONTAINER_LIMIT, GPU_MEMORY, MACHINE_MEMORY, Limit
+from ..batch_place import ARGUMENT, GENERATOR, LOADER, METHOD, BatchPlace
+from ..training.plan import fit_plan
 from ..units import human_bytes
 from .answer import Answer, Change, Grade
 from .batch_search import BatchChoice, Show, largest_batch
-from .batches import LARGEST_BATCH, batch_size, sample_count
 from .bound import bound, flat_layers, slots_per_weight
 from .compared import last_comparison, remember
+from .covered import check_covered
 from .data_changes import data_changes
 from .extrapolate import Quick, predict
+from .fitting import named_batch
 from .quick import Estimate, QuickPrediction
-from .refusal import Refusal, runs_on_gpu, runs_on_host
-from .reusable import gpu_pool_bytes
+from .read_batch import FitData, fit_data
+from .refusal import runs_on_gpu
+from .room import CannotEstimate, Room
 from .sizes import variable_bytes
 from .trace import CannotTrace
 from .trial import LIMIT_FRACTION, Trial, need_here, trial
@@ -36,103 +38,58 @@ _EXTRAPOLATED_RANGE = (0.8, 1.25)
 # On a GPU, in 5 of 6 fits on an H100 within 9 %; the sixth needed 1.32 times as much (tests/benchmarks/RESULTS.md).
 _MEASURED_ON_GPU_RANGE = (0.9, 1.35)
 _ACCUMULATED = 4  # batches, in the advice to accumulate gradients
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+# Where Keras checks that data match a model.
+_CHECKS = tuple(
+    f"/keras/src/{part}"
+    for part in ("layers/input_spec", "losses/", "trainers/compile_utils", "backend/tensorflow/nn")
+)
 _WORTH_FRACTION = 0.1  # of the need; a smaller saving is not worth a sentence
-
-
-class CannotEstimate(TfGuardError):
-    """The memory of this fit cannot be estimated; the text says why and what to do."""
-
-
-class Room(NamedTuple):
-    """Memory that a cell can still use before the guard stops it, and the limit that binds."""
-
-    available_bytes: int
-    limit: Limit
-
-    @classmethod
-    def now(cls) -> Room:
-        """Read the current values.
-
-        Raises:
-            CannotEstimate: This system has no memory figures.
-        """
-        try:
-            groups = memory_groups(os.getpid())
-        except SourceUnavailable:
-            groups = ()
-        try:
-            memory = AvailableMemory(groups)
-            available, total = memory.read(), memory.total_bytes()
-            memory.close()
-            name = CONTAINER_LIMIT if total < machine_bytes() else MACHINE_MEMORY
-        except SourceUnavailable as absent:
-            raise CannotEstimate(f"The available memory is unknown. {absent}") from absent
-        if available is None:
-            raise CannotEstimate(
-                "The available memory is unknown: /proc/meminfo has no MemAvailable."
-            )
-        return cls(max(0, available - Levels.of(total).stop_cap_bytes), Limit(total, name))
-
-    @classmethod
-    def on_gpu(cls, found: Trial) -> Room:
-        """What this process can still allocate on its first GPU, as the child of this trial saw it.
-
-        Raises:
-            CannotEstimate: The child did not come so far.
-        """
-        if found.gpu_limit_bytes is None:
-            raise CannotEstimate(
-                f"The trial with batch_size={found.batch_size} {found.ending_text()}. How much memory the GPU has left "
-                "is unknown."
-            )
-        total = found.gpu_limit_bytes + gpu_pool_bytes()
-        return cls(found.gpu_limit_bytes, Limit(total, GPU_MEMORY))
 
 
 def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False) -> Answer:
     """Estimate the memory of one call of ``fit``. The model is unchanged afterwards.
 
     Args:
-        model: A built and compiled model of Keras 3.
+        model: A compiled model of Keras 3.
         arguments: The arguments of ``fit``, by name.
         measure: Run some steps in a child process instead of tracing one; takes about half a minute. Always done on a GPU.
 
     Raises:
-        CannotEstimate: The model trains on several devices or in several processes, or the batch size is not known.
+        CannotEstimate: The fit is not covered, would fail, or the batch size is not known.
     """
-    size = _checked_size(model, arguments)
+    check_covered(model)
+    data = fit_data(model, arguments)
     if runs_on_gpu(model):
-        return _on_gpu(model, arguments, size)
+        return _on_gpu(model, data)
     room = Room.now()
-    quick, notes = _quick(model, arguments)
-    traced = None if quick is None else quick.at(size)
+    quick, notes = _quick(model, data.arguments)
+    traced = None if quick is None else quick.at(data.size)
     changes = list(data_changes(arguments))
-    fitting = None
     if quick is not None and traced is not None:
-        changes += _model_changes(model, quick, traced)
-        fitting = quick.largest_batch(
-            room.available_bytes, sample_count(arguments) or LARGEST_BATCH
-        )
+        changes += _model_changes(model, quick, traced, data.plan.place)
         if traced.unknown:
             names = ", ".join(traced.unknown)
             notes.append(f"Some sizes inside {names} are guesses, so the range is wider.")
+    known = bound(model, data.arguments)
     grade, (low, best, high) = Grade.QUICK, _range_of(traced)
     if measure:
         limit_bytes = int(LIMIT_FRACTION * room.available_bytes)
-        tried = trial(model, arguments, size, limit_bytes=limit_bytes)
-        found = _measured(model, arguments, tried, limit_bytes, quick)
+        tried = trial(model, data.arguments, data.size, limit_bytes=limit_bytes)
+        found = _measured(model, data.arguments, tried, limit_bytes, quick)
         grade, (low, best, high) = found.grade, found.range
         notes = found.notes
     elif traced is None:
-        known = bound(model, arguments)
         grade, low = Grade.BOUND, known.total_bytes
-        fitting = Refusal(known, room.available_bytes, None).fitting_batch_size
         notes += [f"Not counted: {name}." for name in known.unknown]
+    fitting = named_batch(
+        model, arguments, known, room.available_bytes, quick, data.plan.sample_count
+    )
     changes.sort(key=lambda change: -change.saved_bytes)
     if (earlier := last_comparison(model)) is not None:
         notes.append(earlier.text())
     answer = Answer(
-        batch_size=size,
+        batch_size=data.size,
         grade=grade,
         low_bytes=low,
         best_bytes=best,
@@ -143,8 +100,9 @@ def estimate(model: Any, arguments: Mapping[str, Any], *, measure: bool = False)
         fitting_batch_size=fitting,
         changes=tuple(changes),
         notes=tuple(notes),
+        place=data.plan.place,
     )
-    remember(model, answer)
+    remember(model, arguments, answer)
     return answer
 
 
@@ -159,9 +117,15 @@ def find_batch_size(
         show: Called with a line about what is being tried.
 
     Raises:
-        CannotEstimate: The model trains on several devices or in several processes.
+        CannotEstimate: The fit is not covered, or its data cannot be sent to a child.
     """
-    _check_place(model)
+    check_covered(model)
+    place = fit_plan(arguments).place
+    if place.kind in (METHOD, LOADER, GENERATOR):
+        raise CannotEstimate(
+            "Batch sizes are tried with arrays or a tf.data pipeline; these data exist only while fit() runs. "
+            "%tfguard estimate names a batch size that should fit."
+        )
     with TrialProcess() as process:
         process.prepare()  # imports TensorFlow while the step is traced here
         if runs_on_gpu(model):
@@ -175,7 +139,8 @@ def find_batch_size(
             quick = _best_of(_quick(model, arguments)[0])
             # Its memory is part of that of each trial.
             available = process.own_bytes() + Room.now().available_bytes
-        return largest_batch(model, arguments, available, quick=quick, process=process, show=show)
+        found = largest_batch(model, arguments, available, quick=quick, process=process, show=show)
+        return replace(found, place=place)
 
 
 def largest_batch_size(
@@ -186,9 +151,11 @@ def largest_batch_size(
     Raises:
         CannotEstimate: No batch size fits or can be tried.
     """
-    if hasattr(arguments.get("x"), "element_spec"):
+    place = fit_plan(arguments).place
+    if place.kind != ARGUMENT:
         raise CannotEstimate(
-            "A dataset sets the batch size itself. find_batch_size() names the largest that fits: use it in .batch()."
+            f"The batch size of these data is set elsewhere: use {place.change('fit')}. find_batch_size() names the "
+            "largest that fits."
         )
     found = find_batch_size(model, arguments, show=show)
     if found.batch_size is None:
@@ -197,35 +164,17 @@ def largest_batch_size(
     return found.batch_size
 
 
-def _checked_size(model: Any, arguments: Mapping[str, Any]) -> int:
-    _check_place(model)
-    size = batch_size(arguments) or arguments.get("batch_size")
-    if not size:
-        raise CannotEstimate("The batch size of these data is not known: pass batch_size=....")
-    return int(size)
-
-
-def _check_place(model: Any) -> None:
-    if getattr(model, "optimizer", None) is None:
-        raise CannotEstimate("The model is not compiled: call model.compile() first.")
-    if not runs_on_host(model) and not runs_on_gpu(model):
-        raise CannotEstimate(
-            "Estimates cover models of TensorFlow that train on the CPU or one GPU of this process. "
-            "This one trains on several devices, in several processes, or with another backend of Keras."
-        )
-
-
-def _on_gpu(model: Any, arguments: Mapping[str, Any], size: int) -> Answer:
+def _on_gpu(model: Any, data: FitData) -> Answer:
     """The answer for a fit on the first GPU.
 
     Raises:
         CannotEstimate: The trial ended for another reason than its memory.
     """
-    tried = trial(model, arguments, size)
+    tried = trial(model, data.arguments, data.size)
     room = Room.on_gpu(tried)
-    found = _measured(model, arguments, tried, room.available_bytes, None)
+    found = _measured(model, data.arguments, tried, room.available_bytes, None)
     return Answer(
-        batch_size=size,
+        batch_size=data.size,
         grade=found.grade,
         low_bytes=found.range[0],
         best_bytes=found.range[1],
@@ -236,6 +185,7 @@ def _on_gpu(model: Any, arguments: Mapping[str, Any], size: int) -> Answer:
         fitting_batch_size=None,
         changes=(),
         notes=tuple(found.notes),
+        place=data.plan.place,
     )
 
 
@@ -243,7 +193,24 @@ def _quick(model: Any, arguments: Mapping[str, Any]) -> tuple[QuickPrediction | 
     try:
         return QuickPrediction(model, arguments), []
     except CannotTrace as reason:
+        if (failure := _failure_of_fit(reason.__cause__)) is not None:
+            raise CannotEstimate(f"fit() would fail with these data: {failure}") from reason
         return None, [f"The training step could not be traced: {reason}."]
+
+
+def _failure_of_fit(error: BaseException | None) -> str | None:
+    """The error that ``fit`` will raise too, because model and data do not match; None for any other error."""
+    if not isinstance(error, ValueError) or error.__traceback__ is None:
+        return None
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    path = Path(frame.f_code.co_filename).as_posix()
+    lines = [line for line in _ESCAPES.sub("", str(error)).splitlines() if line.strip()]
+    # Keras puts the layer's own message below this line.
+    if len(lines) > 1 and lines[0].startswith("Exception encountered when calling"):
+        del lines[0]
+    first = lines[0].strip() if lines else "no message"
+    is_check = any(part in path for part in _CHECKS) or "Dimensions must be equal" in first
+    return first[:300] if is_check else None
 
 
 def _best_of(quick: QuickPrediction | None) -> Quick | None:
@@ -309,7 +276,9 @@ def _parts(traced: Estimate | None, best: int | None) -> tuple[tuple[str, int], 
     return tuple(sorted(((k, v) for k, v in known.items() if v), key=lambda part: -part[1]))
 
 
-def _model_changes(model: Any, quick: QuickPrediction, now: Estimate) -> Iterator[Change]:
+def _model_changes(
+    model: Any, quick: QuickPrediction, now: Estimate, place: BatchPlace
+) -> Iterator[Change]:
     """What to change in model and optimizer."""
     worth = _WORTH_FRACTION * now.best_bytes
     part = now.batch_size // _ACCUMULATED
@@ -318,7 +287,7 @@ def _model_changes(model: Any, quick: QuickPrediction, now: Estimate) -> Iterato
         saved = now.best_bytes - quick.at(part).best_bytes - now.gradients_bytes
         if saved >= worth:
             yield Change(
-                f"batch_size={part} with gradient_accumulation_steps={_ACCUMULATED} in the optimizer makes the same "
+                f"{place.change('fit', part)} with gradient_accumulation_steps={_ACCUMULATED} in the optimizer makes the same "
                 "updates.",
                 saved,
             )

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .sizes import item_bytes, leaves
+from ..training.plan import leaves
+from .sizes import item_bytes
 
 _KERAS = ("keras", "tf_keras")
 

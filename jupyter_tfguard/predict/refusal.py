@@ -9,25 +9,20 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..shield import shielded
 from ..training.gpu_settings import eager_context
+from ..training.plan import FitPlan, fit_plan
 from ..units import human_bytes
-from .batches import rounded_down
 from .bound import Bound, bound
 from .reusable import reusable_bytes
 
+
 # A refusal needs no safety factor: the bound adds up what must be in memory at the same time. In
 # tests/benchmarks/bound.py it was at most 0.84 of the memory that the fit actually used; with one thread, without
-# oneDNN or with TensorFlow 2.15 at most 0.89. The suggested batch leaves room for what the bound does not count: the
-# fits of that benchmark used up to 1 / 0.4 of their bound, plus TensorFlow's graph for each layer.
-FITTING_SHARE = 0.4
-_GRAPH_BYTES = 64 << 20
-_GRAPH_BYTES_EACH = 2 << 20
-
-
+# oneDNN or with TensorFlow 2.15 at most 0.89.
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a fit cannot run.
@@ -36,30 +31,27 @@ class Refusal:
         bound: The memory it needs, by part.
         available_bytes: The memory it can get, including free memory that the process already holds.
         limit_bytes: The binding limit; None if unknown.
+        plan: Where its batch is set.
     """
 
     bound: Bound
     available_bytes: int
     limit_bytes: int | None
+    plan: FitPlan = field(default_factory=FitPlan)
 
     @property
     def need_bytes(self) -> int:
         """Lower bound of the additional memory needed."""
         return self.bound.total_bytes
 
-    @property
-    def fitting_batch_size(self) -> int | None:
-        """The largest batch that should fit, rounded down; None if there is none or it is unknown."""
-        graph = _GRAPH_BYTES + _GRAPH_BYTES_EACH * self.bound.call_count
-        found = self.bound.largest_batch(self.available_bytes - graph, share=FITTING_SHARE)
-        if found is None or self.bound.batch_size is None or found >= self.bound.batch_size:
-            return None
-        return rounded_down(found)
+    def text(self, fitting_batch_size: int | None = None) -> str:
+        """The message for the user: numbers, the largest parts, what to change, and how to run it anyway.
 
-    def text(self) -> str:
-        """The message for the user: numbers, the largest parts, what to change, and how to run it anyway."""
+        Args:
+            fitting_batch_size: A batch that should fit; None if there is none or it is unknown.
+        """
         size = self.bound.batch_size
-        call = "fit()" if size is None else f"fit() with batch_size={size}"
+        call = "fit()" if size is None else f"fit() with {self.plan.place.stated(size)}"
         limit = "" if self.limit_bytes is None else f" (limit {human_bytes(self.limit_bytes)})"
         parts = sorted(self.bound.parts().items(), key=lambda part: -part[1])
         most = ", ".join(f"{name} {human_bytes(number)}" for name, number in parts[:3] if number)
@@ -67,17 +59,18 @@ class Refusal:
             f"{call} needs at least {human_bytes(self.need_bytes)} more memory; "
             f"{human_bytes(self.available_bytes)} are available{limit}.",
             f"Estimate by part: {most}.",
-            *self._advice(),
+            *self._advice(fitting_batch_size),
             "To run it anyway, enter %tfguard pause first.",
         ]
         return " ".join(sentences)
 
-    def _advice(self) -> list[str]:
+    def _advice(self, fitting_batch_size: int | None) -> list[str]:
         found = []
-        if self.fitting_batch_size is not None:
-            found.append(f"batch_size={self.fitting_batch_size} should fit.")
+        if fitting_batch_size is not None:
+            change = self.plan.place.change("fit", fitting_batch_size)
+            found.append(f"With {change} it should fit.")
         elif self.bound.batch_bytes > self.bound.fixed_bytes:
-            found.append("Use a smaller batch or a smaller model.")
+            found.append(f"Use {self.plan.place.change('fit')}, or a smaller model.")
         if self.bound.copies_bytes > self.need_bytes / 3:
             found.append(
                 "Keras copies whole arrays: read the data in batches with tf.data or a PyDataset."
@@ -116,7 +109,7 @@ def check_fit(
         gc.collect()
         available = available_bytes() + reusable_bytes()
         if need > available:
-            return Refusal(found, available, limit_bytes)
+            return Refusal(found, available, limit_bytes, fit_plan(arguments))
     return None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
+from collections.abc import Mapping
 
 from ..training.gpu_memory import GpuAllocators
 from ..training.gpu_settings import CONTEXT_MODULE, eager_context
@@ -40,15 +41,26 @@ def free_in_pool() -> int:
     """Free bytes in TensorFlow's CPU pool. Source: ``TFE_GetMemoryInfo``, TensorFlow 2.15 to 2.21; with oneDNN, tensors
     of 256 KiB and more.
     """
+    found = _pool_state()
+    return max(0, int(found["peak"]) - int(found["current"])) if found else 0
+
+
+def has_pool() -> bool:
+    """True if TensorFlow keeps the memory of large tensors in a pool, as it does with oneDNN."""
+    return bool(_pool_state())
+
+
+def _pool_state() -> Mapping[str, int]:
+    """Peak and current bytes of the pool; empty without one."""
     context = eager_context()
     handle = getattr(context, "_context_handle", None)
     module = sys.modules.get(CONTEXT_MODULE)
     if handle is None or module is None:
-        return 0
+        return {}
     with contextlib.suppress(Exception):  # without a pool the call raises an error
-        found = module.pywrap_tfe.TFE_GetMemoryInfo(handle, "CPU:0")
-        return max(0, int(found["peak"]) - int(found["current"]))
-    return 0
+        found: Mapping[str, int] = module.pywrap_tfe.TFE_GetMemoryInfo(handle, "CPU:0")
+        return found
+    return {}
 
 
 def uses_gpu() -> bool:

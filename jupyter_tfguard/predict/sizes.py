@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 _BITS = re.compile(r"[a-z]+(\d+)")  # bfloat16; float8_e4m3fn has 8
@@ -23,14 +22,3 @@ def item_bytes(dtype: Any) -> int:
 def variable_bytes(variable: Any) -> int:
     """Bytes of a variable of any version of Keras."""
     return math.prod(int(size) for size in variable.shape) * item_bytes(variable.dtype)
-
-
-def leaves(value: Any) -> Iterator[Any]:
-    """The values in nested tuples, lists and dictionaries; None is skipped."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, (tuple, list)):
-        for item in value:
-            yield from leaves(item)
-    elif value is not None:
-        yield value

@@ -9,8 +9,9 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from ..training.pipeline import input_of, steps_of
+from ..training.plan import leaves
 from .batches import batch_size
-from .sizes import item_bytes, leaves
+from .sizes import item_bytes
 from .travel import ARRAY_LIMIT_BYTES, NUMBERS, NotSendable, RandomArray
 
 _NAMES = ("x", "y", "sample_weight")

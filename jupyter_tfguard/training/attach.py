@@ -221,6 +221,7 @@ class TrainingRecorder:
         if what == "fit":
             with shielded("numbering a model"):
                 known |= self._models.facts(model)
+        known["batch_place"] = progress.batch_place._asdict()
         if progress.kept_data:
             known["kept_data"] = [kept._asdict() for kept in progress.kept_data]
         emit("fit_start", **known, **self._memory())

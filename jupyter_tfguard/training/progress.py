@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..batch_place import IN_ARGUMENT, BatchPlace
 from ..kept_data import Kept
 from ..record.facts import LOOP
 
@@ -30,6 +31,7 @@ class FitProgress:
             cells; None if they cannot be read.
         finished_step: The last step of this epoch that ended, as counted by Keras. It begins one more if data of unknown
             length ends, and several at once with ``steps_per_execution``; their count may go beyond the end.
+        batch_place: Where its batch size is set.
         logs: The logs of the last step, as passed by Keras.
         earlier_steps: Steps of the epochs before this one.
         look_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.look`.
@@ -46,6 +48,7 @@ class FitProgress:
     parameter_count: int | None = None
     optimizer: str | None = None
     batch_size: int | None = None
+    batch_place: BatchPlace = IN_ARGUMENT
     epochs: int | None = None
     steps: int | None = None
     epoch: int | None = None

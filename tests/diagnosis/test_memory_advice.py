@@ -92,3 +92,25 @@ def test_a_buffer_as_large_as_half_of_the_growth_is_named(size_bytes: int, is_na
     first = advice(bundle)[0]
     assert (f"keep less in memory: {human_bytes(size_bytes)} in one step" in first) == is_named
     assert ("batch" in first) != is_named
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "code"),
+    [
+        (None, "", "model.fit(..., batch_size="),
+        ({"kind": "pipeline", "name": "padded_batch"}, "", "dataset = dataset.padded_batch("),
+        ({"kind": "function", "name": "image_dataset_from_directory"}, "", "image_dataset_from_directory(..., batch_size="),
+        ({"kind": "method", "name": "Train"}, " in Train.__getitem__.", None),
+        ({"kind": "generator", "name": ""}, " from the generator.", None),
+    ],
+)  # fmt: skip
+def test_a_smaller_batch_is_set_where_the_fit_had_it(
+    place: dict[str, str] | None, text: str, code: str | None
+) -> None:
+    bundle = refused(None)
+    start = next(event for event in bundle["kernel"]["events"] if event["kind"] == "fit_start")
+    start |= {} if place is None else {"batch_place": place}
+    found = next(f for f in diagnose(bundle).findings if f.cause == "cpu_alloc_failure").advice[0]
+    assert found.text.endswith(text)
+    assert (found.code is None) == (code is None)
+    assert code is None or (found.code or "").startswith(code)

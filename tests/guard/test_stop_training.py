@@ -189,7 +189,31 @@ def test_a_fit_that_cannot_fit_is_refused_before_its_first_step(kernel: GuardedK
     assert kernel.wait_for_event("memory_stop")[-1]["what"] == "not_started"
     status = kernel.run("%tfguard status").stdout
     assert "was not started: fit() with batch_size=3200 needs at least" in status
-    assert "a fit was not started: it needs more memory" in status
+    assert "a run was not started: it needs more memory" in status
+    # The estimate names the same batch, and it is not larger than the data.
+    (named,) = re.findall(
+        r"With model\.fit\(\.\.\., batch_size=(\d+)\) it should fit", ran.traceback
+    )
+    shown = kernel.run("%tfguard estimate wide.fit(x, y[:, :1], batch_size=3200)\nnext_line = 1")
+    assert f"The largest batch size that should fit is {named}." in shown.displayed[0], shown
+    assert int(named) < 3200
+    # Where the data come in batches, the advice is for the pipeline.
+    ran = kernel.run(
+        "batches = tf.data.Dataset.from_tensor_slices((x, y[:, :1])).batch(3200)\nwide.fit(batches)"
+    )
+    assert re.search(r"With \.batch\(\d+\) in the pipeline it should fit", ran.traceback), ran
+
+
+def test_a_predict_whose_outputs_cannot_fit_is_refused(kernel: GuardedKernel) -> None:
+    wide = "wide = keras.Sequential([keras.Input((8,)), keras.layers.RepeatVector(65536)])\n"
+    ran = kernel.run(wide + "wide.predict(np.zeros((1000, 8), 'f4'))")
+    assert ran.error == STOPPED, ran
+    assert (
+        "predict() keeps all its outputs: 1,000 rows × 65536×8 float32 = 1.95 GiB" in ran.traceback
+    )
+    assert "rows and write each to a file" in ran.traceback
+    ran = kernel.run("wide.predict(np.zeros((20, 8), 'f4'), verbose=0).shape")
+    assert ran.result == "(20, 65536, 8)"
 
 
 def test_without_a_fault_of_ours(kernel: GuardedKernel) -> None:

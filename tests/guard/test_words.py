@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_tfguard.batch_place import BatchPlace
 from jupyter_tfguard.guard.beside_words import runs_on_text
 from jupyter_tfguard.guard.children import Child
 from jupyter_tfguard.guard.snapshot import Snapshot
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.quick
 
 LARGE = Kept("shuffle(5000) holds 5,000 elements of 192 KiB: use a smaller buffer.", 960 * MIB)
 KEPT = Holder("kept", "kept has 1,180 entries.", "Shorten it.", GIB)
+PIPELINED = BatchPlace("pipeline", "batch")
 LOSSES = Holder("losses", "losses has 90 entries.", "Shorten it.", 9 * MIB)
 SMALL = Kept("shuffle(500) holds 500 elements of 192 KiB: use a smaller buffer.", 96 * MIB)
 
@@ -49,6 +51,14 @@ def test_how_to_switch_it_off_is_said_once() -> None:
 @pytest.mark.parametrize(
     ("facts", "advice"),
     [
+        (
+            CellFacts(fit="fit", batch_size=8, batch_place=PIPELINED),
+            "for example .batch(4) in the pipeline",
+        ),
+        (
+            CellFacts(fit="fit", batch_place=BatchPlace("method", "Train")),
+            "with smaller batches in Train.__getitem__",
+        ),
         (CellFacts(fit="fit", batch_size=1), "Run fit() with smaller batches"),
         (CellFacts(fit="predict"), "Run predict() with smaller batches"),
         (CellFacts(), "Load less at once"),

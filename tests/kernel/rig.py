@@ -49,6 +49,7 @@ class Ran:
     error: str | None = None
     result: str | None = None
     traceback: str = ""
+    displayed: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -273,6 +274,8 @@ def _gather(ran: Ran, kind: str, content: dict[str, Any]) -> None:
     elif kind == "error":
         ran.error = content["ename"]
         ran.traceback = "\n".join(content["traceback"])
+    elif kind == "display_data":
+        ran.displayed.append(content["data"]["text/plain"])
     elif kind == "execute_result":
         ran.result = content["data"]["text/plain"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jupyter_tfguard.batch_place import IN_ARGUMENT
 from jupyter_tfguard.kernel.gpu_oom import (
     Beginning,
     GpuOomNotice,
@@ -107,7 +108,7 @@ class TestTelling:
             lambda: 8192,
             lambda place: native,
             lambda seconds: None,
-            lambda: SimpleNamespace(started=10.0, batch_size=64),  # type: ignore[arg-type,return-value]
+            lambda: SimpleNamespace(started=10.0, batch_size=64, batch_place=IN_ARGUMENT),  # type: ignore[arg-type,return-value]
             lambda: True,
             prints=prints,
         )
@@ -125,7 +126,7 @@ class TestTelling:
         events: list[dict[str, Any]] = []
         notice = self.notice(events, FULL)
         notice.report(error(ON_GPU), Beginning(0, 9.0), 7)
-        assert "batch_size=32 instead of 64" in capsys.readouterr().err
+        assert "batch_size=32) instead of 64" in capsys.readouterr().err
         notice.report(error(ON_GPU), Beginning(0, 11.0), 8)
         assert "batch_size" not in capsys.readouterr().err
         assert [event["execution_count"] for event in events] == [7, 8]
@@ -138,7 +139,7 @@ class TestTelling:
         first, second, third = capsys.readouterr().err.splitlines()
         assert first == "tfguard: the GPU ran out of memory: requested 4.02 GiB, limit 2.00 GiB."
         assert second == "Largest blocks: unknown (XLA does not log them)."
-        assert "batch_size=32 instead of 64" in third
+        assert "batch_size=32) instead of 64" in third
 
     def test_text_from_outside_makes_no_line_longer_than_a_line(
         self, capsys: pytest.CaptureFixture[str]

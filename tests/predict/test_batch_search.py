@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from jupyter_tfguard.batch_place import BatchPlace
 from jupyter_tfguard.predict import batch_search, extrapolate
 from jupyter_tfguard.predict.batch_search import largest_batch
 from jupyter_tfguard.predict.trial import Ending, Trial
@@ -76,6 +78,9 @@ def test_a_batch_for_which_a_trial_has_no_room_is_extrapolated(children: Childre
     assert max(one.batch_size for one in found.trials if one.finished) == 512
     assert not found.was_tried
     assert found.text().startswith("batch_size=672 is the largest that should fit: it needs about")
+    piped = replace(found, place=BatchPlace("pipeline", "batch")).headline()
+    assert piped.startswith("A batch of 672 is the largest that should fit")
+    assert piped.endswith("To set it: .batch(672) in the pipeline.")
 
 
 def test_what_a_gpu_refuses_is_not_extrapolated(

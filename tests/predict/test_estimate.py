@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.collectors.available import AvailableMemory
-from jupyter_tfguard.predict.estimate import CannotEstimate, Room
+from jupyter_tfguard.predict.room import CannotEstimate, Room
 from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 
 SETUP = """
 import keras, numpy as np, tensorflow as tf, tfguard
 from keras import layers
 from jupyter_tfguard.predict.answer import Grade, Verdict
-from jupyter_tfguard.predict.estimate import CannotEstimate, Room
+from jupyter_tfguard.predict.room import CannotEstimate, Room
 
 def cnn(width=64):
     model = keras.Sequential([
@@ -106,17 +106,20 @@ def test_an_estimate_is_compared_with_the_fit_that_follows(keras_kernel: Guarded
         model = cnn()
         answer = tfguard.estimate(model, x, y, batch_size=256)
         model.fit(x, y, batch_size=128, verbose=0)
-        assert not any("The last fit" in note for note in tfguard.estimate(model, x, y, batch_size=256).notes)
+        assert not any("The estimated fit" in note for note in tfguard.estimate(model, x, y, batch_size=256).notes)
         model = cnn()
         answer = tfguard.estimate(model, x, y, batch_size=256)
         model.fit(x, y, batch_size=256, verbose=0)
         notes = tfguard.estimate(model, x, y, batch_size=64).notes
-        assert any(note.startswith("The last fit with batch_size=256 needed ") for note in notes), notes
+        assert any(note.startswith("The estimated fit with a batch of 256 needed ") for note in notes), notes
         """,
     )
     status = keras_kernel.run("%tfguard status").text
     assert "Last training: fit of" in status
-    assert ". The last fit with batch_size=256 needed " in status
+    assert ". The estimated fit with a batch of 256 needed " in status
+    # The next fit uses the memory of the first again: it is not compared.
+    ran = keras_kernel.run("model.fit(x, y, batch_size=256, verbose=0)\n%tfguard status")
+    assert "The estimated fit" not in ran.text
 
 
 def test_a_batch_size_is_found_by_real_trials(keras_kernel: GuardedKernel) -> None:
@@ -126,12 +129,15 @@ def test_a_batch_size_is_found_by_real_trials(keras_kernel: GuardedKernel) -> No
         from IPython.utils.capture import capture_output
         model = cnn()
         with capture_output() as shown:
-            found = get_ipython().run_line_magic("tfguard", "batch model.fit(x[:2], y[:2])")
-        assert repr(found).startswith("batch_size=2 is the largest that fits"), found
-        lines = [one.data["text/plain"] for one in shown.outputs]
+            get_ipython().run_line_magic("tfguard", "batch model.fit(x[:2], y[:2])")
+        outputs = shown.outputs
+        (answer,) = [one for one in outputs if "is the largest that fits" in one.data["text/plain"]]
+        assert answer.data["text/plain"].startswith("batch_size=2 "), answer
+        outputs.remove(answer)
+        lines = [one.data["text/plain"] for one in outputs]
         assert lines[:2] == ["Tracing a training step.", "Trial 1: batch_size=2 starts. Estimated: 2."], lines
         assert lines[-1].startswith("Tried 1 batch size in "), lines
-        assert [one.update for one in shown.outputs] == [False] + [True] * (len(lines) - 1)
+        assert [one.update for one in outputs] == [False] + [True] * (len(lines) - 1)
         """,
     )
     ran = keras_kernel.run("trained = tfguard.fit(model, x[:2], y[:2], auto_batch=True, verbose=0)")
@@ -190,10 +196,29 @@ def test_on_a_gpu_its_memory_is_measured(keras_kernel: GuardedKernel) -> None:
     ("code", "words"),
     [
         ("tfguard.estimate(keras.Sequential([layers.Dense(1)]), x, y)", "not compiled"),
-        ("tfguard.estimate(cnn(), iter(()))", "pass batch_size"),
+        ("tfguard.estimate(cnn(), iter(()))", "x, y = next(generator)"),
+        ("tfguard.estimate(cnn())", "This fit has no data"),
+        ("tfguard.estimate(cnn(), x[:0], y[:0])", "The data are empty"),
         (
-            "tfguard.fit(cnn(), tf.data.Dataset.from_tensors((x, y)), auto_batch=True)",
-            "use it in .batch()",
+            "tfguard.estimate(cnn(), tf.data.Dataset.from_tensor_slices((x[:0], y[:0])).batch(8))",
+            "The data are empty",
+        ),
+        ("tfguard.estimate(cnn(32), x, y)", "fit() would fail with these data: Input 0 "),
+        (
+            "tfguard.estimate(cnn(), x, y[:9])",
+            "fit() would fail with these data: x has 256, y has 9 samples.",
+        ),
+        ("tfguard.estimate(cnn(), x, y, batch_size=-1)", "batch_size=-1 is negative"),
+        (
+            "tfguard.estimate(cnn(), tf.data.Dataset.from_tensor_slices((x, y)))",
+            "delivers single samples",
+        ),
+        ("tfguard.estimate(cnn(), 'text')", "cannot train on data of this type: str"),
+        ("tfguard.find_batch_size(cnn(), iter(()))", "exist only while fit() runs"),
+        ("tfguard.estimate(cnn, x, y)", "and this is none: function"),
+        (
+            "tfguard.fit(cnn(), tf.data.Dataset.from_tensor_slices((x, y)).batch(8), auto_batch=True)",
+            "use a smaller .batch() in the pipeline",
         ),
     ],
 )
@@ -210,12 +235,92 @@ def test_the_magic_takes_the_call_as_it_is_written(keras_kernel: GuardedKernel) 
         "model = cnn()\n%tfguard estimate model.fit(x, y, batch_size=2 * 32, epochs=3)"
     )
     assert ran.error is None
-    assert ran.result is not None
-    assert ran.result.startswith("batch_size=64 fits")
+    assert [shown.split(":")[0] for shown in ran.displayed] == ["batch_size=64 fits"]
+    above = keras_kernel.run(
+        "%tfguard estimate history = model.fit(x, y, batch_size=64).history\nother = 1"
+    )
+    assert [shown.split(":")[0] for shown in above.displayed] == ["batch_size=64 fits"]
+    bad = keras_kernel.run("%tfguard estimate model.fit(x, y, batch=64)")
+    assert "UsageError: not a call of fit: model.fit(x, y, batch=64) (got an unexpected" in bad.text
     wrong = keras_kernel.run("%tfguard estimate model")
     assert wrong.text.startswith("UsageError: not a call of fit: model.")
     unknown = keras_kernel.run("%tfguard estimate model.fit(nothing)")
     assert unknown.error == "NameError"
+
+
+def test_a_batch_is_read_only_where_fit_would_read_it_too(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        class Train(keras.utils.PyDataset):
+            read = []
+            def __len__(self): return 4
+            def __getitem__(self, index):
+                self.read.append(index)
+                return x[:48], y[:48]
+        data = Train()
+        answer = tfguard.estimate(cnn(), data, batch_size=8)  # which fit ignores
+        assert (answer.batch_size, answer.grade, data.read) == (48, Grade.QUICK, [0]), answer
+        assert answer.text().startswith("A batch of 48 fits: ") and answer.fitting_batch_size == 4 * 48
+        assert "192: batches of 192 in Train.__getitem__." in answer.text(), answer
+
+        class DataLoader:
+            def __init__(self):
+                self.batch_size, self.dataset = 40, [(x[n], y[n]) for n in range(64)]
+                self.collate_fn = lambda samples: tuple(np.stack(part) for part in zip(*samples))
+        answer = tfguard.estimate(cnn(), DataLoader())
+        assert (answer.batch_size, answer.grade) == (40, Grade.QUICK), answer
+
+        class Broken(Train):
+            def __getitem__(self, index): raise OSError("no such disk")
+        try:
+            tfguard.estimate(cnn(), Broken())
+        except CannotEstimate as no:
+            assert str(no) == "Broken.__getitem__ raised OSError: no such disk"
+        else:
+            raise AssertionError
+        """,
+    )
+
+
+def test_the_models_own_preprocessor_makes_its_batch(keras_kernel: GuardedKernel) -> None:
+    # As the models of KerasHub do: fit takes texts, and train_step what the preprocessor makes of them.
+    works(
+        keras_kernel,
+        """
+        class Preprocessor(layers.Layer):
+            def call(self, texts, y=None, sample_weight=None):
+                ids = tf.random.uniform((len(texts), 16), maxval=100, dtype=tf.int32)
+                return keras.utils.pack_x_y_sample_weight({"ids": ids}, y, sample_weight)
+        ids = keras.Input((16,), dtype="int32", name="ids")
+        pooled = layers.GlobalAveragePooling1D()(layers.Embedding(100, 8)(ids))
+        model = keras.Model({"ids": ids}, layers.Dense(1)(pooled))
+        model.compile("adam", "mse")
+        model.preprocessor = Preprocessor()
+        for texts in (["a text"] * 50, np.array(["a text"] * 50)):
+            answer = tfguard.estimate(model, texts, np.zeros((50, 1), "float32"), batch_size=20)
+            assert (answer.batch_size, answer.grade) == (20, Grade.QUICK), answer
+        """,
+    )
+
+
+def test_a_fit_on_several_devices_is_declined_with_its_reason_and_not_refused(
+    keras_kernel: GuardedKernel,
+) -> None:
+    works(
+        keras_kernel,
+        """
+        strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+        with strategy.scope():
+            mirrored = cnn()
+        try:
+            tfguard.estimate(mirrored, x, y)
+        except CannotEstimate as no:
+            assert "(MirroredStrategy)" in str(no), no
+        else:
+            raise AssertionError
+        """,
+    )
 
 
 def test_buffers_of_a_dataset_are_named_with_their_bytes(keras_kernel: GuardedKernel) -> None:
@@ -233,8 +338,30 @@ def test_buffers_of_a_dataset_are_named_with_their_bytes(keras_kernel: GuardedKe
         (cached,) = changes(images.cache().batch(32))
         assert cached[0].startswith("cache() keeps all 5,000 elements in memory"), cached
         assert cached[1] == 5000 * each
+        (part,) = [
+            change.text for change in data_changes({"x": images.cache().batch(32).repeat(), "steps_per_epoch": 10, "epochs": 2})
+        ]
+        assert part.startswith("cache() keeps the first 640 elements in memory"), part
         assert changes(images.cache("/tmp/never-read").batch(32)) == []
         assert changes(tf.data.Dataset.range(10**6).shuffle(10**6).batch(32)) == []
+        """,
+    )
+
+
+def test_the_batch_of_every_form_of_a_pipeline_is_known(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        f"""
+        import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+        from tests.benchmarks.pipelines import FORMS, PREPARE
+        from jupyter_tfguard.training.plan import fit_plan
+        names = {{"SERVER": tf.data.experimental.service.DispatchServer()}}
+        exec(PREPARE, names)
+        for form in FORMS:
+            plan = fit_plan({{"x": eval(form.code, names)}})
+            found = plan.batch_size, plan.place.change("fit", 4), plan.sample_count
+            assert found == (form.batch_size, form.change, form.sample_count), (form.name, plan)
+            assert plan.first_batch in (None, form.batch_size), (form.name, plan)
         """,
     )
 

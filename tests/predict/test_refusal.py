@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard import shield
+from jupyter_tfguard.batch_place import PIPELINE, BatchPlace
 from jupyter_tfguard.predict import refusal
 from jupyter_tfguard.predict.bound import Bound
+from jupyter_tfguard.predict.fitting import FITTING_SHARE, fitting_batch
 from jupyter_tfguard.predict.refusal import Refusal, check_fit
+from jupyter_tfguard.training.plan import FitPlan
 
 pytestmark = pytest.mark.quick
 MIB, GIB = 1 << 20, 1 << 30
+PIPELINED = BatchPlace(PIPELINE, "batch")
 
 
 def bound(**parts: int) -> Bound:
@@ -58,10 +62,10 @@ def test_a_hopeless_fit_is_refused_and_one_that_may_fit_is_not() -> None:
 def test_the_text_has_numbers_and_what_to_do() -> None:
     found = check(int(1.6 * GIB))
     assert found is not None
-    assert found.text() == (
+    assert found.text(384) == (
         "fit() with batch_size=2048 needs at least 3.00 GiB more memory; 1.60 GiB are available (limit 2.00 GiB). "
         "Estimate by part: activations 2.00 GiB, output of a layer 1.00 GiB. "
-        "batch_size=384 should fit. To run it anyway, enter %tfguard pause first."
+        "With model.fit(..., batch_size=384) it should fit. To run it anyway, enter %tfguard pause first."
     )
 
 
@@ -81,10 +85,40 @@ def test_advice_follows_the_largest_part() -> None:
 def test_the_batch_that_should_fit_is_a_round_number_well_below(
     available: int, batch: int | None
 ) -> None:
-    found = Refusal(bound(activations=2 * GIB, largest=GIB), available, None)
-    assert found.fitting_batch_size == batch
+    known = bound(activations=2 * GIB, largest=GIB)
+    assert fitting_batch(known, available, None, None) == batch
     if batch is not None:
-        assert batch * found.bound.batch_bytes / 2048 <= available * refusal.FITTING_SHARE
+        assert batch * known.batch_bytes / 2048 <= available * FITTING_SHARE
+
+
+class Traced:
+    """A traced step that needs 1 MiB for each sample."""
+
+    def largest_batch(self, available: int, limit: int) -> int | None:
+        return min(available // MIB, limit) or None
+
+
+@pytest.mark.parametrize(
+    ("available", "count", "batch"),
+    [(264, 5000, 256), (264, None, 256), (264, 200, 200), (264, 264, 264), (0, 200, None), (1 << 30, None, None)],
+)  # fmt: skip
+def test_no_suggested_batch_is_larger_than_the_data(
+    available: int, count: int | None, batch: int | None
+) -> None:
+    quick: Any = Traced()
+    known = bound(activations=2 * GIB, largest=GIB)
+    assert fitting_batch(known, available * MIB, quick, count) == batch
+    assert fitting_batch(known, 4 * GIB, None, 100) in (None, 100)
+
+
+@pytest.mark.usefixtures("on_host")
+def test_the_batch_is_changed_where_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusal, "fit_plan", lambda arguments: FitPlan(2048, place=PIPELINED))
+    found = check(GIB)
+    assert found is not None
+    assert "fit() with a batch of 2048 needs at least" in found.text()
+    assert "With .batch(48) in the pipeline it should fit." in found.text(48)
+    assert "Use a smaller .batch() in the pipeline, or a smaller model." in found.text()
 
 
 @pytest.mark.usefixtures("on_host")

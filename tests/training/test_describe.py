@@ -34,7 +34,7 @@ def test_arrays_tell_size_shape_and_type() -> None:
 def test_what_is_not_known_is_unknown() -> None:
     assert batch(x=None) == (None, None, None)
     assert batch(x=(n for n in range(3))) == (None, None, None)
-    assert batch(x=object(), batch_size=4) == (4, None, None)
+    assert batch(x=object(), batch_size=4) == (None, None, None)
 
 
 def test_a_sequence_is_asked_for_its_batch_size_only_where_it_keeps_one() -> None:

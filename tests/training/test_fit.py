@@ -88,6 +88,7 @@ def test_a_data_set_tells_its_batch(keras_kernel: GuardedKernel) -> None:
         [24, 10],
         "float32",
     )
+    assert start["batch_place"] == {"kind": "pipeline", "name": "batch"}
     assert (fit.progress["step"], fit.progress["steps"]) == (4, 4)
 
 
@@ -106,15 +107,17 @@ def test_a_generator_and_a_sequence_are_followed(keras_kernel: GuardedKernel) ->
     code = "def batches():\n    while True: yield x[:8], y[:8]\nmodel.fit(batches(), steps_per_epoch=5, epochs=2, verbose=0);"
     fit = Fitted(keras_kernel, code)
     assert (fit.one("fit_start")["batch_size"], fit.one("fit_start")["steps"]) == (None, 5)
+    assert fit.one("fit_start")["batch_place"]["kind"] == "generator"
     assert (fit.progress["epoch"], fit.progress["step"]) == (2, 5)
     code = (
         "class Data(keras.utils.PyDataset):\n"
         "    def __init__(self): super().__init__(); self.batch_size = 12\n"
         "    def __len__(self): return 4\n"
         "    def __getitem__(self, i): return x[:12], y[:12]\n"
-        "model.fit(Data(), verbose=0);"
+        "model.fit(Data(), batch_size=3, verbose=0);"  # ignored by Keras
     )
     fit = Fitted(keras_kernel, code)
+    assert fit.one("fit_start")["batch_place"] == {"kind": "method", "name": "Data"}
     assert fit.one("fit_start")["batch_size"] == 12
     assert fit.progress["steps"] == 4
 

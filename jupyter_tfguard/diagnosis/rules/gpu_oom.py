@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ... import growth_words as words
+from ...batch_place import IN_ARGUMENT, BatchPlace
+from ..activity import last_fit
 from ..allocator_dump import AllocatorDump, allocator_dump
 from ..ending import text_evidence
 from ..evidence import Evidence
@@ -22,13 +24,13 @@ def gpu_oom(seen: Evidence) -> Finding | None:
     text = text_evidence(seen, "gpu_oom")
     if text is None:
         return None
-    dump = allocator_dump(seen.story.lines)
+    dump, fit = allocator_dump(seen.story.lines), last_fit(seen)
     return Finding(
         text.confidence,
         title="The GPU ran out of memory.",
         short_title="GPU out of memory",
         because=(*text.facts, *_dump_facts(seen, dump), *share_facts(seen)),
-        advice=_advice(dump, is_alone=alone(seen)),
+        advice=_advice(dump, IN_ARGUMENT if fit is None else fit.batch_place, is_alone=alone(seen)),
         chips=text.chips,
     )
 
@@ -41,7 +43,7 @@ def _dump_facts(seen: Evidence, dump: AllocatorDump) -> tuple[Fact, ...]:
     return tuple(Fact(source, text) for text in texts)
 
 
-def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
+def _advice(dump: AllocatorDump, place: BatchPlace, *, is_alone: bool) -> tuple[Advice, ...]:
     found = []
     others = Advice(
         "Check which other processes hold memory on this card.",
@@ -63,7 +65,9 @@ def _advice(dump: AllocatorDump, *, is_alone: bool) -> tuple[Advice, ...]:
     first = dump.shape[0] if dump.shape and len(dump.shape) > 1 else 0
     if 1 < first <= LARGEST_BATCH:
         text = f"The tensor's first dimension is {first}. If that is the batch size, half of it needs about half the memory."
-        code = f"model.fit(..., batch_size={max(1, first // 2)})"
+        half = max(1, first // 2)
+        code = place.code("fit", half)
+        text += "" if code else f" To set it: {place.change('fit', half)}."
         found.append(Advice("Use a smaller batch.", text, code))
     else:
         text = "The outputs of each layer are kept for the whole batch until the gradients are computed."
