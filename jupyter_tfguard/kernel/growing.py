@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,12 +104,18 @@ class CellHolders:
         self._names = {name for name, _ in top}
         self._is_complete = not walk.is_over
 
-    def found(self, objects: Named = (), added_bytes: int | None = None) -> list[Holder]:
+    def found(
+        self,
+        objects: Named = (),
+        added_bytes: int | None = None,
+        hurry: Callable[[], bool] = lambda: False,
+    ) -> list[Holder]:
         """What grew since the start of the cell, and what IPython keeps of earlier cells; largest first.
 
         Args:
             objects: Objects of the running fit, by name.
             added_bytes: Memory that the cell has added; None if unknown.
+            hurry: Returns whether the longer searches must be left out.
         """
         walk = Walk(_WALK_SECONDS)
         top = newest(self._namespace)
@@ -127,7 +133,7 @@ class CellHolders:
             last_error(elsewhere, measure),
         ]
         found += [one for one in of_ipython if one is not None]
-        if added_bytes and not large_part(found, added_bytes):
+        if added_bytes and not large_part(found, added_bytes) and not hurry():
             walk.extend(_LOST_SECONDS)
             found += _lost(list(lost_places(walk)), measure)
         return _sorted(found)

@@ -35,6 +35,10 @@ _HOLDERS = 3
 # Fraction of the rise; a container that grew by less does not explain it.
 _HOLDER_FRACTION = 0.1
 _JUDGE_SECONDS = 1.0
+_LOOK_SECONDS, _LOOK_SHARE = (
+    0.1,
+    0.005,
+)  # CPU time of readings: in any case, and of the time since the first round
 _RESULTS_SECONDS = 0.04
 _STEPS_SECONDS = 3.0  # between two points of a training loop
 _PIPELINE = "the data pipeline"
@@ -52,6 +56,7 @@ class _Rounds:
     growing: Growing = field(default_factory=Growing)
     began: float = field(default_factory=time.monotonic)
     count: int = 0
+    look_seconds: float = 0.0  # CPU time of all readings
     is_closed: bool = False  # an alarm was raised, or the fit is over
     lowest: float | None = None  # since the last epoch ended
     expected_bytes: float = 0.0  # growth since the first round that is no reason for an alarm
@@ -190,8 +195,12 @@ class GrowthAlarm:
         rounds.add(number, size)
         if rounds.is_closed or len(rounds.points) < 2:  # most cells run once
             return
-        rounds.growing.look(self._places())
         self._fresh.append(rounds)
+        began = time.thread_time()
+        if rounds.look_seconds > _LOOK_SECONDS + _LOOK_SHARE * (time.monotonic() - rounds.began):
+            return  # very short rounds: not all of them are looked at
+        rounds.growing.look(self._places())
+        rounds.look_seconds += time.thread_time() - began
 
     def _places(self) -> Iterator[tuple[str, Any]]:
         return places_of(self._namespace, fit_objects(self._fit()))

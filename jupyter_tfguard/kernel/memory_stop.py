@@ -14,7 +14,7 @@ from ..kept_data import Holder
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
-from ..units import human_bytes
+from ..units import MIB, human_bytes
 from .arrays import largest_arrays
 from .callbacks import Callbacks
 from .growing import CellHolders
@@ -35,6 +35,8 @@ _SHOWN_HOLDERS = 3
 # too large.
 _OLD_FRACTION = 0.1
 _REFUSED_FRACTION = 0.2
+# Available memory for the longest search, and as a fraction of what was available at its beginning.
+_SEARCH_BYTES, _SEARCH_FRACTION = 24 * MIB, 0.75
 _ADDED_FRACTION = 0.02  # of what the cell added
 _SHARE_OF_LARGEST = 0.1
 # A batch that is too large already fills the memory in one of the first steps.
@@ -259,6 +261,13 @@ class MemoryStop:
         loop = self._fit()
         return loop.step if loop is not None and loop.active and loop.is_loop else None
 
+    def _hurry(self) -> Callable[[], bool]:
+        guard = self.guard
+        if guard is None:
+            return lambda: False
+        first = guard.available_bytes()
+        return lambda: _is_short(guard.available_bytes(), first)
+
     def _facts(self, added_bytes: int | None) -> CellFacts:
         from ..guard.words import CellFacts
 
@@ -276,12 +285,17 @@ class MemoryStop:
             keeps_between_steps=2 * self._alarm.floor.rise_bytes >= (added_bytes or math.inf),
         )
         with shielded("what holds memory"):
-            held = self._cell_holders.found(fit_objects(running), added_bytes)
+            held = self._cell_holders.found(fit_objects(running), added_bytes, self._hurry())
             held += [] if (models := self._alarm.models()) is None else [models]
             total = 0 if guard is None else guard.total_bytes()
             self._held = worth_naming(held, added_bytes, total)
             return facts._replace(holders=self._held)
         return facts
+
+
+def _is_short(available_bytes: int, first_bytes: int) -> bool:
+    """True if a search of some ten milliseconds and megabytes is too much now, because memory still fills."""
+    return available_bytes < max(_SEARCH_BYTES, _SEARCH_FRACTION * first_bytes)
 
 
 def worth_naming(held: list[Holder], added_bytes: int | None, total_bytes: int) -> list[Holder]:

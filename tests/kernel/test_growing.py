@@ -287,6 +287,7 @@ def test_an_object_that_no_name_reaches_is_found_when_nothing_else_explains_it()
     hidden.inner.kept += [np.ones(MIB, "u1") for _ in range(30)]
     assert cells.found() == []
     gc.collect()  # what other tests have left
+    assert cells.holders.found(added_bytes=30 * MIB, hurry=lambda: True) == []
     found, *others = cells.found(added=30 * MIB)
     assert [one for one in others if (one.added_bytes or 0) > MIB] == []
     assert found.text == "Keep.kept has 30 entries, about 30 MiB."

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from jupyter_tfguard.kept_data import Kept
+from jupyter_tfguard.kernel import growth_alarm
 from jupyter_tfguard.kernel.growing import Growing
 from jupyter_tfguard.kernel.growth_alarm import GrowthAlarm
 from jupyter_tfguard.kernel.reachable import places_of
@@ -211,6 +213,24 @@ def test_models_of_a_loop_are_compared_fit_by_fit() -> None:
     assert "per fit" in made.lines[0]
     assert "Run each fit in its own process" in made.lines[-1]
     assert "9 fits were of 9 different models" in made.lines[-1]
+
+
+def test_not_every_one_of_many_short_rounds_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, clock = Made(), [0.0]
+    monkeypatch.setattr(growth_alarm.time, "thread_time", lambda: clock[0])
+    monkeypatch.setattr(growth_alarm.time, "monotonic", lambda: 0.0)
+    looked: list[int] = []
+
+    def places() -> Iterator[tuple[str, Any]]:
+        looked.append(1)
+        clock[0] += 0.03
+        return iter(())
+
+    monkeypatch.setattr(made.alarm, "_places", places)
+    made.fit(1)
+    for epoch in range(1, 30):
+        made.epoch(epoch, GIB)
+    assert len(looked) == 4
 
 
 def test_a_cell_that_is_run_again_and_again_is_compared_with_itself() -> None:
