@@ -7,17 +7,15 @@ is not added up.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..collectors.process import descendants
-from ..collectors.procfs import colon_lines, read_text
+from ..collectors.procfs import read_text
+from ..collectors.resident import status_bytes
 from ..errors import SourceUnavailable
-from ..units import KIB, human_bytes
+from ..units import human_bytes
 
-# Linux looks at each page of a child for its own share: tens of milliseconds for each GiB, more on a busy machine.
-_LIMIT_SECONDS = 0.2
 _NAME_LIMIT = 40
 _WORKER = "worker"
 # Command lines of processes that Python itself starts to run a function.
@@ -44,44 +42,37 @@ def children_of(pid: int) -> tuple[Child, ...]:
     except SourceUnavailable:
         return ()
     found = []
-    ours = _arguments(pid)
-    until = time.monotonic() + _LIMIT_SECONDS
     for child in pids:
         try:
-            arguments = _arguments(child)
-            own = exact_bytes(child) if time.monotonic() < until else None
-            if own is None:
-                own = _at_least_bytes(child, pid if arguments == ours else None)
-            if own:
-                name = _WORKER if arguments == ours else _name(arguments)
+            if own := own_bytes(child, pid):
+                name = _WORKER if _is_forked(child, pid) else _name(_arguments(child))
                 found.append(Child(child, name, own))
         except (SourceUnavailable, OSError, LookupError, ValueError):
             continue  # it has ended
     return tuple(sorted(found, key=lambda one: -one.bytes))
 
 
-def exact_bytes(pid: int) -> int | None:
-    """Bytes in memory and swap that no other process shares; None if they cannot be read.
+def own_bytes(child: int, parent: int) -> int:
+    """Bytes in memory and swap that a child holds by itself, at least; 0 if that is unknown.
 
-    Source: ``/proc/[pid]/smaps_rollup``, proc_pid_smaps(5). Sample: ``Private_Dirty:     1234 kB``.
+    For a forked child, its anonymous memory above that of its parent. Its private pages in ``smaps`` would be exact, but
+    counting them takes tenths of a second on a busy machine, and the children fill the memory meanwhile.
+
+    Source: ``RssAnon`` and ``VmSwap`` in ``/proc/[pid]/status``, proc_pid_status(5).
     """
     try:
-        return _sum(f"/proc/{pid}/smaps_rollup", "Private_Dirty", "SwapPss")
-    except (SourceUnavailable, OSError, LookupError):
-        return None  # a process of another user
+        held = _anonymous(child)
+        return max(0, held - _anonymous(parent)) if _is_forked(child, parent) else held
+    except (SourceUnavailable, OSError, LookupError, ValueError):
+        return 0
 
 
-def _at_least_bytes(pid: int, forked_from: int | None) -> int:
-    """A lower bound of the same, read at once: anonymous memory, without what a forked process may share."""
-    own = _sum(f"/proc/{pid}/status", "RssAnon", "VmSwap")
-    if forked_from is None:
-        return own
-    return max(0, own - _sum(f"/proc/{forked_from}/status", "RssAnon", "VmSwap"))
+def _is_forked(child: int, parent: int) -> bool:
+    return _arguments(child) == _arguments(parent)
 
 
-def _sum(path: str, *names: str) -> int:
-    lines = colon_lines(read_text(path))
-    return sum(int(lines[name].split()[0]) for name in names) * KIB
+def _anonymous(pid: int) -> int:
+    return sum(status_bytes(pid, "RssAnon", "VmSwap").values())
 
 
 def _arguments(pid: int) -> list[str]:

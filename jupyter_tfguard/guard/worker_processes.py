@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import Any
 
 import psutil
 
 from ..shield import shielded
-from .children import exact_bytes
+from .children import own_bytes
 
 _FIRST_FOR_THE_KILLER = "900"  # of -1000 to 1000. Source: proc_pid_oom_score_adj(5)
 # They keep the threads that manage their workers by the same name.
@@ -61,7 +62,7 @@ class Children:
                 for child in _children()
                 if id(child) in busy
                 or (id(child) not in self._older and id(child) not in idle)
-                or (exact_bytes(child.pid) or 0) >= large_bytes
+                or own_bytes(child.pid, os.getpid()) >= large_bytes
             ]
             for pool in _pools():
                 if any(worker in ended for worker in pool._pool):

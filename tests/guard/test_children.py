@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from jupyter_tfguard.guard import children
 from jupyter_tfguard.guard.children import Child, children_of, text
 from jupyter_tfguard.units import MIB
 
@@ -36,7 +35,7 @@ os.kill(child, 9)
 """
 
 
-def test_a_page_shared_with_a_forked_child_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_shared_with_a_forked_child_is_not_counted() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:
@@ -44,11 +43,7 @@ def test_a_page_shared_with_a_forked_child_is_not_counted(monkeypatch: pytest.Mo
         assert parent.stdout is not None
         forked = int(parent.stdout.readline())
         found = {one.pid: one for one in children_of(parent.pid)}
-        monkeypatch.setattr(children, "_LIMIT_SECONDS", -1.0)  # a machine that is too busy
-        quick = {one.pid: one for one in children_of(parent.pid)}
         parent.stdin.close()
-    assert found.keys() >= quick.keys()
-    assert all(one.bytes <= found[pid].bytes + 8 * MIB for pid, one in quick.items())
     assert len(found) == 2
     worker = found.pop(forked)
     assert worker.is_worker
