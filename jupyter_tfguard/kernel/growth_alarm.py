@@ -267,7 +267,8 @@ class GrowthAlarm:
         lines = [f"{what} grew steadily over {over}: {growth.rate}."]
         if limit is not None and room is not None:
             lines += _outlook(rounds, growth, limit, room)
-        lines += [one.text for one in holders] or [_advice(growth)]
+        ways = dict.fromkeys(one.how for one in holders if one.how)
+        lines += [*(one.text for one in holders), *ways] or [_advice(growth)]
         found = [asdict(one) for one in holders]
         self._emit(EVENT, execution_count=self._count, lines=lines, holders=found)
 
