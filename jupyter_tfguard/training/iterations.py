@@ -24,11 +24,16 @@ def count_of(optimizer: Any) -> int | None:
     value = _value_of(optimizer)
     if value is None or is_on_accelerator(optimizer):
         return None
-    if hasattr(value, "is_ready"):  # JAX; a step may still be running
-        return int(value) if value.is_ready() else None
+    if hasattr(value, "is_ready"):
+        return _ready(value)
     if hasattr(value, "handle"):
         return _read(value)
     return int(value) if hasattr(value, "item") else None
+
+
+def is_of_jax(optimizer: Any) -> bool:
+    """True if the counter is an array of JAX, which can be read only between two steps."""
+    return hasattr(_value_of(optimizer), "is_ready")
 
 
 def count_now(optimizer: Any) -> int | None:
@@ -44,8 +49,8 @@ def is_on_accelerator(optimizer: Any) -> bool:
     value = _value_of(optimizer)
     if value is None:
         return False
-    if callable(devices := getattr(value, "devices", None)):  # JAX
-        return any(one.platform != "cpu" for one in devices())
+    if hasattr(value, "is_ready"):  # JAX; a step that runs may own the array
+        return not value.is_deleted() and any(one.platform != "cpu" for one in value.devices())
     device = getattr(value, "device", None)
     if device is not None and hasattr(device, "type"):  # torch
         return str(device.type) != "cpu"
@@ -60,6 +65,14 @@ def _value_of(optimizer: Any) -> Any:
     # With several replicas: the variable of the first one.
     primary = None if value is None else getattr(value, "_primary", None)
     return value if primary is None else primary
+
+
+def _ready(array: Any) -> int | None:
+    """The value of an array of JAX; None while a step computes it, or has taken it over."""
+    try:
+        return None if array.is_deleted() or not array.is_ready() else int(array)
+    except RuntimeError:  # taken over between the two
+        return None
 
 
 def _read(variable: Any) -> int | None:

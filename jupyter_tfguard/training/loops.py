@@ -24,12 +24,14 @@ from typing import Any
 
 from ..record.facts import LOOP
 from ..shield import shield
-from .iterations import count_of, is_on_accelerator, optimizer_name
+from .iterations import count_of, is_of_jax, is_on_accelerator, optimizer_name
 from .progress import FitProgress, ProgressBoard
 
 _PLACE = "tracking training loops"
 READ_SECONDS = 1.0
 _OPTIMIZERS = 50  # at most, the newest
+_READ_AT_ONCE = 3
+_IN_TURN = 8  # of the others, while no loop is known
 # The shown optimizer is replaced by one with this many times its steps, so that equal ones do not alternate.
 _CLEARLY_MORE = 1.2
 _NEAR_FRAMES = 12
@@ -204,11 +206,14 @@ class LoopReader:
                 self._show()
 
     def _next_ones(self) -> list[_Followed]:
-        """The shown optimizer, the newest, and another in turn."""
+        """The shown optimizer, those that have moved, those that were not read in this cell, and others in turn."""
         every = list(self._followed.values())
+        first = sorted(every, key=lambda one: (not one.has_moved, one.count is not None))
         found = [] if self._leader is None else [self._leader]
-        if every:
-            found += [every[-1], every[next(self._turn) % len(every)]]
+        found += first[:_READ_AT_ONCE]
+        for _ in range(_IN_TURN if self._leader is None else 1):
+            if every:
+                found.append(every[next(self._turn) % len(every)])
         return list({id(one): one for one in found}.values())
 
     def _read(self, one: _Followed) -> bool:
@@ -220,11 +225,13 @@ class LoopReader:
             return one.begins_here
         count = count_of(optimizer)
         if count is None:
+            if is_of_jax(optimizer):
+                self._due = 0.0  # try again soon: most of the time a step has it
             return False
-        had_moved = one.has_moved
+        is_new, had_moved = one.count is None, one.has_moved
         is_certain = one.take(count)
-        if one.has_moved and not had_moved and not is_certain:
-            self._due = 0.0  # the next change decides
+        if is_new or (one.has_moved and not had_moved and not is_certain):
+            self._due = 0.0  # others may be new, too; and after a jump the next change decides
         return is_certain
 
     def _take_lead(self, certain: list[_Followed]) -> None:

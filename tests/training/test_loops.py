@@ -227,6 +227,23 @@ def test_of_two_optimizers_the_faster_is_shown(rig: Rig) -> None:
 
 
 @pytest.mark.quick
+def test_one_of_many_optimizers_is_found(rig: Rig) -> None:
+    idle = [
+        rig.optimizer("SGD") for _ in range(30)
+    ]  # as those that wrap another for mixed precision
+    adam = rig.optimizer()
+    for one in (*idle[:15], adam, *idle[15:]):
+        one.build([])
+    rig.reader.cell_begins()
+    for _ in range(12):
+        rig.steps(adam, 20)
+        rig.tick()
+    assert rig.loop is not None
+    assert rig.loop.optimizer == "Adam"
+    assert rig.loop.step == adam._iterations.number
+
+
+@pytest.mark.quick
 def test_a_counter_on_a_gpu_is_not_read(rig: Rig) -> None:
     rig.reader.cell_begins()
     built = rig.optimizer(counter=GpuCounter)
@@ -273,10 +290,13 @@ def test_keras_is_as_before_once_the_guard_is_gone(rig: Rig) -> None:
 @pytest.mark.quick
 def test_a_value_that_a_device_still_computes_is_not_waited_for() -> None:
     class Computed(Counter):
-        ready = False
+        ready = taken = False
 
         def devices(self) -> list[Any]:
             return [SimpleNamespace(platform="cpu")]
+
+        def is_deleted(self) -> bool:
+            return self.taken
 
         def is_ready(self) -> bool:
             return self.ready
@@ -285,6 +305,8 @@ def test_a_value_that_a_device_still_computes_is_not_waited_for() -> None:
     assert count_of(optimizer) is None
     optimizer._iterations._value.ready = True
     assert count_of(optimizer) == 0
+    optimizer._iterations._value.taken = True
+    assert count_of(optimizer) is None
 
 
 # --- the real Keras
