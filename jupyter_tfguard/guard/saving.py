@@ -61,27 +61,32 @@ class Saving(NamedTuple):
     path: str | None
     was_older: bool | None = None
 
-    def text(self) -> str:
-        """What happened, and what needs less memory."""
+    def advice(self) -> str:
+        """What was running, and what needs less memory."""
         if self.call == "the TFLite conversion":
-            said = "The TFLite conversion builds the whole file in memory. Convert the model in a new kernel, without the data."
-        elif self.call == "model.save":
-            said = (
+            return (
+                "The TFLite conversion builds the whole file in memory. "
+                "Convert the model in a new kernel, without the data."
+            )
+        if self.call == "model.save":
+            return (
                 "model.save() was running, which can build the whole file in memory. "
                 'model.save_weights("NAME.weights.h5") writes one weight after the other.'
             )
-        elif self.call in _KERAS:
-            said = f"{self.call}() was running: delete what you no longer need, then save again."
-        else:
-            said = f"{self.call}() was running: save in smaller parts, or delete what you no longer need first."
+        if self.call in _KERAS:
+            return f"{self.call}() was running: delete what you no longer need, then save again."
+        return f"{self.call}() was running: save in smaller parts, or delete what you no longer need first."
+
+    def incomplete(self) -> str:
+        """Which file is incomplete, and whether it replaced another one; empty if none is."""
         if self.path is None:
-            return said
+            return ""
         lost = {
             True: " The older file of that name is lost.",
             False: "",
             None: " If there was an older file of that name, it is lost.",
         }
-        return f"{self.path} is incomplete now, do not load it.{lost[self.was_older]} {said}"
+        return f"{self.path} is incomplete now, do not load it.{lost[self.was_older]}"
 
 
 def stack(frame: FrameType | None) -> Iterator[FrameType]:

@@ -151,8 +151,12 @@ def _advice(facts: CellFacts, moment: Moment, added_bytes: int | None = None) ->
         moment: What was seen when the cell was stopped.
         added_bytes: Memory that the cell added bit by bit; None for a single request.
     """
-    if moment.saving is not None:
-        return moment.saving.text()
+    saving = moment.saving
+    if saving is not None and not (added_bytes and large_part(facts.holders, added_bytes)):
+        return f"{saving.incomplete()} {saving.advice()}".lstrip()
+    if saving is not None:  # a checkpoint of a run whose memory is held elsewhere
+        rest = _advice(facts, moment._replace(saving=None), added_bytes)
+        return f"{saving.incomplete()} {rest}".lstrip()
     if _is_in_children(moment, added_bytes):
         return _advice_about_children(moment.children)
     held = large_part(facts.holders, added_bytes) if added_bytes else facts.holders

@@ -48,11 +48,11 @@ def test_the_file_that_a_save_was_writing_is_named(tmp_path: Path) -> None:
     found = find_save(frames_of(raised.value), began)
     assert found is not None
     assert (found.call, found.path) == ("model.save", str(path))
-    assert f"{path} is incomplete now" in found.text()
+    assert f"{path} is incomplete now" in found.incomplete()
     # Some file systems do not know when a file was created.
     assert found.was_older in (True, None)
-    assert "older file of that name" in found.text()
-    assert "save_weights" in found.text()
+    assert "older file of that name" in found.incomplete()
+    assert "save_weights" in found.advice()
 
 
 def test_a_save_is_found_although_closing_its_file_failed_and_keras_removed_its_frames(
@@ -109,7 +109,7 @@ def test_a_file_that_was_not_opened_yet_is_not_called_incomplete(tmp_path: Path)
     found = find_save(frames_of(raised.value), time.time())
     assert found is not None
     assert found.path is None
-    assert "incomplete" not in found.text()
+    assert found.incomplete() == ""
 
 
 class Value:

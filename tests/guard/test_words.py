@@ -7,6 +7,7 @@ import pytest
 from jupyter_tfguard.batch_place import BatchPlace
 from jupyter_tfguard.guard.beside_words import runs_on_text
 from jupyter_tfguard.guard.children import Child
+from jupyter_tfguard.guard.saving import Saving
 from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
 from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, Moment, stop_lines
@@ -132,3 +133,18 @@ def test_what_still_runs_is_said_instead_of_a_promise() -> None:
     assert "as they were" not in str(raised)
     assert stops.of_cell is not None
     assert stops.of_cell.text == str(raised)
+
+
+def test_a_save_that_was_stopped_is_named_with_what_else_holds_the_memory() -> None:
+    saving = Saving("model.save", "/work/m.keras", True)
+    moment = Moment(saving=saving)
+    found = stop_lines(CellFacts(), 2 * GIB, MIB, GIB, moment=moment, is_first=False)[2]
+    assert "/work/m.keras is incomplete now" in found
+    assert "save_weights" in found
+    # A checkpoint of a fit that leaks.
+    leak = Holder("kept", "kept has 900 entries.", "Empty it.", GIB)
+    facts = CellFacts(fit="fit", batch_size=8, holders=[leak])
+    found = stop_lines(facts, 2 * GIB, MIB, GIB, moment=moment, is_first=False)[2]
+    assert "/work/m.keras is incomplete now" in found
+    assert "kept has 900 entries." in found
+    assert "save_weights" not in found
