@@ -143,7 +143,8 @@ def largest_batch(
     begun = time.monotonic()
     try:
         with contextlib.nullcontext(process) if process else TrialProcess() as running:
-            search.before_bytes = running.own_bytes()
+            if quick is not None:  # not on a GPU, whose memory it does not use
+                search.before_bytes = running.own_bytes()
             size: int | None = search.first()
             while size is not None and len(search.trials) < _TRIALS_LIMIT:
                 if not search.take(_try(model, search, size, running, show)):
@@ -203,9 +204,8 @@ class _Search:
 
     def _estimated(self, sizes: list[int], room_bytes: float) -> int:
         """The largest of these sizes that should fit according to the quick estimate, or the smallest."""
-        in_trial = quick_of_trial(self.quick, self.arguments)
-        assert in_trial is not None
-        return sizes[max(0, bisect.bisect_right(sizes, room_bytes, key=in_trial) - 1)]
+        assert self.quick is not None
+        return sizes[max(0, bisect.bisect_right(sizes, room_bytes, key=self.quick) - 1)]
 
     def take(self, found: Trial) -> bool:
         """Note a trial. False if it ended for another reason than memory, which ends the search."""
@@ -232,14 +232,7 @@ class _Search:
         """The largest batch that may fit according to the trials so far; None if the search is over."""
         end = min(self.too_large, self.untried)
         if self.best is None:
-            if end == 1:
-                return None
-            if self.quick is not None and self.untried_bytes and len(self.trials) < _NEAR_TRIALS:
-                over = max(1.0, self.untried_bytes / max(1.0, self.quick(end)))
-                over *= _OVER_LIMIT_FACTOR ** len(self.trials)
-                room_bytes = _AIM_FRACTION * self._room_bytes() / over
-                return self._estimated(_round_sizes(0, end - 1), room_bytes)
-            return rounded_down(end // _STEP_UP, _DIGITS)
+            return self._below(end) if end > 1 else None
         can_extrapolate = self._can_extrapolate()
         enough = _ENOUGH_FRACTION if can_extrapolate else _GOOD_FRACTION
         if self._best_bytes() >= enough * self._room_bytes():
@@ -247,9 +240,8 @@ class _Search:
         most = end - 1 if self._is_known() else min(end - 1, self.best * self._step_up())
         sizes = _round_sizes(self.best, most)
         if not self.trials[-1].finished and (self.quick is None or not self.trials[-2].finished):
-            sizes = sizes[
-                : (len(sizes) + 1) // 2
-            ]  # go half-way: what was predicted is far too large
+            # Go half-way: what was predicted is far too large.
+            sizes = sizes[: (len(sizes) + 1) // 2]
         if not can_extrapolate:
             return sizes[-1] if sizes else None
         near = [one for one in sizes if one <= _NEAR * self.best]
@@ -271,6 +263,19 @@ class _Search:
                 if need < _GOOD_FRACTION * room_bytes or more > room_bytes:
                     return beyond, more
         return self.best, need
+
+    def _below(self, end: int) -> int:
+        """The next batch to try if none has fitted yet."""
+        is_near = self.quick is not None and len(self.trials) < _NEAR_TRIALS
+        if not is_near or not self.trials[-1].peak_bytes:
+            return rounded_down(end // _STEP_UP, _DIGITS)
+        sizes, room_bytes = _round_sizes(0, end - 1), _AIM_FRACTION * self._room_bytes()
+        if measured_bytes(self.trials):  # it finished, but needs too much
+            return self._largest(sizes, int(room_bytes)) or 1
+        assert self.quick is not None
+        over = max(1.0, self.untried_bytes / max(1.0, self.quick(end)))
+        over *= _OVER_LIMIT_FACTOR ** len(self.trials)
+        return self._estimated(sizes, room_bytes / over)
 
     def _step_up(self) -> int:
         return _STEP_UP if self.quick is None else _STEP_UP_CORRECTED

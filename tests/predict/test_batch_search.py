@@ -182,6 +182,17 @@ def test_a_quick_estimate_that_is_wrong_costs_few_trials(children: Children, fac
     assert len(found.trials) <= 4
 
 
+def test_copies_of_arrays_that_a_trial_lacks_are_counted(children: Children) -> None:
+    # Keras copies the float64 array of 8 bytes a sample as 4: 400 MB, and only 6 batches of it in a trial.
+    data = {"x": np.zeros((1000, 100_000)), "batch_size": 10}
+    children.law = lambda size: 100 * MB + 10 * MB * size
+    copies = 400 * MB
+    found = largest_batch(Model(), data, 1500 * MB, quick=lambda size: children.law(size) + copies)
+    assert found.batch_size is not None
+    assert 0.7 * 1425 * MB < children.law(found.batch_size) + copies < 1425 * MB
+    assert len(found.trials) <= 2
+
+
 def test_a_prediction_stops_at_the_first_batch_that_does_not_finish(children: Children) -> None:
     found = extrapolate.predict(Model(), DATA, 256)
     assert [one.batch_size for one in found.trials] == [2, 32, 64, 128]
