@@ -98,7 +98,7 @@ def stop_lines(
     ]
     taken = f"This cell added {human_bytes(max(0, added_bytes))}."
     if facts.loop_step is not None:
-        taken += f" Its training loop was at step {facts.loop_step:,}."
+        taken += f" Its training loop had reached step {facts.loop_step:,}."
     is_in_children = _is_in_children(moment, added_bytes)
     if is_in_children:
         taken += f" {text_of_children(moment.children, total_bytes - max(0, left_bytes))}"

@@ -64,7 +64,7 @@ def test_a_training_loop_is_stopped_with_its_step_and_its_model_is_saved(
         "    losses.append(np.ones(200_000))"
     )
     assert ran.error == STOPPED, ran
-    assert re.search(r"Its training loop was at step \d", ran.traceback), ran.traceback
+    assert re.search(r"Its training loop had reached step \d", ran.traceback), ran.traceback
     assert re.search(r"losses \(list\)|losses", ran.traceback), ran.traceback
     (path,) = re.findall(
         r'step = tfguard\.resume\(model, "(.+?\.npz)", optimizer=optimizer\)', ran.traceback

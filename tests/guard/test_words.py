@@ -79,7 +79,7 @@ WORKERS = [Child(12, "worker", 800 * MIB), Child(13, "worker", 400 * MIB)]
 
 def test_the_step_of_a_training_loop_is_named() -> None:
     lines = stop_lines(CellFacts(loop_step=9740), 4 * GIB, 0, GIB, is_first=False)
-    assert "This cell added 1.00 GiB. Its training loop was at step 9,740." in lines
+    assert "This cell added 1.00 GiB. Its training loop had reached step 9,740." in lines
     assert "Take smaller batches in the training loop" in lines[-1]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from jupyter_tfguard.training import loops as loops_module
 from jupyter_tfguard.training.iterations import count_of
-from jupyter_tfguard.training.loops import READ_SECONDS, LoopReader
+from jupyter_tfguard.training.loops import SHOWN_SECONDS, LoopReader
 from jupyter_tfguard.training.progress import FitProgress, ProgressBoard
 from tests.kernel.rig import GuardedKernel
 from tests.training.fit_rig import Fitted
@@ -88,7 +88,7 @@ class Rig:
     def emit(self, kind: str, **fields: Any) -> None:
         self.events.append({"kind": kind} | fields)
 
-    def tick(self, seconds: float = READ_SECONDS) -> None:
+    def tick(self, seconds: float = SHOWN_SECONDS) -> None:
         self.now += seconds
         self.reader.tick()
         self.board.flush()
@@ -144,7 +144,7 @@ def test_the_steps_per_second_are_those_of_the_last_seconds(
     for _ in range(8):
         rig.steps(adam, 50)
         rig.tick()
-    assert rig.written[-1]["steps_per_second"] == 50.0
+    assert rig.written[-1]["steps_per_second"] == 25.0
 
 
 @pytest.mark.quick
@@ -223,7 +223,7 @@ def test_of_two_optimizers_the_faster_is_shown(rig: Rig) -> None:
         rig.tick()
     assert rig.loop is not None
     assert (rig.loop.optimizer, rig.loop.step) == ("Adam", 60)
-    assert rig.written[-1]["steps_per_second"] == 10.0
+    assert rig.written[-1]["steps_per_second"] == 5.0
 
 
 @pytest.mark.quick
