@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from .tasks import CellTasks
 from .worker_processes import Children
 from .workers import CellThreads
 
+# After a stop, for what the cell has started to end.
+_ENDS_SECONDS, _POLL_SECONDS = 0.3, 0.01
 _TAKEN_BACK = "tfguard stopped the cell that ordered this work"
 
 
@@ -45,9 +48,15 @@ class CellWork:
         self.children.begin()
 
     def runs_on(self) -> str:
-        """A sentence about what works now beside the cell's own code; empty if nothing does."""
-        threads, count = self.threads.at_work(), self.children.count()
-        return runs_on_text([one.name for one in threads], count) if threads or count else ""
+        """A sentence about what works beside the cell's own code for longer than a moment; empty if nothing does."""
+        ends = time.monotonic() + _ENDS_SECONDS
+        while True:
+            threads, count = self.threads.at_work(), self.children.count()
+            if not threads and not count:
+                return ""
+            if time.monotonic() > ends:
+                return runs_on_text([one.name for one in threads], count)
+            time.sleep(_POLL_SECONDS)
 
     def goes_on(self) -> bool:
         """True if something that this or an earlier cell has started may work after the cell."""

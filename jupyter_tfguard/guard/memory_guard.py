@@ -11,10 +11,9 @@ import os
 import signal
 import sys
 import threading
-import time
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import ExitStack
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -53,8 +52,6 @@ _RICH_BYTES = 256 * MIB
 _CAUGHT_COUNT = 2
 # A process of an earlier cell that holds this fraction of the limit is ended, too.
 _LARGE_CHILD = 0.05
-# After a stop, for what the cell has started to end.
-_ENDS_SECONDS, _POLL_SECONDS = 0.3, 0.01
 # After a stop in a task: how long the cell may go on to await.
 _AWAIT_SECONDS = 0.25
 
@@ -96,12 +93,21 @@ class MemoryGuard:
         self._started = False
         self._placement = Placement(os.getpid())
         self._cell: Cell | None = None  # None while no cell is watched
+        self._raised = 0  # how often in this cell
+        self._between = ExitStack()  # cells
         self._cancellation = Cancellation(self.instead_of)
         self._work = CellWork(namespace)
         self._helper = StopHelper(
-            self._work, self._cancellation, in_fit, self._state, self._beside, self._delivered
+            self._work,
+            self._cancellation,
+            in_fit,
+            self._state,
+            self._beside,
+            lambda: self._sampler.delivered(),
         )
-        self._main = MainThread(namespace, self._state, self._exempt, self._exception)
+        self._main = MainThread(
+            namespace, self._state, lambda: self._sampler.exempt(), self._exception
+        )
         self._modules = 0  # number of imported modules when the gate was last armed
 
     def start(self, signal_number: int | None) -> None:
@@ -158,6 +164,8 @@ class MemoryGuard:
         thread, running = threading.get_ident(), self._cell
         if not self._started or self.paused or (running is not None and not self._may_end(running)):
             return None
+        self._end_watch_between()
+        self._sampler.disarm()
         if (groups := self._new_groups()) is not None:
             self._sampler.use_groups(groups)
         self.stops.cell_begins()
@@ -170,7 +178,7 @@ class MemoryGuard:
             # malloc and TensorFlow's pool may still hold memory that an earlier cell freed.
             give_back(self._release_pool)
             available = self._sampler.available_bytes()
-        self._cell = Cell(total, available, thread=thread, what=what)
+        self._cell, self._raised = Cell(total, available, thread=thread, what=what), 0
         self._sampler.arm(levels.for_cell(available))
         return self.stops.unreported() if what == CELL else None
 
@@ -226,8 +234,15 @@ class MemoryGuard:
         self._work.threads.begin()  # from now on all are of an earlier cell
         self.stops.cell_begins()
         self._cancellation.begin()
+        if threading.current_thread() is threading.main_thread():
+            # The kernel's own code runs there now, which does not expect a refusal.
+            self._between.enter_context(self._sampler.exempt())
         self._cell = Cell(ended.total_bytes, is_over=True)
         self._sampler.arm(Levels.of(ended.total_bytes).for_cell(self._sampler.available_bytes()))
+
+    def _end_watch_between(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._between.close()
 
     def instead_of(self, error: BaseException) -> BaseException:
         """The exception to raise for one that left a ``fit`` or an operation: the guard's if the guard caused the error."""
@@ -237,8 +252,9 @@ class MemoryGuard:
         if is_cancelled_error(error) or is_bare(error):
             seen = self._sampler.snapshot()
             if seen.trip_count:
-                self.stops.look(error)
-                return self._deliver(seen, cell, sys._getframe())
+                with self._sampler.exempt():
+                    self.stops.look(error)
+                    return self._deliver(seen, cell, sys._getframe())
         return error
 
     @property
@@ -282,8 +298,8 @@ class MemoryGuard:
             self._work.tasks.cancel()
             if isinstance(error, CancelledError) and self.stops.of_cell is not None:
                 error.args, is_plain = (self.stops.of_cell.text,), True
-            if is_plain and self.stops.of_cell is not None:
-                self._name_what_runs_on(error)
+            if is_plain and self.stops.of_cell is not None and (what := self._work.runs_on()):
+                self.stops.runs_on(error, what)
         if seen.trip_count or seen.last_refused_bytes:
             self._sampler.disarm()
             self.stops.will_show(error)
@@ -291,17 +307,10 @@ class MemoryGuard:
         if is_plain:
             setattr(error, RENDER, partial(plain_traceback, error, self._code_name))
 
-    def _name_what_runs_on(self, error: BaseException) -> None:
-        """Correct the text of the error if something of the cell goes on for longer than a moment."""
-        ends = time.monotonic() + _ENDS_SECONDS
-        while (what := self._work.runs_on()) and time.monotonic() < ends:
-            time.sleep(_POLL_SECONDS)
-        if what:
-            self.stops.runs_on(error, what)
-
     def pause(self) -> None:
         """Stop no cell until :meth:`resume`, including the running one."""
         self.paused = True
+        self._end_watch_between()
         self._sampler.disarm()
         self._cancellation.end()
         self._cell = None
@@ -315,6 +324,7 @@ class MemoryGuard:
         if not self._started:
             return
         self._started, self._cell = False, None
+        self._end_watch_between()
         self._cancellation.end()
         self._sampler.stop()
         self._main.stop()
@@ -339,17 +349,11 @@ class MemoryGuard:
         limit_name = CONTAINER_LIMIT if self.is_group_limit else MACHINE_MEMORY
         return self.stops.beside(seen, cell, names, limit_name)
 
-    def _delivered(self) -> None:
-        self._sampler.delivered()
-
     def _release_pool(self) -> None:
         if self._native is not None:
             self._native.release_pool()
 
     # --- the stop
-
-    def _exempt(self) -> AbstractContextManager[None]:
-        return self._sampler.exempt()
 
     def _exception(self, cell: Cell, seen: Snapshot, frame: FrameType) -> BaseException | None:
         """The exception to raise in this frame of the main thread; None for none, at least not yet."""
@@ -369,12 +373,14 @@ class MemoryGuard:
                 stop = self.stops.reached(seen, cell)
         self._sampler.delivered()
         self._cancellation.renew()  # for functions that run after the cell has caught the exception
-        is_last = seen.trip_count > _CAUGHT_COUNT
+        # After the first trips a thread may have been stopped instead; the count begins again after memory was freed.
+        self._raised = 1 if seen.trip_count == 1 else self._raised + 1
+        is_last = self._raised > _CAUGHT_COUNT
         if reaches_ipython(frame):
             return (HostMemoryLimitInterrupt if is_last else HostMemoryLimitReached)(stop.text)
         # In a task of the cell, or in a callback. The cell itself, which awaits, may get nothing of it.
         self._work.tasks.note()
-        if seen.trip_count > 1:
+        if self._raised > 1:
             self._work.tasks.cancel()
         self._work.tasks.later(_AWAIT_SECONDS, partial(self._end_await, cell))
         if is_last and self._work.tasks.is_in_one:

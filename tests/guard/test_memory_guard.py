@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from jupyter_tfguard.guard.error import HostMemoryLimitInterrupt, HostMemoryLimitReached
 from jupyter_tfguard.guard.memory_guard import MemoryGuard
 from jupyter_tfguard.guard.snapshot import Snapshot
+from jupyter_tfguard.guard.stops import Cell
 from jupyter_tfguard.guard.words import CellFacts
 
 pytestmark = pytest.mark.quick
@@ -36,3 +41,31 @@ def test_a_signal_that_comes_while_its_handler_runs_does_not_nest() -> None:
     for _ in range(2):
         sampler.guard._main._on_signal(0, None)
     assert sampler.read_count == 2
+
+
+class Delivers:
+    """A sampler that only takes note of deliveries."""
+
+    def delivered(self) -> None:
+        pass
+
+
+def frame_of(name: str, file: str) -> FrameType:
+    """The frame of a function with this name, in this file."""
+    namespace: dict[str, Any] = {"frame": sys._getframe}
+    exec(compile(f"def {name}(): return frame()", file, "exec"), namespace)
+    found: FrameType = namespace[name]()
+    return found
+
+
+@pytest.mark.parametrize("first_trip", [1, 3])
+def test_only_where_ipython_catches_it_a_stop_is_an_interrupt_at_last(first_trip: int) -> None:
+    """The first trips of a cell may have stopped threads of earlier cells."""
+    cell = frame_of("run_code", "/lib/IPython/core/interactiveshell.py")
+    task = frame_of("_run", "/lib/asyncio/events.py")
+    for frame, last in ((cell, HostMemoryLimitInterrupt), (task, HostMemoryLimitReached)):
+        guard = MemoryGuard({}, lambda added: CellFacts())
+        guard._sampler = Delivers()  # type: ignore[assignment]
+        trips = [Snapshot(trip_count=first_trip + more) for more in range(3)]
+        kinds = [type(guard._deliver(seen, Cell(1 << 30), frame)) for seen in trips]
+        assert kinds == [HostMemoryLimitReached, HostMemoryLimitReached, last]
