@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..kept_data import Holder, large_part
@@ -22,6 +22,7 @@ _WALK_SECONDS = 0.02
 _MEASURE_SECONDS = 0.04
 _LOST_SECONDS = 0.1
 _BEFORE = "before this cell"
+_FREE_IT = "Delete what you no longer need."
 
 Named = Iterable[tuple[str, Any]]
 
@@ -109,6 +110,8 @@ class CellHolders:
         objects: Named = (),
         added_bytes: int | None = None,
         hurry: Callable[[], bool] = lambda: False,
+        *,
+        was_full: bool = False,
     ) -> list[Holder]:
         """What grew since the start of the cell, and what IPython keeps of earlier cells; largest first.
 
@@ -116,6 +119,7 @@ class CellHolders:
             objects: Objects of the running fit, by name.
             added_bytes: Memory that the cell has added; None if unknown.
             hurry: Returns whether the longer searches must be left out.
+            was_full: The memory was nearly full when the cell began, so what did not grow is of interest too.
         """
         walk = Walk(_WALK_SECONDS)
         top = newest(self._namespace)
@@ -133,9 +137,14 @@ class CellHolders:
             last_error(elsewhere, measure),
         ]
         found += [one for one in of_ipython if one is not None]
-        if added_bytes and not large_part(found, added_bytes) and not hurry():
+        if was_full:
+            grown = {one.name for one in found}
+            known = [one for one in places if id(one[1]) not in arrays and one[0] not in grown]
+            found += _as_it_is(known, measure, is_old=True)
+        if added_bytes and (was_full or not large_part(found, added_bytes)) and not hurry():
             walk.extend(_LOST_SECONDS)
-            found += _lost(list(lost_places(walk)), measure)
+            lost = list(lost_places(walk))
+            found += _as_it_is(lost, Measure(_MEASURE_SECONDS, elsewhere), is_old=was_full)
         return _sorted(found)
 
     def _grown(self, places: Named, arrays: set[int], measure: Measure) -> list[Holder]:
@@ -155,14 +164,18 @@ class CellHolders:
         return list(found.values())
 
 
-def _lost(places: Named, measure: Measure) -> list[Holder]:
-    """What is large; nobody knows what it was before."""
-    found = {}
+def _as_it_is(places: Named, measure: Measure, *, is_old: bool) -> list[Holder]:
+    """What holds memory, without a comparison. `is_old`: it may be from earlier cells."""
+    found: dict[int, Holder] = {}
+    names: list[str] = []
     for name, value in places:
-        if id(value) not in found and not is_traced(type(value)):
-            one = holder(name, value, 0, "", measure)
-            if one is not None and one.added_bytes is not None:
-                found[id(value)] = one
+        if id(value) in found or is_traced(type(value)) or name.startswith(tuple(names)):
+            continue
+        one = holder(name, value, 0, "", measure)
+        if one is not None and one.added_bytes is not None:
+            how = _FREE_IT if is_old else one.how
+            found[id(value)] = replace(one, how=how, is_old=is_old)
+            names += [f"{name}.", f"{name}["]
     return list(found.values())
 
 
@@ -189,14 +202,15 @@ def holder(name: str, value: Any, before: int, since: str, measure: Measure) -> 
         return Holder(name, text, "Shorten what grew.", added, count)
     size = measure.newest_bytes(value, added)
     about = "" if size is None else f", about {human_bytes(size)}"
+    entries = "1 entry" if count == 1 else f"{count:,} entries"
     limit = deque.maxlen.__get__(value) if issubclass(type(value), deque) else None
     whole = size if added == count else measure.newest_bytes(value, count)
     if limit is not None:
         full = None if whole is None else whole * limit // max(1, count)
-        text = f"{name} has {count:,} entries of the {limit:,} that its maxlen allows{about}."
+        text = f"{name} has {entries} of the {limit:,} that its maxlen allows{about}."
         return Holder(name, text, "Use a smaller maxlen.", size, whole, count, added, full)
     more = f", {added:,} more than {since}" if since else ""
-    text = f"{name} has {count:,} entries{more}{about}."
+    text = f"{name} has {entries}{more}{about}."
     how = (
         f"`{name}.cache_clear()` empties it."
         if type(value) is LRU_CACHE

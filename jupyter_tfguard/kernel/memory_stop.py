@@ -35,8 +35,9 @@ _SHOWN_HOLDERS = 3
 # too large.
 _OLD_FRACTION = 0.1
 _REFUSED_FRACTION = 0.2
+_FULL_FRACTION = 0.25  # a cell that added less found the memory full
 # Available memory for the longest search, and as a fraction of what was available at its beginning.
-_SEARCH_BYTES, _SEARCH_FRACTION = 24 * MIB, 0.75
+_SEARCH_BYTES, _SEARCH_FRACTION = 12 * MIB, 0.75
 _ADDED_FRACTION = 0.02  # of what the cell added
 _SHARE_OF_LARGEST = 0.1
 # A batch that is too large already fills the memory in one of the first steps.
@@ -285,9 +286,12 @@ class MemoryStop:
             keeps_between_steps=2 * self._alarm.floor.rise_bytes >= (added_bytes or math.inf),
         )
         with shielded("what holds memory"):
-            held = self._cell_holders.found(fit_objects(running), added_bytes, self._hurry())
-            held += [] if (models := self._alarm.models()) is None else [models]
             total = 0 if guard is None else guard.total_bytes()
+            was_full = added_bytes is not None and added_bytes < _FULL_FRACTION * total
+            held = self._cell_holders.found(
+                fit_objects(running), added_bytes, self._hurry(), was_full=was_full
+            )
+            held += [] if (models := self._alarm.models()) is None else [models]
             self._held = worth_naming(held, added_bytes, total)
             return facts._replace(holders=self._held)
         return facts

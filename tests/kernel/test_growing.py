@@ -375,3 +375,22 @@ def test_in_a_large_notebook_only_what_is_known_to_have_grown_is_named() -> None
     cells.run(f"new = []; new += [{block()} for _ in range(20)]")
     assert not cells.holders._is_complete
     assert [one.name for one in cells.found() if (one.added_bytes or 0) > MIB] == ["new"]
+
+
+def test_in_a_memory_that_was_full_what_did_not_grow_is_named_too() -> None:
+    cells = Cells()
+    cells.run("class Keep:\n    def __init__(self): self.kept = {'x': []}\nkeep = Keep()")
+    cells.run(
+        f"keep.kept['x'] += [{block()} for _ in range(30)]\nold = [{block()} for _ in range(20)]"
+    )
+    cells.run(f"new = [{block()} for _ in range(2)]")
+    found = [
+        (one.text, one.is_old)
+        for one in cells.holders.found(added_bytes=2 * MIB, was_full=True)
+        if (one.added_bytes or 0) > MIB
+    ]
+    assert found == [
+        ("keep.kept has 1 entry, about 30 MiB.", True),
+        ("old has 20 entries, about 20 MiB.", True),
+        ("new has 2 entries, 2 more than before this cell, about 2 MiB.", False),
+    ]
