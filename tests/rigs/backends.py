@@ -36,7 +36,7 @@ class Leak(keras.callbacks.Callback):
     kept = []
     def on_train_batch_end(self, batch, logs=None):
         time.sleep(0.005)
-        self.kept.append(np.ones(250_000))
+        self.kept.append(np.ones(2_000_000))
 keras.backend.backend()
 """
 FIT = "model.fit(x, y, verbose=0, epochs=30, callbacks=[Leak()])"
