@@ -15,7 +15,7 @@ from .worker_processes import Children
 from .workers import CellThreads
 
 # After a stop, for what the cell has started to end.
-_ENDS_SECONDS, _POLL_SECONDS = 0.3, 0.01
+_ENDS_SECONDS, _POLL_SECONDS = 1.0, 0.01
 _TAKEN_BACK = "tfguard stopped the cell that ordered this work"
 
 
