@@ -57,7 +57,7 @@
 #define GIB ((int64_t)1 << 30)
 
 /* native.py checks this, and rejects a library of another version of the package. */
-#define INTERFACE_VERSION 3
+#define INTERFACE_VERSION 4
 
 /* The gate never checks smaller requests: the sampler covers them. */
 static const size_t LARGE_BYTES = 1 << 20;
@@ -1352,6 +1352,17 @@ static const int64_t NO_WAIT_US =
 
 static int64_t release_pool(void);
 
+/* What the hooks in TensorFlow do. RELEASES: only let its pool be released (section 12). REFUSES:
+ * also refuse and place on disk. */
+static atomic_int tensorflow_hooks;
+enum { NO_HOOKS, RELEASES, REFUSES };
+
+static bool is_tensorflows(enum caller caller)
+{
+    return caller == TENSORFLOW_POOL || caller == TENSORFLOW_MALLOC || caller == UNCHECKED ||
+           caller == UNCHECKED_ZEROED;
+}
+
 static bool fits(size_t size)
 {
     int64_t available = read_available(), needed = (int64_t)size + atomic_load(&reserve_bytes);
@@ -1501,7 +1512,8 @@ static enum answer ask(size_t size, size_t alignment, enum caller caller, void *
         errno = ENOMEM;
         return REFUSE;
     }
-    if (!atomic_load(&armed) || self.inside || size > HUGE_BYTES) {
+    if (!atomic_load(&armed) || self.inside || size > HUGE_BYTES ||
+        (is_tensorflows(caller) && atomic_load(&tensorflow_hooks) != REFUSES)) {
         return GRANT;
     }
     int saved = errno;
@@ -2157,6 +2169,13 @@ static void wait_for_release(void)
     }
 }
 
+static void learn_kind(struct pool *pool, const void *block)
+{
+    if (atomic_load(&pool->kind) == NEW_POOL && block != NULL) {
+        atomic_store(&pool->kind, is_malloc_memory(block) ? HOST_POOL : OTHER_POOL);
+    }
+}
+
 static void *pool_allocate_with(void *address, size_t alignment, size_t size,
                                 const struct allocation_attributes *attributes)
 {
@@ -2165,6 +2184,11 @@ static void *pool_allocate_with(void *address, size_t alignment, size_t size,
     if (size < LARGE_BYTES || size > HUGE_BYTES || !atomic_load(&armed) || self.inside ||
         self.releasing_pool || !is_gated(pool = find_pool(address))) {
         return pool_class.allocate_with(address, alignment, size, attributes);
+    }
+    if (atomic_load(&tensorflow_hooks) != REFUSES) {
+        void *block = pool_class.allocate_with(address, alignment, size, attributes);
+        learn_kind(pool, block);
+        return block;
     }
     /* First without the wait: no thread can free memory during it, because oneDNN's allocator holds
      * its lock around this call. */
@@ -2177,9 +2201,7 @@ static void *pool_allocate_with(void *address, size_t alignment, size_t size,
     if (block == NULL) {
         return without_region(address, alignment, size, attributes);
     }
-    if (atomic_load(&pool->kind) == NEW_POOL) {
-        atomic_store(&pool->kind, is_malloc_memory(block) ? HOST_POOL : OTHER_POOL);
-    }
+    learn_kind(pool, block);
     if (atomic_load(&pool->kind) == OTHER_POOL) {
         return block;
     }
@@ -2293,7 +2315,8 @@ static struct {
 /* A region of the pool is not noted, because most of it may stay unused; the tensor in it is. */
 static void *note_own(void *block, size_t size)
 {
-    if (size >= NOTED_BYTES && self.pool_request == 0) {
+    if (size >= NOTED_BYTES && self.pool_request == 0 &&
+        atomic_load(&tensorflow_hooks) == REFUSES) {
         note_grant(block, size, false);
     }
     return block;
@@ -2387,15 +2410,16 @@ struct import {
 };
 
 static const struct import TENSORFLOW_IMPORTS[] = {
-    {"malloc", (void *)tensorflow_malloc, NULL},
-    {"calloc", (void *)tensorflow_calloc, NULL},
+    /* The pool gets its regions by these three. */
     {"posix_memalign", (void *)tensorflow_posix_memalign, NULL},
     {"aligned_alloc", (void *)tensorflow_aligned_alloc, NULL},
+    {"_ZnwmSt11align_val_tRKSt9nothrow_t", (void *)new_single_aligned_nothrow,
+     (void **)&new_single.aligned_nothrow},
+    {"malloc", (void *)tensorflow_malloc, NULL},
+    {"calloc", (void *)tensorflow_calloc, NULL},
     {"_Znwm", (void *)new_single_allocate, (void **)&new_single.allocate},
     {"_ZnwmSt11align_val_t", (void *)new_single_aligned, (void **)&new_single.aligned},
     {"_ZnwmRKSt9nothrow_t", (void *)new_single_nothrow, (void **)&new_single.nothrow},
-    {"_ZnwmSt11align_val_tRKSt9nothrow_t", (void *)new_single_aligned_nothrow,
-     (void **)&new_single.aligned_nothrow},
     {"_Znam", (void *)new_array_allocate, (void **)&new_array.allocate},
     {"_ZnamSt11align_val_t", (void *)new_array_aligned, (void **)&new_array.aligned},
     {"_ZnamRKSt9nothrow_t", (void *)new_array_nothrow, (void **)&new_array.nothrow},
@@ -2555,19 +2579,19 @@ static bool is_tensorflow(const char *path)
            strstr(path, "/libtensorflow_cc.so") != NULL;
 }
 
-static atomic_bool tensorflow_armed;
-
 static void restore_tensorflow(void)
 {
-    atomic_store(&tensorflow_armed, false);
+    atomic_store(&tensorflow_hooks, NO_HOOKS);
     restore(PART_TENSORFLOW, atomic_load(&outside_tensor_count) > 0 ? knows_outside_tensors : NULL);
 }
 
-/* Arms the gate in TensorFlow. Returns NULL, the reason for a failure, or "" if it is not loaded.
- */
-EXPORT const char *tfguard_arm_tensorflow(void)
+/* Arms the gate in TensorFlow. `refuses`: 0 to only let its pool be released. Returns NULL, the
+ * reason for a failure, or "" if it is not loaded. */
+EXPORT const char *tfguard_arm_tensorflow(int refuses)
 {
-    if (atomic_load(&tensorflow_armed)) {
+    enum { POOL_FUNCTIONS = 2, POOL_IMPORTS = 3 }; /* the first in their tables */
+    int wanted = refuses ? REFUSES : RELEASES;
+    if (atomic_load(&tensorflow_hooks) == wanted) {
         return NULL;
     }
     void *framework = dlopen("libtensorflow_framework.so.2", RTLD_NOLOAD | RTLD_LAZY);
@@ -2575,7 +2599,8 @@ EXPORT const char *tfguard_arm_tensorflow(void)
         return "";
     }
     void **slots[LENGTH(VIRTUAL_FUNCTIONS)];
-    bool is_known = find_allocate_ranges(framework) && find_virtual_functions(framework, slots);
+    bool is_known = (!refuses || find_allocate_ranges(framework)) &&
+                    find_virtual_functions(framework, slots);
     dlclose(framework);
     if (!is_known) {
         return "This version of TensorFlow is built in an unknown way.";
@@ -2583,13 +2608,14 @@ EXPORT const char *tfguard_arm_tensorflow(void)
     if (!is_glibc_malloc()) {
         return "Another memory allocator than glibc's is loaded.";
     }
-    struct import_job job = {PART_TENSORFLOW, TENSORFLOW_IMPORTS, LENGTH(TENSORFLOW_IMPORTS), 0,
-                             NULL};
+    size_t imports = refuses ? LENGTH(TENSORFLOW_IMPORTS) : POOL_IMPORTS;
+    size_t functions = refuses ? LENGTH(VIRTUAL_FUNCTIONS) : POOL_FUNCTIONS;
+    struct import_job job = {PART_TENSORFLOW, TENSORFLOW_IMPORTS, imports, 0, NULL};
     patch_libraries(&job, is_tensorflow);
     if (job.problem == NULL && job.patched == 0) {
         job.problem = "This version of TensorFlow is built in an unknown way.";
     }
-    for (size_t i = 0; job.problem == NULL && i < LENGTH(VIRTUAL_FUNCTIONS); i++) {
+    for (size_t i = 0; job.problem == NULL && i < functions; i++) {
         if (!patch(PART_TENSORFLOW, slots[i], VIRTUAL_FUNCTIONS[i].replacement)) {
             job.problem = "The system does not let its pool be changed.";
         }
@@ -2598,7 +2624,7 @@ EXPORT const char *tfguard_arm_tensorflow(void)
         restore_tensorflow();
         return job.problem;
     }
-    atomic_store(&tensorflow_armed, true);
+    atomic_store(&tensorflow_hooks, wanted);
     return NULL;
 }
 
@@ -2715,7 +2741,7 @@ static int64_t release_pool(void)
 {
     static pthread_mutex_t only_one = PTHREAD_MUTEX_INITIALIZER;
     int64_t released = 0;
-    if (!atomic_load(&tensorflow_armed) || pthread_mutex_trylock(&only_one) != 0) {
+    if (atomic_load(&tensorflow_hooks) == NO_HOOKS || pthread_mutex_trylock(&only_one) != 0) {
         return 0;
     }
     self.releasing_pool = true;

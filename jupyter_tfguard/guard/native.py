@@ -23,7 +23,7 @@ from ..units import GIB
 from .snapshot import Snapshot
 
 LIBRARY = Path(__file__).with_name("_gate.so")
-_INTERFACE_VERSION = 3
+_INTERFACE_VERSION = 4
 # Kept free on the disk for disk-backed blocks: a full disk would break unrelated programs.
 _KEEP_FREE_BYTES = 2 * GIB
 _NO_QUOTA_BYTES = 1 << 62
@@ -35,6 +35,8 @@ _TESTED_TENSORFLOW = {("2", str(minor)) for minor in range(15, 22)}
 _NOT_IMPORTED = ""
 # A refusal in these raises MemoryError, as if the system had refused.
 PYTHON_PARTS = ("python", "numpy", "fourier", "pandas")
+# Only lets the free memory of TensorFlow's pool be released.
+SOFT_PARTS = (*PYTHON_PARTS, "pool")
 PARTS = (*PYTHON_PARTS, "disk", "tensorflow")
 # In NumPy 2, NumPy 1 and SciPy.
 _FOURIER_MODULES = (
@@ -139,6 +141,7 @@ class NativeGuard:
             function.restype = None
         short.tfguard_exempt.argtypes = (ctypes.c_int,)
         short.tfguard_exempt.restype = ctypes.c_int
+        short.tfguard_arm_tensorflow.argtypes = (ctypes.c_int,)
         short.tfguard_arm_numpy.argtypes = (*[ctypes.c_void_p] * 3, ctypes.c_char_p)
         long.tfguard_arm_disk.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
         for function in (
@@ -256,7 +259,8 @@ class NativeGuard:
             "disk": lambda: self._arm_disk(disk_folder or tempfile.gettempdir()),
             "numpy": self._arm_numpy,
             "fourier": self._arm_fourier,
-            "tensorflow": self._arm_tensorflow,
+            "pool": lambda: self._arm_tensorflow(refuses=False),
+            "tensorflow": lambda: self._arm_tensorflow(refuses=True),
             "pandas": self._arm_pandas,
         }
         return {part: arm[part]() for part in parts}
@@ -294,13 +298,13 @@ class NativeGuard:
             return _NOT_IMPORTED
         return _text(self._short.tfguard_arm_fourier())
 
-    def _arm_tensorflow(self) -> str | None:
+    def _arm_tensorflow(self, *, refuses: bool) -> str | None:
         version = getattr(sys.modules.get("tensorflow"), "__version__", None)
         if version is None:  # also while the import is in progress
             return _NOT_IMPORTED
         if tuple(version.split(".")[:2]) not in _TESTED_TENSORFLOW:
             return f"The gate has not been tested with TensorFlow {version}."
-        return _text(self._short.tfguard_arm_tensorflow())
+        return _text(self._short.tfguard_arm_tensorflow(int(refuses)))
 
     def _arm_pandas(self) -> str | None:
         # The parser is loaded later, by the first import of pandas.io.

@@ -47,6 +47,7 @@ _PART_NAMES = {
     "fourier": "Fourier transforms",
     "numpy": "NumPy",
     "pandas": "pandas",
+    "pool": "memory that TensorFlow has freed, which only TensorFlow can use then",
     "python": "Python",
     "tensorflow": "TensorFlow",
 }
@@ -97,12 +98,12 @@ class MemoryStop:
             return
         # Imported only here: a kernel with the option off does without.
         from ..guard.memory_guard import MemoryGuard
-        from ..guard.native import PARTS, PYTHON_PARTS
+        from ..guard.native import PARTS, SOFT_PARTS
 
         guard = MemoryGuard(
             self._shell.user_ns,
             self._facts,
-            gate=PARTS if self._level == "full" else PYTHON_PARTS,
+            gate=PARTS if self._level == "full" else SOFT_PARTS,
             in_fit=lambda: self._running_fit() is not None,
             code_name=self._shell.compile.format_code_name,
         )

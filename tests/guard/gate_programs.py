@@ -399,9 +399,12 @@ def release_beside_a_thread() -> object:
 
     import tensorflow as tf
 
-    gate = Gate()
-    with gate.cell():
+    gate = Gate(parts=native.SOFT_PARTS)
+    with gate.cell() as seen:
         tf.reduce_sum(tf.ones((64, MIB)))  # leaves 256 MB in the pool
+        kept, before = tf.range(8 * MIB), gate.native.available_bytes()
+    first = gate.native.release_pool()
+    returned, whole = gate.native.available_bytes() - before, int(tf.reduce_max(kept))
     ended = threading.Event()
 
     def use_pool() -> None:
@@ -416,7 +419,15 @@ def release_beside_a_thread() -> object:
     grown = _mapped_bytes() - mapped
     ended.set()
     thread.join()
-    return {"part": gate.parts["tensorflow"], "released": released, "grown_bytes": grown}
+    return {
+        "part": gate.parts["pool"],
+        "first": first,
+        "returned": returned,
+        "whole": whole,
+        "seen": seen,
+        "released": released,
+        "grown_bytes": grown,
+    }
 
 
 def _mapped_bytes() -> int:

@@ -282,9 +282,13 @@ def test_tensorflow_is_armed_refused_and_restored() -> None:
     assert found["constant"]["last_refused_bytes"] == 100 * MIB
 
 
-def test_the_pool_does_not_grow_while_its_free_memory_is_released() -> None:
+def test_at_soft_the_pool_gives_its_free_memory_back_and_does_not_grow_meanwhile() -> None:
     found = run("release_beside_a_thread", limit_mib=1536)
     assert found["part"] is None
+    assert found["first"] >= 250 * MIB
+    assert found["returned"] >= 250 * MIB
+    assert found["whole"] == 8 * MIB - 1
+    assert found["seen"]["refused_count"]["tensorflow"] == 0
     assert found["released"]
     assert found["grown_bytes"] < 16 * MIB
 

@@ -158,6 +158,10 @@ def test_an_eager_loop_is_stopped(kernel: GuardedKernel) -> None:
         "float(tape.gradient(loss, weights)[0, 0])"
     )
     assert ran.result == "2.0", ran
+    # The tensors are free now, and NumPy can use their memory.
+    ran = kernel.run("free = np.ones(500 << 20, 'u1')\nfree.nbytes")
+    assert ran.result == str(500 << 20), ran
+    kernel.run("del free")
 
 
 def test_a_function_that_fails_cancels_no_other(kernel: GuardedKernel) -> None:
