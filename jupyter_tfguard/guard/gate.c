@@ -19,7 +19,7 @@
  *  10. CPython               its raw allocator and its arenas
  *  11. TensorFlow            its pool (a vtable) and its calls to malloc (GOT slots);
  *                            pandas' parser
- *  12. Releasing the pool    returns free pages of TensorFlow's pool to the system
+ *  12. Giving back           free memory of malloc and of TensorFlow's pool to the system
  *  13. Start, stop, fork
  *
  * While disarmed (no cell runs, the guard is paused, an error is being printed) each hook only
@@ -499,6 +499,9 @@ static bool is_running; /* the sampler thread, in this process */
 static pthread_t sampler_thread;
 
 static int64_t disk_bytes_written(void);
+static bool start_giving_back(int64_t available, int64_t now); /* section 12 */
+static bool is_giving_back(int64_t now);
+static void note_available(int64_t available);
 static int64_t disk_bytes_at_start; /* of the cell */
 static int64_t signal_us;
 static int64_t start_available, start_own; /* at the first sample of the cell */
@@ -583,6 +586,15 @@ static double level_at(double rate)
     return level > (double)levels.stop_bytes ? level : (double)levels.stop_bytes;
 }
 
+/* True while free memory of allocators is being given back, which may make the stop needless. Not
+ * if the rest of the memory would be full before. */
+static bool may_come_free(int64_t available, double level, int64_t now)
+{
+    double ahead = larger(0, (int64_t)(atomic_load(&fill_rate) * levels.rate_seconds));
+    return (double)available > level / 2 + ahead &&
+           (is_giving_back(now) || start_giving_back(available, now));
+}
+
 /* Holds state_lock, armed. */
 static void judge(int64_t available, double level, int64_t now)
 {
@@ -593,7 +605,8 @@ static void judge(int64_t available, double level, int64_t now)
         atomic_store(&trip_count, 0);
     }
     if (!atomic_load(&tripped)) {
-        if (available < (int64_t)level && is_own_fill(available)) {
+        if (available < (int64_t)level && is_own_fill(available) &&
+            !may_come_free(available, level, now)) {
             trip(available, now);
         }
     } else if (!atomic_load(&delivered)) {
@@ -677,6 +690,7 @@ static int64_t take_sample(void)
      * stopped too: beyond a tenth of the limit they count as used. */
     int64_t on_disk = disk_bytes_written() - disk_bytes_at_start - levels.total_bytes / 10;
     double level = level_at(rate);
+    note_available(available);
     judge(available - at_least_0(on_disk), level, now);
     return next_pause_us(available, level, rate);
 }
@@ -1345,12 +1359,12 @@ enum answer { GRANT, REFUSE, ON_DISK, SPARSE_ON_DISK };
 static const size_t CHEAP_BYTES =
     8 << 20; /* smaller requests use the newest sample while plenty is available */
 static const int64_t CHEAP_US = 20000;
-static const int64_t TRIM_AGAIN_US = 500000;
 static const int64_t WAIT_US = 150000; /* other threads may free memory during the wait */
 static const int64_t NO_WAIT_US =
     1000000; /* after a refusal: a loop of large requests must not become slow */
 
-static int64_t release_pool(void);
+static bool is_giving_back_due(int64_t now);
+static int64_t give_back(void);
 
 /* What the hooks in TensorFlow do. RELEASES: only let its pool be released (section 12). REFUSES:
  * also refuse and place on disk. */
@@ -1460,7 +1474,7 @@ static enum answer answer_short(size_t size, enum caller caller)
 
 static enum answer decide(size_t size, enum caller caller)
 {
-    static _Atomic int64_t last_trim_us, last_short_us;
+    static _Atomic int64_t last_short_us;
     if (fits_by_far(size) || fits(size)) {
         return GRANT;
     }
@@ -1473,12 +1487,9 @@ static enum answer decide(size_t size, enum caller caller)
     }
     int64_t now = now_us();
     /* Not in calls from TensorFlow: they hold locks of its pool. */
-    if ((caller == NUMPY || caller == PYTHON || caller == ZEROED) &&
-        now - atomic_load(&last_trim_us) > TRIM_AGAIN_US) {
-        atomic_store(&last_trim_us, now);
-        malloc_trim(0);
-        release_pool();
-        atomic_store(&last_trim_us, now_us());
+    if ((caller == NUMPY || caller == PYTHON || caller == PANDAS || caller == ZEROED) &&
+        is_giving_back_due(now)) {
+        give_back();
         if (fits(size)) {
             return GRANT;
         }
@@ -2699,9 +2710,13 @@ EXPORT const char *tfguard_arm_pandas(void)
 }
 
 /* ---------------------------------------------------------------------------------------------
- * 12. Releasing the pool
+ * 12. Giving back memory that allocators hold although it is free
  *
- * Freed tensors stay resident in the pool, so after a stop no memory would be available although it
+ * malloc keeps what was freed between blocks in use: a shuffle of images leaves hundreds of MiB. The
+ * system can use it after malloc_trim(), which takes up to 0.2 s. So this is done only when a stop
+ * or a refusal would follow, and again only after memory was used again.
+ *
+ * TensorFlow's pool: freed tensors stay resident in the pool, so after a stop no memory would be available although it
  * is unused. This code allocates each free chunk, largest first, while the pool must not grow,
  * drops its pages, and frees it again. The pool works as before, and gets new pages on demand.
  */
@@ -2758,6 +2773,91 @@ static int64_t release_pool(void)
     self.releasing_pool = false;
     pthread_mutex_unlock(&only_one);
     return released;
+}
+
+/* Other allocators, if one is preloaded. Source: malloc_extension_c.h of gperftools; jemalloc(3),
+ * where arena 4096 means all. */
+static void (*release_tcmalloc)(void);
+static int (*control_jemalloc)(const char *, void *, size_t *, void *, size_t);
+
+static void find_allocators(void)
+{
+    *(void **)&release_tcmalloc = dlsym(RTLD_DEFAULT, "MallocExtension_ReleaseFreeMemory");
+    *(void **)&control_jemalloc = dlsym(RTLD_DEFAULT, "mallctl");
+}
+
+static _Atomic int64_t gave_back_us;        /* when it last ended; 0: never */
+static _Atomic int64_t next_giving_back_us; /* not again before */
+static _Atomic int64_t giving_back_us;      /* when it began that is under way; 0 without one */
+static _Atomic int64_t most_available;      /* since it last ended */
+static const int64_t GIVE_BACK_AGAIN_US = 500000, GIVING_BACK_LIMIT_US = 2000000;
+static const int64_t TIMES_ITS_COST = 10; /* at most a tenth of the time */
+
+/* Returns the bytes of the pool. From any thread. */
+static int64_t give_back(void)
+{
+    int64_t began = now_us();
+    atomic_store(&next_giving_back_us, began + GIVING_BACK_LIMIT_US);
+    int64_t released = release_pool();
+    malloc_trim(0);
+    if (release_tcmalloc != NULL) {
+        release_tcmalloc();
+    }
+    if (control_jemalloc != NULL) {
+        control_jemalloc("arena.4096.purge", NULL, NULL, NULL, 0);
+    }
+    int64_t now = now_us();
+    atomic_store(&most_available, 0);
+    atomic_store(&gave_back_us, now);
+    atomic_store(&next_giving_back_us,
+                 now + larger(GIVE_BACK_AGAIN_US, TIMES_ITS_COST * (now - began)));
+    return released;
+}
+
+static bool is_giving_back_due(int64_t now)
+{
+    return now >= atomic_load(&next_giving_back_us);
+}
+
+static bool is_giving_back(int64_t now)
+{
+    int64_t began = atomic_load(&giving_back_us);
+    return began != 0 && now - began < GIVING_BACK_LIMIT_US;
+}
+
+static void note_available(int64_t available)
+{
+    if (available > atomic_load(&most_available)) {
+        atomic_store(&most_available, available);
+    }
+}
+
+static void *run_giving_back(void *unused)
+{
+    (void)unused;
+    give_back();
+    atomic_store(&giving_back_us, 0);
+    return NULL;
+}
+
+static int start_thread(pthread_t *thread, void *(*run)(void *), const char *name);
+
+/* False if that cannot help: too little memory was used since the last time. Holds state_lock. */
+static bool start_giving_back(int64_t available, int64_t now)
+{
+    pthread_t thread;
+    if (!is_giving_back_due(now) ||
+        (atomic_load(&gave_back_us) != 0 &&
+         atomic_load(&most_available) - available < levels.stop_bytes)) {
+        return false;
+    }
+    atomic_store(&giving_back_us, now);
+    if (start_thread(&thread, run_giving_back, "tfguard-return") != 0) {
+        atomic_store(&giving_back_us, 0);
+        return false;
+    }
+    pthread_detach(thread);
+    return true;
 }
 
 /* ---------------------------------------------------------------------------------------------
@@ -2817,13 +2917,12 @@ EXPORT void tfguard_snapshot(struct snapshot *found)
     };
 }
 
-/* Returns free memory of TensorFlow's pool and of malloc to the system. Result: bytes of the pool.
- */
-EXPORT int64_t tfguard_release_pool(void)
+/* Returns free memory of malloc and of TensorFlow's pool to the system. Result: bytes of the pool.
+ *
+ *     if_due  only if that was not done a moment ago */
+EXPORT int64_t tfguard_give_back(int if_due)
 {
-    int64_t released = release_pool();
-    malloc_trim(0);
-    return released;
+    return if_due && !is_giving_back_due(now_us()) ? 0 : give_back();
 }
 
 static void before_fork(void)
@@ -2860,6 +2959,7 @@ static void in_child(void)
     atomic_store(&armed, false);
     atomic_store(&interrupt_wanted, false);
     atomic_store(&disk_armed, false);
+    atomic_store(&giving_back_us, 0);
     is_running = false;
     unshare_disk_blocks();
     /* A thread that does not exist in the child may have held any of these. */
@@ -2867,6 +2967,25 @@ static void in_child(void)
     groups_lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
     memset(grants, 0, sizeof grants);
     memset(&self, 0, sizeof self);
+}
+
+/* The new thread inherits the mask, so no signal handler of the program runs in it. Returns 0 or an
+ * error number. */
+static int start_thread(pthread_t *thread, void *(*run)(void *), const char *name)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 256 << 10);
+    int failed = pthread_create(thread, &small, run, NULL);
+    pthread_attr_destroy(&small);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed) { /* from here: the thread may start much later, and is known by its name */
+        pthread_setname_np(*thread, name);
+    }
+    return failed;
 }
 
 /* Starts the sampler thread, disarmed. Call from the thread that must receive the signal. Returns 0
@@ -2889,6 +3008,7 @@ EXPORT int tfguard_start(int wake, int signal_number)
         backtrace(frames,
                   LENGTH(frames)); /* the first call loads a library: not inside malloc */
         pthread_atfork(before_fork, after_fork, in_child);
+        find_allocators();
         is_prepared = true;
     }
     pthread_condattr_t clock;
@@ -2897,20 +3017,8 @@ EXPORT int tfguard_start(int wake, int signal_number)
     pthread_cond_init(&state_changed, &clock);
     pthread_condattr_destroy(&clock);
 
-    /* The new thread inherits the mask, so no signal handler of the program runs in it. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_t small;
-    pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, 256 << 10);
-    int failed = pthread_create(&sampler_thread, &small, run_sampler, NULL);
-    pthread_attr_destroy(&small);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = start_thread(&sampler_thread, run_sampler, "tfguard-memory");
     is_running = failed == 0;
-    if (is_running) { /* from here: the thread may start much later, and is known by its name */
-        pthread_setname_np(sampler_thread, "tfguard-memory");
-    }
     return failed;
 }
 

@@ -350,8 +350,7 @@ class MemoryGuard:
         return self.stops.beside(seen, cell, names, limit_name)
 
     def _release_pool(self) -> None:
-        if self._native is not None:
-            self._native.release_pool()
+        self._sampler.give_back()
 
     # --- the stop
 

@@ -6,6 +6,7 @@ It needs the GIL, so it takes no samples while a long C call holds the GIL.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import threading
@@ -30,6 +31,8 @@ _AGAIN_SECONDS = 0.01  # between two signals to the main thread
 _FALLEN_FRACTION = 0.9
 _FALLEN_AFTER_SECONDS = 0.01
 _RECOVERED_TIMES = 4
+# Memory that can be given back makes a stop needless. At most a tenth of the time; not if the rest is full before.
+_GIVE_BACK_AGAIN_SECONDS, _TIMES_ITS_COST, _GIVE_BACK_SECONDS = 0.5, 10, 0.2
 
 
 class PythonSampler:
@@ -43,6 +46,7 @@ class PythonSampler:
         self._ended = False
         self._wake_fd = self._signal = -1
         self._main = 0
+        self._next_giving_back = 0.0
         self._reset()
 
     def _reset(self) -> None:
@@ -121,6 +125,18 @@ class PythonSampler:
             fill_bytes_per_second=self._rate,
         )
 
+    def give_back(self, *, if_due: bool = False) -> int:
+        """Return free memory of malloc to the system; 0, because TensorFlow's pool is not known here."""
+        began = time.monotonic()
+        if not if_due or began >= self._next_giving_back:
+            with contextlib.suppress(OSError, AttributeError):  # a C library other than glibc
+                ctypes.CDLL(None).malloc_trim(0)
+            now = time.monotonic()
+            self._next_giving_back = now + max(
+                _GIVE_BACK_AGAIN_SECONDS, _TIMES_ITS_COST * (now - began)
+            )
+        return 0
+
     def stop(self) -> None:
         """Stop the thread."""
         with self._changed:
@@ -185,7 +201,12 @@ class PythonSampler:
     def _judge(self, available: int, threshold: float, now: float) -> None:
         if not self._tripped:
             if available < threshold and self._is_own_fill(available, now):
-                self._trip(available, now)
+                if available > threshold / 2 + max(0.0, self._rate) * _GIVE_BACK_SECONDS:
+                    self.give_back(if_due=True)
+                    assert self._available is not None
+                    available = self._available.read() or 0
+                if available < threshold:
+                    self._trip(available, now)
         elif not self._was_delivered:
             if now - self._signal_time >= _AGAIN_SECONDS:
                 self._send_signal(now)

@@ -217,6 +217,29 @@ def refused_after_it_went_on() -> object:
     return seen
 
 
+def freed_between_blocks() -> object:
+    """Uses memory while malloc holds some that is free, then fills all of it."""
+    gate = Gate(parts=native.SOFT_PARTS)
+    blocks, pins, filled = [], [], []
+    found: dict[str, Any] = {}
+    with gate.cell() as found["first"]:
+        before = gate.native.available_bytes()
+        for _ in range(2500):
+            blocks.append(bytearray(b"x" * 100_000))
+            pins.append(bytearray(2000))  # of the same heap: malloc cannot shrink it
+        blocks.clear()
+        found["held_bytes"] = before - gate.native.available_bytes()
+        for _ in range(65):
+            filled.append(np.ones(5 * MIB, "u1"))
+            time.sleep(0.01)
+    found["count"] = len(filled)
+    with gate.cell() as found["all"]:
+        while True:
+            filled.append(np.ones(2 * MIB, "u1"))
+            time.sleep(0.002)
+    return found
+
+
 def disk_block_grows() -> object:
     gate = Gate()
     with gate.cell() as seen:
@@ -372,7 +395,7 @@ def tensorflow() -> object:
         tf.matmul(tf.ones((20000, 100)), tf.ones((100, 20000)))
     with gate.cell() as found["fits"]:
         found["fits"]["sum"] = float(tf.reduce_sum(tf.ones((5000, 5000))))
-    found["released"] = gate.native.release_pool()
+    found["released"] = gate.native.give_back()
     source = np.ones((25, MIB), "f4")
     tensors = []
     signal.signal(SIGNAL, signal.SIG_IGN)  # a tensor on disk stops the run; here it is to be used
@@ -403,7 +426,7 @@ def release_beside_a_thread() -> object:
     with gate.cell() as seen:
         tf.reduce_sum(tf.ones((64, MIB)))  # leaves 256 MB in the pool
         kept, before = tf.range(8 * MIB), gate.native.available_bytes()
-    first = gate.native.release_pool()
+    first = gate.native.give_back()
     returned, whole = gate.native.available_bytes() - before, int(tf.reduce_max(kept))
     ended = threading.Event()
 
@@ -415,7 +438,7 @@ def release_beside_a_thread() -> object:
     thread.start()
     time.sleep(0.2)
     mapped = _mapped_bytes()
-    released = sum(gate.native.release_pool() > 0 for _ in range(200))
+    released = sum(gate.native.give_back() > 0 for _ in range(200))
     grown = _mapped_bytes() - mapped
     ended.set()
     thread.join()

@@ -157,6 +157,15 @@ def test_a_refusal_is_no_second_stop_of_code_that_ignored_the_first() -> None:
     assert found["error"] == "Stopped", found
 
 
+def test_memory_that_malloc_only_keeps_is_given_back_instead_of_a_stop() -> None:
+    found = run("freed_between_blocks")
+    assert found["held_bytes"] > 200 * MIB
+    assert (found["first"]["error"], found["first"]["trip_count"]) == (None, 0)
+    assert found["count"] == 65
+    assert found["all"]["error"] in ("Stopped", "MemoryError")
+    assert found["all"]["trip_count"] == 1
+
+
 def test_a_block_on_disk_grows_and_shrinks_with_realloc() -> None:
     found = run("disk_block_grows")
     assert found["error"] is None
