@@ -33,6 +33,9 @@ _DEFAULT_HANDLER_INDEX = 306
 # Tested by tests/rigs/gate_versions.py. Other versions may have the same symbols but allocate differently.
 _TESTED_TENSORFLOW = {("2", str(minor)) for minor in range(15, 22)}
 _NOT_IMPORTED = ""
+# Code in these is not the user's.
+_STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
+_OWN_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 # A refusal in these raises MemoryError, as if the system had refused.
 PYTHON_PARTS = ("python", "numpy", "fourier", "pandas")
 # Only lets the free memory of TensorFlow's pool be released.
@@ -136,11 +139,13 @@ class NativeGuard:
             short.tfguard_disarm,
             short.tfguard_delivered,
             short.tfguard_restore,
+            short.tfguard_use_folders,
             long.tfguard_stop,
         ):
             function.restype = None
         short.tfguard_exempt.argtypes = (ctypes.c_int,)
         short.tfguard_exempt.restype = ctypes.c_int
+        short.tfguard_use_folders.argtypes = (ctypes.c_char_p, ctypes.c_char_p)
         short.tfguard_arm_tensorflow.argtypes = (ctypes.c_int,)
         short.tfguard_arm_numpy.argtypes = (*[ctypes.c_void_p] * 3, ctypes.c_char_p)
         long.tfguard_arm_disk.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
@@ -268,6 +273,7 @@ class NativeGuard:
         Returns:
             State by part: None if it is armed, a sentence if it cannot be, "" while its library is not imported.
         """
+        self._short.tfguard_use_folders(*map(os.fsencode, (_STANDARD_LIBRARY, _OWN_PACKAGE)))
         arm: dict[str, Callable[[], str | None]] = {
             "python": self._arm_python,
             "disk": lambda: self._arm_disk(disk_folder or tempfile.gettempdir()),

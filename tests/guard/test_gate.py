@@ -166,6 +166,26 @@ def test_memory_that_malloc_only_keeps_is_given_back_instead_of_a_stop() -> None
     assert found["all"]["trip_count"] == 1
 
 
+def test_a_result_that_cannot_be_received_stops_the_cell_and_not_its_pool() -> None:
+    found = run("result_of_a_pool")
+    assert found["error"] == "Stopped"
+    assert found["refused_count"]["python"] == 0
+    assert found["rest"] == [4 * MIB, 1]
+
+
+def test_what_a_pool_runs_is_refused() -> None:
+    found = run("work_of_a_pool")
+    assert {name: seen["error"] for name, seen in found.items()} == {
+        "executor": "MemoryError",
+        "pool": "MemoryError",
+    }
+
+
+def test_the_event_loop_gets_no_memory_error_and_the_code_of_the_cell_does() -> None:
+    found = run("loop_outside_the_cell")
+    assert found == {"of_the_loop": 0, "tripped": True, "error": "MemoryError"}
+
+
 def test_a_block_on_disk_grows_and_shrinks_with_realloc() -> None:
     found = run("disk_block_grows")
     assert found["error"] is None
