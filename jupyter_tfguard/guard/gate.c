@@ -499,7 +499,7 @@ static bool is_running; /* the sampler thread, in this process */
 static pthread_t sampler_thread;
 
 static int64_t disk_bytes_written(void);
-static bool start_giving_back(int64_t available, int64_t now); /* section 12 */
+static bool start_giving_back(int64_t available, double level, int64_t now); /* section 12 */
 static bool is_giving_back(int64_t now);
 static void note_available(int64_t available);
 static int64_t disk_bytes_at_start; /* of the cell */
@@ -592,7 +592,7 @@ static bool may_come_free(int64_t available, double level, int64_t now)
 {
     double ahead = larger(0, (int64_t)(atomic_load(&fill_rate) * levels.rate_seconds));
     return (double)available > level / 2 + ahead &&
-           (is_giving_back(now) || start_giving_back(available, now));
+           (is_giving_back(now) || start_giving_back(available, level, now));
 }
 
 /* Holds state_lock, armed. */
@@ -1794,7 +1794,11 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-static enum { HANDS_ON, BREAKS, ASK_CALLER } kind_of(const char *path, const char *name)
+/* Functions of this package that only call others, and how far from the request others count. */
+static const char *const CALLS_OTHERS[] = {"run_and_record", "checked"};
+enum { NEAR = 8 };
+
+static enum { HANDS_ON, BREAKS, ASK_CALLER } kind_of(const char *path, const char *name, int depth)
 {
     for (size_t i = 0; i < LENGTH(KNOWN_FUNCTIONS); i++) {
         const struct python_function *one = &KNOWN_FUNCTIONS[i];
@@ -1803,8 +1807,15 @@ static enum { HANDS_ON, BREAKS, ASK_CALLER } kind_of(const char *path, const cha
             return one->hands_on ? HANDS_ON : BREAKS;
         }
     }
-    bool is_users = is_users_file(path) && !is_in(path, standard_library) &&
-                    !is_in(path, own_package) && !is_in(path, "<frozen ");
+    if (is_in(path, own_package)) {
+        bool is_our_work = depth < NEAR;
+        for (size_t i = 0; i < LENGTH(CALLS_OTHERS); i++) {
+            is_our_work &= strcmp(name, CALLS_OTHERS[i]) != 0;
+        }
+        return is_our_work ? BREAKS : ASK_CALLER;
+    }
+    bool is_users =
+        is_users_file(path) && !is_in(path, standard_library) && !is_in(path, "<frozen ");
     return is_users ? HANDS_ON : ASK_CALLER;
 }
 
@@ -1821,13 +1832,13 @@ static bool runs_notebook_code(void)
     if (frame != NULL) {
         keep_object(frame);
     }
-    while (frame != NULL && found == ASK_CALLER) {
+    for (int depth = 0; frame != NULL && found == ASK_CALLER; depth++) {
         void *code = get_code(frame);
         void *file = get_attribute(code, "co_filename"), *name = get_attribute(code, "co_name");
         const char *path = file == NULL ? NULL : get_text(file);
         const char *text = name == NULL ? NULL : get_text(name);
         if (path != NULL && text != NULL) {
-            found = kind_of(path, text);
+            found = kind_of(path, text, depth);
         }
         release_object(file);
         release_object(name);
@@ -2135,6 +2146,8 @@ static struct {
     size_t (*allocated_size)(const void *, const void *);
     int64_t (*allocation_id)(const void *, const void *);
     int (*memory_type)(const void *);
+    /* Part of `allocate_with`; without the warning that memory is short. NULL: not known. */
+    void *(*allocate_quietly)(void *, size_t, size_t, bool dump, uint64_t freed_by);
 } pool_class;
 
 /* The pools seen so far. Only those with memory from malloc are changed. */
@@ -2405,6 +2418,8 @@ static bool find_virtual_functions(void *framework, void **slots[])
     ElfW(Sym) *symbol = NULL;
     void **vtable = dlsym(framework, "_ZTVN3tsl12BFCAllocatorE");
     *(void **)&pool_class.memory_type = dlsym(framework, "_ZNK3tsl12BFCAllocator13GetMemoryTypeEv");
+    *(void **)&pool_class.allocate_quietly =
+        dlsym(framework, "_ZN3tsl12BFCAllocator19AllocateRawInternalEmmbm");
     if (vtable == NULL || pool_class.memory_type == NULL ||
         dladdr1(vtable, &about, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL) {
         return false;
@@ -2836,9 +2851,16 @@ EXPORT const char *tfguard_arm_pandas(void)
  * drops its pages, and frees it again. The pool works as before, and gets new pages on demand.
  */
 
-static int64_t release_free_chunks(void *pool)
+static void *take_free_chunk(void *pool, size_t bytes)
 {
     static const struct allocation_attributes once = {.retry_on_failure = false};
+    return pool_class.allocate_quietly != NULL
+               ? pool_class.allocate_quietly(pool, 64, bytes, false, 0)
+               : pool_class.allocate_with(pool, 64, bytes, &once);
+}
+
+static int64_t release_free_chunks(void *pool)
+{
     static void *chunks[4096];
     size_t count = 0;
     int64_t released = 0;
@@ -2847,9 +2869,11 @@ static int64_t release_free_chunks(void *pool)
             size_t bytes = size / 4 * quarters;
             char *chunk;
             while (count < LENGTH(chunks) &&
-                   (chunk = pool_class.allocate_with(pool, 64, bytes, &once)) != NULL) {
+                   (chunk = take_free_chunk(pool, bytes)) != NULL) {
+                /* The pool does not split a chunk that is a little larger than requested. */
+                size_t whole = pool_class.allocated_size(pool, chunk);
                 uintptr_t start = round_up((uintptr_t)chunk, page_bytes);
-                uintptr_t end = ((uintptr_t)chunk + bytes) & ~(page_bytes - 1);
+                uintptr_t end = ((uintptr_t)chunk + whole) & ~(page_bytes - 1);
                 chunks[count++] = chunk;
                 if (end > start) {
                     int64_t present = (int64_t)(end - start) -
@@ -2895,8 +2919,15 @@ static int64_t release_pool(void)
 static void (*release_tcmalloc)(void);
 static int (*control_jemalloc)(const char *, void *, size_t *, void *, size_t);
 
+/* Fields of mallinfo2(3), glibc 2.33 and newer. */
+struct malloc_facts {
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+static struct malloc_facts (*get_mallinfo)(void);
+
 static void find_allocators(void)
 {
+    *(void **)&get_mallinfo = dlsym(RTLD_DEFAULT, "mallinfo2");
     *(void **)&release_tcmalloc = dlsym(RTLD_DEFAULT, "MallocExtension_ReleaseFreeMemory");
     *(void **)&control_jemalloc = dlsym(RTLD_DEFAULT, "mallctl");
 }
@@ -2957,11 +2988,19 @@ static void *run_giving_back(void *unused)
 
 static int start_thread(pthread_t *thread, void *(*run)(void *), const char *name);
 
+/* False if there is certainly less to give back. The pool does not say. */
+static bool may_hold_free_memory(double bytes)
+{
+    return atomic_load(&tensorflow_hooks) != NO_HOOKS || get_mallinfo == NULL ||
+           release_tcmalloc != NULL || control_jemalloc != NULL ||
+           (double)get_mallinfo().fordblks >= bytes;
+}
+
 /* False if that cannot help: too little memory was used since the last time. Holds state_lock. */
-static bool start_giving_back(int64_t available, int64_t now)
+static bool start_giving_back(int64_t available, double level, int64_t now)
 {
     pthread_t thread;
-    if (!is_giving_back_due(now) ||
+    if (!is_giving_back_due(now) || !may_hold_free_memory(level / 2) ||
         (atomic_load(&gave_back_us) != 0 &&
          atomic_load(&most_available) - available < levels.stop_bytes)) {
         return false;

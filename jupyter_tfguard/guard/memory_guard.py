@@ -39,7 +39,7 @@ from .error import (
 from .helper import StopHelper
 from .main_thread import MainThread
 from .native import NativeGuard
-from .release import give_back, release
+from .release import release
 from .safe_place import reaches_ipython
 from .snapshot import MemorySampler, Snapshot
 from .stops import CALLBACK, CELL, Cell, Stop, Stops
@@ -176,7 +176,7 @@ class MemoryGuard:
         levels = Levels.of(total)
         if available < _SHORT_TIMES * levels.stop_cap_bytes and what == CELL:
             # malloc and TensorFlow's pool may still hold memory that an earlier cell freed.
-            give_back(self._release_pool)
+            self._sampler.give_back(if_due=True)
             available = self._sampler.available_bytes()
         self._cell, self._raised = Cell(total, available, thread=thread, what=what), 0
         self._sampler.arm(levels.for_cell(available))
@@ -221,7 +221,7 @@ class MemoryGuard:
             with shielded("freeing memory after a stop"):
                 self._work.tasks.note()
                 release(error)
-                give_back(self._release_pool)
+                self.give_back()
                 self._work.tasks.release_soon(self._give_back)
         stop = self.stops.of_cell
         self._watch_what_goes_on(cell)
@@ -280,9 +280,9 @@ class MemoryGuard:
         """The binding limit."""
         return self._sampler.total_bytes()
 
-    def refuse(self, text: str) -> BaseException:
-        """The exception for a run that cannot fit. `text` says why."""
-        stop = self.stops.hopeless(text, self.available_bytes(), self.total_bytes())
+    def refuse(self, text: str, what: str = "not_started") -> BaseException:
+        """The exception for what cannot fit. `text` says why. `what`: as in :class:`~.stops.Stop`."""
+        stop = self.stops.hopeless(text, self.available_bytes(), self.total_bytes(), what)
         refused: BaseException = HostMemoryLimitReached(stop.text)
         return refused
 
@@ -349,7 +349,8 @@ class MemoryGuard:
         limit_name = CONTAINER_LIMIT if self.is_group_limit else MACHINE_MEMORY
         return self.stops.beside(seen, cell, names, limit_name)
 
-    def _release_pool(self) -> None:
+    def give_back(self) -> None:
+        """Return free memory of allocators to the system; takes up to 0.2 s."""
         self._sampler.give_back()
 
     # --- the stop
@@ -394,4 +395,4 @@ class MemoryGuard:
 
     def _give_back(self) -> None:
         gc.collect()
-        give_back(self._release_pool)
+        self.give_back()

@@ -1,12 +1,9 @@
-"""Frees memory: the objects of a stopped cell, and free memory that allocators still hold."""
+"""Frees the objects of a stopped cell."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import gc
 import sys
-from collections.abc import Callable
 
 from .error import cut_tracebacks
 
@@ -21,14 +18,3 @@ def release(error: BaseException | None) -> None:
     if hasattr(sys, _TRACEBACK):
         setattr(sys, _TRACEBACK, None)
     gc.collect()
-
-
-def give_back(release_pool: Callable[[], object]) -> None:
-    """Return free memory of allocators to the system; takes a few milliseconds.
-
-    Args:
-        release_pool: Releases the free memory of TensorFlow's pool.
-    """
-    release_pool()
-    with contextlib.suppress(OSError, AttributeError):  # a C library other than glibc
-        ctypes.CDLL(None).malloc_trim(0)

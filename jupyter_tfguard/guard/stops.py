@@ -151,10 +151,12 @@ class Stops:
         )
         return self._keep(0.0, left, cell.total_bytes, lines, "refused")
 
-    def hopeless(self, text: str, available_bytes: int, total_bytes: int) -> Stop:
-        """Record a run that was refused because it cannot fit. `text` says why."""
+    def hopeless(
+        self, text: str, available_bytes: int, total_bytes: int, what: str = "not_started"
+    ) -> Stop:
+        """Record what was refused because it cannot fit. `text` says why. `what`: as in :class:`Stop`."""
         lines = tuple(text.splitlines())
-        return self._keep(0.0, available_bytes, total_bytes, lines, "not_started")
+        return self._keep(0.0, available_bytes, total_bytes, lines, what)
 
     def beside(self, seen: Snapshot, cell: Cell, names: Sequence[str], limit_name: str) -> Stop:
         """Record a stop of what earlier cells had left running.

@@ -165,6 +165,7 @@ class UserLibraries:
             if self._in_cell:
                 self._training.loops.cell_begins()
         self._training.attach(module)
+        self._on_import()
 
     def _imported(self, name: str) -> None:
         self._header.versions(name)

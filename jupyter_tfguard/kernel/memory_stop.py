@@ -25,6 +25,7 @@ from .stacks import free_signal
 if TYPE_CHECKING:
     from ..guard.memory_guard import MemoryGuard
     from ..guard.stops import Stop
+    from ..guard.weights import WeightGuard
     from ..guard.words import CellFacts
     from ..training.progress import FitProgress
     from .loop_saver import LoopSaver
@@ -42,6 +43,7 @@ _ADDED_FRACTION = 0.02  # of what the cell added
 _SHARE_OF_LARGEST = 0.1
 # A batch that is too large already fills the memory in one of the first steps.
 _SETTLED_STEPS = 4
+_KERAS = {"keras", "tf_keras"}
 _PART_NAMES = {
     "disk": "blocks on disk",
     "fourier": "Fourier transforms",
@@ -82,6 +84,7 @@ class MemoryStop:
         self._emit = emit
         self._fit = fit
         self.guard: MemoryGuard | None = None
+        self._weights: WeightGuard | None = None  # None until Keras is imported
         self.latest: dict[str, Any] | None = None
         self._cell_holders = CellHolders(shell.user_ns)
         self._held: list[Holder] = []  # of the newest stop
@@ -114,6 +117,7 @@ class MemoryStop:
             getattr(self._shell, "kernel", None), guard, partial(self._report, None)
         )
         self._callbacks.start()
+        self.imported()
 
     def _hook_tracebacks(self, guard: MemoryGuard) -> None:
         # IPython has no event between the end of the user's code and the traceback.
@@ -228,8 +232,15 @@ class MemoryStop:
 
     def imported(self) -> None:
         """Notify the guard that a library was imported."""
-        if self.guard is not None:
-            self.guard.imported()
+        if self.guard is None:
+            return
+        self.guard.imported()
+        if self._weights is None and not _KERAS.isdisjoint(sys.modules):
+            from ..guard.weights import WeightGuard
+
+            self._weights = WeightGuard(self.guard)
+        if self._weights is not None:
+            self._weights.attach()
 
     def pause(self) -> None:
         """Stop no cell until :meth:`resume`."""
@@ -248,6 +259,9 @@ class MemoryStop:
             vars(self._shell).pop("showtraceback", None)
             if self._callbacks is not None:
                 self._callbacks.stop()
+            if self._weights is not None:
+                self._weights.detach()
+                self._weights = None
             guard.stop()
 
     def leave_child(self) -> None:

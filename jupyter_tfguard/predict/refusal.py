@@ -118,15 +118,15 @@ def runs_on_host(model: Any) -> bool:
 
     Reads the devices that TensorFlow has already created, and creates none.
     """
-    return _device_types() == {"CPU"} and _runs_in_this_process(model)
+    return device_types() == {"CPU"} and runs_in_this_process(model)
 
 
 def runs_on_gpu(model: Any) -> bool:
     """True if the steps of this model run on the first GPU of this process."""
-    return _device_types() == {"CPU", "GPU"} and _runs_in_this_process(model)
+    return device_types() == {"CPU", "GPU"} and runs_in_this_process(model)
 
 
-def _device_types() -> set[str]:
+def device_types() -> set[str]:
     """Types of the devices that TensorFlow has created; empty before."""
     context = eager_context()
     if getattr(context, "_initialized", False) is not True:
@@ -134,7 +134,7 @@ def _device_types() -> set[str]:
     return {str(one.device_type) for one in getattr(context, "_logical_devices", None) or ()}
 
 
-def _runs_in_this_process(model: Any) -> bool:
+def runs_in_this_process(model: Any) -> bool:
     """True with TensorFlow as Keras' backend, and without a distribution strategy."""
     strategy = getattr(model, "_distribute_strategy", None)
     if strategy is not None and not type(strategy).__name__.startswith("_Default"):

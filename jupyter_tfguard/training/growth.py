@@ -92,7 +92,7 @@ class GrowthSetting:
         Raises:
             Exception: Any exception of TensorFlow.
         """
-        if gpu_present() and not _gpus_hidden(self._environ):
+        if gpu_present() and not gpus_hidden(self._environ):
             self._cap.apply(tensorflow)
 
     def undo(self) -> None:
@@ -108,7 +108,7 @@ class GrowthSetting:
         global _read_once
         if sys.platform == "win32":
             return Growth("unknown", "memory growth: not known on Windows")
-        if _gpus_hidden(self._environ):
+        if gpus_hidden(self._environ):
             return Growth("no_gpu", "CUDA_VISIBLE_DEVICES hides all GPUs")
         read, gpus = _Variables.of(self._environ), gpu_settings()
         # If TensorFlow has found GPUs, its list counts: some boards have other device files.
@@ -157,7 +157,8 @@ def gpu_present(root: str = "/") -> bool:
     return any(glob.glob(os.path.join(root, pattern)) for pattern in _GPU_FILES)
 
 
-def _gpus_hidden(environ: Mapping[str, str]) -> bool:
+def gpus_hidden(environ: Mapping[str, str]) -> bool:
+    """True if the environment hides all GPUs."""
     # CUDA stops at the first index it does not know, so a leading -1 hides all.
     chosen = environ.get("CUDA_VISIBLE_DEVICES")
     return chosen is not None and (not chosen.strip() or chosen.strip().startswith("-1"))

@@ -161,7 +161,7 @@ def test_memory_that_malloc_only_keeps_is_given_back_instead_of_a_stop() -> None
     found = run("freed_between_blocks")
     assert found["held_bytes"] > 200 * MIB
     assert (found["first"]["error"], found["first"]["trip_count"]) == (None, 0)
-    assert found["count"] == 65
+    assert found["count"] == 325
     assert found["all"]["error"] in ("Stopped", "MemoryError")
     assert found["all"]["trip_count"] == 1
 
@@ -314,9 +314,10 @@ def test_tensorflow_is_armed_refused_and_restored() -> None:
 def test_at_soft_the_pool_gives_its_free_memory_back_and_does_not_grow_meanwhile() -> None:
     found = run("release_beside_a_thread", limit_mib=1536)
     assert found["part"] is None
-    assert found["first"] >= 250 * MIB
-    assert found["returned"] >= 250 * MIB
+    assert found["first"] >= 220 * MIB  # of 256, of which 32 are in use again
+    assert found["returned"] >= 220 * MIB
     assert found["whole"] == 8 * MIB - 1
+    assert found["noise"] == ""
     assert found["seen"]["refused_count"]["tensorflow"] == 0
     assert found["released"]
     assert found["grown_bytes"] < 16 * MIB

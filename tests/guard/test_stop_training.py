@@ -220,5 +220,18 @@ def test_a_predict_whose_outputs_cannot_fit_is_refused(kernel: GuardedKernel) ->
     assert ran.result == "(20, 65536, 8)"
 
 
+def test_a_weight_that_cannot_fit_is_refused_when_it_is_asked_for(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "wide = keras.Sequential([keras.layers.Input((15000,)), keras.layers.Dense(15000, name='wide')])"
+    )
+    assert ran.error == STOPPED, ran
+    assert "refused the weight kernel of layer wide (Dense)" in ran.traceback
+    assert "(15000, 15000) of float32 is 858 MiB" in ran.traceback
+    ran = kernel.run(
+        "keras.Sequential([keras.layers.Input((3000,)), keras.layers.Dense(3000)]).count_params()"
+    )
+    assert ran.result == "9003000", ran
+
+
 def test_without_a_fault_of_ours(kernel: GuardedKernel) -> None:
     assert kernel.problems() == ""
