@@ -474,6 +474,7 @@ static const double SAMPLES_AHEAD = 6; /* until the level is reached, at the cur
 static atomic_bool armed; /* a cell runs and may be stopped; each hook tests only this */
 static atomic_bool tripped, delivered;
 static atomic_bool interrupt_wanted; /* section 10 */
+static atomic_bool heard;            /* by the main thread, since the trip */
 static atomic_int trip_count;
 static _Atomic int64_t trip_available, trip_us, delivered_us, heard_cpu_us;
 static _Atomic int64_t judged_available, delivered_available; /* minus bytes on disk */
@@ -554,6 +555,7 @@ static void trip(int64_t available, int64_t now)
 {
     atomic_store(&trip_available, available);
     atomic_store(&heard_cpu_us, main_cpu_us());
+    atomic_store(&heard, false);
     atomic_store(&trip_us, now);
     atomic_store(&delivered, false);
     atomic_store(&interrupt_wanted, false);
@@ -616,7 +618,8 @@ static void judge(int64_t available, double level, int64_t now)
         /* The main thread reacts to a signal within milliseconds, unless it is in a long C call.
          * Only its own CPU time counts: on a busy machine it may get none for a while. */
         int64_t unheard_us = main_cpu_us() - atomic_load(&heard_cpu_us);
-        if (unheard_us > INTERRUPT_AFTER_US || available < atomic_load(&trip_available) / 2) {
+        bool is_urgent = !atomic_load(&heard) && available < atomic_load(&trip_available) / 2;
+        if (unheard_us > INTERRUPT_AFTER_US || is_urgent) {
             atomic_store(&interrupt_wanted, true);
         }
     } else if (now - atomic_load(&delivered_us) > FALLEN_AFTER_US &&
@@ -3047,6 +3050,7 @@ EXPORT void tfguard_snapshot(struct snapshot *found)
     if (pthread_equal(pthread_self(), main_thread)) {
         /* It runs Python code, so the signal suffices: section 10. */
         atomic_store(&heard_cpu_us, main_cpu_us());
+        atomic_store(&heard, true);
     }
     int64_t lowest = atomic_load(&lowest_available);
     *found = (struct snapshot){

@@ -1,7 +1,7 @@
 """What the guard costs per training step: ``python tests/benchmarks/step_cost.py [--quick]``.
 
-A tiny model is trained in turns with and without the guard: a fit of many steps, which tells what a step costs, and one of a
-single step, which tells what a fit costs besides. Two processes of the same program differ by some per cent, by where their
+A tiny model is trained in turns with and without the guard: a fit of many steps, which tells what a step costs, one of a single
+step, which tells what a fit costs besides, and calls of ``train_on_batch`` and of ``predict`` with one row. Two processes of the same program differ by some per cent, by where their
 memory happens to lie; so the turns are taken in one kernel, which began guarded and in which the guard is unloaded and loaded
 again. ``unloaded_again`` over ``unloaded`` is what the machine makes by itself. That nothing of the guard is left after
 unloading shows in tests/kernel/test_step_calls.py. Every few turns there is a new kernel.
@@ -38,18 +38,30 @@ def once(steps):
     began, cpu = time.perf_counter(), time.process_time()
     model.fit(x[: 8 * steps], y[: 8 * steps], batch_size=8, verbose=0)
     return time.perf_counter() - began, time.process_time() - cpu
+def each(count, call):
+    began = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - began) / count
+def train_on_batch():
+    model.train_on_batch(x[:8], y[:8])
+def predict():
+    model.predict(x[:1], verbose=0)
 for _ in range(3):
-    once({STEPS}), once(1)
+    once({STEPS}), once(1), each(20, train_on_batch), each(2, predict)
 """
 
 
 def measure(kernel: GuardedKernel) -> dict[str, float]:
-    """Wall and processor seconds per step of one fit, and wall seconds of a fit of one step."""
-    wall, cpu, short = kernel.run(f"print(*once({STEPS}), once(1)[0])").stdout.split()
+    """Wall and processor seconds per step of one fit; wall seconds of a fit of one step, and of single calls."""
+    code = f"print(*once({STEPS}), once(1)[0], each(200, train_on_batch), each(10, predict))"
+    wall, cpu, short, batch, row = kernel.run(code).stdout.split()
     return {
         "step_seconds": float(wall) / STEPS,
         "cpu_seconds": float(cpu) / STEPS,
         "one_step_fit_seconds": float(short),
+        "train_on_batch_seconds": float(batch),
+        "predict_row_seconds": float(row),
     }
 
 
@@ -96,7 +108,10 @@ def main() -> None:
         rows,
         {
             f"{number}, {case} / unloaded": paired(rows, (case, number), ("unloaded", number))
-            for number in ("step_seconds", "cpu_seconds", "one_step_fit_seconds")
+            for number in (
+                *("step_seconds", "cpu_seconds", "one_step_fit_seconds"),
+                *("train_on_batch_seconds", "predict_row_seconds"),
+            )
             for case in CASES
             if case != "unloaded"
         },
