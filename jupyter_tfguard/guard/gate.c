@@ -2942,6 +2942,13 @@ static _Atomic int64_t most_available;      /* since it last ended */
 static const int64_t GIVE_BACK_AGAIN_US = 500000, GIVING_BACK_LIMIT_US = 2000000;
 static const int64_t TIMES_ITS_COST = 10; /* at most a tenth of the time */
 
+static _Atomic int64_t free_after; /* in malloc, whether resident or not */
+
+static int64_t free_in_malloc(void)
+{
+    return get_mallinfo == NULL ? 0 : (int64_t)get_mallinfo().fordblks;
+}
+
 /* Returns the bytes of the pool. From any thread. */
 static int64_t give_back(void)
 {
@@ -2956,6 +2963,7 @@ static int64_t give_back(void)
         control_jemalloc("arena.4096.purge", NULL, NULL, NULL, 0);
     }
     int64_t now = now_us();
+    atomic_store(&free_after, free_in_malloc());
     atomic_store(&most_available, 0);
     atomic_store(&gave_back_us, now);
     atomic_store(&next_giving_back_us,
@@ -2996,7 +3004,7 @@ static bool may_hold_free_memory(double bytes)
 {
     return atomic_load(&tensorflow_hooks) != NO_HOOKS || get_mallinfo == NULL ||
            release_tcmalloc != NULL || control_jemalloc != NULL ||
-           (double)get_mallinfo().fordblks >= bytes;
+           (double)free_in_malloc() >= bytes;
 }
 
 /* False if that cannot help: too little memory was used since the last time. Holds state_lock. */
@@ -3077,10 +3085,13 @@ EXPORT void tfguard_snapshot(struct snapshot *found)
 
 /* Returns free memory of malloc and of TensorFlow's pool to the system. Result: bytes of the pool.
  *
- *     if_due  only if that was not done a moment ago */
+ *     if_due  only if that was not done a moment ago, or much was freed since */
 EXPORT int64_t tfguard_give_back(int if_due)
 {
-    return if_due && !is_giving_back_due(now_us()) ? 0 : give_back();
+    const int64_t much = 16 * MIB;
+    bool is_due = !if_due || is_giving_back_due(now_us()) ||
+                  free_in_malloc() > atomic_load(&free_after) + much;
+    return is_due ? give_back() : 0;
 }
 
 static void before_fork(void)

@@ -247,7 +247,7 @@ class NativeGuard:
         """Return free memory of malloc and of TensorFlow's pool to the system; takes up to 0.2 s, without the GIL.
 
         Args:
-            if_due: Only if that was not done a moment ago: at most a tenth of the time.
+            if_due: Only if that was not done a moment ago, or much was freed since.
 
         Returns:
             Bytes of the pool.
