@@ -18,7 +18,7 @@
  *   9. NumPy                 its default memory handler
  *  10. CPython               its raw allocator and its arenas
  *  11. TensorFlow            its pool (a vtable) and its calls to malloc (GOT slots);
- *                            pandas' parser
+ *                            pandas' parser; the trees of scikit-learn
  *  12. Giving back           free memory of malloc and of TensorFlow's pool to the system
  *  13. Start, stop, fork
  *
@@ -57,7 +57,7 @@
 #define GIB ((int64_t)1 << 30)
 
 /* native.py checks this, and rejects a library of another version of the package. */
-#define INTERFACE_VERSION 4
+#define INTERFACE_VERSION 5
 
 /* The gate never checks smaller requests: the sampler covers them. */
 static const size_t LARGE_BYTES = 1 << 20;
@@ -447,6 +447,7 @@ enum caller {
     NUMPY,
     PYTHON,
     PANDAS,
+    SKLEARN,
     TENSORFLOW_POOL,
     TENSORFLOW_MALLOC,
     UNCHECKED, /* returning NULL to it would end the process */
@@ -550,9 +551,126 @@ static int64_t main_cpu_us(void)
     return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
 }
 
+/* --- Slowing native threads. Those that the cell has started fill on until the main thread has left
+ * the cell and its memory is free: builders of trees, loops compiled without the GIL. Each is held
+ * in a signal handler most of the time, never for long: it may hold a lock that the main thread
+ * needs. Source of the fields: proc_pid_stat(5). */
+
+static const int64_t SLOW_US = 5000000;                        /* at most, after a trip */
+static const int64_t HELD_US = 90000, FREE_US = 5000;          /* in turns */
+static const int64_t LOOK_AGAIN_US = 10000;                    /* for threads that run */
+
+static int slow_signal;               /* 0 before the first trip, -1 if there is no free one */
+static _Atomic int64_t slow_until_us; /* 0: not now */
+static _Atomic int64_t held_until_us; /* the end of this turn; the handler waits for it */
+static int64_t started_ticks;
+static int (*holds_interpreter_lock)(void); /* PyGILState_Check */
+
+static void on_slow_signal(int number)
+{
+    (void)number;
+    int saved = errno;
+    const struct timespec pause = {0, 2000000};
+    bool is_native = holds_interpreter_lock == NULL || !holds_interpreter_lock();
+    while (is_native && now_us() < atomic_load(&held_until_us)) {
+        nanosleep(&pause, NULL);
+    }
+    errno = saved;
+}
+
+/* The handler stays: a signal may arrive late, and without a handler it would end the process. */
+static int find_slow_signal(void)
+{
+    for (int number = SIGRTMAX - 1; number > SIGRTMIN; number--) {
+        struct sigaction found, ours = {.sa_handler = on_slow_signal, .sa_flags = SA_RESTART};
+        if (number != stop_signal && sigaction(number, NULL, &found) == 0 &&
+            found.sa_handler == SIG_DFL && sigaction(number, &ours, NULL) == 0) {
+            return number;
+        }
+    }
+    return -1;
+}
+
+static int64_t boot_ticks(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    int64_t each = sysconf(_SC_CLK_TCK);
+    return (int64_t)now.tv_sec * each + now.tv_nsec / (1000000000 / each);
+}
+
+/* True for a thread that runs, and that began after the cell. */
+static bool is_filling_thread(const char *id)
+{
+    char path[64], text[512], state;
+    long long began;
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", id);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (got <= 0) {
+        return false;
+    }
+    text[got] = 0;
+    const char *end = strrchr(text, ')'); /* of the name, which may contain anything */
+    return end != NULL && strstr(text, "(tfguard-") == NULL &&
+           sscanf(end + 1,
+                  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld",
+                  &state, &began) == 2 &&
+           (state == 'R' || state == 'D') && began >= started_ticks;
+}
+
+/* Returns the microseconds until the next call; 0 if there is nothing to slow. Holds state_lock. */
+static int64_t slow_threads(int64_t now)
+{
+    int64_t until = atomic_load(&slow_until_us);
+    if (until == 0) {
+        return 0;
+    }
+    if (now >= until ||
+        read_available() > RECOVERED_TIMES * larger(levels.stop_bytes, levels.stop_cap_bytes)) {
+        atomic_store(&slow_until_us, 0);
+        atomic_store(&held_until_us, 0);
+        return 0;
+    }
+    int64_t held_until = atomic_load(&held_until_us);
+    if (now >= held_until && now < held_until + FREE_US) {
+        return held_until + FREE_US - now;
+    }
+    if (now >= held_until) {
+        atomic_store(&held_until_us, held_until = now + HELD_US);
+    }
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *one; threads != NULL && (one = readdir(threads)) != NULL;) {
+        pid_t id = (pid_t)atoi(one->d_name);
+        if (id > 0 && id != main_thread_id && is_filling_thread(one->d_name)) {
+            syscall(SYS_tgkill, getpid(), id, slow_signal);
+        }
+    }
+    if (threads != NULL) {
+        closedir(threads);
+    }
+    return smaller(LOOK_AGAIN_US, larger(1, held_until - now_us()));
+}
+
+static void start_slowing(int64_t now)
+{
+    if (slow_signal == 0) {
+        slow_signal = find_slow_signal();
+    }
+    if (slow_signal > 0) {
+        atomic_store(&slow_until_us, now + SLOW_US);
+        atomic_store(&held_until_us, 0);
+    }
+}
+
 /* Holds state_lock. */
 static void trip(int64_t available, int64_t now)
 {
+    start_slowing(now);
+    slow_threads(now);
     atomic_store(&trip_available, available);
     atomic_store(&heard_cpu_us, main_cpu_us());
     atomic_store(&heard, false);
@@ -706,11 +824,13 @@ static void *run_sampler(void *unused)
     setpriority(PRIO_PROCESS, 0, PRIORITY);
     pthread_mutex_lock(&state_lock);
     while (!ended) {
-        if (!atomic_load(&armed)) {
+        int64_t slow_us = slow_threads(now_us());
+        if (!atomic_load(&armed) && slow_us == 0) {
             pthread_cond_wait(&state_changed, &state_lock);
             continue;
         }
-        int64_t until_us = take_sample();
+        int64_t until_us = atomic_load(&armed) ? take_sample() : LONGEST_US;
+        until_us = slow_us != 0 ? smaller(until_us, slow_us) : until_us;
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until_us += until.tv_nsec / 1000;
@@ -732,6 +852,9 @@ EXPORT void tfguard_arm(const struct levels *for_cell)
     atomic_store(&limit_bytes, levels.total_bytes);
     atomic_store(&plenty_bytes, 4 * levels.stop_cap_bytes + levels.reserve_bytes);
     atomic_store(&known_us, 0);
+    if (atomic_load(&slow_until_us) == 0) { /* else those of the stopped cell still run */
+        started_ticks = boot_ticks();
+    }
     atomic_store(&tripped, false);
     atomic_store(&delivered, false);
     atomic_store(&interrupt_wanted, false);
@@ -784,7 +907,7 @@ EXPORT void tfguard_delivered(void)
 static const size_t NOTED_BYTES = 4 << 20; /* smaller blocks are filled before the next request */
 /* A block that is not filled by then counts as sparse. First use of memory on a busy virtual machine
  * was seen at 500 MB/s; the code that fills it has to compute as well. */
-static const int64_t NOTED_US = 2000000, NOTED_US_PER_MIB = 10000;
+static const int64_t NOTED_US = 2000000, NOTED_US_PER_MIB = 10000, SLOWLY_NOTED_US = 120000000;
 
 static struct grant {
     char *block;
@@ -792,6 +915,7 @@ static struct grant {
     int64_t us;
     pthread_t thread;
     bool may_wait; /* for its use: zeros, or numpy.empty() in the user's code */
+    bool is_slow;  /* filled while something is computed for each part */
 } grants[64];
 static unsigned next_grant;
 static pthread_mutex_t grants_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -820,7 +944,7 @@ static int64_t untouched_bytes(const void *block, size_t size)
     return (int64_t)((double)missing / (double)seen * (double)(pages * page_bytes));
 }
 
-static void note_grant(void *block, size_t size, bool may_wait)
+static void note(void *block, size_t size, bool may_wait, bool is_slow)
 {
     if (block == NULL || size < NOTED_BYTES || !atomic_load(&armed)) {
         return;
@@ -834,9 +958,20 @@ static void note_grant(void *block, size_t size, bool may_wait)
             grants[i].block = NULL; /* was freed and allocated again since */
         }
     }
-    grants[next_grant] = (struct grant){block, size, now_us(), pthread_self(), may_wait};
+    grants[next_grant] = 
+        (struct grant){block, size, now_us(), pthread_self(), may_wait, is_slow};
     next_grant = (next_grant + 1) % LENGTH(grants);
     pthread_mutex_unlock(&grants_lock);
+}
+
+static void note_grant(void *block, size_t size, bool may_wait)
+{
+    note(block, size, may_wait, false);
+}
+
+static void note_slow_grant(void *block, size_t size)
+{
+    note(block, size, false, true);
 }
 
 enum which { ALL_GRANTS, ABOUT_TO_BE_FILLED };
@@ -855,7 +990,9 @@ static int64_t promised_bytes(int64_t room, enum which which)
     int saved = errno;
     pthread_mutex_lock(&grants_lock);
     for (size_t i = 0; i < LENGTH(grants); i++) {
-        int64_t most_us = NOTED_US + (int64_t)(grants[i].size >> 20) * NOTED_US_PER_MIB;
+        int64_t most_us = grants[i].is_slow
+                              ? SLOWLY_NOTED_US
+                              : NOTED_US + (int64_t)(grants[i].size >> 20) * NOTED_US_PER_MIB;
         if (grants[i].block != NULL && now - grants[i].us > most_us) {
             grants[i].block = NULL;
         }
@@ -1380,6 +1517,12 @@ static bool is_tensorflows(enum caller caller)
            caller == UNCHECKED_ZEROED;
 }
 
+/* Native threads of a stopped cell are refused after its end, too: so they end. */
+static bool is_checked(enum caller caller)
+{
+    return atomic_load(&armed) || (caller == SKLEARN && atomic_load(&slow_until_us) != 0);
+}
+
 static bool fits(size_t size)
 {
     int64_t available = read_available(), needed = (int64_t)size + atomic_load(&reserve_bytes);
@@ -1469,7 +1612,8 @@ static enum answer answer_short(size_t size, enum caller caller)
         }
         return runs_notebook_code() ? refuse(size, caller) : not_refused();
     case PYTHON: return runs_notebook_code() ? refuse(size, caller) : not_refused();
-    case PANDAS: return refuse(size, caller);
+    case PANDAS:
+    case SKLEARN: return refuse(size, caller);
     case TENSORFLOW_POOL: return caller_handles_refusal() ? refuse(size, caller) : disk_or_grant();
     case TENSORFLOW_MALLOC:
         if (caller_handles_refusal()) {
@@ -1504,7 +1648,8 @@ static enum answer decide(size_t size, enum caller caller)
     }
     int64_t now = now_us();
     /* Not in calls from TensorFlow: they hold locks of its pool. */
-    if ((caller == NUMPY || caller == PYTHON || caller == PANDAS || caller == ZEROED) &&
+    if ((caller == NUMPY || caller == PYTHON || caller == PANDAS || caller == SKLEARN ||
+         caller == ZEROED) &&
         is_giving_back_due(now)) {
         give_back();
         if (fits(size)) {
@@ -1519,7 +1664,7 @@ static enum answer decide(size_t size, enum caller caller)
         struct timespec pause = {0, pthread_equal(pthread_self(), main_thread) ? 4000000 : 8000000};
         for (int64_t end = now + WAIT_US; now_us() < end;) {
             nanosleep(&pause, NULL);
-            if (!atomic_load(&armed) || fits(size)) {
+            if (!is_checked(caller) || fits(size)) {
                 return GRANT;
             }
         }
@@ -1540,7 +1685,7 @@ static enum answer ask(size_t size, size_t alignment, enum caller caller, void *
         errno = ENOMEM;
         return REFUSE;
     }
-    if (!atomic_load(&armed) || self.inside || size > HUGE_BYTES ||
+    if (!is_checked(caller) || self.inside || size > HUGE_BYTES ||
         (is_tensorflows(caller) && atomic_load(&tensorflow_hooks) != REFUSES)) {
         return GRANT;
     }
@@ -1580,7 +1725,7 @@ static bool may_resize(void *block, size_t size, enum caller caller)
     case NO_ROOM: errno = ENOMEM; return false;
     case NOT_ON_DISK: break;
     }
-    if (!atomic_load(&armed) || self.inside) {
+    if (!is_checked(caller) || self.inside) {
         return true;
     }
     /* A list grows by an eighth, so the growth may be small: check at least LARGE_BYTES. */
@@ -1596,7 +1741,7 @@ static bool may_resize(void *block, size_t size, enum caller caller)
  * 8. Patching: replace pointers, record them and restore them
  */
 
-enum part { PART_NUMPY, PART_FOURIER, PART_TENSORFLOW, PART_PANDAS };
+enum part { PART_NUMPY, PART_FOURIER, PART_TENSORFLOW, PART_PANDAS, PART_SKLEARN };
 
 static struct patch {
     enum part part;
@@ -1671,8 +1816,6 @@ struct numpy_allocator {
     void *(*realloc)(void *, void *, size_t);
     void (*free)(void *, void *, size_t);
 };
-
-static int (*holds_interpreter_lock)(void); /* PyGILState_Check */
 
 struct numpy_handler {
     char name[127];
@@ -2842,6 +2985,37 @@ EXPORT const char *tfguard_arm_pandas(void)
                        "This version of pandas is built in an unknown way.");
 }
 
+/* --- scikit-learn. The builders of its trees double an array of nodes with realloc() and check the
+ * result. They run in threads without the GIL, where no exception can stop them. What was granted is
+ * filled within seconds or minutes, so that each request counts what all have still to fill. */
+
+static void *sklearn_realloc(void *block, size_t size)
+{
+    if (!may_resize(block, size, SKLEARN)) {
+        return NULL;
+    }
+    bool grows = block == NULL || size > malloc_usable_size(block);
+    void *moved = realloc(block, size);
+    if (grows) {
+        note_slow_grant(moved, size);
+    }
+    return moved;
+}
+
+static const struct import SKLEARN_IMPORTS[] = {{"realloc", (void *)sklearn_realloc, NULL}};
+
+static bool is_sklearn_trees(const char *path)
+{
+    return strstr(path, "/sklearn/tree/_utils.") != NULL;
+}
+
+/* Arms the gate in scikit-learn. Returns NULL, or the reason for a failure. */
+EXPORT const char *tfguard_arm_sklearn(void)
+{
+    return arm_imports(PART_SKLEARN, SKLEARN_IMPORTS, LENGTH(SKLEARN_IMPORTS), is_sklearn_trees,
+                       "This version of scikit-learn is built in an unknown way.");
+}
+
 /* ---------------------------------------------------------------------------------------------
  * 12. Giving back memory that allocators hold although it is free
  *
@@ -3037,7 +3211,8 @@ EXPORT int tfguard_interface_version(void)
 /* native.py declares the same fields. */
 struct snapshot {
     int64_t tripped, delivered, trip_count, trip_available, trip_age_us, lowest_available;
-    int64_t refused_numpy, refused_python, refused_pandas, refused_tensorflow, interrupted;
+    int64_t refused_numpy, refused_python, refused_pandas, refused_sklearn, refused_tensorflow;
+    int64_t interrupted;
     int64_t last_refused, last_refused_available, spilled_bytes, spilled_count;
     int64_t trip_added;
     double fill_rate;
@@ -3071,6 +3246,7 @@ EXPORT void tfguard_snapshot(struct snapshot *found)
         .refused_numpy = atomic_load(&refused[NUMPY]),
         .refused_python = atomic_load(&refused[PYTHON]),
         .refused_pandas = atomic_load(&refused[PANDAS]),
+        .refused_sklearn = atomic_load(&refused[SKLEARN]),
         .refused_tensorflow =
             atomic_load(&refused[TENSORFLOW_POOL]) + atomic_load(&refused[TENSORFLOW_MALLOC]),
         .interrupted = atomic_load(&interrupted),
@@ -3129,6 +3305,8 @@ static void in_child(void)
     atomic_store(&interrupt_wanted, false);
     atomic_store(&disk_armed, false);
     atomic_store(&giving_back_us, 0);
+    atomic_store(&slow_until_us, 0);
+    atomic_store(&held_until_us, 0);
     is_running = false;
     unshare_disk_blocks();
     /* A thread that does not exist in the child may have held any of these. */
@@ -3219,6 +3397,7 @@ EXPORT void tfguard_restore(void)
     restore(PART_NUMPY, NULL);
     restore(PART_FOURIER, NULL);
     restore(PART_PANDAS, NULL);
+    restore(PART_SKLEARN, NULL);
     restore_tensorflow();
     restore_python();
     atomic_store(&disk_armed, false);

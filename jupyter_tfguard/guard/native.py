@@ -23,7 +23,7 @@ from ..units import GIB
 from .snapshot import Snapshot
 
 LIBRARY = Path(__file__).with_name("_gate.so")
-_INTERFACE_VERSION = 4
+_INTERFACE_VERSION = 5
 # Kept free on the disk for disk-backed blocks: a full disk would break unrelated programs.
 _KEEP_FREE_BYTES = 2 * GIB
 _NO_QUOTA_BYTES = 1 << 62
@@ -37,7 +37,7 @@ _NOT_IMPORTED = ""
 _STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
 _OWN_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 # A refusal in these raises MemoryError, as if the system had refused.
-PYTHON_PARTS = ("python", "numpy", "fourier", "pandas")
+PYTHON_PARTS = ("python", "numpy", "fourier", "pandas", "sklearn")
 # Only lets the free memory of TensorFlow's pool be released.
 SOFT_PARTS = (*PYTHON_PARTS, "pool")
 PARTS = (*PYTHON_PARTS, "disk", "tensorflow")
@@ -75,6 +75,7 @@ class _Snapshot(ctypes.Structure):
         ("refused_numpy", ctypes.c_int64),
         ("refused_python", ctypes.c_int64),
         ("refused_pandas", ctypes.c_int64),
+        ("refused_sklearn", ctypes.c_int64),
         ("refused_tensorflow", ctypes.c_int64),
         ("interrupted", ctypes.c_int64),
         ("last_refused", ctypes.c_int64),
@@ -154,6 +155,7 @@ class NativeGuard:
             short.tfguard_arm_python,
             short.tfguard_arm_tensorflow,
             short.tfguard_arm_pandas,
+            short.tfguard_arm_sklearn,
             short.tfguard_arm_fourier,
             long.tfguard_arm_disk,
         ):
@@ -236,6 +238,7 @@ class NativeGuard:
                 "numpy": seen.refused_numpy,
                 "python": seen.refused_python + seen.interrupted,
                 "pandas": seen.refused_pandas,
+                "sklearn": seen.refused_sklearn,
                 "tensorflow": seen.refused_tensorflow,
             },
             last_refused_bytes=seen.last_refused,
@@ -282,6 +285,7 @@ class NativeGuard:
             "pool": lambda: self._arm_tensorflow(refuses=False),
             "tensorflow": lambda: self._arm_tensorflow(refuses=True),
             "pandas": self._arm_pandas,
+            "sklearn": self._arm_sklearn,
         }
         return {part: arm[part]() for part in parts}
 
@@ -327,6 +331,11 @@ class NativeGuard:
         if "pandas._libs.parsers" not in sys.modules:
             return _NOT_IMPORTED
         return _text(self._short.tfguard_arm_pandas())
+
+    def _arm_sklearn(self) -> str | None:
+        if "sklearn.tree._utils" not in sys.modules:
+            return _NOT_IMPORTED
+        return _text(self._short.tfguard_arm_sklearn())
 
 
 def _text(reason: bytes | None) -> str | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 # Some are imported when they are first used, such as numpy.fft.
-_ALLOCATING = ("numpy", "numpy.fft", "pandas", "pandas.io.parsers", "scipy.fft")
+_ALLOCATING = ("numpy", "numpy.fft", "pandas", "pandas.io.parsers", "scipy.fft", "sklearn.tree")
 
 
 class UserLibraries:

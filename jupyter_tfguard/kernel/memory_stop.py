@@ -51,6 +51,7 @@ _PART_NAMES = {
     "pandas": "pandas",
     "pool": "memory that TensorFlow has freed, which only TensorFlow can use then",
     "python": "Python",
+    "sklearn": "scikit-learn",
     "tensorflow": "TensorFlow",
 }
 

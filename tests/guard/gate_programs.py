@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import hashlib
 import itertools
 import json
 import multiprocessing
@@ -285,6 +286,44 @@ def loop_outside_the_cell() -> object:
     with gate.cell(stop_bytes=GIB, stop_cap_bytes=GIB, own_fraction=0) as stopped:
         asyncio.run(cell())
     return seen | {"error": stopped["error"]}
+
+
+def native_thread_fills() -> object:
+    """One call into C fills on in a thread, while the main thread needs time to stop."""
+    gate = Gate(parts=native.SOFT_PARTS)
+    results: list[bytes] = []
+
+    def fill() -> None:  # 256 MiB, without the GIL
+        results.append(hashlib.scrypt(b"", salt=b"", n=2**18, r=8, p=1, maxmem=GIB))
+
+    def on_signal(number: int, frame: object) -> None:
+        with gate.native.exempt():
+            if gate.native.snapshot().tripped and kept:
+                gate.native.delivered()
+                time.sleep(0.4)
+                kept.clear()
+
+    kept = [bytearray(b"x" * MIB) for _ in range(gate.native.available_bytes() // MIB - 240)]
+    signal.signal(SIGNAL, on_signal)
+    with gate.cell(own_fraction=0) as seen:
+        thread = threading.Thread(target=fill)
+        thread.start()
+        thread.join()
+    return seen | {"results": len(results), "kept": len(kept)}
+
+
+def trees_are_refused() -> object:
+    """Builders of trees run in native threads."""
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    gate = Gate(parts=native.SOFT_PARTS)
+    x = np.random.default_rng(0).random((60_000, 3), dtype="f4")
+    forest = ExtraTreesRegressor(n_estimators=2, n_jobs=2, random_state=0, max_features=1)
+    with gate.cell(reserve_bytes=GIB) as refused:
+        forest.fit(x, x[:, 0])
+    with gate.cell() as fits:
+        fits["trees"] = len(forest.fit(x, x[:, 0]).estimators_)
+    return {"part": gate.parts["sklearn"], "refused": refused, "fits": fits}
 
 
 def disk_block_grows() -> object:

@@ -186,6 +186,11 @@ def test_the_event_loop_gets_no_memory_error_and_the_code_of_the_cell_does() -> 
     assert found == {"of_the_loop": 0, "tripped": True, "error": "MemoryError"}
 
 
+def test_native_threads_of_the_cell_fill_slowly_until_it_is_stopped() -> None:
+    found = run("native_thread_fills")
+    assert (found["kept"], found["results"]) == (0, 1), "stopped in time, and the call has ended"
+
+
 def test_a_block_on_disk_grows_and_shrinks_with_realloc() -> None:
     found = run("disk_block_grows")
     assert found["error"] is None
@@ -299,6 +304,15 @@ def test_pandas_parser_reports_that_memory_is_short() -> None:
     assert "out of memory" in found["seen"]["text"]
     assert found["seen"]["refused_count"]["pandas"] == 1
     assert found["small"]["rows"] == 100
+
+
+def test_the_trees_of_scikit_learn_get_a_memory_error() -> None:
+    pytest.importorskip("sklearn")
+    found = run("trees_are_refused", limit_mib=1024)
+    assert found["part"] is None
+    assert found["refused"]["error"] == "MemoryError"
+    assert found["refused"]["refused_count"]["sklearn"] >= 1
+    assert found["fits"]["trees"] == 2
 
 
 def test_tensorflow_is_armed_refused_and_restored() -> None:
