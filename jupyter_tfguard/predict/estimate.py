@@ -268,6 +268,7 @@ def _parts(traced: Estimate | None, best: int | None) -> tuple[tuple[str, int], 
         return ()
     known = {
         "gradients": traced.gradients_bytes,
+        "weights": traced.weights_bytes,
         "optimizer": traced.slots_bytes,
         "graph": traced.graph_bytes,
         "data": traced.data_bytes,

@@ -1,13 +1,15 @@
 """Memory that a training step touches: a simulation of its operations, of the life of its tensors, and of the pool.
 
-Operations run on as many workers as TensorFlow uses, in the order in which their inputs become ready. The time of each is
-a rough guess that differs from seed to seed: the order matters, and the real order is not known either.
+Operations run on as many workers as TensorFlow uses. A worker goes on with what has just become ready, so a long branch is
+done before the next one begins. The time of each is a rough guess that differs from seed to seed: the order matters, and the
+real order is not known either.
 """
 
 from __future__ import annotations
 
 import heapq
 import random
+import sys
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -15,7 +17,7 @@ from .loop_memory import RENAMES, LoopMemory
 from .pool import POOL_BYTES, Chunk, Pool
 from .program import Op, Program
 
-_STEPS = 6
+_STEPS = 6  # at most; most fits need no more memory after the third
 # Batches that wait in the pipeline of the data, besides that of the running step.
 WAITING_BATCHES = 4
 _JITTER = 0.5  # of the logarithm of the time of an operation
@@ -28,6 +30,11 @@ _IN_PLACE |= {"BiasAdd", "Relu", "Relu6", "Elu", "Selu", "LeakyRelu", "Sigmoid",
 _IN_PLACE |= {"ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "LeakyReluGrad", "SigmoidGrad"}
 _IN_PLACE |= {"TanhGrad", "Square", "Sqrt", "Rsqrt", "Exp", "Log", "Softmax", "Erf", "Pow"}
 _IN_PLACE |= {"Softplus", "Reciprocal", "SquaredDifference", "Abs", "Sign", "SqrtGrad", "RsqrtGrad"}
+# An initializer makes random numbers, scales and shifts them: three tensors, of which the last becomes the variable.
+_INITIALIZER_COPIES = 2
+_SURELY_MORE = 1.1
+# Of other free memory of the pool the share that a fit can use: it is in pieces.
+_FREE_SHARE = 0.8
 _CHANGES = {"AssignAddVariableOp", "AssignSubVariableOp"}
 
 
@@ -63,25 +70,35 @@ class Simulation:
     Args:
         program: The training step.
         batch_size: Number of samples in a batch.
-        free_bytes: Memory that the pool has touched before and now holds free.
+        free_bytes: Memory that the pool has used before and now holds free.
         copies_bytes: Copies of whole arrays; divided here as a batch is.
+        batch_count: Batches of the data, if known: no more can wait.
+        has_pool: False if malloc has all tensors.
 
     Attributes:
         data_bytes: The copies, and all batches that exist at the same time.
     """
 
     def __init__(
-        self, program: Program, batch_size: int, free_bytes: int = 0, copies_bytes: int = 0
+        self,
+        program: Program,
+        batch_size: int,
+        free_bytes: int = 0,
+        copies_bytes: int = 0,
+        batch_count: int | None = None,
+        has_pool: bool = True,
     ) -> None:
         self._ops = program.ops
         self._sizes = [size.bytes(batch_size) for size in program.sizes]
         self._variables = {name: size.bytes(batch_size) for name, size in program.variables.items()}
         self._existing = program.existing
         self._free_bytes = free_bytes
+        self._pool_bytes = POOL_BYTES if has_pool else sys.maxsize
         self._batch = [self._sizes[tensor] for tensor in program.data]
         batch_bytes = sum(self._batch)
         self._copies = [copies_bytes * size // max(1, batch_bytes) for size in self._batch]
-        self.data_bytes = sum(self._copies) + (WAITING_BATCHES + 1) * batch_bytes
+        self._waiting = min(WAITING_BATCHES, max(0, (batch_count or WAITING_BATCHES + 1) - 1))
+        self.data_bytes = sum(self._copies) + (self._waiting + 1) * batch_bytes
         for tensor in program.data:
             self._sizes[tensor] = 0  # a part of the pipeline
         self._loops = {
@@ -95,6 +112,15 @@ class Simulation:
             for before in op.waits_for:
                 self._followers[before].append(number)
         self._costs = [self._cost(number) for number in range(len(self._ops))]
+
+    def _left_by_initializers(self) -> int:
+        """Free memory of the pool after the existing variables were created by initializers, with nothing before."""
+        used = highest = 0
+        for name, size in self._variables.items():
+            if name in self._existing and size >= POOL_BYTES:
+                highest = max(highest, used + size * (1 + _INITIALIZER_COPIES))
+                used += size
+        return highest - used
 
     def run(self, seed: int, workers: int) -> Touched:
         """Simulate the first steps of a fit."""
@@ -119,24 +145,35 @@ class _Run:
         self._pool = Pool()
         self._small = self._most_small = self._live = self._most_live = 0
         sizes = what._variables
-        self._variables = {
-            name: self._new(size, 1) for name, size in sizes.items() if name in what._existing
-        }
-        if what._free_bytes:
-            self._release(self._new(what._free_bytes, 1))
+        self._variables = {}
+        left = what._left_by_initializers()
+        is_as_built = left <= _SURELY_MORE * what._free_bytes
+        for name, size in sizes.items():
+            if name in what._existing:
+                copies = [self._new(size, 1) for _ in range(_INITIALIZER_COPIES * is_as_built)]
+                self._variables[name] = self._new(size, 1)
+                for one in copies:
+                    self._release(one)
+        rest = what._free_bytes - left * is_as_built
+        if rest > 0:
+            self._release(self._new(int(_FREE_SHARE * rest), 1))
         self._before = self._pool.touched_bytes()
         self._small = self._most_small = self._live = self._most_live = 0
         for size in what._copies:
             self._new(size, 1)
-        batches = deque(self._new_batch() for _ in range(WAITING_BATCHES))
+        batches = deque(self._new_batch() for _ in range(what._waiting))
         for name, size in sizes.items():
             if name not in self._variables:
                 self._variables[name] = self._new(size, 1)
+        settled = -1
         for _ in range(_STEPS):
             batches.append(self._new_batch())
             self._step()
             for buffer in batches.popleft():
                 self._release(buffer)
+            before, settled = settled, self._pool.touched_bytes()
+            if settled == before:
+                break
 
     def result(self) -> Touched:
         touched = self._pool.touched_bytes() - self._before
@@ -160,10 +197,12 @@ class _Run:
                 heapq.heappush(busy, (now + time, number, temporary))
             now, number, temporary = heapq.heappop(busy)
             self._finish(number, temporary)
+            new = []
             for follower in what._followers[number]:
                 waiting[follower] -= 1
                 if not waiting[follower]:
-                    ready.append(follower)
+                    new.append(follower)
+            ready.extendleft(reversed(new))
 
     def _start(self, number: int) -> list[_Buffer]:
         """Allocate what an operation needs; returns what it needs only while it runs."""
@@ -176,10 +215,6 @@ class _Run:
             return []
         if kind in RENAMES and op.inputs:
             self._share(op.outputs[0], buffers[op.inputs[0]])
-            return []
-        if kind == "IdentityN":
-            for given, tensor in zip(op.inputs, op.outputs, strict=True):
-                self._share(tensor, buffers[given])
             return []
         if kind in _IN_PLACE:
             size = what._sizes[op.outputs[0]]
@@ -195,7 +230,7 @@ class _Run:
         if kind == "TensorListFromTensor" and op.inputs:
             source = what._sizes[op.inputs[0]]
             self._hold(buffers[op.outputs[0]], source, 1)
-        return []
+        return [self._new(what._sizes[tensor], 1) for tensor in op.copied]
 
     def _access(self, op: Op) -> bool:
         """Read or change a variable; False for an operation of another kind."""
@@ -248,7 +283,7 @@ class _Run:
 
     def _hold(self, buffer: _Buffer, size: int, count: int) -> None:
         """Allocate memory that lives as long as a buffer."""
-        if size >= POOL_BYTES:
+        if size >= self._what._pool_bytes:
             buffer.chunks += [self._pool.allocate(size) for _ in range(count)]
         else:
             buffer.small_bytes += size * count

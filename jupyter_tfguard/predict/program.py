@@ -61,6 +61,7 @@ class Op:
     Attributes:
         waits_for: Numbers of operations that must be done before.
         variable: Name of the variable that it reads or changes.
+        copied: Tensors of which it makes a copy that lives as long as it runs.
     """
 
     kind: str
@@ -70,6 +71,7 @@ class Op:
     waits_for: tuple[int, ...]
     variable: str | None = None
     loop: Loop | None = None
+    copied: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)

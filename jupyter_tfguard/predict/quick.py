@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .batches import LARGEST_BATCH, copied_bytes
+from .batches import LARGEST_BATCH, copied_bytes, sample_count
 from .liveness import Simulation
 from .program import layers_of
 from .read_graph import program_of
-from .reusable import free_in_pool
-from .sizes import variable_bytes
+from .reusable import free_in_pool, has_pool
 from .trace import CannotTrace, traced_step
 
 # Fitted to the models of tests/benchmarks/prediction.py: TensorFlow 2.21, Keras 3.15, oneDNN, two cores.
@@ -27,9 +26,8 @@ _NODE_BYTES = 33_500
 _FIXED_BYTES = 23_500_000
 _RANGE = (0.78, 1.3)
 _RANGE_UNSURE = (0.72, 1.45)  # with loops, or with tensors of unknown size
-# Of the free memory of the pool that a fit can use: it is in pieces, and its size is an upper bound.
-_FREE_SHARE = 0.5
 _SEEDS = (1, 2, 3)
+_FIRST_GUESS, _MOST_GUESSES = 64, 40  # of the search for the largest batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,8 @@ class Estimate:
         best_bytes: The most likely value.
         high_bytes: The fit rarely needs more.
         gradients_bytes: Gradients of all weights; part of the memory of the step.
-        slots_bytes: Variables of the optimizer that do not exist yet.
+        weights_bytes: Weights that do not exist yet.
+        slots_bytes: Variables of the optimizer that do not exist yet, beyond what fits into free memory of the pool.
         activations_bytes: Everything else that a step holds in tensors.
         graph_bytes: Fixed cost of the nodes of the graph, and of the first step.
         data_bytes: Copies of the arrays given to ``fit``, and batches that wait in its pipeline.
@@ -54,6 +53,7 @@ class Estimate:
     best_bytes: int
     high_bytes: int
     gradients_bytes: int
+    weights_bytes: int
     slots_bytes: int
     activations_bytes: int
     graph_bytes: int
@@ -70,7 +70,7 @@ class Features:
         small_bytes: Peak of the tensors outside of the pool.
         live_bytes: Peak of all tensors in use at the same time.
         data_bytes: Copies of whole arrays, and batches.
-        slots_bytes: Variables that do not exist yet.
+        slots_bytes: Variables that do not exist yet, weights included.
         node_count: Nodes of the graph and its functions.
     """
 
@@ -86,7 +86,7 @@ class QuickPrediction:
     """Estimates for one model and any batch size. The model is traced once.
 
     Args:
-        model: A built and compiled model of Keras 3. It is unchanged afterwards.
+        model: A compiled model of Keras 3. It is unchanged afterwards.
         arguments: The arguments of ``fit``, by name.
 
     Raises:
@@ -95,27 +95,27 @@ class QuickPrediction:
 
     def __init__(self, model: Any, arguments: Mapping[str, Any]) -> None:
         try:
-            self._program = program_of(traced_step(model, arguments))
+            trace = traced_step(model, arguments)
+            self._program = program_of(trace)
         except CannotTrace:
             raise
         except Exception as error:  # private parts of TensorFlow differ between versions
             raise CannotTrace(
                 f"its graph cannot be read: {type(error).__name__}: {error}"
             ) from error
-        self._gradients_bytes = sum(variable_bytes(one) for one in model.trainable_weights)
+        self._gradients_bytes = trace.gradients_bytes
+        self._weights_bytes = trace.new_weights_bytes
         self._copies_bytes, _ = copied_bytes(arguments)
-        self._free_bytes = int(_FREE_SHARE * free_in_pool())
+        self._samples = sample_count(arguments)
+        self._free_bytes, self._has_pool = free_in_pool(), has_pool()
         self._workers = _worker_count()
-        # The cell of a recurrent layer is named by that layer.
-        found = list(model._flatten_layers())
-        cells = {one.cell.name for one in found if getattr(one, "cell", None) is not None}
-        layers = {one.name for one in found} - cells
-        self._unknown = tuple(dict.fromkeys(layers_of(self._program.unknown, layers)))
+        self._unknown = tuple(dict.fromkeys(layers_of(self._program.unknown, trace.layers)))
         self.features = cache(self._features)
 
     def _features(self, batch_size: int) -> Features:
         program = self._program
-        simulation = Simulation(program, batch_size, self._free_bytes, self._copies_bytes)
+        batches = None if self._samples is None else -(-self._samples // batch_size)
+        simulation = Simulation(program, batch_size, self._free_bytes, self._copies_bytes, batches)
         runs = [simulation.run(seed, self._workers) for seed in _SEEDS]
         return Features(
             pool_bytes=sum(run.pool_bytes for run in runs) // len(runs),
@@ -138,8 +138,10 @@ class QuickPrediction:
         step = tensors - data
         graph = _FIXED_BYTES + _NODE_BYTES * found.node_count
         best = tensors + graph
-        slots = min(found.slots_bytes, step)
-        gradients = min(self._gradients_bytes, step - slots)
+        weights = min(self._weights_bytes, step)
+        slots = max(0, found.slots_bytes - self._weights_bytes - self._free_bytes)
+        slots = min(slots, step - weights)
+        gradients = min(self._gradients_bytes, step - weights - slots)
         is_unsure = self._unknown or any(op.loop is not None for op in self._program.ops)
         low, high = _RANGE_UNSURE if is_unsure else _RANGE
         return Estimate(
@@ -148,8 +150,9 @@ class QuickPrediction:
             best_bytes=best,
             high_bytes=int(high * best),
             gradients_bytes=gradients,
+            weights_bytes=weights,
             slots_bytes=slots,
-            activations_bytes=step - slots - gradients,
+            activations_bytes=step - weights - slots - gradients,
             graph_bytes=graph,
             data_bytes=data,
             unknown=self._unknown,
@@ -162,18 +165,37 @@ class QuickPrediction:
             available_bytes: Memory that the fit may use.
             limit: The largest batch size to try.
         """
-        if self.at(1).high_bytes > available_bytes:
-            return None
-        fits, fails = 1, 2
-        while fails <= limit and self.at(fails).high_bytes <= available_bytes:
-            fits, fails = fails, 2 * fails
-        while fails - fits > max(1, fits // 32):  # closer than the estimate is exact
-            middle = (fits + fails) // 2
-            if self.at(middle).high_bytes <= available_bytes:
-                fits = middle
-            else:
-                fails = middle
-        return min(fits, limit)
+        return largest_below(lambda size: self.at(size).high_bytes, available_bytes, limit)
+
+
+def largest_below(need: Callable[[int], int], available: int, limit: int) -> int | None:
+    """The largest number whose need is available, to one part in 32; None if there is none. Few calls of `need`.
+
+    Args:
+        need: Grows about linearly with the number.
+        available: As `need`.
+        limit: The largest number to try.
+    """
+    known = {1: need(1)}
+    fits, fails = 1, limit + 1
+    if known[1] > available:
+        return None
+    guess = min(_FIRST_GUESS, limit)
+    for turn in range(_MOST_GUESSES):
+        step = max(1, fits // 32)  # closer than the estimate is exact
+        if fits == limit or fails - fits <= (step if fails <= limit else 1):
+            break
+        if turn:
+            # On the line through the nearest two; the middle if that has not found it for long.
+            a, b = sorted(known, key=lambda size: abs(known[size] - available))[:2]
+            slope = (known[a] - known[b]) / (a - b)
+            on_line = a + (available - known[a]) / slope if slope > 0 else 2 * fits
+            guess = round(on_line) if turn < _MOST_GUESSES // 2 else (fits + fails) // 2
+            highest = min(limit, 64 * fits) if fails > limit else fails - step
+            guess = max(min(fits + step, fails - 1), min(guess, highest))
+        known[guess] = need(guess)
+        fits, fails = (guess, fails) if known[guess] <= available else (fits, guess)
+    return fits
 
 
 def _worker_count() -> int:

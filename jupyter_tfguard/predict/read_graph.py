@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from .einsum import transposed
 from .inlined import Inliner
 from .program import BATCHES, Linear, Loop, Op, Program, TensorSize
 from .rewritten import LOOPS, constant, set_element_shapes, without_handles, without_pops
@@ -124,7 +126,8 @@ class _Reader:
         del graph
         program = Program()
         numbers: dict[Any, int] = {}
-        places: dict[str, int] = {}
+        makers: dict[int, int] = {}  # number of the operation that makes a tensor
+        places: dict[str, Sequence[int]] = {}
         with self._imported(graph_def, given, 0) as graph:
             for found in graph.get_operations():
                 second = larger[found.name]
@@ -138,15 +141,23 @@ class _Reader:
                 if (place := _unchanged_input(found)) is not None:
                     kind, needed = "Identity", [found.inputs[place]]
                 inputs = tuple(numbers[one.ref()] for one in needed if one.ref() in numbers)
-                waits = {one.op.name for one in found.inputs} | {
-                    one.name for one in found.control_inputs
-                }
-                op = Op(kind, found.name, inputs, outputs, (), variable)
-                op.waits_for = tuple(places[name] for name in waits if name in places)
-                places[found.name] = len(program.ops)
-                program.ops.append(op)
+                made = {numbers[one.ref()] for one in found.inputs if one.ref() in numbers}
+                controls = [places.get(one.name, ()) for one in found.control_inputs]
+                after = set(itertools.chain.from_iterable(controls))
+                first = len(program.ops)
+                if kind == "IdentityN":  # TensorFlow makes an Identity of each pair
+                    for one, same in zip(inputs, outputs, strict=True):
+                        waits = tuple(after | {makers[one]})
+                        program.ops.append(Op("Identity", found.name, (one,), (same,), waits))
+                else:
+                    waits = tuple(after | {makers[one] for one in made})
+                    program.ops.append(Op(kind, found.name, inputs, outputs, waits, variable))
+                    program.ops[-1].copied = _copied(found, inputs, outputs)
+                places[found.name] = range(first, len(program.ops))
+                for number in places[found.name]:
+                    makers.update(dict.fromkeys(program.ops[number].outputs, number))
                 if kind in LOOPS:
-                    op.loop = self._loop(found, second, program, handles)
+                    program.ops[-1].loop = self._loop(found, second, program, handles)
             numbers.clear()  # its keys hold the tensors
         return program
 
@@ -276,6 +287,14 @@ def _unchanged_input(op: Any) -> int | None:
         if is_number and constant(other.node_def) == _NEUTRAL[op.type]:
             return place
     return None
+
+
+def _copied(op: Any, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> tuple[int, ...]:
+    """Tensors of which an operation makes a copy in another order."""
+    if op.type != "Einsum":
+        return ()
+    places, is_result_copied = transposed(op.get_attr("equation").decode())
+    return (*(inputs[place] for place in places), *outputs[: int(is_result_copied)])
 
 
 def _size(tensor: Any, larger: Any) -> TensorSize | None:

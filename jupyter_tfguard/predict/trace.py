@@ -1,7 +1,7 @@
 """The graph of one training step, traced without executing it, for a batch of any size.
 
-For a built and compiled model of Keras 3 with TensorFlow as its backend. Optimizer slots that do not exist yet become
-handles without memory.
+For a compiled model of Keras 3 with TensorFlow as its backend. Weights and optimizer slots that do not exist yet become
+handles without memory, so a model need not be built.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .refusal import runs_on_host
+from .sizes import variable_bytes
 from .unchanged import unchanged
 
 
@@ -25,12 +26,18 @@ class Trace:
 
     Attributes:
         graph: A ``FuncGraph`` whose batch dimension is unknown.
-        new_variables: Variables without memory that take the place of optimizer slots and metric variables that the
-            first step of ``fit`` will create.
+        new_variables: Variables without memory that take the place of weights, optimizer slots and metric variables that
+            the first step of ``fit`` will create.
+        gradients_bytes: Size of all trainable weights.
+        new_weights_bytes: Size of the weights that do not exist yet.
+        layers: Names of the model's layers.
     """
 
     graph: Any
     new_variables: list[Any]
+    gradients_bytes: int
+    new_weights_bytes: int
+    layers: set[str]
 
     def free(self, gradient_names: Iterable[str]) -> None:
         """Free the graph now. TensorFlow would keep it for the life of the process if it has custom gradients.
@@ -55,7 +62,7 @@ def traced_step(model: Any, arguments: Mapping[str, Any]) -> Trace:
             ``tf.TensorSpec`` may take the place of arrays.
 
     Raises:
-        CannotTrace: The model is not built, its data has no known shape, or its code raised an error.
+        CannotTrace: The data has no known shape, or the code of the model raised an error.
     """
     reason = _reason(model)
     if reason is not None:
@@ -73,7 +80,7 @@ def traced_step(model: Any, arguments: Mapping[str, Any]) -> Trace:
     try:
         with unchanged(model), tensorflow.variable_creator_scope(create):
             graph = func_graph.func_graph_from_py_func("train_step", step, (data,), {})
-        return Trace(graph, created)
+            return Trace(graph, created, *_weights_of(model, created), _layers_of(model))
     except Exception as error:  # the user's code runs here, and may raise anything
         first = (str(error).strip() or "no message").splitlines()[0][:200]
         raise CannotTrace(
@@ -92,13 +99,25 @@ def _reason(model: Any) -> str | None:
         return "it is not compiled"
     if not runs_on_host(model):
         return "it does not train on the CPU of this process"
-    if not all(layer.built for layer in model._flatten_layers()):
-        return "it is not built: its weights do not exist before it is called with a batch"
     if model.run_eagerly:
         return "run_eagerly is on"
     if model.jit_compile is True:
         return "it is compiled with XLA (jit_compile)"
     return None
+
+
+def _weights_of(model: Any, created: list[Any]) -> tuple[int, int]:
+    """Bytes of the trainable weights, and of all weights that were created by the trace."""
+    new = {id(one) for one in created}
+    missing = [one for one in model.weights if id(getattr(one, "value", one)) in new]
+    return sum(map(variable_bytes, model.trainable_weights)), sum(map(variable_bytes, missing))
+
+
+def _layers_of(model: Any) -> set[str]:
+    """Names of the layers. The cell of a recurrent layer is named by that layer."""
+    found = list(model._flatten_layers())
+    cells = {one.cell.name for one in found if getattr(one, "cell", None) is not None}
+    return {one.name for one in found} - cells
 
 
 def _specs_of(arguments: Mapping[str, Any]) -> Any:
@@ -110,8 +129,8 @@ def _specs_of(arguments: Mapping[str, Any]) -> Any:
         return _spec(x.element_spec)
     if weights is None and arguments.get("class_weight") is not None:
         weights = sys.modules["tensorflow"].TensorSpec((None,), "float32")
-    if y is None and weights is None:
-        return (_spec(x),)
+    if y is None:  # Keras passes what is no tuple as it is
+        return (_spec(x),) if isinstance(x, (list, tuple)) else _spec(x)
     parts = (x, y) if weights is None else (x, y, weights)
     return tuple(_spec(part) for part in parts)
 
@@ -128,6 +147,8 @@ def _spec(value: Any) -> Any:
     if shape is None or dtype is None or not len(shape):
         raise CannotTrace(f"the shape of its data is not known ({type(value).__name__})")
     name = str(getattr(dtype, "name", dtype))
+    if name == "object" or name.startswith("str"):  # Keras converts arrays of texts
+        name = "string"
     if "float" in name and not hasattr(value, "is_compatible_with"):  # Keras converts arrays
         name = sys.modules["keras"].config.floatx()
     return sys.modules["tensorflow"].TensorSpec((None, *shape[1:]), name)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import random
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 _MODULES = ("keras.", "tensorflow.python.trackable.data_structures")
-_NAME_COUNTS = "object_name_uids"  # of Keras's default names: dense, dense_1, ...
 
 
 @contextlib.contextmanager
 def unchanged(model: Any) -> Iterator[None]:
-    """Restore the Python state of the model on exit, and the state of the global random generators.
+    """Restore the Python state of the model on exit, Keras's global state, and the state of the global random generators.
 
     Covers the attributes of all Keras objects that the model refers to, and their lists, dictionaries and sets. Does not
     cover the values of variables, nor objects that are not of Keras.
     """
-    objects, containers = _state_of(model)
-    names, before_names = _name_counts()
+    objects, containers = _state_of([model, *_unbuilt_layers(model), *_global_state()])
     python_random = random.getstate()
     numpy = sys.modules.get("numpy")
     numpy_random = numpy.random.get_state() if numpy is not None else None
@@ -32,19 +31,31 @@ def unchanged(model: Any) -> Iterator[None]:
             vars(one).update(attributes)
         for container, content in containers:
             _refill(container, content)
-        names.clear()
-        names.update(before_names)
         random.setstate(python_random)
         if numpy is not None:
             numpy.random.set_state(numpy_random)
 
 
-def _state_of(model: Any) -> tuple[list[tuple[Any, dict[str, Any]]], list[tuple[Any, Any]]]:
-    """Attributes of each Keras object, and content of each container, reached from the model."""
+def _unbuilt_layers(model: Any) -> list[Any]:
+    """If the model is not built, every layer of this process that has no weights yet: the trace may build it.
+
+    The model need not refer to them: they can be in a list of the notebook, or in an object that is not of Keras.
+    """
+    if all(one.built for one in model._flatten_layers()):
+        return []
+    layer = sys.modules["keras"].layers.Layer
+    found = [one for one in gc.get_objects() if issubclass(type(one), layer)]
+    return [one for one in found if not vars(one).get("built")]
+
+
+def _state_of(
+    roots: list[Any],
+) -> tuple[list[tuple[Any, dict[str, Any]]], list[tuple[Any, Any]]]:
+    """Attributes of each Keras object, and content of each container, reached from these."""
     objects: list[tuple[Any, dict[str, Any]]] = []
     containers: list[tuple[Any, Any]] = []
     seen: set[int] = set()
-    waiting: list[Any] = [model]
+    waiting = list(roots)
     while waiting:
         one = waiting.pop()
         if id(one) in seen:
@@ -85,7 +96,8 @@ def _refill(container: Any, content: Any) -> None:
         set.update(container, content)
 
 
-def _name_counts() -> tuple[dict[str, int], dict[str, int]]:
+def _global_state() -> list[dict[str, Any]]:
+    """Keras's state of this thread: the numbers in default names, and the random generator of calls without a seed."""
     state = sys.modules.get("keras.src.backend.common.global_state")
-    counts = state.get_global_attribute(_NAME_COUNTS) if state is not None else None
-    return (counts, dict(counts)) if counts is not None else ({}, {})
+    tracker = getattr(state, "GLOBAL_STATE_TRACKER", None)
+    return [] if tracker is None else [vars(tracker)]

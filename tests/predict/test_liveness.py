@@ -36,6 +36,15 @@ def test_a_tensor_is_free_after_its_last_use() -> None:
     assert touched(chain).live_bytes == 2 * BATCH * MIB
 
 
+def test_a_branch_is_done_before_the_next_one_begins() -> None:
+    branches = program(
+        *(("Conv2D", (), (place,)) for place in range(4)),
+        *(("Conv2D", (place,), (place + 4,)) for place in range(4)),
+        *(("MatMul", (place + 4,), ()) for place in range(4)),
+    )
+    assert touched(branches).live_bytes == 2 * BATCH * MIB
+
+
 def test_a_tensor_that_is_used_later_is_kept() -> None:
     kept = program(
         ("Conv2D", (), (0,)), ("Conv2D", (0,), (1,)), ("Conv2D", (1,), (2,)), ("MatMul", (0, 2), ())
@@ -100,9 +109,37 @@ def test_the_data_count_as_copies_and_as_batches_that_wait() -> None:
     assert found.live_bytes == 60 * MIB + (WAITING_BATCHES + 1) * BATCH * MIB + BATCH * MIB
 
 
+def test_without_a_pool_malloc_has_all_tensors() -> None:
+    chain = program(("Conv2D", (), (0,)), ("Conv2D", (0,), (1,)), ("Conv2D", (1,), (2,)))
+    found = Simulation(chain, BATCH, has_pool=False).run(seed=1, workers=1)
+    assert found == Touched(0, small_bytes=2 * BATCH * MIB, live_bytes=2 * BATCH * MIB)
+
+
+@pytest.mark.parametrize(("batch_count", "batches"), [(1, 1), (3, 3), (50, 5), (None, 5)])
+def test_no_more_batches_wait_than_there_are(batch_count: int | None, batches: int) -> None:
+    one = program(("Placeholder", (), (0,)), ("Relu", (0,), (1,)), data=[0])
+    found = Simulation(one, BATCH, batch_count=batch_count)
+    assert found.data_bytes == batches * BATCH * MIB
+    assert found.run(seed=1, workers=1).live_bytes == (batches + 1) * BATCH * MIB
+
+
 def test_free_memory_of_the_pool_is_used_first() -> None:
     one = program(("Conv2D", (), (0,)))
-    assert touched(one, free_bytes=BATCH * MIB).pool_bytes == 0
+    assert touched(one, free_bytes=2 * BATCH * MIB).pool_bytes == 0
+
+
+def test_what_initializers_left_is_used_whole() -> None:
+    sizes = {f"weight_{number}": TensorSize(1, (Linear(4 * MIB),)) for number in range(3)}
+    slots = {f"slot_{number}": TensorSize(1, (Linear(4 * MIB),)) for number in range(2)}
+    built = program(variables=sizes | slots, existing=set(sizes))
+    assert touched(built, free_bytes=8 * MIB).pool_bytes == 0
+    assert touched(built).pool_bytes == 8 * MIB
+
+
+def test_an_operation_needs_its_copies_only_while_it_runs() -> None:
+    one = program(("Conv2D", (), (0,)), ("Einsum", (0,), (1,)), ("Conv2D", (1,), (2,)))
+    one.ops[1].copied = (0, 1)
+    assert touched(one).live_bytes == 4 * BATCH * MIB
 
 
 def test_a_loop_keeps_what_every_iteration_adds() -> None:

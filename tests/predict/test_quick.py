@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from jupyter_tfguard.predict.quick import largest_below
 from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 
 SETUP = """
@@ -25,9 +26,15 @@ def seq(*parts, shape=(100,), optimizer="adam", **more):
 def data(*shape, y=(1,)):
     return {"x": np.zeros((8, *shape), "float32"), "y": np.zeros((8, *y), "float32")}
 
-def step_bytes(model, arguments, batch):
+def alone(model, arguments):
+    # without the free memory of the pool, which depends on earlier tests
     prediction = QuickPrediction(model, arguments)
-    prediction._free_bytes = 0  # of the pool: it depends on the garbage of earlier tests
+    prediction._free_bytes = 0
+    return prediction
+
+def step_bytes(model, arguments, batch):
+    prediction = alone(model, arguments)
+    prediction._samples = None  # as many batches as can wait
     found = prediction.features(batch)
     return found.pool_bytes + found.small_bytes - found.data_bytes
 
@@ -45,6 +52,31 @@ def keras_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedKe
     with guarded_kernel(tmp_path_factory.mktemp("quick"), startup_file=False) as kernel:
         works(kernel, SETUP)
         yield kernel
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("fixed", [0, 700_000])
+@pytest.mark.parametrize("each", [1_000, 30_000, 2_000_000])
+@pytest.mark.parametrize("page", [1, 1 << 20])
+@pytest.mark.parametrize("limit", [100, 1 << 20])
+def test_the_largest_number_is_found_with_few_calls(
+    fixed: int, each: int, page: int, limit: int
+) -> None:
+    calls = []
+
+    def need(size: int) -> int:
+        calls.append(size)
+        return -(-(fixed + each * size) // page) * page
+
+    available = 900_000_000
+    found = largest_below(need, available, limit)
+    assert found is not None
+    assert need(found) <= available
+    larger = found + max(1, found // 32) + 1
+    assert larger > limit or need(larger) > available
+    assert len(calls) < 16
+    assert largest_below(need, need(limit), limit) == limit
+    assert largest_below(need, need(1) - 1, limit) is None
 
 
 def test_the_model_is_unchanged(keras_kernel: GuardedKernel) -> None:
@@ -128,7 +160,7 @@ def test_nothing_is_allocated_for_the_slots(keras_kernel: GuardedKernel) -> None
         model = seq(layers.Dense(50_000))
         arguments = data(100, y=(50_000,))
         before = tf.config.experimental.get_memory_info("CPU:0")["current"]
-        prediction = QuickPrediction(model, arguments)
+        prediction = alone(model, arguments)
         after = tf.config.experimental.get_memory_info("CPU:0")["current"]
         assert after - before < MB, after - before
         weights = 4 * 101 * 50_000
@@ -200,6 +232,125 @@ def test_an_own_training_step_and_a_subclassed_model(keras_kernel: GuardedKernel
     )
 
 
+def test_a_model_that_was_never_called_gets_its_number_and_stays_unbuilt(
+    keras_kernel: GuardedKernel,
+) -> None:
+    works(
+        keras_kernel,
+        """
+        outside = layers.Dense(500)  # Keras does not track it
+
+        class Holder:
+            def __init__(self):
+                self.layer = layers.Dense(500)
+
+        class Auto(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.encoder = keras.Sequential([layers.Dense(2000, activation="relu"), layers.BatchNormalization()])
+                self.head, self.holder, self.count = layers.Dense(100), Holder(), 0
+
+            def call(self, x, training=False):
+                self.count += 1
+                x = self.encoder(x, training=training)
+                x = self.holder.layer(outside(x)) + keras.random.normal((500,))
+                return self.head(x)
+
+        def state(model):
+            parts = [model, model.encoder, *model.encoder.layers, model.head, model.holder.layer, outside, model.optimizer]
+            counts = keras.src.backend.common.global_state.get_global_attribute("object_name_uids")
+            return (
+                [(one.built, len(one.variables), sorted(vars(one))) for one in parts], model.count, dict(counts),
+                random.getstate(), np.random.get_state()[1].tolist(),
+            )
+
+        keras.utils.clear_session()
+        model = Auto()
+        model.compile("adam", "mse")
+        arguments = data(100, y=(100,))
+        before = state(model)
+        pool = tf.config.experimental.get_memory_info("CPU:0")["current"]
+        found = alone(model, arguments).at(64)
+        assert tf.config.experimental.get_memory_info("CPU:0")["current"] - pool < MB / 2
+        assert state(model) == before
+        keras.random.normal((2,))  # its generator is not one of the trace
+        model.fit(**arguments, verbose=0)
+        weights = 4 * sum(np.prod(one.shape) for one in model.trainable_weights)
+        in_model = 4 * sum(np.prod(one.shape) for one in model.weights)
+        assert 0 < found.gradients_bytes <= weights
+        assert abs(found.weights_bytes - in_model) < 100, (found.weights_bytes, in_model)
+        assert found.slots_bytes >= 2 * weights  # and the weights that Keras does not track
+        built = alone(model, arguments).at(64)
+        assert built.weights_bytes == 0 and built.slots_bytes < 1000
+
+        lazy = keras.Sequential([layers.Dense(50), layers.LSTM(20)])
+        lazy.compile("adam", "mse")
+        assert alone(lazy, data(9, 100)).at(8).weights_bytes > 0 and not lazy.built
+        """,
+    )
+
+
+def test_a_gan_that_was_never_called(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        class Gan(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.judge = keras.Sequential([layers.Dense(800, activation="relu"), layers.Dense(1)])
+                self.maker = keras.Sequential([keras.Input((16,)), layers.Dense(800), layers.Dense(100)])
+                self.seeds, self.loss_of = keras.random.SeedGenerator(1), keras.losses.BinaryCrossentropy()
+
+            def compile(self, judge_optimizer, maker_optimizer):
+                super().compile(optimizer="sgd")
+                self.steps_of = {"judge": judge_optimizer, "maker": maker_optimizer}
+
+            def train_step(self, real):
+                count = ops.shape(real)[0]
+                for part in ("judge", "maker"):
+                    with tf.GradientTape() as tape:
+                        made = self.maker(keras.random.normal((count, 16), seed=self.seeds))
+                        loss = self.loss_of(ops.ones((count, 1)), self.judge(made + real))
+                    weights = getattr(self, part).trainable_weights
+                    self.steps_of[part].apply_gradients(zip(tape.gradient(loss, weights), weights))
+                return {"loss": loss}
+
+        gan = Gan()
+        gan.compile(keras.optimizers.Adam(), keras.optimizers.Adam())
+        arguments = {"x": np.zeros((8, 100), "float32")}
+        found = alone(gan, arguments).at(64)
+        assert not gan.judge.built and not any(one.built for one in gan.steps_of.values())
+        assert found.weights_bytes > 4 * 100 * 800 and found.slots_bytes > 4 * 100 * 800 * 2 * 2
+        gan.fit(**arguments, batch_size=4, verbose=0)
+        """,
+    )
+
+
+def test_texts_inside_the_model_and_in_the_pipeline(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        texts = np.array([f"word{n} and word{n + 1} more" for n in range(32)], dtype=object)
+        split = layers.TextVectorization(max_tokens=50, output_sequence_length=30)
+        split.adapt(texts)
+        tail = [layers.Embedding(50, 64), layers.Conv1D(64, 3, activation="relu"), layers.GlobalMaxPooling1D(), layers.Dense(1)]
+        inside = keras.Sequential([keras.Input((), dtype="string"), split, *tail])
+        inside.compile("adam", "mse")
+        y = np.zeros((32, 1), "float32")
+        given = [{"x": texts, "y": y}, {"x": tf.constant(texts), "y": y}]
+        given.append({"x": tf.data.Dataset.from_tensor_slices((texts, y)).batch(4)})
+        sizes = [step_bytes(inside, one, 20_000) for one in given]
+        inside.fit(**given[2], verbose=0)
+        assert reason(inside, given[2]) is None
+        before = keras.Sequential([keras.Input((30,), dtype="int64"), *tail])
+        before.compile("adam", "mse")
+        mapped = given[2]["x"].map(lambda x, y: (split(x), y))
+        wanted = step_bytes(before, {"x": mapped}, 20_000)
+        assert all(abs(one / wanted - 1) < 0.1 for one in sizes), (sizes, wanted)
+        """,
+    )
+
+
 def test_a_loop_keeps_the_states_of_all_steps(keras_kernel: GuardedKernel) -> None:
     works(
         keras_kernel,
@@ -261,6 +412,26 @@ def test_several_inputs_and_a_dataset(keras_kernel: GuardedKernel) -> None:
         dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(4)
         sizes = [step_bytes(model, arguments, 2000) for arguments in ({"x": x, "y": y}, {"x": dataset})]
         assert sizes[0] == sizes[1] > 2000 * 1000 * 4
+        """,
+    )
+
+
+def test_a_weight_changes_as_soon_as_its_gradient_is_there(keras_kernel: GuardedKernel) -> None:
+    works(
+        keras_kernel,
+        """
+        model = seq(*(layers.Dense(300) for _ in range(3)), optimizer="sgd")
+        program = QuickPrediction(model, data(100, y=(300,)))._program
+        assert not [op for op in program.ops if op.kind == "IdentityN"]
+        needed, waiting = set(), [next(n for n, op in enumerate(program.ops) if op.kind == "AssignSubVariableOp")]
+        while waiting:
+            if (number := waiting.pop()) not in needed:
+                needed.add(number)
+                waiting += program.ops[number].waits_for
+        others = sum(op.kind == "AssignSubVariableOp" for op in program.ops) - 1
+        products = [op.name for op in program.ops if op.kind == "MatMul"]
+        used = [program.ops[number].name for number in needed if program.ops[number].kind == "MatMul"]
+        assert others == 5 and len(used) < len(products), (products, used)
         """,
     )
 
@@ -331,9 +502,13 @@ def test_what_cannot_be_traced_has_a_reason(keras_kernel: GuardedKernel) -> None
         broken.compile("adam", "mse")
         assert "RuntimeError while it was traced: no step today" in reason(broken, data(100))
 
-        unbuilt = keras.Sequential([layers.Dense(1)])
-        unbuilt.compile("adam", "mse")
-        assert "not built" in reason(unbuilt, data(100))
+        class Needy(keras.Model):
+            def call(self, x):
+                return self.missing(x)
+
+        needy = Needy()
+        needy.compile("adam", "mse")
+        assert "AttributeError while it was traced" in reason(needy, data(100)), reason(needy, data(100))
         model = keras.Sequential([keras.Input((100,)), layers.Dense(1)])
         assert "not compiled" in reason(model, data(100))
         assert "run_eagerly" in reason(seq(layers.Dense(1), run_eagerly=True), data(100))
