@@ -32,8 +32,9 @@ from .trial_process import TrialProcess
 _RESERVE_FRACTION = 0.05
 # Memory grows in steps: 1.23 times the batch of a trial needed 14 % more than extrapolated. At twice the batch of the
 # largest trial, an extrapolation misses by 13 to 20 % in one case of ten.
-_STEP_FRACTION = 0.15
-_DOUBLE_FRACTION = 0.25
+_FAR = (0.15, 0.1)
+# Margin of an extrapolation to a batch that is a little larger than the tried one.
+_BESIDE = (0.02, 0.6)
 # If an unfinished trial needed more than its extrapolation, all are corrected by the ratio and a margin for what the
 # trial would have needed later. With a larger ratio they are not believed.
 _RATIO_LIMIT = 1.5
@@ -53,8 +54,6 @@ _STEP_UP, _STEP_UP_CORRECTED = 4, 2
 # Aim between what is enough and what is too much: predictions miss by some percent, less beside a batch that was tried.
 _AIM_FRACTION, _NEAR_AIM_FRACTION = 0.92, 0.96
 _NEAR = 1.5
-# Margin of an extrapolation to a batch that is a little larger than the tried one.
-_NEAR_MARGIN, _NEAR_SLOPE = 0.02, 0.6
 # A trial that reached its limit would have needed more: how much is not known.
 _OVER_LIMIT_FACTOR = 1.08
 _NEAR_TRIALS = 4  # so often a little less is tried, before much less
@@ -257,11 +256,12 @@ class _Search:
         need, factor, room_bytes = self._best_bytes(), self._correction(), self._room_bytes()
         if need < _GOOD_FRACTION * self.budget_bytes and factor is not None:
             sizes = _round_sizes(self.best, min(self.too_large - 1, 2 * self.best))
-            beyond = self._largest(sizes, self.budget_bytes, factor, with_margin=True)
-            if beyond is not None:
-                more = int(factor * self._need(beyond))
-                if need < _GOOD_FRACTION * room_bytes or more > room_bytes:
-                    return beyond, more
+            found = self._largest(sizes, self.budget_bytes, factor, _FAR)
+            if found is None or factor * self._need(found) <= room_bytes:  # a trial has room for it
+                is_good = need >= _GOOD_FRACTION * room_bytes
+                found = None if is_good else self._largest(sizes, room_bytes, factor, _BESIDE)
+            if found is not None:
+                return found, int(factor * self._need(found))
         return self.best, need
 
     def _below(self, end: int) -> int:
@@ -318,7 +318,11 @@ class _Search:
         return self.quick is not None or len(measured_bytes(self.trials)) > 1
 
     def _largest(
-        self, sizes: list[int], room_bytes: int, factor: float = 1.0, *, with_margin: bool = False
+        self,
+        sizes: list[int],
+        room_bytes: int,
+        factor: float = 1.0,
+        margin: tuple[float, float] = (0.0, 0.0),
     ) -> int | None:
         """The largest of these sizes whose extrapolated need fits.
 
@@ -326,17 +330,13 @@ class _Search:
             sizes: In order, all larger than the largest that fitted.
             room_bytes: What it may need.
             factor: Corrects the extrapolated need.
-            with_margin: Keep memory free for the error of the extrapolation.
+            margin: Memory kept free for the error of the extrapolation, as parts of it: at least, and in addition for each
+                time the largest batch that fitted.
         """
         best = self.best or 1
 
         def need(size: int) -> int:
-            found = self._need(size) * factor
-            if with_margin:
-                beyond = size / best - 1
-                far = _STEP_FRACTION + (_DOUBLE_FRACTION - _STEP_FRACTION) * beyond
-                found *= 1 + min(_NEAR_MARGIN + _NEAR_SLOPE * beyond, far)
-            return int(found)
+            return int(self._need(size) * factor * (1 + margin[0] + margin[1] * (size / best - 1)))
 
         fitting = bisect.bisect_right(sizes, room_bytes, key=need)
         return sizes[fitting - 1] if fitting else None

@@ -27,6 +27,7 @@ from tests.crash.settings import memory_limit  # noqa: E402
 
 LARGER = 1.3
 START_BATCH = 32
+SAMPLES = 1 << 20
 # Of prediction_models.py.
 MODELS = (
     "autoencoder",
@@ -159,7 +160,9 @@ def child(mode: str, name: str, batch: int) -> dict[str, Any]:
     from tests.benchmarks.prediction_models import case
 
     model, arrays = case(name, 16, "adam")
-    samples = tf.data.Dataset.from_tensor_slices((arrays["x"], arrays["y"])).repeat()
+    x, y = tf.constant(arrays["x"]), tf.constant(arrays["y"])
+    # More samples than any batch has: none is suggested that is larger than the data.
+    samples = tf.data.Dataset.range(SAMPLES).map(lambda n: (x[n % len(x)], y[n % len(y)]))
     arguments = {"x": samples.batch(batch).prefetch(tf.data.AUTOTUNE), "steps_per_epoch": STEPS}
     if mode == "fit":
         before = anonymous_bytes(os.getpid())

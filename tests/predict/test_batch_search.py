@@ -167,7 +167,7 @@ def test_a_trial_of_a_little_less_is_enough(children: Children) -> None:
     children.law = lambda size: 200 * MB + 7 * MB * size
     found = largest_batch(Model(), DATA, 4000 * MB, quick=lambda size: 1.1 * children.law(size))
     assert [one.batch_size for one in found.trials] == [400]
-    assert (found.batch_size, found.was_tried) == (448, False)
+    assert (found.batch_size, found.was_tried) == (432, False)
     assert "batch_size=400 was, and needed 2.79 GiB." in found.text()
 
 
@@ -178,7 +178,7 @@ def test_a_quick_estimate_that_is_wrong_costs_few_trials(children: Children, fac
         Model(), DATA, 4000 * MB, quick=lambda size: 200 * MB + factor * 7 * MB * size
     )
     assert found.batch_size is not None
-    assert 0.85 * 3550 * MB < children.law(found.batch_size) < 3800 * MB
+    assert 0.84 * 3550 * MB < children.law(found.batch_size) < 3800 * MB
     assert len(found.trials) <= 4
 
 
