@@ -5,7 +5,6 @@ On the CPU: host memory. On a GPU: memory in tensors on the card, always measure
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -24,7 +23,7 @@ from .data_changes import data_changes
 from .extrapolate import Quick, predict
 from .fitting import named_batch
 from .quick import Estimate, QuickPrediction
-from .read_batch import FitData, fit_data
+from .read_batch import FitData, first_line, fit_data
 from .refusal import runs_on_gpu
 from .room import CannotEstimate, Room
 from .sizes import variable_bytes
@@ -38,7 +37,6 @@ _EXTRAPOLATED_RANGE = (0.8, 1.25)
 # On a GPU, in 5 of 6 fits on an H100 within 9 %; the sixth needed 1.32 times as much (tests/benchmarks/RESULTS.md).
 _MEASURED_ON_GPU_RANGE = (0.9, 1.35)
 _ACCUMULATED = 4  # batches, in the advice to accumulate gradients
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 # Where Keras checks that data match a model.
 _CHECKS = tuple(
     f"/keras/src/{part}"
@@ -204,13 +202,9 @@ def _failure_of_fit(error: BaseException | None) -> str | None:
         return None
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     path = Path(frame.f_code.co_filename).as_posix()
-    lines = [line for line in _ESCAPES.sub("", str(error)).splitlines() if line.strip()]
-    # Keras puts the layer's own message below this line.
-    if len(lines) > 1 and lines[0].startswith("Exception encountered when calling"):
-        del lines[0]
-    first = lines[0].strip() if lines else "no message"
+    first = first_line(error)
     is_check = any(part in path for part in _CHECKS) or "Dimensions must be equal" in first
-    return first[:300] if is_check else None
+    return first if is_check else None
 
 
 def _best_of(quick: QuickPrediction | None) -> Quick | None:

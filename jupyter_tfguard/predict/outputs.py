@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..shield import shielded
+from ..training.pipeline_batch import INFINITE, cardinality
 from ..training.plan import FitPlan, fit_plan
 from ..units import human_bytes
 from .batches import copied_bytes, rounded_down
@@ -27,7 +28,6 @@ _COPIES = 2
 _POOL_BYTES = 256 << 10  # smaller tensors are not in the pool
 _PIECE_SHARE = 0.4
 _WORTH_BYTES = 64 << 20  # less is not checked: a guarded kernel has more
-_INFINITE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,10 @@ def _row_count(arguments: Mapping[str, Any], plan: FitPlan) -> int | None:
     if not hasattr(x, "element_spec"):
         rows = plan.sample_count if plan.first_batch else None
         return rows if rows is None or most is None else min(rows, most)
-    batches, size = int(x.cardinality()), plan.first_batch
+    batches, size = cardinality(x), plan.first_batch
     if size is None:
         return None
     if batches > 0:
         rows = max(size, (batches - 1) * size)
         return rows if most is None else min(rows, most)
-    return most if batches == _INFINITE else None
+    return most if batches == INFINITE else None

@@ -7,17 +7,20 @@ does before it starts; a torch DataLoader one sample. A generator cannot be read
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..batch_place import GENERATOR, LOADER, METHOD
+from ..training.pipeline_batch import cardinality
 from ..training.plan import FitPlan, fit_plan, leaves, length_of, whole
 from .room import CannotEstimate
 
 _NAMES = ("x", "y", "sample_weight")
 _READ = (METHOD, LOADER)
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class FitData(NamedTuple):
@@ -46,11 +49,12 @@ def fit_data(model: Any, arguments: Mapping[str, Any]) -> FitData:
     """
     plan = fit_plan(arguments)
     _check_samples(arguments, plan)
-    if hasattr(arguments.get("x"), "element_spec"):
+    is_raw = getattr(model, "preprocessor", None) is not None
+    if hasattr(arguments.get("x"), "element_spec") and not is_raw:
         _check_batched(model, arguments["x"])
     if plan.place.kind in _READ:
         arguments, plan = _read(arguments, plan)
-    if getattr(model, "preprocessor", None) is not None:
+    if is_raw:
         return _preprocessed(model, arguments, plan)
     size = plan.first_batch or plan.batch_size or arguments.get("batch_size")
     if not size:
@@ -64,7 +68,7 @@ def _check_samples(arguments: Mapping[str, Any], plan: FitPlan) -> None:
         raise CannotEstimate("This fit has no data: pass what fit() is to train on.")
     is_empty = plan.sample_count == 0
     if hasattr(x, "element_spec"):
-        is_empty = is_empty or int(x.cardinality()) == 0
+        is_empty = is_empty or cardinality(x) == 0
     if is_empty:
         raise CannotEstimate("The data are empty: fit() would have nothing to train on.")
     counts = {name: length_of(next(leaves(arguments.get(name)), None)) for name in _NAMES}
@@ -100,12 +104,13 @@ def _read(arguments: Mapping[str, Any], plan: FitPlan) -> tuple[Mapping[str, Any
     """
     data = arguments["x"]
     reading = f"{plan.place.name}.__getitem__"
+    if plan.place.kind == LOADER:
+        reading = f"The dataset of {plan.place.name}"
     try:
         if plan.place.kind == LOADER:
-            collate = getattr(data, "collate_fn", None)
-            sample = data.dataset[0]
-            batch = sample if collate is None else collate([sample])
-            reading = f"The dataset of {plan.place.name}"
+            batch = data.dataset[0]
+            if plan.batch_size is not None:  # else its dataset delivers batches
+                batch = data.collate_fn([batch])
         else:
             if hasattr(type(data), "__len__") and not len(data):
                 raise CannotEstimate("The data are empty: fit() would have nothing to train on.")
@@ -113,13 +118,15 @@ def _read(arguments: Mapping[str, Any], plan: FitPlan) -> tuple[Mapping[str, Any
     except CannotEstimate:
         raise
     except Exception as error:  # the user's code runs here
-        raise CannotEstimate(f"{reading} raised {_first_line(error)}") from error
+        raise CannotEstimate(
+            f"{reading} raised {type(error).__name__}: {first_line(error)}"
+        ) from error
     parts = batch if isinstance(batch, (tuple, list)) else (batch,)
     found = next(leaves(parts), None)
     shape = getattr(found, "shape", None)
     if shape is None or not len(shape):
         raise CannotEstimate(f"{reading} returns no arrays, so the shapes of a batch are unknown.")
-    if plan.place.kind == METHOD:
+    if plan.place.kind == METHOD or plan.batch_size is None:
         count = None
         if hasattr(type(data), "__len__"):
             count = len(data) * int(shape[0])
@@ -141,7 +148,7 @@ def _preprocessed(model: Any, arguments: Mapping[str, Any], plan: FitPlan) -> Fi
     if size is None:
         raise CannotEstimate(_unknown_text(arguments, plan))
     if hasattr(given[0], "element_spec"):
-        return FitData(arguments, plan, size)  # what its fit makes of it is not known before
+        return FitData({**arguments, "x": _mapped(model, given[0])}, plan, size)
     first = [None if one is None else _first_rows(one, min(size, 2)) for one in given]
     names = inspect.signature(model.preprocessor.call).parameters
     extra = {
@@ -151,7 +158,7 @@ def _preprocessed(model: Any, arguments: Mapping[str, Any], plan: FitPlan) -> Fi
         made = model.preprocessor(first[0], **extra)
     except Exception as error:  # the user's code runs here
         raise CannotEstimate(
-            f"The preprocessor of the model raised {_first_line(error)}"
+            f"The preprocessor of the model raised {type(error).__name__}: {first_line(error)}"
         ) from error
     parts = made if isinstance(made, tuple) else (made,)
     made = _but_data(arguments) | dict(zip(_NAMES, parts, strict=False))
@@ -160,6 +167,21 @@ def _preprocessed(model: Any, arguments: Mapping[str, Any], plan: FitPlan) -> Fi
 
 def _but_data(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in _NAMES}
+
+
+def _mapped(model: Any, dataset: Any) -> Any:
+    """The pipeline with the preprocessor at its end, as the fit makes it. Nothing is read.
+
+    Raises:
+        CannotEstimate: The preprocessor raised an error.
+    """
+    function = getattr(model, "preprocess_samples", None) or model.preprocessor
+    try:
+        return dataset.map(function)
+    except Exception as error:  # the user's code runs here
+        raise CannotEstimate(
+            f"The preprocessor of the model raised {type(error).__name__}: {first_line(error)}"
+        ) from error
 
 
 def _first_rows(value: Any, count: int) -> Any:
@@ -186,6 +208,10 @@ def _unknown_text(arguments: Mapping[str, Any], plan: FitPlan) -> str:
     return f"fit() cannot train on data of this type: {type(arguments.get('x')).__name__}."
 
 
-def _first_line(error: BaseException) -> str:
-    text = (str(error).strip() or "no message").splitlines()[0][:200]
-    return f"{type(error).__name__}: {text}"
+def first_line(error: BaseException) -> str:
+    """The first line of an error of Keras that says what is wrong."""
+    lines = [line.strip() for line in _ESCAPES.sub("", str(error)).splitlines() if line.strip()]
+    # Keras puts the layer's own message below this line.
+    if len(lines) > 1 and lines[0].startswith("Exception encountered when calling"):
+        del lines[0]
+    return lines[0][:300] if lines else "no message"

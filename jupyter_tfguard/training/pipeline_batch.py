@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ..batch_place import BUCKETS, FUNCTION, GENERATOR, PIPELINE, BatchPlace
 
+INFINITE = -1
 _STEPS_LIMIT = 200
 _SIZE_ATTRIBUTES = ("_batch_size", "_batch_sizes", "_batch_size_t")
 # The elements after these steps are made of other parts than the batches before.
@@ -86,6 +87,13 @@ def inputs_of(step: Any) -> list[Any]:
     with contextlib.suppress(Exception):  # an abstract method that user classes may not have
         return list(step._inputs())
     return []
+
+
+def cardinality(dataset: Any) -> int:
+    """Number of elements; :data:`INFINITE` for an endless pipeline, -2 if unknown."""
+    with contextlib.suppress(Exception):  # part of a graph, or an iterator or distributed dataset
+        return int(dataset.cardinality())
+    return -2
 
 
 def keeps_elements(step: Any) -> bool:
@@ -263,7 +271,7 @@ def sample_count(dataset: Any, found: list[Batching]) -> int | None:
     if not found or None in counts:
         return None
     total = sum(count for count in counts if count is not None)
-    batches = int(dataset.cardinality())
+    batches = cardinality(dataset)
     return min(total, batches * max(found[0].sizes)) if batches > 0 and len(found) == 1 else total
 
 
@@ -274,7 +282,7 @@ def _elements(batch_step: Any) -> int | None:
         return sample_count(before, batchings(before))
     least: int | None = None
     for step in _line(before):
-        kind, count = kind_of(step), int(step.cardinality())
+        kind, count = kind_of(step), cardinality(step)
         if kind == "Unbatch":
             inside = inputs_of(step)[0]
             count = sample_count(inside, batchings(inside)) or -1

@@ -12,11 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..batch_place import GENERATOR, IN_ARGUMENT, LOADER, METHOD, BatchPlace
-from .pipeline_batch import Batching, batchings, place_without_batching, sample_count
+from .pipeline_batch import (
+    INFINITE,
+    Batching,
+    batchings,
+    cardinality,
+    place_without_batching,
+    sample_count,
+)
 
 KERAS_DEFAULT_BATCH_SIZE = 32
 _ARRAYS_LIMIT = 256  # a list of numbers can be much longer
-_INFINITE = -1
 # After these steps the first batch is what it was. `map` may change it, but rarely makes batches smaller.
 _KEEPS_BATCHES = {"Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Cache", "Repeat", "Take"}
 _KEEPS_BATCHES |= {"AssertCardinality"}
@@ -48,7 +54,8 @@ def fit_plan(arguments: Mapping[str, Any]) -> FitPlan:
     x = arguments.get("x")
     arrays = list(itertools.islice(leaves(x), _ARRAYS_LIMIT))
     if len(arrays) == 1 and hasattr(arrays[0], "element_spec"):
-        return _of_dataset(arrays[0])
+        # An iterator keeps the pipeline that it reads.
+        return _of_dataset(getattr(arrays[0], "_dataset", arrays[0]))
     lengths = {length_of(one) for one in arrays}
     if arrays and None not in lengths:
         return _of_arrays(arguments, lengths)
@@ -72,7 +79,7 @@ def _of_dataset(dataset: Any) -> FitPlan:
     declared = _declared_size(dataset.element_spec)
     place = found[0].place if found else place_without_batching(dataset)
     if declared is not None:
-        batches = int(dataset.cardinality())
+        batches = cardinality(dataset)
         if count is None and batches > 0:
             count = batches * declared
         return FitPlan(declared, declared, count, place)
@@ -87,8 +94,8 @@ def _first_batch(found: Batching) -> int | None:
     """The least size of the first batch; None if it may be smaller than the size that is set."""
     if found.step is None or not found.passed <= _KEEPS_BATCHES:
         return None
-    batches, size = int(found.step.cardinality()), min(found.sizes)
-    if batches == _INFINITE or batches > 1:
+    batches, size = cardinality(found.step), min(found.sizes)
+    if batches == INFINITE or batches > 1:
         return size
     elements = sample_count(found.step, [found])
     # Data of unknown length may be shorter than one batch.

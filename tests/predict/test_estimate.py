@@ -268,8 +268,11 @@ def test_a_batch_is_read_only_where_fit_would_read_it_too(keras_kernel: GuardedK
             def __init__(self):
                 self.batch_size, self.dataset = 40, [(x[n], y[n]) for n in range(64)]
                 self.collate_fn = lambda samples: tuple(np.stack(part) for part in zip(*samples))
-        answer = tfguard.estimate(cnn(), DataLoader())
+        loader = DataLoader()
+        answer = tfguard.estimate(cnn(), loader)
         assert (answer.batch_size, answer.grade) == (40, Grade.QUICK), answer
+        loader.batch_size, loader.dataset = None, [(x[:24], y[:24])]
+        assert tfguard.estimate(cnn(), loader).batch_size == 24
 
         class Broken(Train):
             def __getitem__(self, index): raise OSError("no such disk")
@@ -290,7 +293,7 @@ def test_the_models_own_preprocessor_makes_its_batch(keras_kernel: GuardedKernel
         """
         class Preprocessor(layers.Layer):
             def call(self, texts, y=None, sample_weight=None):
-                ids = tf.random.uniform((len(texts), 16), maxval=100, dtype=tf.int32)
+                ids = tf.random.uniform((tf.shape(texts)[0], 16), maxval=100, dtype=tf.int32)
                 return keras.utils.pack_x_y_sample_weight({"ids": ids}, y, sample_weight)
         ids = keras.Input((16,), dtype="int32", name="ids")
         pooled = layers.GlobalAveragePooling1D()(layers.Embedding(100, 8)(ids))
@@ -300,6 +303,9 @@ def test_the_models_own_preprocessor_makes_its_batch(keras_kernel: GuardedKernel
         for texts in (["a text"] * 50, np.array(["a text"] * 50)):
             answer = tfguard.estimate(model, texts, np.zeros((50, 1), "float32"), batch_size=20)
             assert (answer.batch_size, answer.grade) == (20, Grade.QUICK), answer
+        piped = tf.data.Dataset.from_tensor_slices((texts, np.zeros((50, 1), "float32"))).batch(10)
+        answer = tfguard.estimate(model, piped)
+        assert (answer.batch_size, answer.grade) == (10, Grade.QUICK), answer
         """,
     )
 
@@ -362,6 +368,9 @@ def test_the_batch_of_every_form_of_a_pipeline_is_known(keras_kernel: GuardedKer
             found = plan.batch_size, plan.place.change("fit", 4), plan.sample_count
             assert found == (form.batch_size, form.change, form.sample_count), (form.name, plan)
             assert plan.first_batch in (None, form.batch_size), (form.name, plan)
+        assert fit_plan({{"x": iter(names["batched"])}}).batch_size == 8
+        spread = tf.distribute.MirroredStrategy(["CPU:0"]).experimental_distribute_dataset(names["batched"])
+        assert fit_plan({{"x": spread}}).batch_size in (None, 8)  # and no error
         """,
     )
 
