@@ -21,12 +21,14 @@ def beside_lines(
         left_bytes: Available memory when they were stopped.
         in_cell: Whether a cell was running, which was not stopped.
     """
+    is_cell = bool(names) and all(name.startswith("subshell") for name in names)
+    what = "the cell" if is_cell else "what an earlier cell had left running"
     lines = [
-        f"tfguard stopped what an earlier cell had left running ({_listed(names)}) before the system would have ended the kernel: "
+        f"tfguard stopped {what} ({_listed(names)}) before the system would have ended the kernel: "
         f"{human_bytes(max(0, left_bytes))} of {human_bytes(total_bytes)} ({limit_name}) were left."
     ]
     if in_cell:
-        lines.append("The running cell was not stopped.")
+        lines.append(f"The {'other' if is_cell else 'running'} cell was not stopped.")
     return tuple(lines)
 
 

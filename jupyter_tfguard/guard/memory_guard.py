@@ -50,10 +50,9 @@ _SHORT_TIMES = 8  # of the level: if a cell starts with less available, free mem
 _RICH_BYTES = 256 * MIB
 # After user code has caught the exception this often, it gets one that `except Exception` does not catch.
 _CAUGHT_COUNT = 2
-# A process of an earlier cell that holds this fraction of the limit is ended, too.
-_LARGE_CHILD = 0.05
-# After a stop in a task: how long the cell may go on to await.
-_AWAIT_SECONDS = 0.25
+_RECOVERED_TIMES = 4  # of the level
+_LARGE_CHILD = 0.05  # of the limit: a process of an earlier cell that holds as much is ended, too
+_AWAIT_SECONDS = 0.25  # after a stop in a task, for the cell to end by itself
 
 
 class MemoryGuard:
@@ -172,13 +171,12 @@ class MemoryGuard:
         self.imported()
         self._work.begin()
         self._cancellation.renew()
-        available, total = self._sampler.available_bytes(), self._sampler.total_bytes()
-        levels = Levels.of(total)
+        available, levels = self._sampler.available_bytes(), Levels.of(self._sampler.total_bytes())
         if available < _SHORT_TIMES * levels.stop_cap_bytes and what == CELL:
             # malloc and TensorFlow's pool may still hold memory that an earlier cell freed.
             self._sampler.give_back(if_due=True)
             available = self._sampler.available_bytes()
-        self._cell, self._raised = Cell(total, available, thread=thread, what=what), 0
+        self._cell, self._raised = Cell(levels.total_bytes, available, thread=thread, what=what), 0
         self._sampler.arm(levels.for_cell(available))
         return self.stops.unreported() if what == CELL else None
 
@@ -358,6 +356,10 @@ class MemoryGuard:
     def _exception(self, cell: Cell, seen: Snapshot, frame: FrameType) -> BaseException | None:
         """The exception to raise in this frame of the main thread; None for none, at least not yet."""
         if self.stops.is_composing or self._helper.spares(cell, seen, frame):
+            return None
+        enough = _RECOVERED_TIMES * Levels.of(cell.total_bytes).stop_bytes
+        if seen.trip_count > 1 and self._sampler.available_bytes() > enough:
+            self._sampler.delivered()  # the cell has caught the last stop, and freed memory since
             return None
         return self._deliver(seen, cell, frame)
 

@@ -179,10 +179,10 @@ class ThreadStop:
 
 def is_users(thread: threading.Thread) -> bool:
     """False for the main thread, and for service threads of the guard, of Jupyter, of debuggers and of pools."""
-    if thread is threading.main_thread() or getattr(thread, "is_pydev_daemon_thread", False):
-        return False
     if is_of_pool(thread) or type(thread).__name__ == _SUBSHELL:
         return True
+    if thread is threading.main_thread() or getattr(thread, "is_pydev_daemon_thread", False):
+        return False
     return not _function(thread)[0].startswith(_SERVING_MODULES)
 
 

@@ -44,10 +44,14 @@ def test_a_signal_that_comes_while_its_handler_runs_does_not_nest() -> None:
 
 
 class Delivers:
-    """A sampler that only takes note of deliveries."""
+    """A sampler that counts deliveries."""
+
+    def __init__(self, available_bytes: int = 0) -> None:
+        self.count = 0
+        self.available_bytes = lambda: available_bytes
 
     def delivered(self) -> None:
-        pass
+        self.count += 1
 
 
 def frame_of(name: str, file: str) -> FrameType:
@@ -69,3 +73,14 @@ def test_only_where_ipython_catches_it_a_stop_is_an_interrupt_at_last(first_trip
         trips = [Snapshot(trip_count=first_trip + more) for more in range(3)]
         kinds = [type(guard._deliver(seen, Cell(1 << 30), frame)) for seen in trips]
         assert kinds == [HostMemoryLimitReached, HostMemoryLimitReached, last]
+
+
+@pytest.mark.parametrize(("available_bytes", "is_stopped"), [(200 << 20, False), (20 << 20, True)])
+def test_a_repeated_stop_is_dropped_if_the_cell_has_freed_memory(
+    available_bytes: int, is_stopped: bool
+) -> None:
+    guard, sampler = MemoryGuard({}, lambda added: CellFacts()), Delivers(available_bytes)
+    guard._sampler = sampler  # type: ignore[assignment]
+    seen = Snapshot(trip_count=2, trip_available_bytes=20 << 20, tripped=True)
+    raised = guard._exception(Cell(600 << 20), seen, sys._getframe())
+    assert (raised is not None, sampler.count) == (is_stopped, 1)
