@@ -115,7 +115,9 @@ class QuickPrediction:
     def _features(self, batch_size: int) -> Features:
         program = self._program
         batches = None if self._samples is None else -(-self._samples // batch_size)
-        simulation = Simulation(program, batch_size, self._free_bytes, self._copies_bytes, batches)
+        simulation = Simulation(
+            program, batch_size, self._free_bytes, self._copies_bytes, batches, self._has_pool
+        )
         runs = [simulation.run(seed, self._workers) for seed in _SEEDS]
         return Features(
             pool_bytes=sum(run.pool_bytes for run in runs) // len(runs),

@@ -190,6 +190,10 @@ def test_a_larger_batch_needs_more_and_the_largest_that_fits_is_found(
         found = prediction.largest_batch(large.high_bytes)
         assert 80 * 0.9 < found and prediction.at(found).high_bytes <= large.high_bytes
         assert prediction.largest_batch(MB) is None
+
+        without = alone(model, data(64, 64, 3))
+        without._has_pool = False  # as without oneDNN
+        assert without.features(8).pool_bytes == 0 < 10 * MB < without.features(8).small_bytes
         """,
     )
 
