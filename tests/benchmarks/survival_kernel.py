@@ -47,12 +47,14 @@ class CellRun:
     Attributes:
         ended: "ok", "error", "died" or "hung".
         error: Type and first line of the exception.
+        message: The whole text of the exception.
     """
 
     ended: str
     seconds: float
     cpu_seconds: float | None = None
     error: str = ""
+    message: str = ""
     text: str = ""
 
 
@@ -63,15 +65,17 @@ class LimitedKernel:
     Args:
         level: "none" (no guard at all), or a value of the option ``TfGuard.stop``.
         python: The interpreter of the kernel.
+        limit_bytes: Memory limit of the group.
     """
 
     level: str
     python: str = sys.executable
+    limit_bytes: int = LIMIT_BYTES
     peak_bytes: int = field(default=0, init=False)
 
     def __enter__(self) -> LimitedKernel:
         self.folder = Path(tempfile.mkdtemp(prefix="tfguard-survival-"))
-        self.limit = make_limit(LIMIT_BYTES)
+        self.limit = make_limit(self.limit_bytes)
         try:
             self._start()
         except BaseException:
@@ -200,6 +204,7 @@ def _gather(ran: CellRun, message: dict[str, Any]) -> bool:
         ran.text = (ran.text + content["text"])[-20_000:]
     elif kind == "error":
         first = (content["evalue"].strip() or " ").splitlines()[0]
+        ran.message = content["evalue"]
         ran.ended, ran.error = "error", f"{content['ename']}: {first}"[:200].strip(": ")
     elif kind == "status" and content["execution_state"] == "idle":
         if ran.ended == "hung":
