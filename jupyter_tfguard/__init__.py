@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import os
 
     from .predict.answer import Answer
-    from .predict.batch_search import BatchChoice
+    from .predict.batch_choice import BatchChoice
 
 __all__ = [
     "__version__",

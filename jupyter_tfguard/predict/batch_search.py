@@ -14,18 +14,15 @@ import bisect
 import contextlib
 import sys
 import time
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..batch_place import IN_ARGUMENT, BatchPlace
-from ..training.plan import leaves
 from ..units import human_bytes, human_seconds
+from .batch_choice import BatchChoice
 from .batches import LARGEST_BATCH, batch_size, rounded_down, sample_count
-from .bound import flat_layers, slots_per_weight
 from .extrapolate import Quick, extrapolate, measured_bytes, quick_of_trial
-from .graph import is_of_keras
+from .same_trial import data_shapes, model_structure
 from .trial import LIMIT_FRACTION, Trial, need_here, trial, uncopied_in_trial
 from .trial_process import TrialProcess
 
@@ -64,58 +61,6 @@ Show = Callable[[str], None]
 
 # Trials that finished, by model structure, data shapes and batch size. They hold for this machine and process.
 _finished: dict[tuple[Any, ...], Trial] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class BatchChoice:
-    """The result of a search.
-
-    Attributes:
-        batch_size: The largest batch size that fits; None if none does.
-        peak_bytes: What it needs: measured by its trial, or extrapolated from smaller ones; None without a batch size.
-        trials: All trials, in the order in which they were made. If the last one ended for another reason than memory,
-            the search stopped there.
-        available_bytes: What was available.
-        place: Where the batch size of these data is set.
-    """
-
-    batch_size: int | None
-    peak_bytes: int | None
-    trials: tuple[Trial, ...]
-    available_bytes: int
-    place: BatchPlace = IN_ARGUMENT
-
-    @property
-    def was_tried(self) -> bool:
-        """True if a trial of this batch size finished."""
-        return any(one.finished and one.batch_size == self.batch_size for one in self.trials)
-
-    def text(self) -> str:
-        """The result for the user."""
-        return "\n".join([self.headline(), *(f"  {_line(one)}" for one in self.trials)])
-
-    def headline(self) -> str:
-        """The batch size with its need, a line or two."""
-        if self.batch_size is None:
-            return "No batch size fits."
-        subject = self.place.stated(self.batch_size).replace("a batch", "A batch")
-        change = self.place.change("fit", self.batch_size)
-        how = "" if self.place == IN_ARGUMENT else f"\nTo set it: {change}."
-        need, available = human_bytes(self.peak_bytes), human_bytes(self.available_bytes)
-        if self.was_tried:
-            return f"{subject} is the largest that fits: it needed {need} of {available} available.{how}"
-        tried = max((one for one in self.trials if one.finished), key=lambda one: one.batch_size)
-        return (
-            f"{subject} is the largest that should fit: it needs about {need} of {available} available.\n"
-            f"It was not tried. batch_size={tried.batch_size} was, and needed {human_bytes(tried.peak_bytes)}.{how}"
-        )
-
-    def __repr__(self) -> str:
-        return self.text()
-
-
-def _line(one: Trial) -> str:
-    return f"batch_size={one.batch_size}: {one.ending_text()}, {human_bytes(one.peak_bytes)}"
 
 
 def largest_batch(
@@ -385,7 +330,7 @@ def _try(model: Any, search: _Search, size: int, process: TrialProcess, show: Sh
         if show is not None:
             show(search.trying(size, steps, peak_bytes))
 
-    key = (_structure(model), _shapes(search.arguments), size)
+    key = (model_structure(model), data_shapes(search.arguments), size)
     if key not in _finished:
         progress(0, None)
         found = trial(
@@ -401,34 +346,3 @@ def _try(model: Any, search: _Search, size: int, process: TrialProcess, show: Sh
             return found
         _finished[key] = found
     return _finished[key]
-
-
-def _structure(model: Any) -> tuple[Any, ...]:
-    """What decides the memory of a model: its layers, if they are Keras' own and form a graph; else the model itself."""
-    layers = flat_layers(model)
-    shapes = [_output_shapes(layer) for layer in layers]
-    if not layers or not all(shapes) or not all(is_of_keras(type(layer)) for layer in layers):
-        return (weakref.ref(model),)
-    optimizer = getattr(model, "optimizer", None)
-    parts = tuple((_config(layer), shape) for layer, shape in zip(layers, shapes, strict=True))
-    return type(model), parts, type(optimizer), slots_per_weight(optimizer), str(model.loss)
-
-
-def _config(layer: Any) -> str:
-    values = {name: value for name, value in layer.get_config().items() if name != "name"}
-    return f"{type(layer).__name__} {values}"
-
-
-def _output_shapes(layer: Any) -> tuple[str, ...]:
-    nodes = getattr(layer, "_inbound_nodes", ())
-    return tuple(str(output.shape) for node in nodes for output in node.outputs)
-
-
-def _shapes(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Shapes of one sample and dtypes of the arrays; the declared elements of a dataset."""
-    values = leaves([arguments.get(name) for name in ("x", "y", "sample_weight")])
-    return tuple(
-        str(getattr(one, "element_spec", None) or (one.shape[1:], getattr(one, "dtype", None)))
-        for one in values
-        if hasattr(one, "element_spec") or hasattr(one, "shape")
-    )

@@ -15,7 +15,8 @@ from ..batch_place import ARGUMENT, GENERATOR, LOADER, METHOD, BatchPlace
 from ..training.plan import fit_plan
 from ..units import human_bytes
 from .answer import Answer, Change, Grade
-from .batch_search import BatchChoice, Show, largest_batch
+from .batch_choice import BatchChoice
+from .batch_search import Show, largest_batch
 from .bound import bound, flat_layers, slots_per_weight
 from .compared import last_comparison, remember
 from .covered import check_covered
