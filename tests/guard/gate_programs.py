@@ -1,80 +1,32 @@
 """Programs for tests of the gate. Each runs in a process with a memory limit of its own: ``gate_programs.py NAME``.
 
 A program is a function that returns what the test looks at, as JSON. It begins when a line comes on stdin: by then the process is
-in its memory group.
+in its memory group. Those here are about NumPy, Python and the disk; gate_threads.py and gate_packages.py have the others.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ctypes
 import gc
-import hashlib
 import itertools
 import json
-import multiprocessing
 import os
 import resource
 import signal
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.pool import ThreadPool
 from typing import Any
 
 import numpy as np
 
-from jupyter_tfguard.collectors.memory_group import memory_groups
 from jupyter_tfguard.guard import native
-from jupyter_tfguard.guard.native import NativeGuard, _default_handler, _numpy_core
-from jupyter_tfguard.levels import Levels
+from jupyter_tfguard.guard.native import _default_handler, _numpy_core
 from jupyter_tfguard.units import GIB, MIB
-
-SIGNAL = signal.SIGRTMIN + 9
-
-
-class Stopped(MemoryError):
-    """The sampler stopped the cell."""
-
-
-class Gate:
-    """A started and armed native guard."""
-
-    def __init__(
-        self, disk_folder: str | None = None, parts: tuple[str, ...] = native.PARTS
-    ) -> None:
-        self.native = NativeGuard.load()
-        signal.signal(SIGNAL, self._on_signal)
-        self._read, write = os.pipe()
-        os.set_blocking(write, False)
-        self.native.start(memory_groups(os.getpid()), write, SIGNAL)
-        self.parts = self.native.gate(parts, disk_folder)
-        self.seen: dict[str, Any] = {}
-
-    def _on_signal(self, number: int, frame: object) -> None:
-        seen = self.native.snapshot()
-        if seen.tripped and not seen.delivered:
-            self.native.delivered()
-            raise Stopped
-
-    @contextlib.contextmanager
-    def cell(self, **levels: float) -> Iterator[dict[str, Any]]:
-        """The guard is armed, with these levels changed; what it saw and the error are in the dictionary afterwards."""
-        seen: dict[str, Any] = {"error": None}
-        total, left = self.native.total_bytes(), self.native.available_bytes()
-        self.native.arm(Levels.of(total).for_cell(left)._replace(**levels))
-        try:
-            yield seen
-        except Exception as error:
-            seen["error"], seen["text"] = type(error).__name__, str(error)[:200]
-        finally:
-            found = self.native.snapshot()
-            self.native.disarm()
-            seen |= {name: value for name, value in found._asdict().items() if name != "error"}
+from tests.guard import gate_packages, gate_threads
+from tests.guard.gate_rig import SIGNAL, Gate, Stopped
 
 
 def numpy_is_refused() -> object:
@@ -244,88 +196,6 @@ def freed_between_blocks() -> object:
     return found
 
 
-def result_of_a_pool() -> object:
-    """A result that cannot be received must not end the thread that receives results."""
-    gate = Gate(parts=native.SOFT_PARTS)
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        with gate.cell(reserve_bytes=GIB) as seen:
-            results = pool.imap(bytes, [4 * MIB, 1])
-            seen["length"] = len(next(results))
-        seen["rest"] = [len(one) for one in results]
-    return seen
-
-
-def work_of_a_pool() -> object:
-    """What a pool of threads runs may be refused: its error reaches who waits for the result."""
-    gate = Gate(parts=native.SOFT_PARTS)
-    found: dict[str, Any] = {}
-    with ThreadPoolExecutor(1) as executor, gate.cell(reserve_bytes=GIB) as found["executor"]:
-        executor.submit(np.ones, 4 * MIB).result()
-    with ThreadPool(1) as pool, gate.cell(reserve_bytes=GIB) as found["pool"]:
-        pool.map(np.ones, [4 * MIB])
-    return found
-
-
-def loop_outside_the_cell() -> object:
-    """The event loop runs while a cell awaits: a failed request there would end the kernel."""
-    gate = Gate(parts=native.SOFT_PARTS)
-    signal.signal(SIGNAL, signal.SIG_IGN)  # only a failed request can stop
-    errors: list[str] = []
-    seen: dict[str, Any] = {}
-
-    async def cell() -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: errors.append(str(context)))
-        for _ in range(40):
-            loop.call_soon(sorted, range(200_000))  # without a frame of the user's
-            await asyncio.sleep(0)
-        seen["of_the_loop"], seen["tripped"] = len(errors), gate.native.snapshot().tripped
-        while True:
-            sorted(range(200_000))
-
-    with gate.cell(stop_bytes=GIB, stop_cap_bytes=GIB, own_fraction=0) as stopped:
-        asyncio.run(cell())
-    return seen | {"error": stopped["error"]}
-
-
-def native_thread_fills() -> object:
-    """One call into C fills on in a thread, while the main thread needs time to stop."""
-    gate = Gate(parts=native.SOFT_PARTS)
-    results: list[bytes] = []
-
-    def fill() -> None:  # 256 MiB, without the GIL
-        results.append(hashlib.scrypt(b"", salt=b"", n=2**18, r=8, p=1, maxmem=GIB))
-
-    def on_signal(number: int, frame: object) -> None:
-        with gate.native.exempt():
-            if gate.native.snapshot().tripped and kept:
-                gate.native.delivered()
-                time.sleep(0.4)
-                kept.clear()
-
-    kept = [bytearray(b"x" * MIB) for _ in range(gate.native.available_bytes() // MIB - 240)]
-    signal.signal(SIGNAL, on_signal)
-    with gate.cell(own_fraction=0) as seen:
-        thread = threading.Thread(target=fill)
-        thread.start()
-        thread.join()
-    return seen | {"results": len(results), "kept": len(kept)}
-
-
-def trees_are_refused() -> object:
-    """Builders of trees run in native threads."""
-    from sklearn.ensemble import ExtraTreesRegressor
-
-    gate = Gate(parts=native.SOFT_PARTS)
-    x = np.random.default_rng(0).random((60_000, 3), dtype="f4")
-    forest = ExtraTreesRegressor(n_estimators=2, n_jobs=2, random_state=0, max_features=1)
-    with gate.cell(reserve_bytes=GIB) as refused:
-        forest.fit(x, x[:, 0])
-    with gate.cell() as fits:
-        fits["trees"] = len(forest.fit(x, x[:, 0]).estimators_)
-    return {"part": gate.parts["sklearn"], "refused": refused, "fits": fits}
-
-
 def disk_block_grows() -> object:
     gate = Gate()
     with gate.cell() as seen:
@@ -467,105 +337,7 @@ def traced_python() -> object:
     return gate.parts
 
 
-def tensorflow() -> object:
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    import tensorflow as tf
-
-    # A version is tried before it is listed as tested.
-    native._TESTED_TENSORFLOW = {tuple(tf.__version__.split(".")[:2])}
-    gate = Gate()
-    found: dict[str, Any] = {"parts": gate.parts}
-    with gate.cell() as found["op"]:
-        tf.random.normal((30000, 30000))
-    with gate.cell() as found["matrix"]:
-        tf.matmul(tf.ones((20000, 100)), tf.ones((100, 20000)))
-    with gate.cell() as found["fits"]:
-        found["fits"]["sum"] = float(tf.reduce_sum(tf.ones((5000, 5000))))
-    found["released"] = gate.native.give_back()
-    source = np.ones((25, MIB), "f4")
-    tensors = []
-    signal.signal(SIGNAL, signal.SIG_IGN)  # a tensor on disk stops the run; here it is to be used
-    with gate.cell() as found["constant"]:
-        while not found["constant"].get("on_disk"):
-            tensors.append(tf.constant(source))
-            found["constant"]["on_disk"] = gate.native.snapshot().spilled_bytes
-    found["sums"] = [float(tf.reduce_sum(one)) for one in tensors]
-    gate.native.stop()  # while a tensor is on disk
-    tensors.clear()
-    gc.collect()
-    found["after"] = float(tf.reduce_sum(tf.ones((1000, 1000))))
-    again = Gate()
-    with again.cell() as found["again"]:
-        tf.random.normal((30000, 30000))
-    found["armed_again"] = again.parts["tensorflow"]
-    again.native.stop()
-    return found
-
-
-def release_beside_a_thread() -> object:
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"  # what it prints about memory is a warning
-    import threading
-
-    import tensorflow as tf
-
-    gate = Gate(parts=native.SOFT_PARTS)
-    with gate.cell() as seen:
-        tf.reduce_sum(tf.ones((64, MIB)))  # leaves 256 MB in the pool
-        kept, before = tf.range(8 * MIB), gate.native.available_bytes()
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 2)
-        first = gate.native.give_back()
-        file.seek(0)
-        noise = file.read().decode()
-    returned, whole = gate.native.available_bytes() - before, int(tf.reduce_max(kept))
-    ended = threading.Event()
-
-    def use_pool() -> None:
-        while not ended.is_set():
-            tf.ones((8, MIB))
-
-    thread = threading.Thread(target=use_pool)
-    thread.start()
-    time.sleep(0.2)
-    mapped = _mapped_bytes()
-    released = sum(gate.native.give_back() > 0 for _ in range(200))
-    grown = _mapped_bytes() - mapped
-    ended.set()
-    thread.join()
-    return {
-        "part": gate.parts["pool"],
-        "first": first,
-        "noise": noise,
-        "returned": returned,
-        "whole": whole,
-        "seen": seen,
-        "released": released,
-        "grown_bytes": grown,
-    }
-
-
-def _mapped_bytes() -> int:
-    """Address space of this process: the pool never returns what it has got."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
-
-
-def pandas_parser() -> object:
-    import pandas as pd
-
-    gate = Gate()
-    path = os.path.join(tempfile.mkdtemp(), "rows.csv")
-    with open(path, "w") as file:
-        file.writelines("1,2,3,4,5,6,7,8\n" * 200_000 for _ in range(40))
-    # However fast it reads, a request is refused before the level of a stop. A path would be read by several threads.
-    with gate.cell(rate_seconds=0.0) as seen, open(path) as file:
-        pd.read_csv(file, header=None, dtype=str, low_memory=False)
-    with gate.cell() as small:
-        small["rows"] = len(pd.read_csv(path, header=None, nrows=100))
-    os.remove(path)
-    return {"part": gate.parts["pandas"], "seen": seen, "small": small}
-
-
 if __name__ == "__main__":
     sys.stdin.readline()
-    print(json.dumps(globals()[sys.argv[1]]()))
+    programs = vars(gate_threads) | vars(gate_packages) | globals()
+    print(json.dumps(programs[sys.argv[1]]()))

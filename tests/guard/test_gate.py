@@ -29,7 +29,7 @@ except SourceUnavailable as absent:
 
 
 def run(name: str, limit_mib: int = 512, python: str | None = None, **environment: str) -> Any:
-    """What a program of gate_programs.py found."""
+    """What a program of gate_programs.py, gate_threads.py or gate_packages.py found."""
     with (
         needed_limit(limit_mib * MIB) as limit,
         subprocess.Popen(
