@@ -103,6 +103,7 @@ class StopHelper:
         (cell, seen), calls = self._state(), self._cancellation.calls
         if cell is None:
             return
+        offer_children_first()  # at once: a child may fill the rest while the threads are measured
         due = _grace_seconds(seen, _GRACE_SECONDS if self._in_fit() else _CANCEL_AFTER_SECONDS)
         with contextlib.ExitStack() as until_delivered:
             until_delivered.enter_context(_short_turns())
@@ -117,7 +118,6 @@ class StopHelper:
             threads = ThreadStop(working, self._work.namespace, ThreadStopped)
             time.sleep(_FIRST_SECONDS)
             threads.look()
-            offer_children_first()
             self._wait(cell, calls, threads, due, until_delivered.close)
 
     def spares(self, cell: Cell, seen: Snapshot, frame: FrameType) -> bool:

@@ -7,8 +7,8 @@ import os
 import sys
 from typing import Any
 
-import psutil
-
+from ..collectors.process import descendants
+from ..errors import SourceUnavailable
 from ..shield import shielded
 from .children import own_bytes
 
@@ -23,12 +23,9 @@ _EXECUTORS = (
 
 def offer_children_first() -> None:
     """Make the OOM killer choose a child process before the kernel, in case the guard is too slow."""
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process().children(recursive=True):
-            with (
-                contextlib.suppress(OSError),
-                open(f"/proc/{child.pid}/oom_score_adj", "w") as file,
-            ):
+    with contextlib.suppress(SourceUnavailable):
+        for child in descendants(os.getpid()):
+            with contextlib.suppress(OSError), open(f"/proc/{child}/oom_score_adj", "w") as file:
                 file.write(_FIRST_FOR_THE_KILLER)
 
 

@@ -25,7 +25,7 @@ _GRAPH_BYTES_EACH = 2 << 20
 _TRACE_BYTES = 256 << 20
 _CALLS_LIMIT = 300
 _DIGITS = 3
-_SAME_SHARE = 0.1
+_SAME_SHARE = 0.25
 
 
 class _Named(NamedTuple):

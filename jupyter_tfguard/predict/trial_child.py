@@ -25,6 +25,8 @@ _PR_SET_PDEATHSIG = 1  # Source: prctl(2)
 _RESET_PEAK = "5"  # Source: proc_pid_clear_refs(5)
 _FIRST_FOR_THE_KILLER = "1000"  # Source: proc_pid_oom_score_adj(5)
 _MESSAGE_BYTES = 1 << 16
+# Thread of the jemalloc in PyArrow, which pandas imports: a fork goes on without it. Source: jemalloc, background_thread.c
+_FORK_SAFE = "jemalloc_bg_thd"
 
 
 def main(socket_descriptor: int, parent_pid: int) -> None:
@@ -66,20 +68,20 @@ def main(socket_descriptor: int, parent_pid: int) -> None:
 def _import_all() -> bool:
     """Import what a trial needs. False if that started threads, which a fork would not have."""
     warnings.simplefilter("ignore")
-    own = _thread_count()
-    import numpy  # noqa: F401  the threads of its library are made for forks
-
-    before = _thread_count()
+    # NumPy and SciPy, which Keras imports with scikit-learn, each bring an OpenBLAS that would start threads now.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     import keras  # noqa: F401
     import tensorflow  # noqa: F401
 
     import jupyter_tfguard.predict.travel  # noqa: F401
 
-    return own == 1 and _thread_count() == before
+    names = [_thread_name(one) for one in os.listdir("/proc/self/task")]
+    return len(names) - names.count(_FORK_SAFE) == 1
 
 
-def _thread_count() -> int:
-    return len(os.listdir("/proc/self/task"))
+def _thread_name(thread: str) -> str:
+    with open(f"/proc/self/task/{thread}/comm") as file:
+        return file.read().strip()
 
 
 def _run(file_descriptor: int, descriptor: int) -> None:

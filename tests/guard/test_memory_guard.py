@@ -1,4 +1,4 @@
-"""The guard's signal handler, without a kernel."""
+"""The guard's signal handler and its helper, without a kernel."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from jupyter_tfguard.guard import helper
+from jupyter_tfguard.guard.cancel import Cancellation
 from jupyter_tfguard.guard.error import HostMemoryLimitInterrupt, HostMemoryLimitReached
 from jupyter_tfguard.guard.memory_guard import MemoryGuard
 from jupyter_tfguard.guard.snapshot import Snapshot
@@ -84,3 +86,34 @@ def test_a_repeated_stop_is_dropped_if_the_cell_has_freed_memory(
     seen = Snapshot(trip_count=2, trip_available_bytes=20 << 20, tripped=True)
     raised = guard._exception(Cell(600 << 20), seen, sys._getframe())
     assert (raised is not None, sampler.count) == (is_stopped, 1)
+
+
+def test_children_are_offered_to_the_killer_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Measuring who fills takes up to a tenth of a second. A child filled the rest meanwhile, and the kernel was killed."""
+    order: list[str] = []
+
+    class Measured(Exception):
+        pass
+
+    class Work:
+        def who_fills(self) -> None:
+            order.append("measured")
+            raise Measured
+
+    def offer() -> None:
+        order.append("offered")
+
+    monkeypatch.setattr(helper, "offer_children_first", offer)
+    found = helper.StopHelper(
+        Work(),  # type: ignore[arg-type]
+        Cancellation(lambda error: error),
+        lambda: False,
+        lambda: (Cell(1 << 30), Snapshot(tripped=True)),
+        lambda cell, seen, names: None,
+        lambda: None,
+    )
+    with pytest.raises(Measured):
+        found._help()
+    assert order == ["offered", "measured"]

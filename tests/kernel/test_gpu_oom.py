@@ -116,7 +116,9 @@ class TestInAKernel:
             "model.fit(np.ones((96, 3)), np.ones((96, 1)), batch_size=48, callbacks=[RunOut()], verbose=0)",
             timeout=240,
         )
-        assert lines[2].startswith("What to change: batch_size=24 instead of 48 (estimate)")
+        assert lines[2].startswith(
+            "What to change: model.fit(..., batch_size=24) instead of 48 (estimate)"
+        )
         # The fit of an earlier cell is not to blame for this one.
         assert "batch_size" not in told(kernel, "run_out()")[2]
 
