@@ -557,7 +557,7 @@ static int64_t main_cpu_us(void)
  * needs. Source of the fields: proc_pid_stat(5). */
 
 static const int64_t SLOW_US = 5000000;                        /* at most, after a trip */
-static const int64_t HELD_US = 90000, FREE_US = 5000;          /* in turns */
+static const int64_t HELD_US = 90000, FREE_US = 1000;          /* in turns */
 static const int64_t LOOK_AGAIN_US = 10000;                    /* for threads that run */
 
 static int slow_signal;               /* 0 before the first trip, -1 if there is no free one */
@@ -1647,15 +1647,6 @@ static enum answer decide(size_t size, enum caller caller)
         return REFUSE;
     }
     int64_t now = now_us();
-    /* Not in calls from TensorFlow: they hold locks of its pool. */
-    if ((caller == NUMPY || caller == PYTHON || caller == PANDAS || caller == SKLEARN ||
-         caller == ZEROED) &&
-        is_giving_back_due(now)) {
-        give_back();
-        if (fits(size)) {
-            return GRANT;
-        }
-    }
     if (is_short_by_waiting_arrays(size, caller)) {
         return sparse();
     }
