@@ -42,6 +42,34 @@ def kernel(limited_kernel: Make) -> GuardedKernel:
     return shared
 
 
+def test_a_fit_that_cannot_fit_is_refused_before_its_first_step(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "wide = keras.Sequential([keras.layers.Input((100,)), keras.layers.Dense(200_000), keras.layers.Dense(1)])\n"
+        "wide.compile('sgd', 'mse')\n"
+        "wide.fit(x, y[:, :1], batch_size=3200, verbose=0)"
+    )
+    assert ran.error == STOPPED, ran
+    assert "fit() with batch_size=3200 needs at least" in ran.traceback
+    assert "%tfguard pause" in ran.traceback
+    assert "Model and optimizer are saved" not in ran.traceback
+    assert kernel.wait_for_event("memory_stop")[-1]["what"] == "not_started"
+    status = kernel.run("%tfguard status").stdout
+    assert "was not started: fit() with batch_size=3200 needs at least" in status
+    assert "a run was not started: it needs more memory" in status
+    # The estimate names the same batch, and it is not larger than the data.
+    (named,) = re.findall(
+        r"With model\.fit\(\.\.\., batch_size=(\d+)\) it should fit", ran.traceback
+    )
+    shown = kernel.run("%tfguard estimate wide.fit(x, y[:, :1], batch_size=3200)\nnext_line = 1")
+    assert f"The largest batch size that should fit is {named}." in shown.displayed[0], shown
+    assert int(named) < 3200
+    # Where the data come in batches, the advice is for the pipeline.
+    ran = kernel.run(
+        "batches = tf.data.Dataset.from_tensor_slices((x, y[:, :1])).batch(3200)\nwide.fit(batches)"
+    )
+    assert re.search(r"With \.batch\(\d+\) in the pipeline it should fit", ran.traceback), ran
+
+
 def test_a_training_loop_is_stopped_with_its_step_and_its_model_is_saved(
     kernel: GuardedKernel,
 ) -> None:
@@ -178,34 +206,6 @@ def test_a_function_that_fails_cancels_no_other(kernel: GuardedKernel) -> None:
         "int(counts(tf.constant(10))), found"
     )
     assert (ran.error, ran.result) == (None, "(5, [150000])"), ran
-
-
-def test_a_fit_that_cannot_fit_is_refused_before_its_first_step(kernel: GuardedKernel) -> None:
-    ran = kernel.run(
-        "wide = keras.Sequential([keras.layers.Input((100,)), keras.layers.Dense(200_000), keras.layers.Dense(1)])\n"
-        "wide.compile('sgd', 'mse')\n"
-        "wide.fit(x, y[:, :1], batch_size=3200, verbose=0)"
-    )
-    assert ran.error == STOPPED, ran
-    assert "fit() with batch_size=3200 needs at least" in ran.traceback
-    assert "%tfguard pause" in ran.traceback
-    assert "Model and optimizer are saved" not in ran.traceback
-    assert kernel.wait_for_event("memory_stop")[-1]["what"] == "not_started"
-    status = kernel.run("%tfguard status").stdout
-    assert "was not started: fit() with batch_size=3200 needs at least" in status
-    assert "a run was not started: it needs more memory" in status
-    # The estimate names the same batch, and it is not larger than the data.
-    (named,) = re.findall(
-        r"With model\.fit\(\.\.\., batch_size=(\d+)\) it should fit", ran.traceback
-    )
-    shown = kernel.run("%tfguard estimate wide.fit(x, y[:, :1], batch_size=3200)\nnext_line = 1")
-    assert f"The largest batch size that should fit is {named}." in shown.displayed[0], shown
-    assert int(named) < 3200
-    # Where the data come in batches, the advice is for the pipeline.
-    ran = kernel.run(
-        "batches = tf.data.Dataset.from_tensor_slices((x, y[:, :1])).batch(3200)\nwide.fit(batches)"
-    )
-    assert re.search(r"With \.batch\(\d+\) in the pipeline it should fit", ran.traceback), ran
 
 
 def test_a_predict_whose_outputs_cannot_fit_is_refused(kernel: GuardedKernel) -> None:
