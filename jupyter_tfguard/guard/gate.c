@@ -1503,9 +1503,6 @@ static const int64_t WAIT_US = 150000; /* other threads may free memory during t
 static const int64_t NO_WAIT_US =
     1000000; /* after a refusal: a loop of large requests must not become slow */
 
-static bool is_giving_back_due(int64_t now);
-static int64_t give_back(void);
-
 /* What the hooks in TensorFlow do. RELEASES: only let its pool be released (section 12). REFUSES:
  * also refuse and place on disk. */
 static atomic_int tensorflow_hooks;
