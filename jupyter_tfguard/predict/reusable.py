@@ -1,16 +1,19 @@
 """Free memory that this process already holds: a fit uses it before it requests more from the system.
 
-TensorFlow's pool never returns memory to the system, and malloc rarely does. After one fit, a second one of the same
-size needs almost no new memory, even if little is available.
+TensorFlow's pool never returns memory to the system by itself, and malloc rarely does. After one fit, a second one of the
+same size needs almost no new memory, even if little is available.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import sys
 from collections.abc import Mapping
 
+from ..collectors.resident import anonymous_bytes
+from ..errors import SourceUnavailable
 from ..training.gpu_memory import GpuAllocators
 from ..training.gpu_settings import CONTEXT_MODULE, eager_context
 
@@ -30,9 +33,9 @@ class _Mallinfo2(ctypes.Structure):
 def reusable_bytes() -> int:
     """Upper bound of the free memory in TensorFlow's CPU pool and in malloc; 0 if neither can be read.
 
-    The size of the pool is estimated by the peak use of its tensors. Part of the free memory may never have been
-    touched, so the result can be too high: adding it to the available memory can be too optimistic, but never too
-    pessimistic.
+    The size of the pool is estimated by the peak use of its tensors. Part of the free memory may have no pages, because
+    it was never touched or was given back, so the result can be too high: adding it to the available memory can be too
+    optimistic, but never too pessimistic.
     """
     return free_in_pool() + _free_in_malloc()
 
@@ -40,9 +43,16 @@ def reusable_bytes() -> int:
 def free_in_pool() -> int:
     """Free bytes in TensorFlow's CPU pool. Source: ``TFE_GetMemoryInfo``, TensorFlow 2.15 to 2.21; with oneDNN, tensors
     of 256 KiB and more.
+
+    The pool has no more pages than the process: its peak also counts tensors that were never written, and those whose
+    memory was given back after a stop.
     """
-    found = _pool_state()
-    return max(0, int(found["peak"]) - int(found["current"])) if found else 0
+    if not (found := _pool_state()):
+        return 0
+    size = int(found["peak"])
+    with contextlib.suppress(SourceUnavailable):
+        size = min(size, anonymous_bytes(os.getpid()))
+    return max(0, size - int(found["current"]))
 
 
 def has_pool() -> bool:

@@ -233,5 +233,21 @@ def test_a_weight_that_cannot_fit_is_refused_when_it_is_asked_for(kernel: Guarde
     assert ran.result == "9003000", ran
 
 
+def test_a_fit_is_refused_after_a_tensor_that_was_never_written(kernel: GuardedKernel) -> None:
+    # It makes TensorFlow's peak as large as itself, but takes no memory.
+    ran = kernel.run(
+        "vast = tf.raw_ops.Empty(shape=[6 << 28], dtype=tf.float32)\n"
+        "size = vast.shape[0]\n"
+        "del vast\n"
+        "wide = keras.Sequential([keras.layers.Input((100,)), keras.layers.Dense(200_000), keras.layers.Dense(1)])\n"
+        "wide.compile('sgd', 'mse')\n"
+        "size, tf.config.experimental.get_memory_info('CPU:0')['peak'] >> 30"
+    )
+    assert ran.result == f"({6 << 28}, 6)", ran
+    ran = kernel.run("wide.fit(x, y[:, :1], batch_size=3200, verbose=0)")
+    assert ran.error == STOPPED, ran
+    assert "fit() with batch_size=3200 needs at least" in ran.traceback
+
+
 def test_without_a_fault_of_ours(kernel: GuardedKernel) -> None:
     assert kernel.problems() == ""
