@@ -5,8 +5,9 @@ in ``fit`` fills there for minutes. Under a cancellation manager the function re
 cancellation. So does the eager operation that takes the next element of a data set, if the data set calls a function.
 Other eager operations cannot be cancelled.
 
-A function that fails cancels its manager, also when it only reaches the end of a data set. So each call gets one of its
-own: under a common one, every later call of the cell and the calls of other threads would be cancelled too.
+A function that fails cancels its manager, also when it only reaches the end of a data set. So no two running calls share
+one: under a common one, every later call of the cell and the calls of other threads would be cancelled too. A new manager
+costs 8 to 15 microseconds, so one whose call has ended without a failure serves the next call of its thread.
 
 Source: tensorflow/python/eager/cancellation.py and execute.py, the same from 2.15 to 2.21.
 """
@@ -16,7 +17,6 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -25,11 +25,10 @@ from ..shield import shielded
 _MODULE = "tensorflow.python.eager.cancellation"
 _OPERATIONS = "tensorflow.python.ops.gen_dataset_ops"
 _NEXT = "iterator_get_next"
-_NESTED_CALLS = 4  # of a function within a function, in one thread
 
 
 class CancellableCalls:
-    """Takes the place of a ``CancellationManager`` while a cell runs. Makes one for each call of a function.
+    """Takes the place of a ``CancellationManager`` while a cell runs, with one of its own for each running call.
 
     Args:
         new_manager: TensorFlow's class.
@@ -37,19 +36,31 @@ class CancellableCalls:
 
     def __init__(self, new_manager: Callable[[], Any]) -> None:
         self._new_manager = new_manager
-        self._newest: dict[int, deque[Any]] = {}  # by thread
+        self._managers: dict[int, list[Any]] = {}  # by thread; as many as its calls are nested
         self._is_cancelled = False
         self._cancelled_threads: set[int] = set()
+        manager = new_manager()
+        # A running call holds one reference more: its argument.
+        self._idle_count = sys.getrefcount(manager._impl)
 
     @property
     def _impl(self) -> Any:
         """Read by TensorFlow for each call: the manager in native code."""
-        manager = self._new_manager()
-        calls = self._newest.setdefault(threading.get_ident(), deque(maxlen=_NESTED_CALLS))
-        calls.append(manager)
-        if self._is_cancelled or threading.get_ident() in self._cancelled_threads:
+        thread = threading.get_ident()
+        for manager in self._managers.get(thread, ()):
+            if sys.getrefcount(manager._impl) == self._idle_count and not manager.is_cancelled:
+                break
+        else:
+            manager = self._add(thread)
+        if self._is_cancelled or thread in self._cancelled_threads:
             manager.start_cancel()
         return manager._impl
+
+    def _add(self, thread: int) -> Any:
+        manager = self._new_manager()
+        kept = [one for one in self._managers.get(thread, ()) if not one.is_cancelled]
+        self._managers[thread] = [*kept, manager]
+        return manager
 
     def cancel(self, threads: Collection[int] | None = None) -> None:
         """Stop all running functions, and any that start later.
@@ -61,9 +72,9 @@ class CancellableCalls:
             self._is_cancelled = True
         else:
             self._cancelled_threads.update(threads)
-        for thread, calls in list(self._newest.items()):
+        for thread, managers in list(self._managers.items()):
             if threads is None or thread in threads:
-                for manager in list(calls):
+                for manager in managers:
                     manager.start_cancel()
 
 
