@@ -33,7 +33,6 @@ from .error import (
     HostMemoryLimitInterrupt,
     HostMemoryLimitReached,
     is_bare,
-    is_refusal,
     plain_traceback,
 )
 from .helper import StopHelper
@@ -210,11 +209,7 @@ class MemoryGuard:
         seen = self._sampler.snapshot()
         self._sampler.disarm()
         self._cancellation.end()
-        if self.stops.of_cell is None and error is not None:
-            if seen.trip_count:  # the user sees another error, of a cancelled function
-                self.stops.reached(seen, cell, error)
-            elif seen.last_refused_bytes and is_refusal(error):
-                self.stops.refused(seen, cell, error)
+        self.stops.ended(seen, cell, error)
         if self.stops.of_cell is not None or seen.trip_count:
             with shielded("freeing memory after a stop"):
                 self._work.tasks.note()
@@ -283,6 +278,10 @@ class MemoryGuard:
         stop = self.stops.hopeless(text, self.available_bytes(), self.total_bytes(), what)
         refused: BaseException = HostMemoryLimitReached(stop.text)
         return refused
+
+    def has_refused(self) -> bool:
+        """True if an allocation of the running cell was refused."""
+        return self._cell is not None and self._sampler.snapshot().last_refused_bytes > 0
 
     def shows(self, error: BaseException) -> None:
         """Prepare to print the error that ended the cell: refuse nothing; use a plain traceback if memory is short."""

@@ -14,6 +14,7 @@ from ..shield import shielded
 from .beside_words import beside_lines
 from .children import children_of
 from .dispatched import STILL_RUNS, wait_for_jax
+from .error import is_refusal
 from .saving import find_save, frames_of, stack
 from .snapshot import Snapshot
 from .words import AS_THEY_WERE, SWITCH_OFF, CellFacts, Moment, refusal_lines, stop_lines
@@ -78,6 +79,7 @@ class Stops:
         last: The newest stop; None if there was none.
         of_cell: The stop of the newest cell; None if it was not stopped.
         is_composing: True while a message is being made.
+        later: Lines for the next stop of this cell: the message of a refusal is made when the cell has ended.
     """
 
     def __init__(self, facts: Callable[[int | None], CellFacts]) -> None:
@@ -86,12 +88,14 @@ class Stops:
         self.of_cell: Stop | None = None
         self.is_composing = False
         self._unreported: Stop | None = None
+        self.later: list[str] = []
         self._moment: Moment | None = None
         self._began = 0.0
 
     def cell_begins(self) -> None:
         """Reset `of_cell` at the start of a cell."""
         self.of_cell = self._moment = None
+        self.later.clear()
         self._began = time.time()
 
     @contextlib.contextmanager
@@ -137,6 +141,15 @@ class Stops:
         if cell.what != CELL:
             lines = tuple(line.replace(f"his {CELL}", f"his {cell.what}") for line in lines)
         return self._keep(round(seen.trip_seconds_ago, 4), left, cell.total_bytes, lines)
+
+    def ended(self, seen: Snapshot, cell: Cell, error: BaseException | None) -> None:
+        """Record what ended the cell if its error does not mention it: that of a cancelled function, or of a refusal."""
+        if self.of_cell is not None or error is None:
+            return
+        if seen.trip_count:
+            self.reached(seen, cell, error)
+        elif seen.last_refused_bytes and is_refusal(error):
+            self.refused(seen, cell, error)
 
     def refused(self, seen: Snapshot, cell: Cell, error: BaseException | None = None) -> Stop:
         """Record that a cell ended because an allocation was refused. `error`: as in :meth:`look`."""
@@ -194,12 +207,10 @@ class Stops:
         raised.args = (self.last.text,)
 
     def add_line(self, raised: BaseException, text: str) -> None:
-        """Add a line to the newest stop and its exception; the line about switching the stop off stays last."""
+        """Add a line to the newest stop and its exception."""
         if self.last is None:
             return
-        lines = (*self.last.lines, text)
-        if SWITCH_OFF in lines:
-            lines = (*(line for line in lines if line != SWITCH_OFF), SWITCH_OFF)
+        lines = _with(self.last.lines, text)
         self.last = self.of_cell = self.last._replace(lines=lines)
         raised.args = (self.last.text,)
 
@@ -226,5 +237,13 @@ class Stops:
     def _keep(
         self, seconds: float, left: int, total: int, lines: tuple[str, ...], what: str = "stopped"
     ) -> Stop:
+        lines = _with(lines, *self.later)
+        self.later.clear()
         self.last = self.of_cell = Stop(time.time(), seconds, left, total, lines, what)
         return self.last
+
+
+def _with(lines: tuple[str, ...], *more: str) -> tuple[str, ...]:
+    """More lines of a message; the one about switching the stop off stays last."""
+    last = [SWITCH_OFF] if SWITCH_OFF in lines else []
+    return (*(line for line in lines if line != SWITCH_OFF), *more, *last)

@@ -11,7 +11,7 @@ from typing import Any
 from ..guard.batch_signal import BatchSignal, batch_system
 from ..guard.checkpoint import BY, CheckpointNotSaved, Position, Saved, save
 from ..guard.dispatched import wait_for_jax
-from ..guard.error import HostMemoryLimitReached, release_frames
+from ..guard.error import HostMemoryLimitReached, is_refusal, release_frames
 from ..guard.memory_guard import MemoryGuard
 from ..predict.compared import FitMeter
 from ..predict.fitting import refusal_text
@@ -73,7 +73,7 @@ class FitGuard(FitHooks):
     def ends(
         self, error: BaseException | None, model: Any, progress: FitProgress
     ) -> BaseException | None:
-        """The exception to raise. If the guard stopped the fit, its message says where the model was saved."""
+        """The exception to raise. If the guard stopped the fit or refused it memory, its message says where the model was saved."""
         watching, self._signal = self._signal, None
         if watching is not None:
             with shielded("SIGTERM of a batch system"):
@@ -86,10 +86,16 @@ class FitGuard(FitHooks):
                     progress.compared = None if found is None else found.text()
             return None
         raised = self._guard.instead_of(error)
-        if isinstance(raised, HostMemoryLimitReached) and progress.what == "fit":
+        is_stop = isinstance(raised, HostMemoryLimitReached)
+        if progress.what == "fit" and (is_stop or self._is_first_refusal(raised)):
             with shielded("checkpoint of a stopped fit"):
                 self._save(raised, model, progress)
         return raised
+
+    def _is_first_refusal(self, raised: BaseException) -> bool:
+        """False if the cell has caught one before: a search over many models would leave a file of each."""
+        guard = self._guard
+        return not guard.stops.later and guard.has_refused() and is_refusal(raised)
 
     def _save(self, raised: BaseException, model: Any, progress: FitProgress) -> None:
         if progress.finished_step is None and not progress.earlier_steps:
@@ -104,10 +110,14 @@ class FitGuard(FitHooks):
         try:
             saved = save(model, Position.of(progress), Path.cwd(), available_bytes=free)
         except CheckpointNotSaved as no:
-            self._guard.stops.add_line(raised, f"The model was not saved: {no}")
+            text = f"The model was not saved: {no}"
         else:
-            self._guard.stops.add_line(raised, saved.text())
+            text = saved.text()
             self._record(saved)
+        if isinstance(raised, HostMemoryLimitReached):
+            self._guard.stops.add_line(raised, text)
+        else:
+            self._guard.stops.later.append(text)
 
     def _record(self, saved: Saved) -> None:
         """A later report of this kernel names the file."""

@@ -131,6 +131,36 @@ def test_a_leak_in_a_callback_is_stopped_and_the_model_is_saved(kernel: GuardedK
     assert int(found[1]) in (int(epoch) - 1, int(epoch))
 
 
+def test_a_fit_that_ends_with_a_refused_array_saves_its_model(kernel: GuardedKernel) -> None:
+    kernel.run(
+        "class Big(keras.callbacks.Callback):\n"
+        "    def on_epoch_end(self, epoch, logs=None):\n"
+        "        if epoch == 1:\n            self.all = np.ones(1 << 28)\n"
+        "def rows():\n"
+        "    for n in range(9999):\n"
+        "        if n == 40:\n            np.ones(1 << 28)\n"
+        "        yield x[:32], y[:32]\n"
+    )
+    in_callback = "model.fit(x, y, verbose=0, epochs=9, callbacks=[Big()])"
+    in_generator = "model.fit(rows(), verbose=0, steps_per_epoch=60)"
+    for code, place in (
+        (in_callback, "at epoch 2 of 9, step 100)"),
+        (in_generator, "at epoch 1 of 1, step 40)"),
+    ):
+        ran = kernel.run(code)
+        assert ran.error in ("MemoryError", "ResourceExhaustedError"), ran
+        assert ran.stderr.count("tfguard refused 2.00 GiB") == 1, ran
+        assert place in ran.stderr, ran
+        (path,) = re.findall(r'tfguard\.resume\(model, "(.+?\.npz)"\)', ran.stderr)
+        assert kernel.wait_for_event("checkpoint")[-1]["path"] == path
+    # One file at most, and nothing is printed if the cell goes on.
+    count = "\nimport glob\nlen(glob.glob('tfguard-stop-*'))"
+    before = int(kernel.run(count).result or 0)
+    caught = f"for _ in range(3):\n    try:\n        {in_callback}\n    except MemoryError:\n        pass"
+    ran = kernel.run(caught + count)
+    assert (ran.error, ran.result, ran.stderr) == (None, str(before + 1), ""), ran
+
+
 def test_a_shuffle_buffer_is_stopped_while_it_fills(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "rows = tf.data.Dataset.from_tensors((np.ones(100, 'f4'), np.ones(4, 'f4'))).repeat()\n"
