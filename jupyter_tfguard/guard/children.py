@@ -45,8 +45,7 @@ def children_of(pid: int) -> tuple[Child, ...]:
     for child in pids:
         try:
             if own := own_bytes(child, pid):
-                name = _WORKER if _is_forked(child, pid) else _name(_arguments(child))
-                found.append(Child(child, name, own))
+                found.append(Child(child, name_of(child, pid), own))
         except (SourceUnavailable, OSError, LookupError, ValueError):
             continue  # it has ended
     return tuple(sorted(found, key=lambda one: -one.bytes))
@@ -67,8 +66,33 @@ def own_bytes(child: int, parent: int) -> int:
         return 0
 
 
+def name_of(child: int, parent: int) -> str:
+    """``worker``, or the program and its script, such as ``python3 fill.py``; arguments may be secret.
+
+    Raises:
+        OSError: It has ended.
+    """
+    arguments = _arguments(child)
+    if _is_forked(child, parent) or any(
+        sign in one for one in arguments[:6] for sign in _WORKER_SIGNS
+    ):
+        return _WORKER
+    if not arguments[0]:
+        return _short_name(child)
+    words = [os.path.basename(arguments[0])]
+    words += [os.path.basename(one) for one in arguments[1:2] if one.endswith((".py", ".sh"))]
+    return " ".join(words)[:_NAME_LIMIT]
+
+
 def _is_forked(child: int, parent: int) -> bool:
-    return _arguments(child) == _arguments(parent)
+    arguments = _arguments(child)
+    if not arguments[0]:  # of a process that is being killed only this name is left
+        return _short_name(child) == _short_name(parent)
+    return arguments == _arguments(parent)
+
+
+def _short_name(pid: int) -> str:
+    return read_text(f"/proc/{pid}/comm").strip()
 
 
 def _anonymous(pid: int) -> int:
@@ -77,15 +101,6 @@ def _anonymous(pid: int) -> int:
 
 def _arguments(pid: int) -> list[str]:
     return read_text(f"/proc/{pid}/cmdline").split("\0")
-
-
-def _name(arguments: Sequence[str]) -> str:
-    """``worker``, or the program and its script, such as ``python3 fill.py``; arguments may be secret."""
-    if any(sign in one for one in arguments[:6] for sign in _WORKER_SIGNS):
-        return _WORKER
-    words = [os.path.basename(arguments[0])]
-    words += [os.path.basename(one) for one in arguments[1:2] if one.endswith((".py", ".sh"))]
-    return " ".join(words)[:_NAME_LIMIT] or "a process"
 
 
 def text(children: Sequence[Child], most_bytes: int) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 from ..kept_data import Holder, large_part
 from ..units import human_bytes
 from .arrays import Sizes, newest
-from .hidden import last_error, lost_places, results, running_places
+from .hidden import last_error, lost_places, results, running_places, user_frames
 from .measure import LRU_CACHE, Measure, container_base
 from .reachable import Walk, amount, is_traced
+from .wide_texts import wide_texts
 
 # A container need not grow in every round: one may keep only every third batch.
 _RISES_FRACTION = 0.8
@@ -141,6 +142,9 @@ class CellHolders:
             grown = {one.name for one in found}
             known = [one for one in places if id(one[1]) not in arrays and one[0] not in grown]
             found += _as_it_is(known, measure, is_old=True)
+        if added_bytes:
+            made = (wide_texts(frame, added_bytes) for frame in user_frames())
+            found += [one for one in made if one is not None][:1]
         if added_bytes and (was_full or not large_part(found, added_bytes)) and not hurry():
             walk.extend(_LOST_SECONDS)
             lost = list(lost_places(walk))

@@ -30,9 +30,13 @@ _ERROR_HOW = "The next error replaces it: run a cell with `1/0`."
 
 def running_places(walk: Walk) -> Places:
     """Local variables of the user's functions that run now, in any thread, or that an error in flight has left."""
-    for frame in _frames():
-        if _is_of_user(frame):
-            yield from walk.locals_of(frame)
+    for frame in user_frames():
+        yield from walk.locals_of(frame)
+
+
+def user_frames() -> Iterator[FrameType]:
+    """The user's functions and cells that run now, in any thread, or that an error in flight has left."""
+    return (frame for frame in _frames() if _is_of_user(frame))
 
 
 def _frames() -> Iterator[FrameType]:

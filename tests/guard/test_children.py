@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from jupyter_tfguard.guard.children import Child, children_of, text
+from jupyter_tfguard.guard.children import Child, children_of, name_of, text
 from jupyter_tfguard.units import MIB
 
 pytestmark = pytest.mark.quick
@@ -52,6 +53,22 @@ def test_a_page_shared_with_a_forked_child_is_not_counted() -> None:
     assert 16 * MIB <= program.bytes < 40 * MIB
     assert program.name == os.path.basename(sys.executable)
     assert not program.is_worker
+
+
+def test_a_worker_that_has_just_been_killed_is_named_as_one() -> None:
+    forked = os.fork()
+    if forked == 0:
+        signal.pause()
+    program = subprocess.Popen(["sleep", "600"])
+    try:
+        for pid in (forked, program.pid):
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert name_of(forked, os.getpid()) == "worker"
+        assert name_of(program.pid, os.getpid()) == "sleep"
+    finally:
+        os.waitpid(forked, 0)
+        program.wait()
 
 
 def test_no_children_is_an_empty_answer() -> None:

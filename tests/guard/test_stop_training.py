@@ -279,5 +279,16 @@ def test_a_fit_is_refused_after_a_tensor_that_was_never_written(kernel: GuardedK
     assert "fit() with batch_size=3200 needs at least" in ran.traceback
 
 
+def test_one_long_text_is_named_when_an_array_of_texts_fills_the_memory(
+    kernel: GuardedKernel,
+) -> None:
+    kernel.run("rows = ['a short text'] * 150_000 + ['word ' * 700]")
+    ran = kernel.run("texts = np.array(rows)")
+    assert ran.error == STOPPED, ran
+    assert "each of its 150,001 texts as wide as the longest, which has 3,500 char" in ran.traceback
+    ran = kernel.run("np.array([row[:60] for row in rows]).shape")
+    assert ran.result == "(150001,)", ran
+
+
 def test_without_a_fault_of_ours(kernel: GuardedKernel) -> None:
     assert kernel.problems() == ""
