@@ -8,11 +8,8 @@ trains six steps with that batch, and another one with 1.3 times as much: the fi
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,14 +17,13 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from jupyter_tfguard.collectors.resident import anonymous_bytes  # noqa: E402
 from jupyter_tfguard.units import GIB  # noqa: E402
-from tests.benchmarks.bound import Killed, fit_bytes, in_fresh_process  # noqa: E402
+from tests.benchmarks.bound import Killed, in_fresh_process  # noqa: E402
 from tests.crash.settings import memory_limit  # noqa: E402
 
+CHILD = Path(__file__).with_name("batch_limit_child.py")
 LARGER = 1.3
 START_BATCH = 32
-SAMPLES = 1 << 20
 # Of prediction_models.py.
 MODELS = (
     "autoencoder",
@@ -46,7 +42,6 @@ MODELS = (
     "unet",
     "vit",
 )
-STEPS = 6
 
 
 def main() -> None:
@@ -55,12 +50,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=MODELS, metavar="NAME")
     parser.add_argument("--limit-gib", type=float, default=4.0)
     parser.add_argument("--beside", type=Path, metavar="PATH", help="another checkout")
-    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.child:
-        mode, name, batch = chosen.child
-        print(json.dumps(child(mode, name, int(batch))))
-        return
     limit_bytes = int(chosen.limit_gib * GIB)
     with memory_limit(limit_bytes) as limit:
         if chosen.beside is None:
@@ -73,16 +63,15 @@ def alone(limit: Any, limit_bytes: int, names: Sequence[str]) -> None:
     """Search with this build, and try more than it found."""
     held = killed = 0
     print(
-        f"| model | batch | trials | found | used | {LARGER} times | search |\n|---|---|---|---|---|---|---|"
+        f"| model | batch, trials, time, processor time | found | used | {LARGER} times |\n|---|---|---|---|---|"
     )
     for name in names:
         found = search(limit, name, ROOT)
         fit, larger = used(limit, name, found), used(limit, name, found, LARGER)
         held, killed = held + (fit is not None), killed + (larger is None)
-        how = "tried" if found.get("was_tried") else "extrapolated"
+        how = "tried" if found["was_tried"] else "extrapolated"
         print(
-            f"| {name} | {found.get('batch_size')} | {found.get('trial_count')} | {how} | {share(fit, limit_bytes)} "
-            f"| {share(larger, limit_bytes)} | {found['seconds']:.0f} s |",
+            f"| {name} | {cell(found)} | {how} | {share(fit, limit_bytes)} | {share(larger, limit_bytes)} |",
             flush=True,
         )
     print(f"\n{held} of {len(names)} fit; {LARGER} times as much was killed in {killed}")
@@ -90,49 +79,53 @@ def alone(limit: Any, limit_bytes: int, names: Sequence[str]) -> None:
 
 def beside(limit: Any, limit_bytes: int, names: Sequence[str], other: Path) -> None:
     """Search with another build and with this one, and train with what this one found; with the other batch if it is larger."""
-    ratios, cpu_ratios, batches = [], [], []
+    ratios: dict[str, list[float]] = {"Time": [], "Processor time": [], "Batch size": []}
     print(
-        "| model | before: batch, trials, time, processor time | now | used | used before | time | processor time |"
+        "| model | before: batch, trials, time, processor time | now | used before | used now | time | processor time |"
     )
     print("|---|---|---|---|---|---|---|", flush=True)
     for name in names:
         before, now = (search(limit, name, build) for build in (other, ROOT))
-        is_larger = (before.get("batch_size") or 0) > (now.get("batch_size") or 0)
-        earlier = share(used(limit, name, before), limit_bytes) if is_larger else ""
-        cells = [
-            f"{one.get('batch_size')}, {one.get('trial_count')}, {one['seconds']:.0f} s, {one['cpu_seconds']:.0f} s"
-            for one in (before, now)
-        ]
-        ratios.append(now["seconds"] / before["seconds"])
-        cpu_ratios.append(now["cpu_seconds"] / before["cpu_seconds"])
-        batches.append((now.get("batch_size") or 0) / (before.get("batch_size") or 1))
-        part = share(used(limit, name, now), limit_bytes)
-        print(
-            f"| {name} | {' | '.join(cells)} | {part} | {earlier} | {ratios[-1]:.2f} | {cpu_ratios[-1]:.2f} |",
-            flush=True,
-        )
-    rows = {"Time": ratios, "Processor time": cpu_ratios, "Batch size": batches}
-    for what, found in rows.items():
+        is_smaller = now["batch_size"] < before["batch_size"]
+        earlier = share(used(limit, name, before), limit_bytes) if is_smaller else ""
+        shares = [earlier, share(used(limit, name, now), limit_bytes)]
+        keys = ("seconds", "cpu_seconds", "batch_size")
+        for found, key in zip(ratios.values(), keys, strict=True):
+            found.append(now[key] / before[key])
+        times = [f"{found[-1]:.2f}" for found in ratios.values()][:2]
+        print(f"| {' | '.join([name, cell(before), cell(now), *shares, *times])} |", flush=True)
+    for what, found in ratios.items():
         middle = statistics.median(found)
         print(f"{what}, now to before: median {middle:.2f} ({min(found):.2f} to {max(found):.2f}).")
 
 
 def search(limit: Any, name: str, build: Path) -> dict[str, Any]:
-    """What a search within the limit found, with its seconds, TensorFlow's import included; without a batch if it was killed."""
-    began, before = time.monotonic(), os.times()
-    found = run(limit, "search", name, START_BATCH, build) or {}
-    after = os.times()
-    # With the children's children that were waited for.
-    cpu_seconds = sum(after[2:4]) - sum(before[2:4])
-    return {**found, "seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds}
+    """What a search within the limit found, and how long it took.
+
+    Raises:
+        SystemExit: It was killed, or found no batch.
+    """
+    found = run(limit, "search", name, START_BATCH, build)
+    if found is None or not found["batch_size"]:
+        sys.exit(
+            f"The search for {name} with {build} {'found nothing' if found else 'was killed'}."
+        )
+    return found
+
+
+def cell(found: dict[str, Any]) -> str:
+    """The cell of a search in the table."""
+    times = (found["seconds"], found["cpu_seconds"])
+    return ", ".join(
+        [str(found["batch_size"]), str(found["trial_count"]), *(f"{one:.1f} s" for one in times)]
+    )
 
 
 def used(
     limit: Any, name: str, found: dict[str, Any], factor: float = 1.0
 ) -> dict[str, Any] | None:
     """A fit of the found batch in a fresh process within the limit; None if it was killed."""
-    batch = found.get("batch_size")
-    return run(limit, "fit", name, round(factor * batch), ROOT) if batch else None
+    return run(limit, "fit", name, round(factor * found["batch_size"]), ROOT)
 
 
 def share(fit: dict[str, Any] | None, limit_bytes: int) -> str:
@@ -142,39 +135,12 @@ def share(fit: dict[str, Any] | None, limit_bytes: int) -> str:
 
 def run(limit: Any, mode: str, name: str, batch: int, build: Path) -> dict[str, Any] | None:
     """The result of one process within the limit; None if it was killed."""
-    script = str(build / "tests" / "benchmarks" / "batch_limit.py")
     python = sys.executable if build == ROOT else build / ".venv" / "bin" / "python"
+    words = (str(CHILD), str(build), mode, name, str(batch))
     try:
-        return in_fresh_process(
-            script, "--child", mode, name, str(batch), limit=limit, python=python
-        )
+        return in_fresh_process(*words, limit=limit, python=python)
     except Killed:
         return None
-
-
-def child(mode: str, name: str, batch: int) -> dict[str, Any]:
-    """Search or train in this process, once it is in its group."""
-    sys.stdin.readline()
-    import tensorflow as tf
-
-    from tests.benchmarks.prediction_models import case
-
-    model, arrays = case(name, 16, "adam")
-    x, y = tf.constant(arrays["x"]), tf.constant(arrays["y"])
-    # More samples than any batch has: none is suggested that is larger than the data.
-    samples = tf.data.Dataset.range(SAMPLES).map(lambda n: (x[n % len(x)], y[n % len(y)]))
-    arguments = {"x": samples.batch(batch).prefetch(tf.data.AUTOTUNE), "steps_per_epoch": STEPS}
-    if mode == "fit":
-        before = anonymous_bytes(os.getpid())
-        return {"peak_bytes": before + fit_bytes(model, arguments)}
-    from jupyter_tfguard.predict.estimate import find_batch_size
-
-    found = find_batch_size(model, arguments)
-    return {
-        "batch_size": found.batch_size,
-        "was_tried": found.was_tried,
-        "trial_count": len(found.trials),
-    }
 
 
 if __name__ == "__main__":
