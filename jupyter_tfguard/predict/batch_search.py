@@ -1,8 +1,8 @@
 """Finds the largest batch size whose ``fit`` fits into the available memory: predicts it, then tries it.
 
 Most of the time goes into the steps of large batches. So the first trial is of nearly the size that the quick estimate
-names, and in most cases it is the only one: the search ends when a trial needs most of what it can have. A trial that needs clearly
-less corrects the estimate, and a batch at most a little larger than the tried one is extrapolated.
+names, and in most cases it is the only one: the search ends when a trial, or a batch a little larger that is extrapolated from
+it, needs most of what a trial can have. A trial that needs clearly less corrects the estimate for the next one.
 
 Batch sizes have at most five leading binary digits: 1, 2, ... 31, 32, 34, 36. A trial needs memory for a second copy of
 TensorFlow, the weights and the data. So a batch that needs nearly all that is available cannot be tried: it is extrapolated.
@@ -36,8 +36,9 @@ _BESIDE = (0.02, 0.6)
 # trial would have needed later. With a larger ratio they are not believed.
 _RATIO_LIMIT = 1.5
 _RATIO_MARGIN = 1.1
-# Another trial takes as long as all before. So a tried batch that needs this much of what a trial can have ends the search:
-# it is the result, or, if it needs less than the good fraction, a batch a little larger is extrapolated.
+# Another trial takes as long as all before. So the search ends when a tried batch, or one a little larger that is
+# extrapolated, needs this much of what a trial can have. From a tried batch that needs less than the good fraction, a
+# batch a little larger is extrapolated.
 _ENOUGH_FRACTION = 0.8
 _GOOD_FRACTION = 0.9
 _TRIALS_LIMIT = 8
@@ -51,6 +52,7 @@ _STEP_UP, _STEP_UP_CORRECTED = 4, 2
 # Aim between what is enough and what is too much: predictions miss by some percent, less beside a batch that was tried.
 _AIM_FRACTION, _NEAR_AIM_FRACTION = 0.92, 0.96
 _NEAR = 1.5
+_SURE = 1.2  # an extrapolation to at most so many times the tried batch needs no trial
 # A trial that reached its limit would have needed more: how much is not known.
 _OVER_LIMIT_FACTOR = 1.08
 _NEAR_TRIALS = 4  # so often a little less is tried, before much less
@@ -178,8 +180,7 @@ class _Search:
         if self.best is None:
             return self._below(end) if end > 1 else None
         can_extrapolate = self._can_extrapolate()
-        enough = _ENOUGH_FRACTION if can_extrapolate else _GOOD_FRACTION
-        if self._best_bytes() >= enough * self._room_bytes():
+        if self._is_enough(can_extrapolate):
             return None
         most = end - 1 if self._is_known() else min(end - 1, self.best * self._step_up())
         sizes = _round_sizes(self.best, most)
@@ -192,7 +193,38 @@ class _Search:
         room_bytes, over = self._room_bytes(), self._over_limit()
         found = self._largest(sizes, int(_AIM_FRACTION * room_bytes), over)
         beside = self._largest(near, int(_NEAR_AIM_FRACTION * room_bytes), over)
-        return max(found or 0, beside or 0) or None
+        return max(found or 0, beside or 0) or self._beyond_step(sizes)
+
+    def _is_enough(self, can_extrapolate: bool) -> bool:
+        """True if another trial is not worth its time."""
+        best, room_bytes = self._best_bytes(), self._room_bytes()
+        enough, good = _ENOUGH_FRACTION * room_bytes, _GOOD_FRACTION * room_bytes
+        if not can_extrapolate:
+            return best >= good
+        if self.quick is None or not self._all_finished():
+            return best >= enough
+        chosen, need = self.result()
+        assert self.best is not None
+        assert chosen is not None
+        assert need is not None
+        if chosen == self.best:
+            return best >= good
+        return best >= enough or (need >= enough and chosen <= _SURE * self.best)
+
+    def _all_finished(self) -> bool:
+        return all(one.finished for one in self.trials)
+
+    def _beyond_step(self, sizes: list[int]) -> int | None:
+        """A larger batch to try although the quick estimate has a step of the pool before it; None if that failed once.
+
+        The pool makes the step at a batch that differs from run to run.
+        """
+        assert self.best is not None
+        if self.quick is None or not self._all_finished():
+            return None
+        most = self.best * _AIM_FRACTION * self._room_bytes() / self._best_bytes()
+        place = bisect.bisect_right(sizes, most)
+        return sizes[place - 1] if place else None
 
     def result(self) -> tuple[int | None, int | None]:
         """The chosen batch size and its bytes, tried or extrapolated."""

@@ -35,8 +35,8 @@ TIMEOUT_SECONDS = 600.0
 LIMIT_FRACTION = 0.95
 _POLL_MILLISECONDS = 5
 _SHOW_SECONDS = 0.5
-# A trial of a search ends when a step has needed hardly more than the one before.
-_SETTLED_FRACTION = 0.03
+# A trial of a search ends when a step has needed little more than the one before: the next one needs hardly more then.
+_SETTLED_FRACTION = 0.1
 _LEAST_STEPS, _MOST_STEPS = 2, 4
 
 Progress = Callable[[int, int | None], None]

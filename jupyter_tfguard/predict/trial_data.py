@@ -17,6 +17,8 @@ from .travel import ARRAY_LIMIT_BYTES, NUMBERS, NotSendable, RandomArray
 _NAMES = ("x", "y", "sample_weight")
 # Arguments of fit that change its memory and can be sent as they are.
 _PASSED = ("class_weight", "shuffle")
+# Samples that stand for a dataset; the child repeats them. More would only take memory and time from the trial.
+_SAMPLES_BYTES = 4 << 20
 # Steps of a tf.data pipeline that run no code of the user and give the same element each time.
 _PURE = {"TensorSlice", "Tensor", "Range", "Batch", "ParallelBatch", "Prefetch", "Take", "Repeat"}
 _PURE |= {"Options", "AssertCardinality"}
@@ -50,7 +52,7 @@ class TrialData(NamedTuple):
 def trial_data(arguments: Mapping[str, Any], size: int, step_count: int) -> TrialData:
     """Take data for so many steps of batch size `size` from the arguments of ``fit``, by name.
 
-    Copies at most 64 MiB of each array. One batch stands for a dataset.
+    Copies at most 64 MiB of each array. A few samples stand for a dataset.
 
     Raises:
         NotSendable: The data are a generator or another object that cannot be sliced.
@@ -87,11 +89,14 @@ def _slice(array: Any, name: str, sample_count: int) -> Any:
 
 
 def _of_dataset(dataset: Any, sample_count: int) -> tuple[dict[str, Any], DataSource]:
+    element, source = dataset.element_spec, DataSource.SPEC
+    one_bytes = _sample_bytes(element) or 1
+    count = min(sample_count, max(1, _SAMPLES_BYTES // one_bytes))
+
     def from_spec(spec: Any, name: str) -> RandomArray:
-        return _from_spec(spec, name, sample_count)
+        return _from_spec(spec, name, count)
 
     convert: Callable[[Any, str], Any] = from_spec
-    element, source = dataset.element_spec, DataSource.SPEC
     if _is_cheap(dataset):
         convert = _to_numpy
         element, source = next(iter(dataset.take(1))), DataSource.ELEMENT
@@ -102,15 +107,21 @@ def _of_dataset(dataset: Any, sample_count: int) -> tuple[dict[str, Any], DataSo
 
 def _is_cheap(dataset: Any) -> bool:
     """True if the first element is small, and reading it runs no code of the user and changes no random state."""
-    size, sample_bytes = batch_size({"x": dataset}), 0
-    for spec in leaves(dataset.element_spec):
-        if (shape := _sample_shape(spec)) is None:
-            return False
-        sample_bytes += math.prod(shape) * item_bytes(spec.dtype)
-    if size is None or size * sample_bytes > ARRAY_LIMIT_BYTES:
+    size, sample_bytes = batch_size({"x": dataset}), _sample_bytes(dataset.element_spec)
+    if size is None or sample_bytes is None or size * sample_bytes > ARRAY_LIMIT_BYTES:
         return False
     steps = list(steps_of(dataset))
     return all(name in _PURE for name, _ in steps) and input_of(steps[-1][1]) is None
+
+
+def _sample_bytes(element: Any) -> int | None:
+    """Bytes of one sample of an element as declared; None if a shape is unknown."""
+    found = 0
+    for spec in leaves(element):
+        if (shape := _sample_shape(spec)) is None:
+            return None
+        found += math.prod(shape) * item_bytes(spec.dtype)
+    return found
 
 
 def _sample_shape(spec: Any) -> tuple[int, ...] | None:

@@ -173,6 +173,30 @@ def test_a_trial_of_a_little_less_is_enough(children: Children) -> None:
     assert "batch_size=400 was, and needed 2.79 GiB." in found.text()
 
 
+def test_a_batch_a_little_larger_than_the_tried_one_needs_no_trial(children: Children) -> None:
+    children.law = lambda size: 200 * MB + 7 * MB * size
+    found = largest_batch(Model(), DATA, 4000 * MB, quick=lambda size: 1.25 * children.law(size))
+    assert len(found.trials) == 1
+    assert found.batch_size is not None
+    assert found.batch_size > found.trials[0].batch_size
+    assert 0.75 * 3800 * MB < children.law(found.batch_size) < 3800 * MB
+
+
+@pytest.mark.parametrize("step", [0, 1000])
+def test_a_step_of_the_pool_that_the_quick_estimate_expects_is_tried_once(
+    children: Children, step: int
+) -> None:
+    children.law = lambda size: (200 + 7 * size + (step if size > 370 else 0)) * MB
+    found = largest_batch(
+        Model(),
+        DATA,
+        4000 * MB,
+        quick=lambda size: (200 + 7 * size + (1000 if size > 370 else 0)) * MB,
+    )
+    assert [one.batch_size for one in found.trials] == [368, 432]
+    assert found.batch_size == (368 if step else 432)
+
+
 @pytest.mark.parametrize("factor", [0.6, 0.75, 0.9, 1.2, 1.6])
 def test_a_quick_estimate_that_is_wrong_costs_few_trials(children: Children, factor: float) -> None:
     children.law = lambda size: 200 * MB + 7 * MB * size

@@ -322,6 +322,9 @@ def test_datasets_are_replaced_by_what_they_declare(keras_kernel: GuardedKernel)
         found = trial(words, {"x": mapped}, 16)
         assert (found.ending, found.source) == (Ending.FINISHED, DataSource.SPEC), found
         assert not seen
+        from jupyter_tfguard.predict.trial_data import trial_data
+        large = tf.data.Dataset.range(99).map(lambda n: tf.zeros((1000, 1000))).batch(8)
+        assert trial_data({"x": large}, 64, 6).arrays["x"].shape == (1, 1000, 1000)  # 4 MB, not 256
         found = trial(words, {"x": mapped.map(lambda x, y: (tf.ensure_shape(x, (None, None)), y)).padded_batch(2)}, 16)
         assert found.ending is Ending.NOT_SENT and "does not declare the shape" in found.reason, found
         """,
