@@ -24,11 +24,11 @@ from .data_changes import data_changes
 from .extrapolate import Quick, predict
 from .fitting import named_batch
 from .quick import Estimate, QuickPrediction
-from .read_batch import FitData, first_line, fit_data
+from .read_batch import FitData, fit_data
 from .refusal import runs_on_gpu
 from .room import CannotEstimate, Room
 from .sizes import variable_bytes
-from .trace import CannotTrace
+from .trace import CannotTrace, first_line
 from .trial import LIMIT_FRACTION, Trial, need_here, trial
 from .trial_process import TrialProcess
 
@@ -41,7 +41,13 @@ _ACCUMULATED = 4  # batches, in the advice to accumulate gradients
 # Where Keras checks that data match a model.
 _CHECKS = tuple(
     f"/keras/src/{part}"
-    for part in ("layers/input_spec", "losses/", "trainers/compile_utils", "backend/tensorflow/nn")
+    for part in (
+        "layers/input_spec",
+        "models/functional",
+        "losses/",
+        "trainers/compile_utils",
+        "backend/tensorflow/nn",
+    )
 )
 _WORTH_FRACTION = 0.1  # of the need; a smaller saving is not worth a sentence
 

@@ -7,7 +7,6 @@ does before it starts; a torch DataLoader one sample. A generator cannot be read
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,10 +16,10 @@ from ..batch_place import GENERATOR, LOADER, METHOD
 from ..training.pipeline_batch import cardinality
 from ..training.plan import FitPlan, fit_plan, leaves, length_of, whole
 from .room import CannotEstimate
+from .trace import first_line
 
 _NAMES = ("x", "y", "sample_weight")
 _READ = (METHOD, LOADER)
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class FitData(NamedTuple):
@@ -206,12 +205,3 @@ def _unknown_text(arguments: Mapping[str, Any], plan: FitPlan) -> str:
             "x, y = next(generator), then model.fit(x, y, batch_size=len(x))."
         )
     return f"fit() cannot train on data of this type: {type(arguments.get('x')).__name__}."
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error of Keras that says what is wrong."""
-    lines = [line.strip() for line in _ESCAPES.sub("", str(error)).splitlines() if line.strip()]
-    # Keras puts the layer's own message below this line.
-    if len(lines) > 1 and lines[0].startswith("Exception encountered when calling"):
-        del lines[0]
-    return lines[0][:300] if lines else "no message"

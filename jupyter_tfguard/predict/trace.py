@@ -6,6 +6,7 @@ handles without memory, so a model need not be built.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from typing import Any
 from .refusal import runs_on_host
 from .sizes import variable_bytes
 from .unchanged import unchanged
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class CannotTrace(Exception):
@@ -82,10 +85,19 @@ def traced_step(model: Any, arguments: Mapping[str, Any]) -> Trace:
             graph = func_graph.func_graph_from_py_func("train_step", step, (data,), {})
             return Trace(graph, created, *_weights_of(model, created), _layers_of(model))
     except Exception as error:  # the user's code runs here, and may raise anything
-        first = (str(error).strip() or "no message").splitlines()[0][:200]
+        first = first_line(error).rstrip(".")
         raise CannotTrace(
             f"its training step raised {type(error).__name__} while it was traced: {first}"
         ) from error
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error of Keras that says what is wrong."""
+    lines = [line.strip() for line in _ESCAPES.sub("", str(error)).splitlines() if line.strip()]
+    # Keras puts the layer's own message below this line.
+    if len(lines) > 1 and lines[0].startswith("Exception encountered when calling"):
+        del lines[0]
+    return lines[0][:300] if lines else "no message"
 
 
 def _reason(model: Any) -> str | None:

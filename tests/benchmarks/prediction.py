@@ -67,6 +67,23 @@ CASES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     "vocabulary": (("adam", (1000,)),),
     "while_layer": (("adam", (3000,)),),
 }
+# Of prediction_unseen.py.
+UNSEEN: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
+    "bilstm_attention": (("adam", (96,)),),
+    "cnn_decayed": (("sgd", (160,)),),
+    "convnext": (("adamw", (40,)),),
+    "efficientnet": (("adam", (24,)),),
+    "generator": (("adam", (64,)),),
+    "mixer": (("adamw", (96,)),),
+    "mobilenet_v3": (("rmsprop", (48,)),),
+    "segmentation": (("adam", (24,)),),
+    "seq2seq": (("adam", (192,)),),
+    "tabular": (("rmsprop", (16384,)),),
+    "text_cnn": (("adam", (256,)),),
+    "two_towers": (("adam", (8192,)),),
+    "vae": (("adam", (192,)),),
+    "wavenet": (("adam", (32,)),),
+}
 RUNS = 3
 BASELINES = ("parameters", "layers", "grappler", "liveness")
 _SHOWN = ("measured", "extrapolated", "quick", *BASELINES)
@@ -79,6 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick-only", action="store_true", help="without the trial process")
     parser.add_argument("--only", nargs="*", default=list(CASES), metavar="NAME")
+    parser.add_argument("--unseen", action="store_true", help="the models of prediction_unseen.py")
     parser.add_argument("--runs", type=int, default=RUNS, help="of each truth; the median counts")
     parser.add_argument("--truths", type=Path, help="file that keeps the measured truths")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -93,7 +111,11 @@ def main() -> None:
         mode, *key, batch = chosen.child
         print(json.dumps(child(mode, (key[0], key[1], int(batch)), jit=not chosen.no_jit)))
         return
-    keys = [(chosen.model, "its own", chosen.batch)] if chosen.model else list(cases(chosen.only))
+    keys = (
+        [(chosen.model, "its own", chosen.batch)]
+        if chosen.model
+        else list(cases(list(UNSEEN) if chosen.unseen else chosen.only))
+    )
     if chosen.gpu:
         on_gpu(keys, chosen)
         return
@@ -117,7 +139,7 @@ def main() -> None:
 def cases(names: list[str]) -> Iterator[Key]:
     """Every case of these models."""
     for name in names:
-        for optimizer, batches in CASES[name]:
+        for optimizer, batches in (CASES | UNSEEN)[name]:
             yield from ((name, optimizer, batch) for batch in batches)
 
 
@@ -151,6 +173,10 @@ def child(mode: str, key: Key, *, jit: bool = True) -> dict[str, Any]:
     if ":" in name:
         file, _, function = name.rpartition(":")
         model, arguments = runpy.run_path(file)[function](batch)
+    elif name in UNSEEN:
+        from tests.benchmarks import prediction_unseen
+
+        model, arguments = getattr(prediction_unseen, name)(batch)
     else:
         from tests.benchmarks.prediction_models import case
 
@@ -170,8 +196,9 @@ def in_process(mode: str, key: Key, *options: str, gpu: bool = False) -> dict[st
 def quick(model: Any, arguments: dict[str, Any], batch: int) -> dict[str, Any]:
     """The prediction, its time and memory, and simpler predictions to compare it with."""
     from jupyter_tfguard.predict.quick import QuickPrediction
-    from jupyter_tfguard.predict.sizes import leaves, variable_bytes
+    from jupyter_tfguard.predict.sizes import variable_bytes
     from jupyter_tfguard.predict.trace import traced_step
+    from jupyter_tfguard.training.plan import leaves
 
     before = anonymous_bytes(os.getpid())
     began = time.perf_counter()

@@ -205,6 +205,10 @@ def test_on_a_gpu_its_memory_is_measured(keras_kernel: GuardedKernel) -> None:
         ),
         ("tfguard.estimate(cnn(32), x, y)", "fit() would fail with these data: Input 0 "),
         (
+            "tfguard.estimate(cnn(), x[:, 0, 0], y)",
+            "fit() would fail with these data: Invalid input shape for input",
+        ),
+        (
             "tfguard.estimate(cnn(), x, y[:9])",
             "fit() would fail with these data: x has 256, y has 9 samples.",
         ),
