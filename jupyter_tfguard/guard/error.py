@@ -66,7 +66,11 @@ def is_bare(error: BaseException) -> bool:
 
 
 def plain_traceback(error: BaseException, code_name: CodeName = lambda file: None) -> list[str]:
-    """The last frames and the text, without chained errors. Also releases the variables of the frames."""
+    """The last frames and the text, without chained errors; a group as Python prints it. Also releases the frames' variables."""
+    if holds_group(error):
+        whole = traceback.format_exception(type(error), error, error.__traceback__)
+        release_frames(error)
+        return "".join(whole).splitlines()
     frames = [
         one
         for one in traceback.extract_tb(error.__traceback__)
@@ -101,8 +105,29 @@ def cut_tracebacks(error: BaseException | None) -> None:
         one.__traceback__ = None
 
 
-def chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, its causes and contexts, and the members of groups."""
+def holds_group(error: BaseException | None) -> bool:
+    """True for a group of errors, and for an error that was raised while one was handled: IPython lets Python print these."""
+    return any(
+        kind.__name__ == "BaseExceptionGroup"
+        for one in _contexts(error)
+        for kind in type(one).__mro__
+    )
+
+
+def printed(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and those that are printed with it, which a plain traceback leaves out."""
+    if error is not None and hasattr(error, RENDER) and not holds_group(error):
+        return iter((error,))
+    return chain(error, is_printed=True)
+
+
+def chain(error: BaseException | None, *, is_printed: bool = False) -> Iterator[BaseException]:
+    """The error, its causes and contexts, and the members of groups.
+
+    Args:
+        error: The error.
+        is_printed: Without the contexts that ``raise ... from`` hides.
+    """
     seen: set[int] = set()
     ahead = [error]
     while ahead:
@@ -111,7 +136,17 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
             continue
         seen.add(id(one))
         yield one
-        ahead += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+        is_hidden = is_printed and one.__suppress_context__
+        context = None if is_hidden else one.__context__
+        ahead += [one.__cause__, context, *getattr(one, "exceptions", ())]
+
+
+def _contexts(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__context__
 
 
 def _clear(frame: FrameType | None) -> None:

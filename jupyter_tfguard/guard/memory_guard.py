@@ -32,6 +32,7 @@ from .error import (
     CodeName,
     HostMemoryLimitInterrupt,
     HostMemoryLimitReached,
+    holds_group,
     is_bare,
     plain_traceback,
 )
@@ -295,7 +296,8 @@ class MemoryGuard:
             self._work.tasks.cancel()
             if isinstance(error, CancelledError) and self.stops.of_cell is not None:
                 error.args, is_plain = (self.stops.of_cell.text,), True
-            if is_plain and self.stops.of_cell is not None and (what := self._work.runs_on()):
+            is_plain |= holds_group(error)
+            if self.stops.of_cell is not None and (what := self._work.runs_on()):
                 self.stops.runs_on(error, what)
         if seen.trip_count or seen.last_refused_bytes:
             self._sampler.disarm()
@@ -306,11 +308,10 @@ class MemoryGuard:
 
     def pause(self) -> None:
         """Stop no cell until :meth:`resume`, including the running one."""
-        self.paused = True
+        self.paused, self._cell = True, None
         self._end_watch_between()
         self._sampler.disarm()
         self._cancellation.end()
-        self._cell = None
 
     def resume(self) -> None:
         """Resume watching with the next cell."""

@@ -14,7 +14,7 @@ from ..shield import shielded
 from .beside_words import beside_lines
 from .children import children_of
 from .dispatched import STILL_RUNS, wait_for_jax
-from .error import is_refusal
+from .error import is_refusal, printed
 from .saving import find_save, frames_of, stack
 from .snapshot import Snapshot
 from .words import AS_THEY_WERE, SWITCH_OFF, CellFacts, Moment, refusal_lines, stop_lines
@@ -46,6 +46,10 @@ class Stop(NamedTuple):
     def text(self) -> str:
         """The lines as one text."""
         return "\n".join(self.lines)
+
+    def printed_in(self, error: BaseException) -> BaseException | None:
+        """The error with this text among those that are printed with an error; None if there is none."""
+        return next((one for one in printed(error) if self.lines[0] in str(one)), None)
 
 
 CELL, CALLBACK = "cell", "callback"
@@ -198,13 +202,20 @@ class Stops:
         stop, self._unreported = self._unreported, None
         return stop
 
-    def runs_on(self, raised: BaseException, text: str) -> None:
-        """Note in the newest stop and its exception what goes on although the cell was stopped. `text`: about that."""
+    def runs_on(self, error: BaseException, text: str) -> None:
+        """Note in the newest stop what goes on although the cell was stopped.
+
+        Args:
+            error: The exception that ended the cell, and will be printed.
+            text: About what goes on.
+        """
         if self.last is None:
             return
+        ours = self.last.printed_in(error)
         lines = tuple(line.replace(AS_THEY_WERE, text) for line in self.last.lines)
         self.last = self.of_cell = self.last._replace(lines=lines)
-        raised.args = (self.last.text,)
+        if ours is not None:
+            ours.args = (self.last.text,)
 
     def add_line(self, raised: BaseException, text: str) -> None:
         """Add a line to the newest stop and its exception."""
@@ -226,8 +237,10 @@ class Stops:
         """
         self.look(error)
         with shielded("waiting for JAX"):
-            if not wait_for_jax() and self.of_cell is not None and self.of_cell.text in str(error):
-                self.add_line(error, STILL_RUNS)
+            has_ended = wait_for_jax()
+            ours = None if self.of_cell is None else self.of_cell.printed_in(error)
+            if ours is not None and not has_ended:
+                self.add_line(ours, STILL_RUNS)
 
     def _known_facts(self, added_bytes: int | None) -> CellFacts:
         with shielded("describing a stopped cell"):

@@ -37,10 +37,10 @@ class LoopSaver:
         self._models.clear()
 
     def before_shown(self, error: BaseException) -> None:
-        """Save the models if this error, which is about to be printed, is the guard's."""
+        """Save the models if the guard's message is about to be printed with this error."""
         stop = self._guard.stops.of_cell
-        if stop is not None and stop.text in str(error):
-            self._save(error)
+        if stop is not None and (ours := stop.printed_in(error)) is not None:
+            self._save(ours)
 
     def after_stop(self, error: BaseException | None) -> None:
         """Save the models that are not saved yet, after the cell has ended with another error."""

@@ -210,7 +210,7 @@ class MemoryStop:
         stop = self.guard.cell_ends(error)
         if stop is None:
             return
-        is_shown = error is None or stop.lines[0] in str(error)
+        is_shown = error is None or stop.printed_in(error) is not None
         if self._loop_saver is not None and not stop.is_beside:
             self._loop_saver.after_stop(error)
             stop = self.guard.stops.of_cell or stop

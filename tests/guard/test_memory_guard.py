@@ -11,10 +11,15 @@ import pytest
 
 from jupyter_tfguard.guard import helper
 from jupyter_tfguard.guard.cancel import Cancellation
-from jupyter_tfguard.guard.error import HostMemoryLimitInterrupt, HostMemoryLimitReached
+from jupyter_tfguard.guard.error import (
+    RENDER,
+    HostMemoryLimitInterrupt,
+    HostMemoryLimitReached,
+    plain_traceback,
+)
 from jupyter_tfguard.guard.memory_guard import MemoryGuard
 from jupyter_tfguard.guard.snapshot import Snapshot
-from jupyter_tfguard.guard.stops import Cell
+from jupyter_tfguard.guard.stops import Cell, Stop
 from jupyter_tfguard.guard.words import CellFacts
 
 pytestmark = pytest.mark.quick
@@ -117,3 +122,38 @@ def test_children_are_offered_to_the_killer_before_anything_is_measured(
     with pytest.raises(Measured):
         found._help()
     assert order == ["offered", "measured"]
+
+
+def raised(error: BaseException, before: BaseException | None, cause: object = ...) -> Exception:
+    """The error, raised while `before` was handled, from `cause`."""
+    error.__context__ = before
+    if cause is not ...:
+        error.__cause__ = cause  # type: ignore[assignment]
+    assert isinstance(error, Exception)
+    return error
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has no groups of errors")
+def test_a_stop_is_printed_once_if_it_is_in_a_group_or_before_another_error() -> None:
+    stop = Stop(0.0, 0.0, 1, 2, ("tfguard stopped this cell", "More."))
+    reached = HostMemoryLimitReached(stop.text)
+    group = ExceptionGroup("tasks", [ValueError(), ExceptionGroup("inner", [reached])])  # noqa: F821
+    plain = raised(ValueError(), reached)
+    setattr(plain, RENDER, list)
+    in_group = raised(ValueError(), group)
+    setattr(in_group, RENDER, list)
+    cases = {
+        reached: True,
+        group: True,
+        in_group: True,  # IPython lets Python print it
+        plain: False,  # its traceback has no other errors
+        raised(ValueError(), reached): True,
+        raised(ValueError(), reached, cause=None): False,
+        raised(ValueError(), None, cause=reached): True,
+        ExceptionGroup("tasks", [ValueError()]): False,  # noqa: F821
+    }
+    for error, is_printed in cases.items():
+        assert stop.printed_in(error) is (reached if is_printed else None), error
+    text = "\n".join(plain_traceback(group))
+    assert text.count("tfguard stopped this cell") == 1
+    assert "Exception Group Traceback" in text or "ExceptionGroup: tasks (2 sub-exceptions)" in text

@@ -218,7 +218,9 @@ def test_tasks_of_a_stopped_cell_end_and_their_memory_is_free(kernel: GuardedKer
         else "await asyncio.gather(*[fill() for _ in range(8)])",
     }.items():
         kernel.run(f"errors = {errors or '()'}\n{fill}")
-        kernel.run(runs)
+        ran = kernel.run(runs)
+        if runs == groups:  # Python prints it, not IPython
+            assert ran.stderr.count("tfguard stopped this cell") == 1, ran
         ended = kernel.run(left)
         assert ended.result == "True", (runs, ended)
 
