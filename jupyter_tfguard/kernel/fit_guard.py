@@ -13,6 +13,7 @@ from ..guard.checkpoint import BY, CheckpointNotSaved, Position, Saved, save
 from ..guard.dispatched import wait_for_jax
 from ..guard.error import HostMemoryLimitReached, is_refusal, release_frames
 from ..guard.memory_guard import MemoryGuard
+from ..guard.release import release_validation
 from ..predict.compared import FitMeter
 from ..predict.fitting import refusal_text
 from ..predict.outputs import check_predict
@@ -87,6 +88,9 @@ class FitGuard(FitHooks):
             return None
         raised = self._guard.instead_of(error)
         is_stop = isinstance(raised, HostMemoryLimitReached)
+        if is_stop:
+            with shielded("freeing the data of a stopped fit"):
+                release_validation(model)
         if progress.what == "fit" and (is_stop or self._is_first_refusal(raised)):
             with shielded("checkpoint of a stopped fit"):
                 self._save(raised, model, progress)

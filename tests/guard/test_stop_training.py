@@ -161,6 +161,38 @@ def test_a_fit_that_ends_with_a_refused_array_saves_its_model(kernel: GuardedKer
     assert (ran.error, ran.result, ran.stderr) == (None, str(before + 1), ""), ran
 
 
+def test_nothing_of_the_data_of_a_stopped_run_is_held(kernel: GuardedKernel) -> None:
+    kernel.run(
+        "import weakref\n"
+        "class Kept(list):\n    pass\n"
+        "def fill(kept):\n    seen.add(kept)\n    kept.append(np.ones(250_000))\n    time.sleep(0.005)\n"
+        "def rows():\n    kept = Kept()\n"
+        "    while True:\n        fill(kept)\n        yield x[:32], y[:32]\n"
+        "class Rows(keras.utils.PyDataset):\n"
+        "    def __init__(self, **how):\n        super().__init__(**how)\n        self.kept = Kept()\n"
+        "    def __len__(self):\n        return 10**6\n"
+        "    def __getitem__(self, number):\n        fill(self.kept)\n        return x[:32], y[:32]\n"
+        "ballast = np.ones(700 << 20, 'u1')\n"
+        "Kept.__hash__, seen, mine = object.__hash__, weakref.WeakSet(), rows()\n"
+    )
+    for code in (
+        "model.fit(Rows(workers=2), verbose=0, shuffle=False)",
+        "model.fit(x, y, verbose=0, validation_data=rows(), validation_steps=10**6)",
+    ):
+        ran = kernel.run(code)
+        assert ran.error == STOPPED, ran
+        assert kernel.run("time.sleep(0.1)\nlen(seen)").result == "0", code
+    # What a variable of the notebook holds stays as it is, and so do functions of TensorFlow that are in use.
+    ran = kernel.run(
+        "numbers = tf.data.Dataset.from_generator(lambda: iter(range(4)), output_signature=tf.TensorSpec((), 'int64'))\n"
+        "model.fit(mine, verbose=0, steps_per_epoch=10**6)"
+    )
+    assert ran.error == STOPPED, ran
+    ran = kernel.run("a, b = next(mine)\nlen(seen), a.shape, [int(one) for one in numbers]")
+    assert ran.result == "(1, (32, 100), [0, 1, 2, 3])", ran
+    assert kernel.run("del mine, ballast\nlen(seen)").result == "0"
+
+
 def test_a_shuffle_buffer_is_stopped_while_it_fills(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "rows = tf.data.Dataset.from_tensors((np.ones(100, 'f4'), np.ones(4, 'f4'))).repeat()\n"
