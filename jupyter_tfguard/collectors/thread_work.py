@@ -6,6 +6,7 @@ the thread touched first), see proc(5) and sched-stats.rst of Linux.
 
 from __future__ import annotations
 
+import contextlib
 from typing import NamedTuple
 
 from .procfs import read_small
@@ -34,7 +35,18 @@ def thread_work(native_id: int | None) -> ThreadWork | None:
     try:
         path = f"/proc/self/task/{native_id}"
         nanoseconds = int(read_small(f"{path}/schedstat").split()[0])
-        faults = int(read_small(f"{path}/stat").rpartition(b")")[2].split()[_MINOR_FAULTS])
+        faults = _faults(f"{path}/stat")
     except (OSError, ValueError, IndexError):
         return None
     return ThreadWork(nanoseconds / 1e9, faults)
+
+
+def fault_count() -> int:
+    """Pages that all threads of this process have touched first; 0 if unknown."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return _faults("/proc/self/stat")
+    return 0
+
+
+def _faults(path: str) -> int:
+    return int(read_small(path).rpartition(b")")[2].split()[_MINOR_FAULTS])

@@ -11,11 +11,11 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ..collectors.standstill import Wait, thread_wait
-from ..collectors.thread_work import thread_work
+from ..collectors.thread_work import fault_count, thread_work
 from .activity import Activity, activity, is_waiting, waits_for_pool
 from .workers import CellThreads, is_of_pool
 
-_WINDOW_SECONDS, _WINDOWS = 0.012, 8
+_WINDOW_SECONDS, _SHORTEST_SECONDS = 0.012, 0.003
 # Of the pages touched in that time: from how many on a thread fills memory (huge pages count once), and the cell is to blame.
 _FILLS_PAGES, _CELL_FRACTION = 8, 0.25
 # Their functions fill memory in native threads, while the Python thread waits for them.
@@ -36,12 +36,15 @@ class Blame(NamedTuple):
     is_cell: bool
 
 
-def who_fills(threads: CellThreads, namespace: Mapping[str, Any], *, is_awaiting: bool) -> Blame:
+def who_fills(
+    threads: CellThreads, namespace: Mapping[str, Any], *, seconds: float, is_awaiting: bool
+) -> Blame:
     """Watch the threads for some milliseconds, unless no thread of an earlier cell is at work.
 
     Args:
         threads: The threads of the running cell.
         namespace: The globals of the user's cells.
+        seconds: How long at most; they are watched for one window at least.
         is_awaiting: Whether the cell awaits something on the kernel's loop.
     """
     frames = sys._current_frames()
@@ -60,7 +63,9 @@ def who_fills(threads: CellThreads, namespace: Mapping[str, Any], *, is_awaiting
     if not earlier:
         return Blame([], of_cell, is_cell=True)
     is_idle = _is_idle(main_frame)
-    pages = _touched_pages([main, *of_cell, *earlier], None if is_idle else main)
+    pages, all_pages = _touched_pages(
+        [main, *of_cell, *earlier], None if is_idle else main, seconds
+    )
     filling = [
         one
         for one in earlier
@@ -69,7 +74,7 @@ def who_fills(threads: CellThreads, namespace: Mapping[str, Any], *, is_awaiting
     if not filling:
         return Blame([], of_cell, is_cell=True)
     by_cell = pages[main] + sum(pages[one] for one in of_cell)
-    if by_cell >= max(_FILLS_PAGES, _CELL_FRACTION * sum(pages.values())):
+    if by_cell >= max(_FILLS_PAGES, _CELL_FRACTION * all_pages):
         return Blame(filling, of_cell, is_cell=True)
     # Native threads may fill for the cell as well.
     is_native = any(_runs_native(frames.get(one.ident or 0)) for one in (main, *of_cell))
@@ -77,26 +82,30 @@ def who_fills(threads: CellThreads, namespace: Mapping[str, Any], *, is_awaiting
 
 
 def _touched_pages(
-    threads: list[threading.Thread], until_run: threading.Thread | None
-) -> dict[threading.Thread, int]:
-    """Pages that each thread touches first, in a window that is long enough to see some.
+    threads: list[threading.Thread], until_run: threading.Thread | None, seconds: float
+) -> tuple[dict[threading.Thread, int], int]:
+    """Pages that each thread touches first, and all threads, in a window that is long enough to see some.
 
     Args:
         threads: The threads.
         until_run: The window is long enough for this one to run, too. None: none.
+        seconds: The longest time.
     """
-    before = {one: thread_work(one.native_id) for one in threads}
+    before, all_before = {one: thread_work(one.native_id) for one in threads}, fault_count()
     pages, has_run = dict.fromkeys(threads, 0), set[threading.Thread | None]([None])
-    for _ in range(_WINDOWS):
-        time.sleep(_WINDOW_SECONDS)
+    ends = time.monotonic() + seconds
+    while True:
+        time.sleep(min(max(seconds, _SHORTEST_SECONDS), _WINDOW_SECONDS))
         for one, work in before.items():
             if work is not None and (now := thread_work(one.native_id)) is not None:
                 pages[one] = now.fault_count - work.fault_count
                 if now.cpu_seconds > work.cpu_seconds:
                     has_run.add(one)
-        if until_run in has_run and sum(pages.values()) >= 4 * _FILLS_PAGES:
-            break
-    return pages
+        # Native threads of TensorFlow are none of `threads`.
+        all_pages = max(sum(pages.values()), fault_count() - all_before)
+        is_enough = until_run in has_run and all_pages >= 4 * _FILLS_PAGES
+        if is_enough or time.monotonic() > ends:
+            return pages, all_pages
 
 
 def _runs_native(frame: FrameType | None) -> bool:

@@ -32,13 +32,13 @@ class CancellableCalls:
 
     Args:
         new_manager: TensorFlow's class.
+        managers: Those so far, by thread, as many as its calls are nested; new ones are added.
     """
 
-    def __init__(self, new_manager: Callable[[], Any]) -> None:
+    def __init__(self, new_manager: Callable[[], Any], managers: dict[int, list[Any]]) -> None:
         self._new_manager = new_manager
-        self._managers: dict[int, list[Any]] = {}  # by thread; as many as its calls are nested
-        self._is_cancelled = False
-        self._cancelled_threads: set[int] = set()
+        self._managers = managers
+        self._cancelled: set[int] = set()  # threads
         manager = new_manager()
         # A running call holds one reference more: its argument.
         self._idle_count = sys.getrefcount(manager._impl)
@@ -52,7 +52,7 @@ class CancellableCalls:
                 break
         else:
             manager = self._add(thread)
-        if self._is_cancelled or thread in self._cancelled_threads:
+        if thread in self._cancelled:
             manager.start_cancel()
         return manager._impl
 
@@ -62,20 +62,12 @@ class CancellableCalls:
         self._managers[thread] = [*kept, manager]
         return manager
 
-    def cancel(self, threads: Collection[int] | None = None) -> None:
-        """Stop all running functions, and any that start later.
-
-        Args:
-            threads: Ids of threads, to stop only theirs.
-        """
-        if threads is None:
-            self._is_cancelled = True
-        else:
-            self._cancelled_threads.update(threads)
-        for thread, managers in list(self._managers.items()):
-            if threads is None or thread in threads:
-                for manager in managers:
-                    manager.start_cancel()
+    def cancel(self, threads: Collection[int]) -> None:
+        """Stop the running functions of some threads, and any that start there later. `threads`: their ids."""
+        self._cancelled.update(threads)
+        for thread in threads:
+            for manager in list(self._managers.get(thread, ())):
+                manager.start_cancel()
 
 
 class Cancellation:
@@ -91,13 +83,17 @@ class Cancellation:
     def __init__(self, instead_of: Callable[[BaseException], BaseException]) -> None:
         self._instead_of = instead_of
         self.calls: CancellableCalls | None = None
+        # Of all cells: a call in another thread may have begun before the cell in which it fills the memory.
+        self._managers: dict[int, list[Any]] = {}
         self._next: Any = None  # TensorFlow's function that ours replaces
 
     def begin(self) -> None:
         """Make the functions of this cell cancellable. If the user has set a manager, it stays in use."""
         module = sys.modules.get(_MODULE)
         if module is not None and getattr(module, "_active_context", self) is None:
-            self.calls = CancellableCalls(module.CancellationManager)
+            for thread in self._managers.keys() - sys._current_frames().keys():
+                del self._managers[thread]
+            self.calls = CancellableCalls(module.CancellationManager, self._managers)
             module._active_context = self.calls  # type: ignore[attr-defined]
             operations = sys.modules.get(_OPERATIONS)
             self._next = getattr(operations, _NEXT, None)
@@ -161,8 +157,8 @@ def is_cancelled_error(error: BaseException) -> bool:
     )
 
 
-def cancel(calls: CancellableCalls | None, threads: Collection[int] | None = None) -> None:
-    """Stop the functions of a cell, or only those of some threads. Does nothing for None."""
+def cancel(calls: CancellableCalls | None, threads: Collection[int]) -> None:
+    """Stop the functions of some threads. Does nothing if `calls` is None."""
     if calls is not None:
         with shielded("cancelling TensorFlow functions"):
             calls.cancel(threads)

@@ -62,6 +62,8 @@ class CellWork:
         """True if something that this or an earlier cell has started may work after the cell."""
         return self.tasks.has_notebook() or self.threads.may_work_later()
 
-    def who_fills(self) -> Blame:
-        """Who fills memory now. Call from another thread than the main thread."""
-        return who_fills(self.threads, self.namespace, is_awaiting=self.tasks.is_awaiting)
+    def who_fills(self, seconds: float) -> Blame:
+        """Who fills memory now; takes at most about `seconds`. Call from another thread than the main thread."""
+        return who_fills(
+            self.threads, self.namespace, seconds=seconds, is_awaiting=self.tasks.is_awaiting
+        )

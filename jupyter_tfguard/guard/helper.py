@@ -12,11 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType
 
 from ..shield import shielded
 from ..threads import background_thread
-from .activity import is_waiting
 from .cancel import CancellableCalls, Cancellation, cancel
 from .cell_work import CellWork
 from .error import ThreadStopped
@@ -29,11 +29,12 @@ _CANCEL_AFTER_SECONDS = 0.25
 # Python code between two native calls raises by itself within milliseconds; it is not cancelled then. Not while the rest of
 # the memory would be full before.
 _GRACE_SECONDS, _GRACE_FRACTION = 0.05, 0.25
+_JUDGE_SECONDS = 0.1  # at most, to see which thread fills
 _POLL_SECONDS = 0.01
 _FIRST_SECONDS, _FIRST_LOOKS = 0.002, 10
 _SWITCH_SECONDS = 0.0005
-# After a trip, until it is known which thread fills; the second if the main thread waits, and fills nothing.
-_JUDGED_SECONDS = 0.04, 0.4
+# After a trip, until it is known which thread fills; less if half of the rest of the memory would be full before.
+_JUDGED_SECONDS, _JUDGED_FRACTION = 0.4, 0.5
 # If stopping other threads has not helped so often, the running cell is stopped.
 _SPARED_COUNT = 2
 # After a stop, for threads of the cell to reach a place where they can be stopped.
@@ -107,7 +108,7 @@ class StopHelper:
         due = _grace_seconds(seen, _GRACE_SECONDS if self._in_fit() else _CANCEL_AFTER_SECONDS)
         with contextlib.ExitStack() as until_delivered:
             until_delivered.enter_context(_short_turns())
-            blame = self._work.who_fills()
+            blame = self._work.who_fills(_grace_seconds(seen, _JUDGE_SECONDS))
             is_spared = not blame.is_cell and seen.trip_count <= _SPARED_COUNT
             self._judged = cell, seen.trip_count, is_spared
             if is_spared:
@@ -118,7 +119,9 @@ class StopHelper:
             threads = ThreadStop(working, self._work.namespace, ThreadStopped)
             time.sleep(_FIRST_SECONDS)
             threads.look()
-            self._wait(cell, calls, threads, due, until_delivered.close)
+            self._wait(
+                cell, partial(self._cancel_but, calls, working), threads, due, until_delivered.close
+            )
 
     def spares(self, cell: Cell, seen: Snapshot, frame: FrameType) -> bool:
         """True if the cell must not be stopped, at least not yet: a thread of an earlier cell may be to blame.
@@ -128,11 +131,13 @@ class StopHelper:
             seen: The state of the sampler.
             frame: The innermost frame of the main thread.
         """
-        if seen.trip_count > _SPARED_COUNT or not self._work.threads.earlier():
+        if seen.trip_count > _SPARED_COUNT:
             return False
         if self._judged[:2] == (cell, seen.trip_count):
-            return self._judged[2]
-        return seen.trip_seconds_ago < _JUDGED_SECONDS[is_waiting(frame)]
+            return self._judged[2]  # also when the thread has ended meanwhile
+        return bool(self._work.threads.earlier()) and seen.trip_seconds_ago < _grace_seconds(
+            seen, _JUDGED_SECONDS, _JUDGED_FRACTION
+        )
 
     def _stop_earlier(self, cell: Cell, seen: Snapshot, earlier: list[threading.Thread]) -> None:
         """Stop threads of earlier cells instead of the running one."""
@@ -143,11 +148,12 @@ class StopHelper:
         threads = ThreadStop(earlier, self._work.namespace, ThreadStopped)
         time.sleep(_FIRST_SECONDS)
         began = time.monotonic()
+        due = _grace_seconds(seen, _GRACE_SECONDS)
         is_cancelled = is_delivered = False
         while time.monotonic() - began < _THREADS_SECONDS:
             threads.look()
             waited = time.monotonic() - began
-            if not is_cancelled and waited > _GRACE_SECONDS:
+            if not is_cancelled and waited > due:
                 is_cancelled = True
                 cancel(calls, idents)
             if not is_delivered and (threads.is_over or waited > _CANCEL_AFTER_SECONDS):
@@ -160,10 +166,16 @@ class StopHelper:
                 break
             time.sleep(_POLL_SECONDS)
 
+    def _cancel_but(self, calls: CancellableCalls | None, working: list[threading.Thread]) -> None:
+        """Cancel the functions of all threads but those of earlier cells that do not work for this one."""
+        others = (one for one in self._work.threads.earlier() if not is_of_pool(one))
+        spared = {one.ident for one in others if one not in working}
+        cancel(calls, sys._current_frames().keys() - spared)
+
     def _wait(
         self,
         cell: Cell,
-        calls: CancellableCalls | None,
+        cancel_calls: Callable[[], object],
         threads: ThreadStop,
         due: float,
         on_delivery: Callable[[], None],
@@ -172,7 +184,7 @@ class StopHelper:
 
         Args:
             cell: The cell.
-            calls: Its functions of TensorFlow.
+            cancel_calls: Cancels its functions of TensorFlow.
             threads: Its threads.
             due: Seconds after the trip when the functions are cancelled.
             on_delivery: Called when the main thread has raised its exception.
@@ -191,7 +203,7 @@ class StopHelper:
             if now is cell and seen.tripped and not seen.delivered:
                 if seen.trip_seconds_ago >= due:
                     due = seen.trip_seconds_ago + _CANCEL_AFTER_SECONDS
-                    cancel(calls)
+                    cancel_calls()
                 elif cell.is_over and seen.trip_seconds_ago > _THREADS_SECONDS:
                     self._on_delivery()  # no code of the notebook is on the stack of the main thread
             elif threads.is_over or time.monotonic() > ends:
@@ -217,9 +229,9 @@ def _short_turns() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def _grace_seconds(seen: Snapshot, most: float) -> float:
-    """How long a stopped function may go on until it is cancelled: less than `most` if the memory fills fast."""
+def _grace_seconds(seen: Snapshot, most: float, fraction: float = _GRACE_FRACTION) -> float:
+    """How long to wait after a trip: less than `most` if that `fraction` of the rest of the memory would be full before."""
     rate = seen.fill_bytes_per_second
     if rate <= 0:
         return most
-    return min(most, _GRACE_FRACTION * max(0, seen.trip_available_bytes) / rate)
+    return min(most, fraction * max(0, seen.trip_available_bytes) / rate)

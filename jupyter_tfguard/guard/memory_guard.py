@@ -32,6 +32,7 @@ from .error import (
     CodeName,
     HostMemoryLimitInterrupt,
     HostMemoryLimitReached,
+    ThreadStopped,
     holds_group,
     is_bare,
     plain_traceback,
@@ -209,7 +210,7 @@ class MemoryGuard:
         self._main.end_profile()
         seen = self._sampler.snapshot()
         self._sampler.disarm()
-        self._cancellation.end()
+        self._cancellation.renew()
         self.stops.ended(seen, cell, error)
         if self.stops.of_cell is not None or seen.trip_count:
             with shielded("freeing memory after a stop"):
@@ -224,10 +225,10 @@ class MemoryGuard:
     def _watch_what_goes_on(self, ended: Cell) -> None:
         """Watch on after the cell if something that a cell has started can fill memory."""
         if not self._work.goes_on():
+            self._cancellation.end()
             return
         self._work.threads.begin()  # from now on all are of an earlier cell
         self.stops.cell_begins()
-        self._cancellation.begin()
         if threading.current_thread() is threading.main_thread():
             # The kernel's own code runs there now, which does not expect a refusal.
             self._between.enter_context(self._sampler.exempt())
@@ -240,16 +241,17 @@ class MemoryGuard:
 
     def instead_of(self, error: BaseException) -> BaseException:
         """The exception to raise for one that left a ``fit`` or an operation: the guard's if the guard caused the error."""
-        cell = self._cell
-        if cell is None or self.stops.of_cell is not None:
+        cell, here = self._cell, threading.current_thread()
+        if cell is None or not (is_cancelled_error(error) or is_bare(error)):
             return error
-        if is_cancelled_error(error) or is_bare(error):
-            seen = self._sampler.snapshot()
-            if seen.trip_count:
-                with self._sampler.exempt():
-                    self.stops.look(error)
-                    return self._deliver(seen, cell, sys._getframe())
-        return error
+        seen, stopped = self._sampler.snapshot(), error
+        if seen.trip_count and here is not threading.main_thread() and here.ident != cell.thread:
+            stopped = ThreadStopped()
+        elif seen.trip_count and self.stops.of_cell is None:
+            with self._sampler.exempt():
+                self.stops.look(error)
+                stopped = self._deliver(seen, cell, sys._getframe())
+        return stopped
 
     @property
     def is_started(self) -> bool:
@@ -350,8 +352,6 @@ class MemoryGuard:
     def give_back(self) -> None:
         """Return free memory of allocators to the system; takes up to 0.2 s."""
         self._sampler.give_back()
-
-    # --- the stop
 
     def _exception(self, cell: Cell, seen: Snapshot, frame: FrameType) -> BaseException | None:
         """The exception to raise in this frame of the main thread; None for none, at least not yet."""

@@ -47,7 +47,7 @@ def judge(
 
     def look() -> None:
         wait_until(lambda: len(notebook["ran"]) == 2, "both")
-        found.append(who_fills(threads, notebook, is_awaiting=False))
+        found.append(who_fills(threads, notebook, seconds=0.1, is_awaiting=False))
         notebook["ended"].set()
 
     threading.Thread(target=look, name="tfguard-test").start()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
-from jupyter_tfguard.guard.cancel import CancellableCalls
+from jupyter_tfguard.guard.cancel import CancellableCalls, Cancellation, cancel
 
 pytestmark = pytest.mark.quick
 
@@ -28,7 +30,7 @@ class Managers:
 
     def __init__(self) -> None:
         self.made: list[Manager] = []
-        self.calls = CancellableCalls(self._new)
+        self.calls = CancellableCalls(self._new, {})
 
     def _new(self) -> Manager:
         self.made.append(Manager())
@@ -73,7 +75,7 @@ def test_all_that_run_and_all_that_start_later_are_cancelled() -> None:
     managers = Managers()
     for outer in managers.run():
         for inner in managers.run():
-            managers.calls.cancel()
+            managers.calls.cancel({threading.get_ident()})
             assert outer.is_cancelled
             assert inner.is_cancelled
     for later in managers.run():
@@ -87,3 +89,38 @@ def test_only_the_calls_of_some_threads_are_cancelled() -> None:
         assert not here.is_cancelled
         managers.calls.cancel({threading.get_ident()})
         assert here.is_cancelled
+
+
+def test_a_call_that_began_in_an_earlier_cell_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Manager] = []
+
+    def new() -> Manager:
+        made.append(Manager())
+        return made[-1]
+
+    module = SimpleNamespace(_active_context=None, CancellationManager=new)
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.cancellation", module)  # type: ignore[arg-type]
+    monkeypatch.delitem(sys.modules, "tensorflow.python.ops.gen_dataset_ops", raising=False)
+    cancellation, called, ended = (
+        Cancellation(lambda error: error),
+        threading.Event(),
+        threading.Event(),
+    )
+
+    def call() -> None:
+        held = module._active_context._impl  # type: ignore[attr-defined]
+        called.set()
+        ended.wait()
+        del held
+
+    cancellation.begin()
+    thread = threading.Thread(target=call)
+    thread.start()
+    called.wait()
+    cancellation.renew()  # the next cell
+    cancel(cancellation.calls, [thread.ident or 0])
+    ended.set()
+    thread.join()
+    cancellation.end()
+    assert sum(one.is_cancelled for one in made) == 1
+    assert module._active_context is None

@@ -103,7 +103,7 @@ def test_children_are_offered_to_the_killer_before_anything_is_measured(
         pass
 
     class Work:
-        def who_fills(self) -> None:
+        def who_fills(self, seconds: float) -> None:
             order.append("measured")
             raise Measured
 

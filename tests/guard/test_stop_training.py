@@ -220,6 +220,25 @@ def test_a_loop_over_a_data_set_is_stopped_while_its_shuffle_buffer_fills(
     assert ran.result == "[0, 1, 2]", ran
 
 
+def test_a_fit_in_a_thread_of_an_earlier_cell_is_stopped_while_its_shuffle_buffer_fills(
+    kernel: GuardedKernel,
+) -> None:
+    kernel.run(
+        "import threading\n"
+        "def slowly(a):\n    return a + tf.reduce_max(tf.sort(a[:10_000]))\n"
+        "filled = tf.data.Dataset.range(10**6).map(lambda n: (slowly(tf.random.uniform([200_000])), 0.0))\n"
+        "shuffled = filled.shuffle(10**6).map(lambda a, b: (a[:100], tf.fill([4], b))).batch(8)\n"
+        "apart = new_model()\n"
+        "trainer = threading.Thread(target=lambda: apart.fit(shuffled, verbose=0), name='trainer', daemon=True)\n"
+        "trainer.start()"
+    )
+    ran = kernel.run("while trainer.is_alive(): time.sleep(0.05)\n'goes on'")
+    assert (ran.error, ran.result) == (None, "'goes on'"), ran
+    assert "tfguard stopped what an earlier cell had left running (trainer)" in ran.stderr
+    assert "ThreadStopped" in ran.stderr
+    assert kernel.run("apart.fit(x, y, verbose=0).epoch").result == "[0]"
+
+
 def test_errors_of_a_data_set_are_as_without_the_guard(kernel: GuardedKernel) -> None:
     kernel.run(
         "failing = tf.data.Dataset.range(3).map(lambda n: tf.debugging.check_numerics(1 / (1 - n), 'odd'))\n"
