@@ -6,6 +6,7 @@ nothing from a GPU, and evaluates nothing. What it cannot read counts nothing, s
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import itertools
@@ -53,7 +54,9 @@ def attributes(value: Any) -> dict[str, Any]:
         own = type.__dict__["__dict__"].__get__(kind)
         entry = own.get("__dict__")
         if type(entry) is GetSetDescriptorType and not found:
-            found = entry.__get__(value)
+            # An object in a proxy of wrapt, as TensorFlow has them, has no dictionary, or not this one.
+            with contextlib.suppress(AttributeError, TypeError):
+                found = entry.__get__(value)
         elif "__slots__" in own and kind.__module__ != "builtins":
             slots = [one for one in own.items() if type(one[1]) is MemberDescriptorType]
             if slots:

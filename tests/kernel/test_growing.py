@@ -306,6 +306,14 @@ def test_objects_of_the_running_fit_are_looked_into() -> None:
     assert [one.name for one in found] == ["Train.cache", "Collect.seen"]
 
 
+def test_a_proxy_without_attributes_is_passed() -> None:
+    cells = Cells()
+    cells.names["wrapt"] = pytest.importorskip("wrapt")  # of TensorFlow
+    cells.run("class Proxy(wrapt.ObjectProxy): pass")
+    cells.run(f"found, kept = Proxy({{}}), [{block(30)}]")
+    assert [one.name for one in cells.found()] == ["kept"]
+
+
 def test_no_code_of_the_users_runs() -> None:
     class Loud(list[int]):
         def __len__(self) -> int:
