@@ -17,7 +17,7 @@ _ERRORS, _TRACEBACK = ("last_value", "last_exc"), "last_traceback"
 # A model's iterator over the validation data of the running fit, in Keras 3 and Keras 2. The next fit makes a new one.
 _VALIDATION = ("_eval_epoch_iterator", "_eval_data_handler")
 _OPS, _FUNCTIONS = "tensorflow.python.framework.ops", "_py_funcs_used_in_graph"
-_ADAPTERS = ("keras.src.trainers.data_adapters.", "tf_keras.src.engine.data_adapter")
+_ADAPTERS = "keras.src.trainers.data_adapters."
 _THREAD_SECONDS = 1.0
 _REACHED = 16  # objects from a function to the adapter
 
@@ -46,7 +46,7 @@ def _drop_adapters() -> bool:
     """Let TensorFlow forget the data of fits that have ended; True if there were any.
 
     TensorFlow keeps each Python function that a data set calls for as long as the default graph exists. For a generator or
-    PyDataset that was passed to ``fit``, Keras makes such a data set, whose functions hold the generator.
+    PyDataset that was passed to ``fit``, Keras makes such a data set, whose functions hold the generator. Covers Keras 3.
     """
     ops = sys.modules.get(_OPS)
     functions = None if ops is None else getattr(ops.get_default_graph(), _FUNCTIONS, None)
