@@ -47,6 +47,11 @@ class CellWork:
         self.queued.begin()
         self.children.begin()
 
+    def cancel_scheduled(self) -> None:
+        """Cancel the tasks, callbacks and timers of the cell. Call from the main thread."""
+        self.tasks.cancel()
+        self.threads.cancel_timers()
+
     def runs_on(self) -> str:
         """A sentence about what works beside the cell's own code for longer than a moment; empty if nothing does."""
         ends = time.monotonic() + _ENDS_SECONDS

@@ -115,6 +115,7 @@ class StopHelper:
                 self._stop_earlier(cell, seen, blame.earlier)
                 return
             self._work.queued.take_back()
+            self._work.threads.cancel_timers()
             working = [*blame.of_cell, *blame.earlier]
             threads = ThreadStop(working, self._work.namespace, ThreadStopped)
             time.sleep(_FIRST_SECONDS)
@@ -145,6 +146,7 @@ class StopHelper:
         self._on_beside(cell, seen, [one.name for one in earlier])
         if any(map(is_of_pool, earlier)):
             self._work.queued.take_back(earlier=True)
+        has_timers = any(isinstance(one, threading.Timer) for one in earlier)
         threads = ThreadStop(earlier, self._work.namespace, ThreadStopped)
         time.sleep(_FIRST_SECONDS)
         began = time.monotonic()
@@ -152,6 +154,8 @@ class StopHelper:
         is_cancelled = is_delivered = False
         while time.monotonic() - began < _THREADS_SECONDS:
             threads.look()
+            if has_timers:
+                self._work.threads.cancel_timers(earlier=True)
             waited = time.monotonic() - began
             if not is_cancelled and waited > due:
                 is_cancelled = True
@@ -195,8 +199,10 @@ class StopHelper:
             now, seen = self._state()
             if now is cell and seen.trip_count > count:
                 return  # its byte is in the pipe
-            if now is cell and not was_delivered:
-                self._work.queued.take_back()
+            if now is cell:
+                self._work.threads.cancel_timers()
+                if not was_delivered:
+                    self._work.queued.take_back()
             if seen.delivered and not was_delivered:
                 on_delivery()
             was_delivered = seen.delivered

@@ -295,7 +295,7 @@ class MemoryGuard:
         seen = self._sampler.snapshot()
         if self.stops.of_cell is not None or seen.trip_count:
             # The loop gives them a turn before the cell has ended.
-            self._work.tasks.cancel()
+            self._work.cancel_scheduled()
             if isinstance(error, CancelledError) and self.stops.of_cell is not None:
                 error.args, is_plain = (self.stops.of_cell.text,), True
             is_plain |= holds_group(error)

@@ -75,12 +75,24 @@ class CellThreads:
 
     def may_work_later(self) -> bool:
         """True if a thread lives that runs a function of the notebook, or will run one."""
-        for one in threading.enumerate():
-            function = getattr(one, "_target", None) or getattr(one, "function", None)
-            function = getattr(function, "__func__", function)
-            if getattr(function, "__globals__", None) is self._namespace:
-                return True
+        if any(self._calls_notebook(one) for one in threading.enumerate()):
+            return True
         return bool(self.at_work(earlier=True))
+
+    def cancel_timers(self, *, earlier: bool = False) -> None:
+        """Cancel the timers of the cell that will call a function of the notebook; it may start the next one.
+
+        Args:
+            earlier: Whether to cancel those of earlier cells as well.
+        """
+        for one in self.started() + (self.earlier() if earlier else []):
+            if isinstance(one, threading.Timer) and self._calls_notebook(one):
+                one.cancel()
+
+    def _calls_notebook(self, thread: threading.Thread) -> bool:
+        function = getattr(thread, "_target", None) or getattr(thread, "function", None)
+        function = getattr(function, "__func__", function)
+        return getattr(function, "__globals__", None) is self._namespace
 
     def at_work(self, *, earlier: bool = False) -> list[threading.Thread]:
         """The threads that the cell has started and that do not only wait.

@@ -136,6 +136,18 @@ def test_a_thread_that_the_cell_started_is_stopped(kernel: GuardedKernel) -> Non
     assert kernel.run("kept.clear(); thread.join(60); thread.is_alive()").result == "False"
 
 
+def test_a_timer_that_starts_itself_again_ends_with_the_cell(kernel: GuardedKernel) -> None:
+    ran = kernel.run(
+        "import threading\nkept = []\n"
+        "def fill():\n    again = threading.Timer(0.1, fill)\n    again.daemon = True\n    again.start()\n"
+        "    kept.append(np.ones(2_000_000))\n"
+        "fill()\nwhile True: time.sleep(1)"
+    )
+    assert ran.error == STOPPED, ran
+    running = "any(isinstance(one, threading.Timer) for one in threading.enumerate())"
+    assert kernel.run(f"kept.clear()\n{running}").result == "False"
+
+
 def test_a_thread_is_stopped_as_soon_as_it_leaves_a_place_where_an_exception_does_harm(
     kernel: GuardedKernel,
 ) -> None:
