@@ -183,10 +183,16 @@ class ThreadStop:
             self._raise_in(thread)
 
     def _raise_in(self, thread: threading.Thread) -> None:
-        del self._left[thread]
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(thread.ident or 0), ctypes.py_object(self._error)
-        )
+        ident = ctypes.c_ulong(thread.ident or 0)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(self._error))
+        # It went on while its work was read. A pool's thread that waits by now would end by the exception, together
+        # with the next order, or with the sign to end that it has to pass on to the others.
+        frame = sys._current_frames().get(thread.ident or 0)
+        does = activity(frame, self._namespace)
+        if does in _AT_WORK or runs_notebook(frame, self._namespace):
+            del self._left[thread]
+        else:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, None)
 
 
 def is_users(thread: threading.Thread) -> bool:

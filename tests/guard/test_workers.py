@@ -218,3 +218,16 @@ def test_after_the_cell_only_those_that_have_worked_are_stopped(notebook: Any, c
     wait_until(lambda: len(notebook["kept"]) > 3, "its work")
     stop.look()
     assert filling.is_alive()
+
+
+def test_a_pool_is_left_alone_if_its_thread_waits_again_when_it_is_to_be_stopped(
+    notebook: dict[str, Any],
+) -> None:
+    """The exception would come with the next order, or with the sign to end: its result, or its exit, would never come."""
+    with ThreadPoolExecutor(1, "again") as pool:
+        pool.submit(abs, -1).result(60)
+        (worker,) = (one for one in threading.enumerate() if one.name.startswith("again"))
+        stop = ThreadStop([worker], notebook, Stopped)
+        stop._raise_in(worker)
+        assert not stop.is_over
+        assert pool.submit(abs, -2).result(60) == 2
