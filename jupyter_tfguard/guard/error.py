@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -58,6 +59,11 @@ def _is_of_refusal(error: BaseException) -> bool:
     if "ParserError" in names:
         return "out of memory" in str(error)
     return bool(names & {"MemoryError", "ResourceExhaustedError"})
+
+
+def is_handled() -> bool:
+    """True while the code that runs handles the exception of an earlier stop: a second one interrupts its cleanup."""
+    return isinstance(sys.exc_info()[1], (HostMemoryLimitReached, HostMemoryLimitInterrupt))
 
 
 def is_bare(error: BaseException) -> bool:

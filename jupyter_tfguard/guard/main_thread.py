@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
-from .error import HostMemoryLimitInterrupt, HostMemoryLimitReached
 from .safe_place import in_cell, is_safe
 from .snapshot import Snapshot
 from .stops import Cell
@@ -94,7 +93,7 @@ class MainThread:
         if cell is None or not seen.tripped or seen.delivered:
             self.end_profile()
             return None
-        if frame is None or _is_handled():
+        if frame is None:
             return None
         in_imports = not may_wait_for_imports and seen.trip_seconds_ago > _IMPORT_SECONDS
         if in_cell(frame, self._namespace) and is_safe(frame, in_imports=in_imports):
@@ -106,8 +105,3 @@ class MainThread:
         if sys.getprofile() is None:
             sys.setprofile(self._on_call)
         return None
-
-
-def _is_handled() -> bool:
-    """True while user code handles the exception of an earlier stop: a second one would interrupt its cleanup."""
-    return isinstance(sys.exc_info()[1], (HostMemoryLimitReached, HostMemoryLimitInterrupt))

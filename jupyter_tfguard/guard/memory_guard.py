@@ -35,6 +35,7 @@ from .error import (
     ThreadStopped,
     holds_group,
     is_bare,
+    is_handled,
     plain_traceback,
 )
 from .helper import StopHelper
@@ -357,9 +358,11 @@ class MemoryGuard:
         """The exception to raise in this frame of the main thread; None for none, at least not yet."""
         if self.stops.is_composing or self._helper.spares(cell, seen, frame):
             return None
-        enough = _RECOVERED_TIMES * Levels.of(cell.total_bytes).stop_bytes
-        if seen.trip_count > 1 and self._sampler.available_bytes() > enough:
+        levels, available = Levels.of(cell.total_bytes), self._sampler.available_bytes()
+        if seen.trip_count > 1 and available > _RECOVERED_TIMES * levels.stop_bytes:
             self._sampler.delivered()  # the cell has caught the last stop, and freed memory since
+            return None
+        if is_handled() and available > levels.reserve_bytes:
             return None
         return self._deliver(seen, cell, frame)
 

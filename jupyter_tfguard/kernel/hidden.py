@@ -22,6 +22,9 @@ from .reachable import Places, Walk, is_users, is_users_class
 
 _FRAMES = 60
 _RESULTS = 500
+# More objects are not listed. The collector tracks a quarter of what is allocated after TensorFlow is imported, 2 million:
+# 8 bytes each.
+_OBJECTS = 4_000_000
 _LARGE_FRACTION = 0.01  # of the largest result; smaller ones are not counted
 _ERRORS = ("last_value", "last_exc")
 _RESULTS_HOW = "`%reset -f out` frees them; end the line with `;` to keep none."
@@ -72,6 +75,8 @@ def lost_places(walk: Walk) -> Places:
     Args:
         walk: What it has visited is left out.
     """
+    if sys.getallocatedblocks() > _OBJECTS:
+        return  # the lists of them would take the memory that is left
     known: dict[type, bool] = {}
     # The newest first: those of libraries are the oldest, and many.
     of_age = [gc.get_objects(generation) for generation in range(3)]

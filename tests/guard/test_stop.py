@@ -119,6 +119,17 @@ def test_the_cell_can_catch_it_and_go_on(kernel: GuardedKernel) -> None:
     assert ran.result == f"('{STOPPED}', 200)", ran
 
 
+def test_a_second_attempt_while_the_first_is_still_kept_is_stopped_too(
+    kernel: GuardedKernel,
+) -> None:
+    ran = kernel.run(
+        "def fill():\n    kept = []\n    while True:\n        kept.append(block())\n"
+        "try:\n    fill()\nexcept MemoryError:\n    fill()"
+    )
+    assert ran.error == STOPPED, ran
+    assert kernel.run("len([block() for _ in range(200)])").result == "200"
+
+
 def test_a_cell_that_swallows_it_is_stopped_again(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "kept = []\nwhile True:\n    try:\n        kept.append(block())\n    except Exception:\n        pass"

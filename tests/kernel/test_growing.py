@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.kept_data import Holder
-from jupyter_tfguard.kernel import reachable
+from jupyter_tfguard.kernel import hidden, reachable
 from jupyter_tfguard.kernel.growing import CellHolders
 from jupyter_tfguard.kernel.memory_stop import worth_naming
 from jupyter_tfguard.units import GIB, MIB
@@ -291,6 +291,19 @@ def test_an_object_that_no_name_reaches_is_found_when_nothing_else_explains_it()
     found, *others = cells.found(added=30 * MIB)
     assert [one for one in others if (one.added_bytes or 0) > MIB] == []
     assert found.text == "Keep.kept has 30 entries, about 30 MiB."
+
+
+def test_millions_of_objects_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The lists of them took the last memory of a kernel with a tree of small objects.
+    listed: list[int] = []
+    monkeypatch.setattr(
+        hidden.gc, "get_objects", lambda generation: listed.append(generation) or []
+    )
+    assert list(hidden.lost_places(reachable.Walk(1))) == []
+    assert listed == [0, 1, 2]
+    monkeypatch.setattr(hidden, "_OBJECTS", sys.getallocatedblocks() // 2)
+    assert list(hidden.lost_places(reachable.Walk(1))) == []
+    assert listed == [0, 1, 2]
 
 
 def test_objects_of_the_running_fit_are_looked_into() -> None:
