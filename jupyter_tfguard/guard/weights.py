@@ -25,8 +25,9 @@ from .memory_guard import MemoryGuard
 
 # Smaller weights are left to the sampler.
 _LARGE_BYTES = 16 * MIB
-# TensorFlow scales and shifts what its generator has made, each into a new tensor: 2 to 4 times the size were seen.
-_RANDOM_COPIES = 2
+# TensorFlow scales and shifts what its generator has made, each into a new tensor. Peak of the pool for each random initializer
+# of Keras 2.15 and 3.15: 3 times the size, 4 for Orthogonal.
+_RANDOM_COPIES = 3
 _RANDOM = "RandomInitializer"
 _RANDOM_NAMES = ("random", "truncated", "variance", "glorot", "he_", "lecun", "orthogonal")
 _DEFAULT = "glorot_uniform"

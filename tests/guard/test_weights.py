@@ -104,7 +104,7 @@ def test_a_weight_that_cannot_fit_is_refused_with_its_layer_shape_and_size(
         Dense().add_weight(name="kernel", shape=(20000, 20000), initializer=GlorotUniform())
     assert str(refused.value) == (
         "tfguard refused the weight kernel of layer dense_3 (Dense): its shape (20000, 20000) of float32 is 1.49 GiB, "
-        "and making it takes at least 2.98 GiB; 1.00 GiB are available (limit 2.00 GiB). "
+        "and making it takes at least 4.47 GiB; 1.00 GiB are available (limit 2.00 GiB). "
         "Make this layer smaller. To make it anyway, enter %tfguard pause first."
     )
     with pytest.raises(HostMemoryLimitReached, match=r"1\.49 GiB; 1\.00 GiB are available"):
