@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..units import human_bytes
 
+POOL_HAS_ENDED = "A process pool of an earlier cell has ended with its workers: make a new one."
 _SHOWN_NAMES = 3
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from .beside_words import runs_on_text
@@ -16,7 +17,7 @@ from .workers import CellThreads
 
 # After a stop, for what the cell has started to end.
 _ENDS_SECONDS, _POLL_SECONDS = 1.0, 0.01
-_TAKEN_BACK = "tfguard stopped the cell that ordered this work"
+_taken_back = partial(HostMemoryLimitReached, "tfguard stopped the cell that ordered this work")
 
 
 class CellWork:
@@ -37,8 +38,8 @@ class CellWork:
         self.namespace = namespace
         self.threads = CellThreads(namespace)
         self.tasks = CellTasks(namespace)
-        self.queued = QueuedWork(lambda: HostMemoryLimitReached(_TAKEN_BACK))
-        self.children = Children()
+        self.queued = QueuedWork(_taken_back)
+        self.children = Children(_taken_back)
 
     def begin(self) -> None:
         """Note what exists at the start of a cell; takes some microseconds."""

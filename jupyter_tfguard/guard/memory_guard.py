@@ -25,6 +25,7 @@ from ..levels import Levels
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..shield import shielded
 from ..units import MIB
+from .beside_words import POOL_HAS_ENDED
 from .cancel import Cancellation, is_cancelled_error
 from .cell_work import CellWork
 from .error import (
@@ -371,7 +372,8 @@ class MemoryGuard:
         with self.stops.composing():
             self.stops.look()
             # The exit of an enclosing `with Pool()` would wait for a worker that was killed.
-            self._work.children.end(int(_LARGE_CHILD * cell.total_bytes))
+            if self._work.children.end(int(_LARGE_CHILD * cell.total_bytes)):
+                self.stops.later.append(POOL_HAS_ENDED)
             if cell.is_over:
                 stop = self._beside(cell, seen, [frame.f_code.co_name] if frame else [])
             else:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..collectors.process import descendants
 from ..errors import SourceUnavailable
 from ..shield import shielded
+from ..threads import background_thread
 from .children import own_bytes
 
 _FIRST_FOR_THE_KILLER = "900"  # of -1000 to 1000. Source: proc_pid_oom_score_adj(5)
@@ -34,24 +37,28 @@ class Children:
 
     Left alone, unless they are large, are idle workers of pools, and processes of earlier cells such as that of a
     ``Manager``.
+
+    Args:
+        error: Makes the exception for what a pool was still to return.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, error: Callable[[], BaseException]) -> None:
+        self._error = error
         self._older: frozenset[int] = frozenset()
 
     def begin(self) -> None:
         """Note the processes at the start of a cell; takes a microsecond."""
         self._older = frozenset(id(child) for child in _children())
 
-    def end(self, large_bytes: int) -> int:
-        """Terminate those that work for this cell; returns their number.
+    def end(self, large_bytes: int) -> bool:
+        """Terminate those that work for this cell; True if a pool of an earlier cell ended with them.
 
         They are terminated directly: ``Pool.terminate()`` waits for a lock, and never returns if a killed worker held it.
 
         Args:
             large_bytes: Any process that holds as much is terminated, too.
         """
-        count = 0
+        has_ended_older = False
         with shielded("ending worker processes"):
             busy, idle = _workers()
             ended = [
@@ -63,12 +70,12 @@ class Children:
             ]
             for pool in _pools():
                 if any(worker in ended for worker in pool._pool):
-                    _abandon(pool)
+                    _abandon(pool, self._error)
+                    has_ended_older |= any(id(worker) in self._older for worker in pool._pool)
             for child in ended:
                 with contextlib.suppress(Exception):  # it has ended
                     child.terminate()
-                    count += 1
-        return count
+        return has_ended_older
 
     def count(self) -> int:
         """The number of processes of this cell that run, without idle workers of pools."""
@@ -126,10 +133,36 @@ def _all_pools() -> list[Any]:
     return [one for one in found if isinstance(one, module.Pool)]
 
 
-def _abandon(pool: Any) -> None:
-    """Prevent a pool from starting new workers, and a later ``terminate()`` from waiting."""
+def _abandon(pool: Any, error: Callable[[], BaseException]) -> None:
+    """Prevent a pool from starting new workers, and whatever waits for it from waiting without end."""
     pool._state = "TERMINATE"
     for name in ("_worker_handler", "_task_handler"):
         if (handler := getattr(pool, name, None)) is not None:
             handler._state = "TERMINATE"
     pool._terminate.cancel()
+    # The threads of the pool may wait for a lock that a worker held, and never end.
+    pool.join = partial(_join, list(pool._pool))
+    # Not in this thread: a signal handler may have interrupted it where it holds the lock of a result.
+    background_thread(partial(_fail_results, pool, error), "tfguard-pool").start()
+
+
+def _join(workers: list[Any]) -> None:
+    for one in workers:
+        one.join()
+
+
+def _fail_results(pool: Any, error: Callable[[], BaseException]) -> None:
+    for result in list(pool._cache.values()):
+        with shielded("failing the results of an ended pool"):
+            if hasattr(result, "_items"):  # of imap
+                with result._cond:
+                    pool._cache.pop(result._job, None)
+                    result._items.append((False, error()))
+                    result._length = result._index
+                    result._cond.notify_all()
+            else:
+                if hasattr(
+                    result, "_number_left"
+                ):  # of map: the pieces of work that are not finished
+                    result._number_left = 1
+                result._set(0, (False, error()))

@@ -350,6 +350,21 @@ def test_a_pool_of_processes_is_ended(kernel: GuardedKernel) -> None:
     assert kernel.run("len(multiprocessing.active_children())").result == "0"
 
 
+def test_a_pool_of_an_earlier_cell_can_be_closed_and_joined(kernel: GuardedKernel) -> None:
+    kernel.run(
+        "import multiprocessing\nkept = []\n"
+        "def large(number):\n    return np.ones(1_000_000)\n"
+        "pool = multiprocessing.get_context('fork').Pool(2)"
+    )
+    ran = kernel.run(
+        "try:\n    for one in pool.imap_unordered(large, range(1000)): kept.append(one)\n"
+        "finally:\n    pool.close()\n    pool.join()"
+    )
+    assert ran.error == STOPPED, ran
+    assert "A process pool of an earlier cell has ended" in ran.traceback
+    assert kernel.run("len(multiprocessing.active_children())").result == "0"
+
+
 def test_a_full_but_steady_cell_is_not_stopped(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "from jupyter_tfguard.collectors.memory_group import memory_groups\nimport os\n"

@@ -1,0 +1,49 @@
+"""A pool whose workers the guard ended keeps nobody waiting."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+
+import pytest
+
+from jupyter_tfguard.guard.worker_processes import Children
+from tests.rigs.waiting import wait_until
+
+_LARGE = 1 << 50
+
+
+class Stopped(MemoryError):
+    """The exception of these tests."""
+
+
+def test_results_of_an_ended_pool_fail_and_it_can_be_joined() -> None:
+    children = Children(Stopped)
+    pool = multiprocessing.get_context("spawn").Pool(1)
+    children.begin()
+    waits = [600] * 4
+    results = [pool.apply_async(time.sleep, (600,)), pool.map_async(time.sleep, waits, 1)]
+    iterators = [pool.imap(time.sleep, waits), pool.imap_unordered(time.sleep, waits)]
+    assert children.end(_LARGE)
+    for one in results:
+        with pytest.raises(Stopped):
+            one.get(timeout=60)
+    for each in iterators:
+        with pytest.raises(Stopped):
+            each.next(timeout=60)
+        with pytest.raises(StopIteration):
+            each.next(timeout=60)
+    pool.close()
+    joins = threading.Thread(target=pool.join, daemon=True)
+    joins.start()
+    wait_until(lambda: not joins.is_alive(), "the pool's end")
+    assert not children.end(_LARGE)
+
+
+def test_an_idle_pool_is_left_alone() -> None:
+    children = Children(Stopped)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        children.begin()
+        assert not children.end(_LARGE)
+        assert pool.map(abs, [-1, -2]) == [1, 2]
