@@ -24,6 +24,7 @@ KEEPS_BETWEEN_STEPS = (
 _CHILDREN_FRACTION = 0.5
 # `predict` joins its outputs at the end, which takes three times their size.
 _PIECES = 4
+_WAS_FULL = "Most of the memory was in use before this cell: delete what you no longer need, or restart the kernel."
 AS_THEY_WERE = "Your variables and models are as they were."
 SWITCH_OFF = "To run without this stop: %tfguard pause for this notebook, or the option TfGuard.stop = 'off'."
 
@@ -43,6 +44,7 @@ class CellFacts(NamedTuple):
         holders: Objects of the notebook that grew in this cell, and what IPython keeps of earlier ones, measured now, largest
             first. If a single request was refused, only what is large.
         keeps_between_steps: Memory grew from step to step of the running fit, so that the batch is not the cause.
+        was_full: Most of the memory was in use before this cell, or before the single request.
     """
 
     limit_name: str = MACHINE_MEMORY
@@ -55,6 +57,7 @@ class CellFacts(NamedTuple):
     kept_data: Sequence[Kept] = ()
     holders: Sequence[Holder] = ()
     keeps_between_steps: bool = False
+    was_full: bool = False
 
 
 class Moment(NamedTuple):
@@ -173,6 +176,8 @@ def _advice(facts: CellFacts, moment: Moment, added_bytes: int | None = None) ->
     has_steps = facts.fit is not None or facts.loop_step is not None
     if added_bytes and has_steps and facts.keeps_between_steps:
         return KEEPS_BETWEEN_STEPS
+    if added_bytes and facts.was_full:
+        return f"{_WAS_FULL} {_batch_advice(facts)}" if facts.fit else _WAS_FULL
     return _batch_advice(facts)
 
 

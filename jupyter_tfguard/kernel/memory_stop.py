@@ -36,7 +36,9 @@ _SHOWN_HOLDERS = 3
 # too large.
 _OLD_FRACTION = 0.1
 _REFUSED_FRACTION = 0.2
-_FULL_FRACTION = 0.25  # a cell that added less found the memory full
+_FULL_FRACTION = (
+    0.25  # a cell that added less found the memory full; so did a request that left less
+)
 # Available memory for the longest search, and as a fraction of what was available at its beginning.
 _SEARCH_BYTES, _SEARCH_FRACTION = 12 * MIB, 0.75
 _ADDED_FRACTION = 0.02  # of what the cell added
@@ -303,13 +305,15 @@ class MemoryStop:
         )
         with shielded("what holds memory"):
             total = 0 if guard is None else guard.total_bytes()
-            was_full = added_bytes is not None and added_bytes < _FULL_FRACTION * total
+            # A request may have been refused because of what earlier cells hold.
+            left = 0 if guard is None else guard.available_bytes()
+            was_full = (left if added_bytes is None else added_bytes) < _FULL_FRACTION * total
             held = self._cell_holders.found(
                 fit_objects(running), added_bytes, self._hurry(), was_full=was_full
             )
             held += [] if (models := self._alarm.models()) is None else [models]
             self._held = worth_naming(held, added_bytes, total)
-            return facts._replace(holders=self._held)
+            return facts._replace(holders=self._held, was_full=was_full)
         return facts
 
 

@@ -55,6 +55,17 @@ def test_a_loop_is_stopped_and_its_variables_survive(kernel: GuardedKernel) -> N
     assert int(held.result or 0) > 300
 
 
+def test_what_earlier_cells_hold_is_named_if_a_request_is_refused(kernel: GuardedKernel) -> None:
+    kernel.run("kept = []")
+    kernel.run("while True:\n    kept.append(block())")
+    ran = kernel.run("large = np.ones(20_000_000)")
+    assert ran.error == "MemoryError", ran
+    assert re.search(
+        r"tfguard refused 153 MiB.*\. kept has \d+ entries, about \d+ MiB\.", ran.stderr
+    )
+    assert "Load less" not in ran.stderr
+
+
 def test_a_stop_is_an_event_with_its_numbers(kernel: GuardedKernel) -> None:
     kernel.run("kept = []")
     kernel.run("while True:\n    kept.append(block())")
