@@ -69,6 +69,7 @@ class MemoryGuard:
         code_name: Names code in tracebacks.
 
     Attributes:
+        is_started: True from :meth:`start` to :meth:`stop`.
         paused: True while the user has switched the stop off.
         stops: The stops and refusals so far.
         parts: State of the gate by library: None if it works, a sentence if not, "" while the library is not imported.
@@ -92,7 +93,7 @@ class MemoryGuard:
         self.unavailable: str | None = None
         self._native: NativeGuard | None = None
         self._sampler: MemorySampler  # from start() on
-        self._started = False
+        self.is_started = False
         self._placement = Placement(os.getpid())
         self._cell: Cell | None = None  # None while no cell is watched
         self._raised = 0  # how often in this cell
@@ -133,19 +134,19 @@ class MemoryGuard:
             self.unavailable, self._sampler = str(absent), PythonSampler()
         self._sampler.start(self._new_groups() or (), wake_fd, signal_number)
         self.imported()
-        self._started = True
+        self.is_started = True
 
     @property
     def stop_bytes(self) -> int | None:
         """A cell is stopped if less is available; None while the guard is paused or not started."""
-        if not self._started or self.paused:
+        if not self.is_started or self.paused:
             return None
         return Levels.of(self._sampler.total_bytes()).stop_bytes
 
     @property
     def is_group_limit(self) -> bool:
         """True if the binding limit is that of a memory group, not the machine's memory."""
-        return self._started and self._sampler.total_bytes() < machine_bytes()
+        return self.is_started and self._sampler.total_bytes() < machine_bytes()
 
     def callback_begins(self) -> bool:
         """Start watching a callback of a widget, unless a cell is running; end it with :meth:`cell_ends`."""
@@ -163,8 +164,9 @@ class MemoryGuard:
         Returns:
             The newest stop since the last cell, of something that earlier cells had left running.
         """
-        thread, running = threading.get_ident(), self._cell
-        if not self._started or self.paused or (running is not None and not self._may_end(running)):
+        if not self.is_started or self.paused:
+            return None
+        if self._cell is not None and not self._cell.may_be_replaced():
             return None
         self._end_watch_between()
         self._sampler.disarm()
@@ -179,15 +181,10 @@ class MemoryGuard:
             # malloc and TensorFlow's pool may still hold memory that an earlier cell freed.
             self._sampler.give_back(if_due=True)
             available = self._sampler.available_bytes()
-        self._cell, self._raised = Cell(levels.total_bytes, available, thread=thread, what=what), 0
+        self._cell = Cell(levels.total_bytes, available, thread=threading.get_ident(), what=what)
+        self._raised = 0
         self._sampler.arm(levels.for_cell(available))
         return self.stops.unreported() if what == CELL else None
-
-    @staticmethod
-    def _may_end(running: Cell) -> bool:
-        """False while another cell runs, in another thread: the one that began first stays the one that is watched."""
-        others = {one.ident for one in threading.enumerate()} - {threading.get_ident()}
-        return running.is_over or running.thread not in others
 
     def imported(self) -> None:
         """After an import: arm the gate for new libraries, and make TensorFlow's functions cancellable."""
@@ -256,11 +253,6 @@ class MemoryGuard:
         return stopped
 
     @property
-    def is_started(self) -> bool:
-        """True from :meth:`start` to :meth:`stop`."""
-        return self._started
-
-    @property
     def is_watching(self) -> bool:
         """True while a cell is being watched."""
         return self._cell is not None and not self._cell.is_over
@@ -323,9 +315,9 @@ class MemoryGuard:
 
     def stop(self) -> None:
         """Stop the guard, and restore the signal handler."""
-        if not self._started:
+        if not self.is_started:
             return
-        self._started, self._cell = False, None
+        self.is_started, self._cell = False, None
         self._end_watch_between()
         self._cancellation.end()
         self._sampler.stop()
@@ -334,7 +326,7 @@ class MemoryGuard:
 
     def leave_child(self) -> None:
         """In a forked child, which has no sampler: watch nothing."""
-        self._started, self._cell = False, None
+        self.is_started, self._cell = False, None
 
     def _new_groups(self) -> tuple[MemoryGroup, ...] | None:
         """The memory groups of this process if they have changed; otherwise None."""
@@ -359,9 +351,11 @@ class MemoryGuard:
         """The exception to raise in this frame of the main thread; None for none, at least not yet."""
         if self.stops.is_composing or self._helper.spares(cell, seen, frame):
             return None
+        if seen.trip_count > 1:
+            self.give_back()  # the cell has caught the last stop, and may have freed memory since
         levels, available = Levels.of(cell.total_bytes), self._sampler.available_bytes()
         if seen.trip_count > 1 and available > _RECOVERED_TIMES * levels.stop_bytes:
-            self._sampler.delivered()  # the cell has caught the last stop, and freed memory since
+            self._sampler.delivered()
             return None
         if is_handled() and available > levels.reserve_bytes:
             return None

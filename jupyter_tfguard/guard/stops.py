@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -71,6 +72,11 @@ class Cell(NamedTuple):
     is_over: bool = False
     thread: int = 0
     what: str = CELL
+
+    def may_be_replaced(self) -> bool:
+        """False while it runs in another thread: of two cells, the one that began first stays the one that is watched."""
+        others = {one.ident for one in threading.enumerate()} - {threading.get_ident()}
+        return self.is_over or self.thread not in others
 
 
 class Stops:

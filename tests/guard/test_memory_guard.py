@@ -53,9 +53,15 @@ def test_a_signal_that_comes_while_its_handler_runs_does_not_nest() -> None:
 class Delivers:
     """A sampler that counts deliveries."""
 
-    def __init__(self, available_bytes: int = 0) -> None:
+    def __init__(self, available_bytes: int = 0, free_bytes: int = 0) -> None:
         self.count = 0
-        self.available_bytes = lambda: available_bytes
+        self._available_bytes, self._free_bytes = available_bytes, free_bytes
+
+    def available_bytes(self) -> int:
+        return self._available_bytes
+
+    def give_back(self) -> None:
+        self._available_bytes += self._free_bytes
 
     def delivered(self) -> None:
         self.count += 1
@@ -82,11 +88,16 @@ def test_only_where_ipython_catches_it_a_stop_is_an_interrupt_at_last(first_trip
         assert kinds == [HostMemoryLimitReached, HostMemoryLimitReached, last]
 
 
-@pytest.mark.parametrize(("available_bytes", "is_stopped"), [(200 << 20, False), (20 << 20, True)])
+@pytest.mark.parametrize(
+    ("available_mib", "free_mib", "is_stopped"),
+    [(200, 0, False), (20, 0, True), (20, 180, False)],
+    ids=["freed", "kept", "freed to malloc"],
+)
 def test_a_repeated_stop_is_dropped_if_the_cell_has_freed_memory(
-    available_bytes: int, is_stopped: bool
+    available_mib: int, free_mib: int, is_stopped: bool
 ) -> None:
-    guard, sampler = MemoryGuard({}, lambda added: CellFacts()), Delivers(available_bytes)
+    guard = MemoryGuard({}, lambda added: CellFacts())
+    sampler = Delivers(available_mib << 20, free_mib << 20)
     guard._sampler = sampler  # type: ignore[assignment]
     seen = Snapshot(trip_count=2, trip_available_bytes=20 << 20, tripped=True)
     raised = guard._exception(Cell(600 << 20), seen, sys._getframe())
