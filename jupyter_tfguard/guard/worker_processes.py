@@ -75,6 +75,7 @@ class Children:
             for child in ended:
                 with contextlib.suppress(Exception):  # it has ended
                     child.terminate()
+            _end_results({id(child) for child in ended})
         return has_ended_older
 
     def count(self) -> int:
@@ -118,6 +119,15 @@ def _workers() -> tuple[set[int], set[int]]:
             workers = getattr(manager, "processes", None) or {}
             (busy if has_work else idle).update(map(id, list(workers.values())))
     return busy, idle
+
+
+def _end_results(ended: set[int]) -> None:
+    """Let executors read to the end what their workers were writing: half a result is waited for without end otherwise."""
+    for manager in list(getattr(sys.modules.get(_EXECUTORS[0]), "_threads_wakeups", ())):
+        workers = list((getattr(manager, "processes", None) or {}).values())
+        if workers and all(id(one) in ended for one in workers):
+            with contextlib.suppress(Exception):  # it has no such queue
+                manager.result_queue._writer.close()
 
 
 def _all_pools() -> list[Any]:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import struct
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
 
 import pytest
 
@@ -47,3 +52,16 @@ def test_an_idle_pool_is_left_alone() -> None:
         children.begin()
         assert not children.end(_LARGE)
         assert pool.map(abs, [-1, -2]) == [1, 2]
+
+
+def test_half_a_result_of_an_executor_is_not_waited_for() -> None:
+    children = Children(Stopped)
+    executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+    children.begin()
+    work = executor.submit(time.sleep, 600)
+    queue: Any = executor._result_queue
+    os.write(queue._writer.fileno(), struct.pack("!i", 1000) + b"half")
+    children.end(_LARGE)
+    with pytest.raises(BrokenProcessPool):
+        work.result(timeout=60)
+    executor.shutdown()
