@@ -48,7 +48,7 @@ from .snapshot import MemorySampler, Snapshot
 from .stops import CALLBACK, CELL, Cell, Stop, Stops
 from .words import CellFacts
 
-_SHORT_TIMES = 8  # of the level: if a cell starts with less available, free memory of allocators is released first
+_SHORT_TIMES = 8  # of the level: with less available, free memory of allocators is released before a cell or a fork
 # IPython's traceback reads and parses each file on the stack: with TensorFlow's files, tens of MiB.
 _RICH_BYTES = 256 * MIB
 # After user code has caught the exception this often, it gets one that `except Exception` does not catch.
@@ -176,11 +176,9 @@ class MemoryGuard:
         self.imported()
         self._work.begin()
         self._cancellation.renew()
+        if what == CELL:
+            self.give_back_if_short()  # malloc and TensorFlow's pool may hold what an earlier cell freed
         available, levels = self._sampler.available_bytes(), Levels.of(self._sampler.total_bytes())
-        if available < _SHORT_TIMES * levels.stop_cap_bytes and what == CELL:
-            # malloc and TensorFlow's pool may still hold memory that an earlier cell freed.
-            self._sampler.give_back(if_due=True)
-            available = self._sampler.available_bytes()
         self._cell = Cell(levels.total_bytes, available, thread=threading.get_ident(), what=what)
         self._raised = 0
         self._sampler.arm(levels.for_cell(available))
@@ -216,7 +214,7 @@ class MemoryGuard:
                 self._work.tasks.note()
                 release(error)
                 self.give_back()
-                self._work.tasks.release_soon(self._give_back)
+                self._work.tasks.release_soon(self.give_back)
         stop = self.stops.of_cell
         self._watch_what_goes_on(cell)
         return stop
@@ -344,15 +342,23 @@ class MemoryGuard:
         return self.stops.beside(seen, cell, names, limit_name)
 
     def give_back(self) -> None:
-        """Return free memory of allocators to the system; takes up to 0.2 s."""
+        """Collect garbage, and return free memory of allocators to the system; takes up to 0.2 s."""
+        gc.collect()
         self._sampler.give_back()
+
+    def give_back_if_short(self) -> None:
+        """Return free memory if little is available, unless that was done a moment ago."""
+        least = _SHORT_TIMES * Levels.of(self._sampler.total_bytes()).stop_cap_bytes
+        if self._sampler.available_bytes() < least:
+            self._sampler.give_back(if_due=True)
 
     def _exception(self, cell: Cell, seen: Snapshot, frame: FrameType) -> BaseException | None:
         """The exception to raise in this frame of the main thread; None for none, at least not yet."""
         if self.stops.is_composing or self._helper.spares(cell, seen, frame):
             return None
         if seen.trip_count > 1:
-            self.give_back()  # the cell has caught the last stop, and may have freed memory since
+            # The cell has caught the last stop, and may have freed memory since.
+            self._sampler.give_back()
         levels, available = Levels.of(cell.total_bytes), self._sampler.available_bytes()
         if seen.trip_count > 1 and available > _RECOVERED_TIMES * levels.stop_bytes:
             self._sampler.delivered()
@@ -393,7 +399,3 @@ class MemoryGuard:
         """End the cell that still awaits although it was stopped, unless memory was freed."""
         if self._cell is cell and self._sampler.snapshot().tripped:
             self._work.tasks.cancel(with_cell=True)
-
-    def _give_back(self) -> None:
-        gc.collect()
-        self.give_back()

@@ -7,7 +7,6 @@ TensorFlow on the CPU. Does not cover weights made without a layer, such as ``tf
 from __future__ import annotations
 
 import functools
-import gc
 import inspect
 import math
 import os
@@ -144,8 +143,7 @@ class WeightGuard:
             return None
         if not _on_host():
             return None
-        gc.collect()  # an earlier model is often in reference cycles
-        guard.give_back()
+        guard.give_back()  # an earlier model is often in reference cycles
         available = guard.available_bytes()
         if not any(guard.parts.get(part, "") is None for part in ("pool", "tensorflow")):
             available += free_in_pool()

@@ -5,7 +5,6 @@ A thread that does next to nothing is left alone: it fills nothing, and what it 
 
 from __future__ import annotations
 
-import ctypes
 import math
 import sys
 import threading
@@ -18,6 +17,7 @@ from ..collectors.thread_work import ThreadWork, thread_work
 from .activity import Activity, activity, runs_notebook
 from .safe_place import is_safe
 from .tasks import cancel_notebook, loop_of
+from .thread_error import raise_in
 
 # Service threads of pools and of Jupyter.
 _SERVING_MODULES = ("multiprocessing", "concurrent.futures.process", "ipykernel", "IPython", "zmq")
@@ -183,8 +183,7 @@ class ThreadStop:
             self._raise_in(thread)
 
     def _raise_in(self, thread: threading.Thread) -> None:
-        ident = ctypes.c_ulong(thread.ident or 0)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(self._error))
+        raise_in(thread.ident or 0, self._error)
         # It went on while its work was read. A pool's thread that waits by now would end by the exception, together
         # with the next order, or with the sign to end that it has to pass on to the others.
         frame = sys._current_frames().get(thread.ident or 0)
@@ -192,7 +191,7 @@ class ThreadStop:
         if does in _AT_WORK or runs_notebook(frame, self._namespace):
             del self._left[thread]
         else:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, None)
+            raise_in(thread.ident or 0, None)
 
 
 def is_users(thread: threading.Thread) -> bool:

@@ -267,6 +267,11 @@ class MemoryStop:
                 self._weights = None
             guard.stop()
 
+    def before_fork(self) -> None:
+        """Free memory that a child shares could not be given back as long as the child runs."""
+        if self.guard is not None and self.guard.is_watching:
+            self.guard.give_back_if_short()
+
     def leave_child(self) -> None:
         """Detach the guard in a forked child."""
         if self.guard is not None:

@@ -112,8 +112,14 @@ def _why_off() -> str:
 def _register_fork_hook() -> None:
     global _fork_hook_registered
     if not _fork_hook_registered and hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_in_child)
+        os.register_at_fork(before=_before_fork, after_in_child=_in_child)
         _fork_hook_registered = True
+
+
+@shield("before a fork")
+def _before_fork() -> None:
+    if (session := current()) is not None:
+        session.stop.before_fork()
 
 
 @shield("forked child")

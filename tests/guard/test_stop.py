@@ -351,6 +351,21 @@ def test_what_a_cell_left_running_is_stopped_after_it(
     wait_until(lambda: f"had left running ({name})" in stop(), "the stop")
 
 
+def test_memory_that_was_freed_is_given_back_before_a_child_shares_it(
+    kernel: GuardedKernel,
+) -> None:
+    ran = kernel.run(
+        "import multiprocessing as mp\n"
+        "def fill(n):\n    return len([block() for _ in range(60)])\n"
+        "np.ones(125_000)\n"  # from now on malloc takes arrays of this size from its heap
+        "kept = [np.ones(100_000) for _ in range(600)]\n"
+        "del kept[:-1]\n"
+        "with mp.get_context('fork').Pool(2) as pool:\n    done = pool.map(fill, range(2))\n"
+        "done"
+    )
+    assert ran.result == "[60, 60]", ran
+
+
 def test_a_pool_of_processes_is_ended(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "import multiprocessing\n"
