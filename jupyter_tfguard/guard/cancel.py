@@ -35,13 +35,12 @@ class CancellableCalls:
         managers: Those so far, by thread, as many as its calls are nested; new ones are added.
     """
 
+    _idle_count = 0  # references to a manager that has no call; a running call holds one more
+
     def __init__(self, new_manager: Callable[[], Any], managers: dict[int, list[Any]]) -> None:
         self._new_manager = new_manager
         self._managers = managers
         self._cancelled: set[int] = set()  # threads
-        manager = new_manager()
-        # A running call holds one reference more: its argument.
-        self._idle_count = sys.getrefcount(manager._impl)
 
     @property
     def _impl(self) -> Any:
@@ -58,6 +57,7 @@ class CancellableCalls:
 
     def _add(self, thread: int) -> Any:
         manager = self._new_manager()
+        CancellableCalls._idle_count = sys.getrefcount(manager._impl)
         kept = [one for one in self._managers.get(thread, ()) if not one.is_cancelled]
         self._managers[thread] = [*kept, manager]
         return manager

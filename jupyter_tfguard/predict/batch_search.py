@@ -220,7 +220,7 @@ class _Search:
         The pool makes the step at a batch that differs from run to run.
         """
         assert self.best is not None
-        if self.quick is None or not self._all_finished():
+        if self.quick is None or not self._all_finished() or not self._best_bytes():
             return None
         most = self.best * _AIM_FRACTION * self._room_bytes() / self._best_bytes()
         place = bisect.bisect_right(sizes, most)

@@ -354,11 +354,15 @@ def test_what_a_cell_left_running_is_stopped_after_it(
 def test_memory_that_was_freed_is_given_back_before_a_child_shares_it(
     kernel: GuardedKernel,
 ) -> None:
+    # With what two children fill, more than the limit.
+    count = (
+        int(0.8 * (LIMIT_MIB << 20) - (memory_groups(kernel.pid)[0].used_bytes() or 0)) // 800_000
+    )
     ran = kernel.run(
         "import multiprocessing as mp\n"
         "def fill(n):\n    return len([block() for _ in range(60)])\n"
         "np.ones(125_000)\n"  # from now on malloc takes arrays of this size from its heap
-        "kept = [np.ones(100_000) for _ in range(600)]\n"
+        f"kept = [np.ones(100_000) for _ in range({count})]\n"
         "del kept[:-1]\n"
         "with mp.get_context('fork').Pool(2) as pool:\n    done = pool.map(fill, range(2))\n"
         "done"

@@ -19,7 +19,10 @@ class Model:
         self._jit_compile = jit
 
 
-def test_each_new_object_has_a_new_number_though_the_last_one_is_gone() -> None:
+def test_each_new_object_has_a_new_number_though_the_last_one_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, "keras.src.backend.common.global_state", raising=False)
     fitted, same = FittedModels(), Model(jit=True)
     numbers = [fitted.facts(Model())["model_number"] for _ in range(5)]
     assert numbers == [1, 2, 3, 4, 5]
