@@ -356,11 +356,11 @@ class MemoryGuard:
         """The exception to raise in this frame of the main thread; None for none, at least not yet."""
         if self.stops.is_composing or self._helper.spares(cell, seen, frame):
             return None
-        if seen.trip_count > 1:
-            # The cell has caught the last stop, and may have freed memory since.
+        has_caught = seen.trip_count > 1 or self._raised > 0
+        if has_caught:  # the last stop, and may have freed memory since
             self._sampler.give_back()
         levels, available = Levels.of(cell.total_bytes), self._sampler.available_bytes()
-        if seen.trip_count > 1 and available > _RECOVERED_TIMES * levels.stop_bytes:
+        if has_caught and available > _RECOVERED_TIMES * levels.stop_bytes:
             self._sampler.delivered()
             return None
         if is_handled() and available > levels.reserve_bytes:

@@ -223,7 +223,8 @@ def test_work_that_waits_in_a_pool_is_taken_back_and_the_pool_goes_on(
         "orders = [pool.submit(work, number) for number in range(20)]\n"
         "kept = [order.result() for order in orders]"
     )
-    assert ran.error == STOPPED, ran
+    # That of the main thread, or that of the order that it waits for.
+    assert ran.error in (STOPPED, "ThreadStopped"), ran
     after = kernel.run(
         "ended = len(concurrent.futures.wait(orders, 60).done), sum(one.cancelled() for one in orders) > 5\n"
         "orders = None\nended, pool.submit(abs, -1).result(60)"
