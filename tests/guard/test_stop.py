@@ -167,7 +167,8 @@ def test_a_timer_that_starts_itself_again_ends_with_the_cell(kernel: GuardedKern
     )
     assert ran.error == STOPPED, ran
     running = "any(isinstance(one, threading.Timer) for one in threading.enumerate())"
-    assert kernel.run(f"kept.clear()\n{running}").result == "False"
+    ends = f"for _ in range(100):\n    if not {running}: break\n    time.sleep(0.05)\n"
+    assert kernel.run(f"kept.clear()\n{ends}{running}").result == "False"
 
 
 def test_a_thread_is_stopped_as_soon_as_it_leaves_a_place_where_an_exception_does_harm(
