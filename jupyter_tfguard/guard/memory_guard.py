@@ -176,9 +176,9 @@ class MemoryGuard:
         self.imported()
         self._work.begin()
         self._cancellation.renew()
-        if what == CELL:
-            self.give_back_if_short()  # malloc and TensorFlow's pool may hold what an earlier cell freed
-        available, levels = self._sampler.available_bytes(), Levels.of(self._sampler.total_bytes())
+        levels = Levels.of(self._sampler.total_bytes())
+        # malloc and TensorFlow's pool may hold what an earlier cell freed.
+        available = self.give_back_if_short() if what == CELL else self._sampler.available_bytes()
         self._cell = Cell(levels.total_bytes, available, thread=threading.get_ident(), what=what)
         self._raised = 0
         self._sampler.arm(levels.for_cell(available))
@@ -346,24 +346,27 @@ class MemoryGuard:
         gc.collect()
         self._sampler.give_back()
 
-    def give_back_if_short(self) -> None:
-        """Return free memory if little is available, unless that was done a moment ago."""
+    def give_back_if_short(self) -> int:
+        """Return free memory if little is available, unless that was done a moment ago; what is available then, in bytes."""
         least = _SHORT_TIMES * Levels.of(self._sampler.total_bytes()).stop_cap_bytes
-        if self._sampler.available_bytes() < least:
-            self._sampler.give_back(if_due=True)
+        if (available := self._sampler.available_bytes()) >= least:
+            return available
+        self._sampler.give_back(if_due=True)
+        return self._sampler.available_bytes()
 
     def _exception(self, cell: Cell, seen: Snapshot, frame: FrameType) -> BaseException | None:
         """The exception to raise in this frame of the main thread; None for none, at least not yet."""
         if self.stops.is_composing or self._helper.spares(cell, seen, frame):
             return None
-        has_caught = seen.trip_count > 1 or self._raised > 0
-        if has_caught:  # the last stop, and may have freed memory since
+        levels = Levels.of(cell.total_bytes)
+        if (
+            seen.trip_count > 1 or self._raised > 0
+        ):  # the cell may have freed memory since the last stop
             self._sampler.give_back()
-        levels, available = Levels.of(cell.total_bytes), self._sampler.available_bytes()
-        if has_caught and available > _RECOVERED_TIMES * levels.stop_bytes:
-            self._sampler.delivered()
-            return None
-        if is_handled() and available > levels.reserve_bytes:
+            if self._sampler.available_bytes() > _RECOVERED_TIMES * levels.stop_bytes:
+                self._sampler.delivered()
+                return None
+        if is_handled() and self._sampler.available_bytes() > levels.reserve_bytes:
             return None
         return self._deliver(seen, cell, frame)
 

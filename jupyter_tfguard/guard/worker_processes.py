@@ -171,8 +171,6 @@ def _fail_results(pool: Any, error: Callable[[], BaseException]) -> None:
                     result._length = result._index
                     result._cond.notify_all()
             else:
-                if hasattr(
-                    result, "_number_left"
-                ):  # of map: the pieces of work that are not finished
+                if hasattr(result, "_number_left"):  # of map: unfinished pieces of work
                     result._number_left = 1
                 result._set(0, (False, error()))

@@ -36,9 +36,8 @@ _SHOWN_HOLDERS = 3
 # too large.
 _OLD_FRACTION = 0.1
 _REFUSED_FRACTION = 0.2
-_FULL_FRACTION = (
-    0.25  # a cell that added less found the memory full; so did a request that left less
-)
+# A cell that added less found the memory full; so did a request that left less.
+_FULL_FRACTION = 0.25
 # Available memory for the longest search, and as a fraction of what was available at its beginning.
 _SEARCH_BYTES, _SEARCH_FRACTION = 12 * MIB, 0.75
 _ADDED_FRACTION = 0.02  # of what the cell added

@@ -10,6 +10,7 @@ import executing
 
 from ..kept_data import Holder
 from ..units import human_bytes
+from .measure import local_variables
 
 _CHARACTER_BYTES = 4  # of a fixed-width text in NumPy, which is UTF-32
 _LEAST_COUNT = 100
@@ -28,7 +29,7 @@ def wide_texts(frame: FrameType, added_bytes: int) -> Holder | None:
     if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[0], ast.Name):
         return None
     name = call.args[0].id
-    texts: Any = frame.f_locals.get(name, frame.f_globals.get(name))
+    texts: Any = local_variables(frame).get(name, frame.f_globals.get(name))
     if type(texts) not in (list, tuple) or len(texts) < _LEAST_COUNT:
         return None
     if any(type(one) is not str for one in texts):
