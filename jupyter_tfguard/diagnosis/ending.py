@@ -163,4 +163,5 @@ def _pasted_facts(seen: Evidence, verdict: Verdict) -> tuple[Fact, ...]:
 
 def _quoted(line: LogLine, says: str) -> Fact:
     text = " ".join(line.text.split())[:_QUOTED]
-    return Fact(Source.TEXT, f"{text} ({says})" if says else text, line.number)
+    source = Source.TEXT if line.number else Source.SYSTEM_LOG
+    return Fact(source, f"{text} ({says})" if says else text, line.number or None)

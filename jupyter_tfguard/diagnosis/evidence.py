@@ -30,7 +30,7 @@ class Evidence(Observed):
     def verdict(self) -> Verdict | None:
         """The cause that the text names; None when it says nothing about this end."""
         if self.pasted is not None:
-            return of_pasted(self.story, self.pasted.status)
+            return of_pasted(self.story, self.kernel_log, self.pasted.status)
         return of_recorded(self)
 
     @cached_property

@@ -1,7 +1,7 @@
 """Split a log, as users paste it, into the lines that the programs wrote.
 
-Pasted text can contain terminal colours, progress bars with a record at their end, and quote or comment marks before
-each line. These are removed. Each line keeps its number in the pasted text. This module does not interpret the lines.
+Pasted text can contain terminal colours, progress bars with a record at their end, quote or comment marks before each
+line, and blocks of output that an export indented. These are removed. Each line keeps its number in the pasted text. This module does not interpret the lines.
 
 The time is linear in the length of any text.
 """
@@ -14,6 +14,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+from .bars import cut_at_bar
 
 LONGEST_LINE = 4000
 # If a message is repeated ten thousand times, only the first occurrences count.
@@ -28,6 +30,12 @@ _QUOTE_MARKS = re.compile(
 _MARKS = frozenset('>#/|`*"{')
 _WRAPPED = re.compile(r"[\x1b\r\x08\x0b\x0c\x85\u2028\u2029&]")
 _LINE_ENDS = re.compile(r"[\r\x08\x0b\x0c\x85\u2028\u2029]+|\n")
+_MARGIN = ("    ", "\t")
+# How an output begins, at the margin of a block.
+_OUTPUT = re.compile(
+    r"Traceback \(most recent|-{20}|Epoch \d|\d{4}-\d\d-\d\d \d\d:|[IWEF]\d{4} \d|(?:WARNING|ERROR|INFO|CRITICAL)\b"
+    r"|\d{1,9}/\d{1,9} [\[━]|(?:[\w.]{1,80}\.)?[A-Z]\w{0,60}(?:Error|Exception|Interrupt|Exit)\b(?::|\s|$)"
+)
 # A record that begins in the middle of a line:
 # 19/84 [=>...] - loss: 0.22182021-10-11 20:45:58.179404: E tensorflow/...      ...I0000 00:00:1700000000.1 4711 a.cc:1] ...
 _RECORD_STARTS = re.compile(
@@ -43,6 +51,18 @@ _RECORD = re.compile(
     r" (?P<file>[\w./+-]{1,200}\.(?:cc|h|cu|cpp|c|hpp|inc)):\d{1,6}\] ?(?P<text>.*)",
     re.DOTALL,
 )
+
+
+# A library that does not know the reason lists what it could have been: "This could be caused by a segmentation fault or by
+# excessive memory usage. The exit codes of the workers are {SIGKILL(-9)}". Only the end of this line is evidence.
+_GUESS = re.compile(
+    r"(?:(?:could|can|may|might) (?:also )?(?:be|have been) (?:caused by|due to|because of|the result of)(?!.{0,40}shared memory)"
+    r"|is (?:probably|likely|usually|often|typically|most likely|commonly) (?:caused by|due to|because of|the result of)).*?"
+    r"(?:\. (?=[A-Z])|$)"
+    r"|(?:potential|possible|common|likely) (?:root )?(?:causes|reasons)\b.*"
+    r"|^\s{0,20}\(\d\) (?:[Tt]he )?(?:process|worker|job|task|node|kernel|ray)\b.*"
+)
+_GUESSES = ("caused by", "due to", "because of", "result of", "causes", "reasons", ") ")
 
 
 class LogLine(NamedTuple):
@@ -63,14 +83,44 @@ class LogLine(NamedTuple):
     message: str
 
 
+def without_guesses(text: str) -> str:
+    """The line without what its author only supposes."""
+    return _GUESS.sub("", text) if any(word in text for word in _GUESSES) else text
+
+
 def log_lines(text: str) -> list[LogLine]:
     """The lines of a pasted log."""
-    return list(_read(enumerate(text.split("\n"), 1)))
+    return list(_read(enumerate(_unindented(text.split("\n")), 1)))
 
 
 def native_lines(lines: Iterable[str]) -> list[LogLine]:
     """Like :func:`log_lines`, for lines that were recorded one by one."""
     return list(_read(enumerate(lines, 1)))
+
+
+def _unindented(lines: list[str]) -> list[str]:
+    """The lines, with the indentation of exported outputs removed.
+
+    An exported notebook indents each output by four spaces. The source lines of a traceback are indented too, so a block
+    counts only if an output begins at its own margin: an exception, a rule of dashes, a record, an epoch.
+    """
+    if not any(line.startswith(_MARGIN) for line in lines):
+        return lines
+    found = list(lines)
+    for is_indented, group in itertools.groupby(
+        range(len(lines)),
+        lambda place: not lines[place].strip() or lines[place].startswith(_MARGIN),
+    ):
+        block = list(group)
+        texts = [lines[place] for place in block if lines[place].strip()]
+        before = lines[block[0] - 1].lstrip() if block[0] else ""
+        if not is_indented or not texts or before.startswith('File "'):
+            continue
+        margin = min(len(text) - len(text.lstrip()) for text in texts)
+        if any(_OUTPUT.match(text, margin) for text in texts):
+            for place in block:
+                found[place] = lines[place][margin:]
+    return found
 
 
 def _read(numbered: Iterable[tuple[int, str]]) -> Iterator[LogLine]:
@@ -83,9 +133,10 @@ def _read(numbered: Iterable[tuple[int, str]]) -> Iterator[LogLine]:
         else:
             pieces = (_QUOTE_MARKS.sub("", piece, count=1) for piece in _unwrapped(raw))
         for piece in pieces:
-            for part in _records(piece):
-                if part and not part.isspace():
-                    yield _line(number, part[:LONGEST_LINE].rstrip())
+            for record in _records(piece):
+                for part in cut_at_bar(record):
+                    if part and not part.isspace():
+                        yield _line(number, part[:LONGEST_LINE].rstrip())
 
 
 def _line(number: int, text: str) -> LogLine:

@@ -201,6 +201,11 @@ class Observed:
         return Story(native_lines(self.stderr_lines))
 
     @cached_property
+    def kernel_log(self) -> Story:
+        """The operating system's log that came with a pasted log; empty for a recording."""
+        return Story(log_lines(self.pasted.kernel_log) if self.pasted is not None else [])
+
+    @cached_property
     def _own_stacks(self) -> list[list[str]]:
         return own_stacks((self.fault_lines, *self.signal_texts.values()))
 

@@ -26,10 +26,16 @@ _LIMIT_GROUP = re.compile(r",oom_memcg=(?P<group>/.*?),task_memcg=")
 # Killed process 41 (python), UID 0, total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB             (up to 5.3)
 _KILLED = re.compile(
     r"(?:(?P<prefix>Out of memory|Memory cgroup out of memory)(?: \(oom_kill_allocating_task\))?: )?"
-    r"Kill(?:ed)? process (?P<pid>\d{1,10}|[A-Z#xX?]{1,12}),? (?:\((?P<name>[^\n]{0,64}?)\)"
+    r"Kill(?:ed)? process,? (?:(?P<pid>\d{1,10}|[^\s(]{1,16}),? )?(?:\((?P<name>[^\n]{0,64}?)\)"
     r"(?:,? (?:UID:? ?\d{1,10},? )?total-vm:\d{1,15}kB(?:,? anon-rss:(?P<anon>\d{1,15})kB)?|,? score -?\d{1,6} or sacrifice child)"
     r"|\((?P<name_only>[^)\n]{1,64})\))"
 )
+# The same, when its author cut out who it was: "Out of memory: Killed process [...]"
+_KILLED_SOMEONE = re.compile(
+    r"(?P<prefix>Out of memory|Memory cgroup out of memory): Kill(?:ed)? process\b"
+)
+# oom_reaper: reaped process 41 (python3), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB
+_REAPED = re.compile(r"oom_reaper: reaped process (?P<pid>\d{1,10}) \((?P<name>.{0,64}?)\)")
 # The beginning of one of these lines that a terminal or web page wrapped, and the timestamp before its continuation.
 _CUT = re.compile(
     r"(?:Memory cgroup(?: out(?: of)?)?|[Oo]ut of memory:?|Kill(?:ed)? process(?: \d{1,10},?)?|oom-kill:constraint=CONSTRAINT_\w{1,30},.{0,4000})\s*$"
@@ -155,7 +161,7 @@ def oom_kills(lines: Sequence[str]) -> list[OomKill]:
             known = found.get(pid) or OomKill(pid, summary["name"], None, None, line)
             found[pid] = replace(known, by_limit=by_limit, group=named["group"] if named else "")
         elif killed := _KILLED.search(line):
-            number = int(killed["pid"]) if killed["pid"].isdigit() else None
+            number = int(killed["pid"]) if (killed["pid"] or "").isdigit() else None
             old, prefix = found.get(number), killed["prefix"]
             if killed["name_only"] and not prefix and old is None:
                 continue
@@ -166,6 +172,12 @@ def oom_kills(lines: Sequence[str]) -> list[OomKill]:
             size = int(killed["anon"]) * 1024 if killed["anon"] else old.anonymous_bytes
             found[number] = replace(old, name=name, anonymous_bytes=size, line=line)
             group = ""
+        elif someone := _KILLED_SOMEONE.search(line):
+            limited = someone["prefix"].startswith("Memory cgroup")
+            found.setdefault(None, OomKill(None, "", limited, None, line))
+        elif reaped := _REAPED.search(line):
+            pid = int(reaped["pid"])
+            found.setdefault(pid, OomKill(pid, reaped["name"], None, None, line))
     return list(found.values())
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .catalog import table
-from .log_lines import Haystack, LogLine
+from .log_lines import Haystack, LogLine, without_guesses
 
 
 class Role(enum.Enum):
@@ -43,6 +43,9 @@ class MessageRow:
     speaker: str = "native"
     aborts: bool = False
     printed: bool = False
+    root: bool = False
+    wraps: bool = False
+    sets: tuple[tuple[str, str], ...] = ()
 
     def find(self, text: str) -> re.Match[str] | bool:
         """Match a line that contains one of the needles; False for no match."""
@@ -59,7 +62,7 @@ class Sign:
         row: The message.
         line: The line.
         index: Index of the line among all lines.
-        details: Named groups of the pattern, as matched in the line.
+        details: Words that the row sets, and named groups of the pattern, as matched in the line.
     """
 
     row: MessageRow
@@ -95,6 +98,9 @@ def message_rows() -> tuple[MessageRow, ...]:
             row.get("speaker", "native"),
             row.get("aborts", False),
             row.get("printed", False),
+            row.get("root", False),
+            row.get("wraps", False),
+            tuple(row.get("sets", {}).items()),
         )
         for row in table("messages")["message"]
     )
@@ -129,8 +135,11 @@ def find_signs(lines: Sequence[LogLine], haystack: Haystack, begin: int, end: in
     for row in message_rows():
         for place in haystack.places(row.needles, begin, end):
             line = lines[place]
-            hit = row.find(line.text)
-            if hit is False:
+            text = without_guesses(line.text)
+            if row.wraps and place + 1 < end:
+                text = f"{text.rstrip()} {lines[place + 1].text.lstrip()}"
+            hit = row.find(text)
+            if hit is False or (hit is not True and hit.start() >= len(line.text)):
                 continue
             old = found.get(place)
             if (
@@ -144,7 +153,7 @@ def find_signs(lines: Sequence[LogLine], haystack: Haystack, begin: int, end: in
                 if hit is True
                 else tuple((name, value) for name, value in hit.groupdict().items() if value)
             )
-            found[place] = Sign(row, line, place, details)
+            found[place] = Sign(row, line, place, row.sets + details)
     for place in range(begin, end):
         if lines[place].severity == "F" and place not in found:
             found[place] = Sign(FATAL_RECORD, lines[place], place)

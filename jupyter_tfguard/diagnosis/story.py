@@ -7,12 +7,14 @@ because the rows of messages.toml match the status. Facts of the operating syste
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .log_lines import Haystack, LogLine
+from .bars import bar_place
+from .log_lines import Haystack, LogLine, without_guesses
 from .signs import Role, Sign, find_signs
 
 # "totalMemory: 11.17GiB freeMemory: 163.62MiB", TensorFlow 1; others use a device that has less than this left.
@@ -40,6 +42,7 @@ _PROGRESS = re.compile(
 )
 _DONE = re.compile(
     r"\b(?:sav(?:ed|ing) (?:the |trained |best |final )*(?:model|checkpoint|weights|predictions|results?|file|output)"
+    r"|(?:models?|checkpoint|weights|predictions|results?|files?|output|report|table) (?:(?:is|are|was|were) )?(?:saved|written|stored)\b"
     r"|training (?:complete|completed|finished|done)|completed successfully|finished|done[.!]?$"
     r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
     re.IGNORECASE,
@@ -59,6 +62,19 @@ _END_TEXT = re.compile(
     r"Fatal Python error: |Segmentation fault|Bus error|Illegal instruction|Aborted\b|Killed\b|terminate called |OMP: Error #"
     r"|Traceback \(most recent call last\)|[Kk]ernel\b.{0,60}\b(?:died|dead|crashed|[Rr]estarting)|[Dd]ead ?[Kk]ernel|double free or corruption|(?:free|malloc|realloc|munmap_chunk)\(\): |slurmstepd: error"
 )
+# "kernel crashed in epoch 3": a step or an epoch in a sentence about the end. A bar or a list of metrics has no such word.
+_END_WORD = re.compile(
+    r"\b(?:crash(?:ed|es|ing)?|died|dies|dead|killed|aborted|terminated|seg-?faults?|segfaulted|hangs|hung|froze|frozen|stopped responding)\b",
+    re.IGNORECASE,
+)
+# "CUDA out of memory. Tried to allocate 9.00 GiB, skipping this length": the program caught the error.
+_HANDLED = re.compile(
+    r"\b(?:skipp(?:ing|ed)|retry(?:ing)?|retried|caught|handled|halv(?:ing|ed)|falling back|fell back|ignor(?:ing|ed)|continuing"
+    r"|(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
+    re.IGNORECASE,
+)
+# A bar is drawn again once or twice by each process that ends.
+_REDRAWN = 50
 _STARVED_FRACTION = 0.1
 _STARVED_MIB = 512
 _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
@@ -77,13 +93,19 @@ class Story:
     @cached_property
     def haystack(self) -> Haystack:
         """The lines as one text."""
-        return Haystack([line.text for line in self.lines])
+        return Haystack([without_guesses(line.text) for line in self.lines])
 
     @cached_property
     def last_progress(self) -> int:
         """Index of the last line that shows that the program continued; -1 for none."""
-        latest = reversed(range(len(self.lines)))
-        return next((place for place in latest if _shows_progress(self.lines[place])), -1)
+        places = (n for n in reversed(range(len(self.lines))) if _shows_progress(self.lines[n]))
+        last = next(places, -1)
+        for earlier in itertools.islice(places, _REDRAWN):
+            place = bar_place(self.lines[last].text)
+            if place is None or place != bar_place(self.lines[earlier].text):
+                break
+            last = earlier  # drawn once more at the same place
+        return last
 
     @cached_property
     def signs(self) -> list[Sign]:
@@ -112,21 +134,28 @@ class Story:
 
     @cached_property
     def named(self) -> Sign | None:
-        """The first line that names a mechanism. A problem with the GPU is skipped if the program continued without it."""
-        return next(
-            (
-                s
-                for s in self.signs
-                if s.role is Role.NAMES or (s.role is Role.DEGRADES and not self._went_on(s))
-            ),
-            None,
-        )
+        """The first line that names a mechanism; one that explains all others, wherever it is.
+
+        A problem with the GPU is skipped if the program continued without it, and an error that the program handled.
+        """
+        named = [
+            s
+            for s in self.signs
+            if (s.role is Role.NAMES and not self._was_handled(s))
+            or (s.role is Role.DEGRADES and not self._went_on(s))
+        ]
+        return next((s for s in named if s.row.root), None) or next(iter(named), None)
 
     @cached_property
     def suggested(self) -> Sign | None:
         """The first line that usually indicates a cause."""
         return next(
-            (s for s in self.signs if s.role is Role.SUGGESTS and not self._went_on(s)), None
+            (
+                s
+                for s in self.signs
+                if s.role is Role.SUGGESTS and not self._went_on(s) and not self._was_handled(s)
+            ),
+            None,
         )
 
     @cached_property
@@ -137,8 +166,18 @@ class Story:
             or self.named
             or self.suggested
             or self.first(Role.FATAL)
+            or self._killed_at_a_limit
             or self.first(Role.ENDING)
         )
+
+    @property
+    def _killed_at_a_limit(self) -> Sign | None:
+        """A remark about a reached memory limit, if the program was then killed without another reason."""
+        ending = self.first(Role.ENDING)
+        if ending is None or ending.cause != "sigkill_unattributed":
+            return None
+        hints = (s for s in self.signs if s.role is Role.HINTS and s.cause == "cgroup_oom")
+        return next(hints, None)
 
     @cached_property
     def starved_device(self) -> LogLine | None:
@@ -169,6 +208,21 @@ class Story:
             default=len(self.lines),
         )
         return any(_IMPORT.search(line.text) for line in self.lines[begin:])
+
+    def is_uncertain_end(self, sign: Sign) -> bool:
+        """True if ordinary output follows a line, and nothing that says that the program ended or failed."""
+        ends = (Role.SETTLES, Role.FATAL, Role.ENDING, Role.ENDED, Role.FAILED)
+        if sign.row.aborts or any(s.index > sign.index and s.role in ends for s in self.signs):
+            return False
+        return any(_is_ordinary(line) for line in self.lines[sign.index + 1 :])
+
+    def _was_handled(self, sign: Sign) -> bool:
+        """True if the line itself, or the next one, says that the program handled the error, and no end follows."""
+        ends = (Role.SETTLES, Role.FATAL, Role.ENDING, Role.ENDED, Role.FAILED)
+        if sign.row.aborts or any(s.index > sign.index and s.role in ends for s in self.signs):
+            return False
+        near = self.lines[sign.index : sign.index + 2]
+        return any(_HANDLED.search(line.text[:1000]) for line in near)
 
     def _went_on(self, sign: Sign) -> bool:
         """True if a warning, or a record at error level or below, is followed by ordinary output and no failure.
@@ -205,9 +259,9 @@ def _shows_progress(line: LogLine) -> bool:
     text = line.message[:300]
     if line.severity or text.startswith(("File ", "Traceback")) or _END_TEXT.search(line.text):
         return False
-    return _PROGRESS.search(text) is not None or (
-        _DONE.search(text) is not None and _NOT_ORDINARY.search(text) is None
-    )
+    if _PROGRESS.search(text) is not None:
+        return _END_WORD.search(text) is None
+    return _DONE.search(text) is not None and _NOT_ORDINARY.search(text) is None
 
 
 def _is_ordinary(line: LogLine) -> bool:

@@ -13,6 +13,7 @@ from .ending import TextEvidence, ending_chips, exit_fact, last_words, stack_fac
 from .evidence import Evidence
 from .finding import Confidence, Fact, Source, quoted
 from .gpu_stack import cudnn_package, which_builds_run, which_driver_fits
+from .line_sizes import readable
 from .os_log import KILLS, MEMORY, STORAGE, runs_python
 from .python_stacks import endless, own_stacks
 from .verdict import native_text_is_old
@@ -48,6 +49,22 @@ _USE = re.compile(r"\bshared_memory\b|\bSharedMemory\b|/dev/shm\b")
 # CD and floppy drives: the empty drives of virtual machines fail at each access.
 _REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
 
+_MANAGERS = {"Kubernetes": "kubernetes", "Ray": "ray", "Dask": "dask"}
+_BATCH_REASONS = {
+    "preempt": "it was preempted: another job got its place",
+    "node failure": "its node failed",
+    "time limit": "it reached its time limit",
+    "walltime": "it reached its time limit",
+    "wallclock": "it reached its time limit",
+    "runlimit": "it reached its time limit",
+    "h_rt": "it reached its time limit",
+    "s_rt": "it reached its time limit",
+    "duration": "it reached the longest time that the platform allows",
+    "h_cpu": "it used up its processor time",
+    "cpulimit": "it used up its processor time",
+    "cput": "it used up its processor time",
+    "ncpus": "it used more processors than it had asked for",
+}
 _SENDERS = {
     "SIGTERM": (
         "asked to terminate",
@@ -105,11 +122,39 @@ def _hang_words(seen: Evidence, _: TextEvidence) -> Words:
     return words | {"end": "you stopped it" if seen.asked_to_end else "it ended"}
 
 
-def _senders(seen: Evidence, _: TextEvidence) -> Words:
+def _memory_daemon(_: Evidence, text: TextEvidence) -> Words:
+    words: Words = {
+        name: readable(text.details[name])
+        for name in ("used", "total", "own", "available", "request")
+        if name in text.details
+    }
+    threshold = text.details.get("threshold", "")
+    if threshold.startswith("0."):  # of Ray
+        words["threshold"] = f"{100 * float(threshold):.0f} %"
+    daemon = text.details.get("daemon", "")
+    of = next((word for name, word in _MANAGERS.items() if name in daemon), "machine")
+    return words | {f"of_{of}": "yes"}
+
+
+def _storage(_: Evidence, text: TextEvidence) -> Words:
+    sizes = ("limit", "own_limit", "volume_limit", "used")
+    return {name: readable(text.details[name]) for name in sizes if name in text.details}
+
+
+def _senders(seen: Evidence, text: TextEvidence) -> Words:
     signal = seen.exit_signal or ""
+    if (reason := _batch_reason(text)) is not None:
+        return {"batch_reason": reason}
     how, senders = _SENDERS.get(signal, _SENDERS["SIGTERM"])
     words = {"senders": senders}
     return words | ({"how": f"{how} ({signal})", "signal": signal} if signal in _SENDERS else {})
+
+
+def _batch_reason(text: TextEvidence) -> str | None:
+    """Why a batch system or platform ended the program, if its line says so."""
+    given = " ".join(text.details.get(name, "") for name in ("reason", "term", "pbs")).lower()
+    words = given + (text.message.lower() if not given.strip() else "")
+    return next((why for word, why in _BATCH_REASONS.items() if word in words), None)
 
 
 def _crash_words(seen: Evidence, _: TextEvidence) -> Words:
@@ -131,6 +176,8 @@ WORDS: dict[str, Callable[[Evidence, TextEvidence], Words]] = {
     "glibc_abort_heap_corruption": _damage,
     "gpu_arch_unsupported": _builds,
     "hang": _hang_words,
+    "memory_daemon": _memory_daemon,
+    "storage_limit": _storage,
     "segfault_native": _crash_words,
     "terminated_by_user_or_manager": _senders,
 }

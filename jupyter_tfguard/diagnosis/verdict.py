@@ -15,6 +15,7 @@ from .exit_status import ExitStatus
 from .finding import Confidence
 from .log_lines import LogLine
 from .observed import Observed
+from .os_log import runs_python
 from .signs import Role, Sign
 from .story import Story
 from .typed import dict_of, number_of
@@ -65,15 +66,20 @@ class Verdict:
         return self.sign.row.says if self.sign is not None else ""
 
 
-def of_pasted(story: Story, status: ExitStatus | None) -> Verdict:
-    """The cause that a pasted log shows."""
-    sign = story.best
+def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Verdict:
+    """The cause that a pasted log shows.
+
+    Args:
+        kernel_log: The lines of the operating system's log. A memory daemon or a batch system may report its kill there.
+    """
+    sign = story.settled or kernel_log.settled or story.best
     if status is not None and status.cause is not None and _only_ended(sign):
         line = sign or story.ended
         return Verdict(status.cause, Confidence.LIKELY, None, line.line if line else None)
     if sign is not None:
         after = story.ended.line if story.ended is not None and story.ended is not sign else None
-        return Verdict(*_weighed(story, sign), sign, sign.line, after)
+        deciding = sign.line if sign is not kernel_log.settled else sign.line._replace(number=0)
+        return Verdict(*_weighed(story, sign), sign, deciding, after)
     if story.ended_badly or (status is not None and (status.code or status.signal)):
         return _of_failure(story, status)
     if story.alarming or story.last_progress >= 0:
@@ -107,11 +113,31 @@ def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
         sure = Confidence.CERTAIN
     if cause == "sigkill_unattributed" and verified:
         sure = Confidence.CERTAIN
+    if cause == "memory_daemon" and not _names_victim(story, sign):
+        sure = Confidence.LIKELY
+    if sure is Confidence.CERTAIN and sign.role is Role.NAMES and story.is_uncertain_end(sign):
+        sure = Confidence.LIKELY
     if cause == "gpu_oom" and story.starved_device is not None:
         return "gpu_oom_other_process", Confidence.LIKELY
     if sign.row.id == "bus-error" and story.in_data_worker:
         return "bus_error_shm", Confidence.LIKELY
     return cause, sure
+
+
+def _names_victim(story: Story, sign: Sign) -> bool:
+    """True if the message of a memory daemon is about this program.
+
+    Ray, Dask and Kubernetes report on what they manage. Daemons of the machine may kill any program.
+    """
+    details = dict(sign.details)
+    if sign.row.speaker == "native":
+        return True
+    pid, name = details.get("pid"), details.get("name", "")
+    if pid is not None and any(
+        re.search(rf"\b{pid}\b", line.text) for line in story.lines if line is not sign.line
+    ):
+        return True
+    return runs_python(name) and story.last_progress < 0 and len(story.signs) <= 1
 
 
 def gave_up(seen: Observed) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from ...limits import CONTAINER_LIMIT, Limit
 from ...units import human_bytes
-from ..ending import exit_fact, oom_fact, starter_facts, text_evidence
+from ..ending import TextEvidence, exit_fact, oom_fact, starter_facts, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..group import Group
+from ..line_sizes import group_limit_bytes, named_bytes
 from ..memory import (
     growth_fact,
     host_was_short,
@@ -43,18 +44,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     when a neighbour in the same cgroup was killed, or after a plain `kill -9`.
     """
     if (text := text_evidence(seen, "cgroup_oom")) is not None:
-        return text.finding(
-            title="The program reached the memory limit of its job or container and was killed.",
-            short_title="Memory limit of the job or container",
-            advice=(
-                *memory_advice(seen, seen.memory_limit())[:2],
-                Advice(
-                    "Or ask for more memory.",
-                    "The request is in the job script or the pod manifest. A batch system shows how much memory was used: "
-                    "`sacct -j JOB -o ReqMem,MaxRSS` in Slurm, the job summary in LSF.",
-                ),
-            ),
-        )
+        return _of_text(seen, text)
     if seen.kernel_alive or seen.exit_signal not in ("SIGKILL", None) or seen.exit_code is not None:
         return None
     log = seen.system_log.kill_of_kernel
@@ -69,6 +59,8 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     limit = limited.limit_bytes if limited and limited.limit_bytes else None
     if limit is None and (known := seen.memory_limit()) and known[1] == CONTAINER_LIMIT:
         limit = known[0]
+    if limit is None and seen.pasted is not None:
+        limit = group_limit_bytes([*seen.story.lines, *seen.kernel_log.lines])
     because = [exit_fact(seen)] if seen.exit_signal else []
     if kills:
         because.append(_counter_fact(seen, kills, limited))
@@ -116,6 +108,37 @@ def _counted_lately(seen: Evidence) -> bool:
     """True if the counters were read so shortly before the death that their rise belongs to it."""
     before = seen.host("time")
     return before is not None and seen.died - before < _RECENT_SECONDS
+
+
+def _of_text(seen: Evidence, text: TextEvidence) -> Finding:
+    """For a message of a batch system, container runtime or platform, with the sizes that it gives."""
+    used, limit = (named_bytes(text.details, name) for name in ("used", "limit"))
+    platform = text.details.get("platform")
+    where = f"{platform} allows" if platform else "its job or container may use"
+    if limit is None:
+        title = f"The program used all of the memory that {where} and was ended."
+    elif used is None:
+        title = f"The program used more memory than the {human_bytes(limit)} that {where}, and was ended."
+    else:
+        title = f"The program used {human_bytes(used)} where {where} {human_bytes(limit)}, and was ended."
+    more_title = (
+        "Or ask for more memory."
+        if limit is None
+        else f"Or ask for more than {human_bytes(limit)}."
+    )
+    asking = (
+        "Choose a runtime with more memory, if the platform offers one. A restart of the session frees what earlier cells hold."
+        if platform
+        else "The request is in the job script or the pod manifest. A batch system shows how much memory was used: "
+        "`sacct -j JOB -o ReqMem,MaxRSS` in Slurm, `condor_history -l JOB` in HTCondor, `qacct -j JOB` in Grid Engine, the job summary in LSF."
+    )
+    return text.finding(
+        title=title,
+        short_title="Memory limit of the job or container"
+        if not platform
+        else f"Memory limit of {platform}",
+        advice=(*memory_advice(seen, seen.memory_limit())[:2], Advice(more_title, asking)),
+    )
 
 
 def _limit_that_was_hit(seen: Evidence, *, claimed: bool = True) -> Group | None:

@@ -1,0 +1,54 @@
+"""Progress bars in a log: where a bar ends and another message begins, and whether a bar was only drawn again.
+
+A bar has no line end, so the next message follows it on the same line: ``loss: 1.44Killed``, ``2.70it/s]Aborted``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+# Any of these is in nearly every line with a bar; the patterns are only tried then.
+_SIGNS_OF_A_BAR = ("%|", "it/s", "s/it", "/step", "━", "█", "[=", "=]", "[#", "[>", "ETA", "loss")
+#  38%|###   | 1204/3169 [04:51<07:55, 4.02it/s]: the whole bar
+_CLOSED = re.compile(r"\d%\|[^|]{0,300}\|[^\[\]]{0,120}\[[^\]]{0,300}\]")
+# 877/1309 ━━━━ 2:11 304ms/step - loss: 1.4471      [====>....]      2.96it/s v_num: 3
+_BAR = re.compile(
+    r"\d%\||[━█]|\[[=>.#-]{3,200}|\d(?:ms|us|s)/(?:step|epoch|it|batch|sample)|\d ?(?:it/s|s/it)|\bETA\b|\bloss\b ?[:=] ?-?\d"
+)
+# How the message begins that follows a bar.
+_MESSAGE = re.compile(
+    r"(?:[^\s\]\"']{1,80}: line \d{1,6}: {1,8}\d{1,10} {1,4})?(?<![\"'(_A-Z])(?:Killed|Terminated|Aborted|Hangup|Segmentation fault|"
+    r"Bus error|Illegal instruction|Floating point exception)\b"
+    r"|Fatal Python error: |terminate called |libc\+\+abi|Traceback \(most recent|OMP: Error|double free|(?:free|malloc|realloc)\(\): |"
+    r"munmap_chunk|corrupted (?:size|double)|slurmstepd: |srun: |=>> PBS|LLVM ERROR|\*\*\* |(?:zsh|bash|fish|sh): |\^C|CUDA (?:error|out of)|"
+    r"(?<![\w.])[A-Za-z_][\w.]{0,80}(?:Error|Exception|Interrupt)\b|Check failed|[Oo]ut of memory|Memory cgroup out|Killed process|"
+    r"[\w./+-]{1,200}\.(?:cu|cuh|cc|cpp|hip|h):\d{1,6}: |[Kk]ernel (?:[Dd]ied|[Rr]estarting)|Dead ?Kernel|Your (?:session|notebook) |"
+    r"thread '|python\S{0,40}: |Connection to |\[ *\d{2,9}\.\d{3,6}\] "
+)
+_PAIR = re.compile(r"\b(\d{1,9})/(\d{1,9}|\?)")
+
+
+def cut_at_bar(text: str) -> list[str]:
+    """The line in pieces: a progress bar, and the message that follows it."""
+    if not any(sign in text for sign in _SIGNS_OF_A_BAR):
+        return [text]
+    bar = _BAR.search(text)
+    if bar is None:
+        return [text]
+    cuts = {found.end() for found in _CLOSED.finditer(text)}
+    if (message := _MESSAGE.search(text, bar.end())) is not None:
+        cuts.add(message.start())
+    places = [0, *sorted(cuts), len(text)]
+    return [text[a:b] for a, b in itertools.pairwise(places) if b > a]
+
+
+def bar_place(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    """What an unfinished bar shows, without its times; None for other lines and for finished bars.
+
+    A bar that an exception ends is drawn once more at the same place. That is no progress.
+    """
+    pairs = tuple((found[1], found[2]) for found in _PAIR.finditer(text[:300]))
+    if not any(done != total for done, total in pairs):
+        return None
+    return text[: text.find("/")].strip(), pairs
