@@ -16,7 +16,7 @@ from .cell_memory import CellMemory, CellMeter, Stretch
 from .gpu_oom import Beginning, GpuOomNotice
 
 _HEAD_CHARACTERS = 80
-_REDACTED_CHARACTERS = 2000
+_REDACTED_CHARACTERS = 600
 REMEMBERED = 200
 SHOWN = 10
 _SHOWN_CHARACTERS = 40
@@ -197,7 +197,7 @@ class CellRecorder:
 
 def _head(source: str) -> str:
     """The first characters of a cell. Secrets are redacted before the text is cut."""
-    from ..redact import redact  # its patterns take 2 ms to build, so not at kernel start
+    from ..redact import redact  # building patterns takes milliseconds, so not at kernel start
 
     text = redact(source.lstrip()[:_REDACTED_CHARACTERS]).rstrip()
     return text if len(text) <= _HEAD_CHARACTERS else text[: _HEAD_CHARACTERS - 1] + "…"

@@ -1,4 +1,4 @@
-"""Remove what identifies a person or a machine from a report before it leaves the machine: home folders, names, secrets.
+"""Remove what identifies a person or a machine from a report before it leaves the machine: homes, names, addresses, secrets.
 
 Secrets were already removed when the report was saved. The text is searched again with the current patterns.
 ``/home/DOMAIN/bob`` cannot be distinguished from ``/home/bob/folder``: only the domain is removed, as if it were the name.
@@ -16,10 +16,9 @@ from typing import Any
 
 from ..diagnosis.typed import dict_of
 from ..redact import REDACTED, clean_value, redact
+from .people import HOST, PEOPLE, USER
 
 HOME = "~"
-USER = "[user]"
-HOST = "[host]"
 
 # Names that identify nobody, or that are also ordinary words: removed only where a name is meant.
 _ORDINARY = frozenset(
@@ -55,7 +54,7 @@ _HOMES = (
     # C:\Users\Bob Miller, also with doubled backslashes and with slashes
     rf"/?[A-Za-z]:[\\/]{{1,4}}{_USERS}[\\/]{{1,4}}{_WINDOWS_NAME}",
     # /home/bob, /nfs/home/bob, /Users/bob
-    rf"(?:{_FOLDER}){{0,4}}/{{1,3}}(?:home|Users)/{{1,3}}{_NAME}(?![\w.-])",
+    rf"(?:{_FOLDER}){{0,4}}/{{1,3}}(?:home|Users)/{{1,3}}(?![\w-]{{1,64}}\.(?:html?|js|ts|py)(?!\w)){_NAME}(?![\w.-])",
 )
 _SEPARATOR = r"%(?:2[Ff]|5[Cc])"
 _QUOTED_HOME = re.compile(
@@ -143,7 +142,7 @@ class Anonymous:
         found, homes = self._home.subn(lambda path: (path[1] or "") + HOME, found)
         found, quoted = _QUOTED_HOME.subn(HOME, found)
         self.count += homes + quoted
-        for pattern, mark in self._names:
+        for pattern, mark in (*self._names, *PEOPLE):
             found, names = pattern.subn(mark, found)
             self.count += names
         return found

@@ -18,7 +18,12 @@ _BLOCKS = (
     "/api/webhooks/1/", "1234567890", "12345678:AA", "Maaaaaaaaaaaaaaaaaaaaaaa.", "gl-", "secret_", "session_",
     "%env ", "%env token ", "%env a_token", "env", "setdefault('", "getenv('token',", "getenv('token', '", "wandb login ",
     "wandb login 0123456789", "_key=", "_key=a1", "token=(", "token=('a'", "token=['a' ", 'token="\""', '""\"', "token=''\'a",
-    'token = ("a"\n',
+    'token = ("a"\n', "token: a.", "token: a[a]", "token: a | ", "token = a() or ", "password is ", "password for a ", "pw ", "pass=",
+    "mysql -", "mysql -p", "mysql a ", "login -p ", "zip -P", "redis-cli -a ", "smb -U a", "echo ", "echo a | ", "a <<< ", "login <<<", "config a ",
+    "set token ", "ENV a ", "machine a ", "login\na\n", "kind: Secret\n", "kind: Secret\ndata:\n", "a: b\n", "Private-Lines: 1\n",
+    "a:1234:a:a:", "jdbc:oracle:thin:a/", "setattr(a, 'token', ", "auth=(", "auth=('a',", "login(", "login('a', ", "connect('a', 'a', ",
+    "token, a = ", "a, token = 'a', ", "token = 'a', ", "<password>", "<token a", "name='token' value=", "cookies={", "session=", "sid=a1",
+    "api key a ", "PIN ", "('token', ", "jwt.encode(a,", "a_aA1", "https://a:", "--from-literal=a=", "user@", "ssh a ", "ssh a@",
 )  # fmt: skip
 
 

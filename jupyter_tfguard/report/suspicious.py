@@ -1,0 +1,73 @@
+"""What may be a secret or a name although no form fits: an export shows it, and the user decides.
+
+A text is flagged if it is long and random: letters and digits in turn, as in keys, not as in names of models and files.
+Hashes of commits and files are not flagged where the text says that they are hashes. Parts of a path that may be names
+of people or patients are flagged too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+RANDOM = "long and random"
+NAME = "may name a person"
+
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9_+/=-])[A-Za-z0-9_+=-]{16,500}(?:/[A-Za-z0-9_+=-]{8,500}){0,20}"
+)
+_PIECE = re.compile(r"[A-Za-z0-9]+")
+_UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_HASH = re.compile(r"[0-9a-f]{7,64}|[0-9A-F]{7,64}")
+_SAID_TO_BE_A_HASH = re.compile(
+    r"(?i:commit|checkout|head|hash|hard|sha-?\d{0,3}|md5|digest|revision|checksum|blob|tree|etag|build[ _-]?id|git|@|checkpoint"
+    r"|boot|gpu|mig|kernel|run|trace|request|cell)[^\n]{0,24}$"
+)
+_MACHINE_CODE = re.compile(r"0x[0-9a-fA-F]+|_*Z[A-Z]{0,2}\d\w*|_ZN?\w+|[A-Z0-9_]+_[A-Z_]+")
+_SHORTEST = 16
+_LEAST_CHANGES = 0.27
+# /data/patients/Mueller_Anna/x   /study/subject_0123_meier
+_PATIENT = re.compile(
+    r"(?<=[/\\])(?i:patient|patients|proband|klient|client|customer|kunde|subject|mrn|case)s?[_-]?[A-Za-z][\w-]{1,60}(?=[/\\.\s'\"]|\Z)"
+    r"|(?<=[/\\])(?i:patients|probanden|clients|customers|kunden|subjects)[/\\][\w-]{2,60}"
+    r"|(?<=[/\\])[A-Z][a-z]{2,20}(?:_| |-|, )[A-Z][a-z]{2,20}(?=[_/\\.\s'\"-]|\Z)"
+)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One suspicious part of a text, and why."""
+
+    text: str
+    why: str
+
+
+def suspicious(text: str) -> list[Flag]:
+    """The suspicious parts of a text, each once, in their order."""
+    found = [Flag(match[0], RANDOM) for match in _TOKEN.finditer(text) if _is_random(match)]
+    found += [Flag(match[0], NAME) for match in _PATIENT.finditer(text)]
+    return list(dict.fromkeys(found))
+
+
+def _is_random(match: re.Match[str]) -> bool:
+    token = match[0]
+    if _MACHINE_CODE.fullmatch(token):
+        return False
+    before = match.string[max(0, match.start() - 40) : match.start()]
+    is_hash = _HASH.fullmatch(token) or _UUID.fullmatch(token)
+    if is_hash:
+        return len(token) >= 32 and not _SAID_TO_BE_A_HASH.search(before)
+    return any(
+        len(piece) >= _SHORTEST and _changes(piece) >= _LEAST_CHANGES * len(piece)
+        for piece in _PIECE.findall(token)
+    )
+
+
+def _changes(piece: str) -> int:
+    """How often digits, small and capital letters follow each other; a capital before small letters is no change."""
+    kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in piece]
+    if "d" not in kinds or piece.isdigit():
+        return 0
+    pairs = itertools.pairwise(kinds)
+    return sum(a != b and (a, b) != ("u", "l") for a, b in pairs)
