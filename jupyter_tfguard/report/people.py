@@ -26,7 +26,7 @@ PEOPLE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (
-            rf"(?<![\w.+%-])(?:[\w.+%-]|\[user\]){{2,64}}(?<![.])@{_NO_DOMAIN}(?:[\w-]{{1,63}}|\[host\])(?:\.[\w-]{{1,63}}){{0,6}}"
+            rf"(?<![\w.+%-])(?:\[user\]|[\w.+%-]{{2}})(?:[\w.+%-]|\[user\]){{0,62}}(?<![.])@{_NO_DOMAIN}(?:[\w-]{{1,63}}|\[host\])(?:\.[\w-]{{1,63}}){{0,6}}"
             r"\.[A-Za-z]{2,24}(?![\w(\[-])",
             MAIL,
         ),
