@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..units import human_bytes
 from .evidence import Evidence
 from .exit_status import SIGNAL_NUMBERS
 from .finding import Advice, Confidence, Fact, Finding, Source, quoted
@@ -43,7 +44,11 @@ def exit_fact(seen: Evidence) -> Fact:
 def oom_fact(kill: OomKill) -> Fact:
     """The fact that the out-of-memory killer ended a process, with the line of the system log."""
     who = f"process {kill.pid}" if kill.pid is not None else "a process"
-    return quoted(f"The system log says that {who} was killed because memory ran out", kill.line)
+    held = (
+        f"; it held {human_bytes(kill.anonymous_bytes)}" if kill.anonymous_bytes is not None else ""
+    )
+    text = f"The system log says that {who} was killed because memory ran out{held}"
+    return quoted(text, kill.line)
 
 
 def _named(signal: str | None) -> str:

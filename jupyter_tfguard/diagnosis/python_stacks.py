@@ -22,9 +22,7 @@ FAULT_LINE = re.compile(r"^Fatal Python error: (.{1,80}?)$")
 CRASHED_AGAIN = "Fatal Python error: Segmentation fault"
 
 # "Current thread 0x00007f3a (most recent call first):", after the stacks of the other threads; a single thread: "Stack (..."
-_OWN_STACK = re.compile(
-    r"^(?:Current thread 0x[0-9a-f]{1,16}|Stack)\b.{0,80}most recent call first"
-)
+OWN_STACK = re.compile(r"^(?:Current thread 0x[0-9a-f]{1,16}|Stack)\b.{0,80}most recent call first")
 # The file name that ipykernel gives a cell:   File "/tmp/ipykernel_4711/1234567890.py", line 4 in poke
 _CELL_FRAME = re.compile(
     r'^\s+File "[^"]{0,300}ipykernel_\d+[^"]{0,100}", line (?P<line>\d{1,7}) in (?P<name>.{1,100})$'
@@ -43,7 +41,7 @@ def own_stacks(texts: Iterable[list[str]]) -> list[list[str]]:
     """
     found = []
     for lines in texts:
-        head = next((i for i, line in enumerate(lines) if _OWN_STACK.match(line)), None)
+        head = next((i for i, line in enumerate(lines) if OWN_STACK.match(line)), None)
         if head is not None:
             frames = itertools.takewhile(lambda line: line.startswith("  "), lines[head + 1 :])
             found.append(list(frames))

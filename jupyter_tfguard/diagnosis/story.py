@@ -128,6 +128,12 @@ class Story:
         return next((sign for sign in reversed(everything) if sign.role is Role.SETTLES), None)
 
     @cached_property
+    def reported(self) -> Sign | None:
+        """Like :attr:`settled`, for a log of the operating system: it shows no progress."""
+        found = find_signs(self.lines, self.haystack, 0, len(self.lines))
+        return next((sign for sign in reversed(found) if sign.role is Role.SETTLES), None)
+
+    @cached_property
     def ended(self) -> Sign | None:
         """The first line after the last progress that reports an end."""
         return self.first(Role.ENDING, Role.ENDED)

@@ -6,7 +6,6 @@ import re
 from functools import cached_property
 
 from ..units import human_seconds
-from .log_lines import log_lines
 from .observed import Observed
 from .os_log import (
     OTHER_NAMES,
@@ -58,8 +57,8 @@ class DeathLog:
     def _lines(self) -> list[str]:
         """Lines near the death; for a pasted log, all lines of both texts."""
         if self._seen.pasted is not None:
-            kernel_log = log_lines(self._seen.pasted.kernel_log)
-            return [line.text for line in (*self._seen.story.lines, *kernel_log)]
+            both = (*self._seen.story.lines, *self._seen.kernel_log.lines)
+            return [line.text for line in both]
         lines = self._recorded.get("lines")
         found = []
         for line in lines if isinstance(lines, list) else ():

@@ -16,6 +16,7 @@ from .gpu_stack import cudnn_package, which_builds_run, which_driver_fits
 from .line_sizes import readable
 from .os_log import KILLS, MEMORY, STORAGE, runs_python
 from .python_stacks import endless, own_stacks
+from .stack_words import caller_words, misfit_words, package_words
 from .verdict import native_text_is_old
 
 # module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000
@@ -86,10 +87,10 @@ Words = dict[str, str]
 # --- words that are not in the line itself, for each cause ---------------------------------------------------------------
 
 
-def _numpy(_: Evidence, text: TextEvidence) -> Words:
+def _numpy(seen: Evidence, text: TextEvidence) -> Words:
     found = _NUMPY_VERSIONS.search(text.message)
     if found is None or int(found["here"], 16) >= int(found["built"], 16):
-        return {}
+        return misfit_words(seen, text)
     return {"numpy_older": f"Built with {found['built']}, loaded with {found['here']}."}
 
 
@@ -98,9 +99,13 @@ def _damage(_: Evidence, text: TextEvidence) -> Words:
     return {"damage": damage} if damage else {}
 
 
-def _cudnn(_: Evidence, text: TextEvidence) -> Words:
+def _cudnn(seen: Evidence, text: TextEvidence) -> Words:
     package = cudnn_package(text.details.get("built", "").rstrip("."))
-    return {"cudnn_package": package} if package else {}
+    return package_words(seen, text) | ({"cudnn_package": package} if package else {})
+
+
+def _forked(_: Evidence, text: TextEvidence) -> Words:
+    return {} if "mutex" in text.details else {"forked": "yes"}
 
 
 def _driver(seen: Evidence, _: TextEvidence) -> Words:
@@ -159,7 +164,7 @@ def _batch_reason(text: TextEvidence) -> str | None:
 
 def _crash_words(seen: Evidence, _: TextEvidence) -> Words:
     if seen.pasted is not None:
-        return {"pasted": "yes"}
+        return caller_words(seen)
     name, what = "Segmentation fault", "accessed invalid memory"
     if seen.first_signal == "SIGBUS":
         name, what = "Bus error", "accessed memory that does not exist"
@@ -172,7 +177,9 @@ def _crash_words(seen: Evidence, _: TextEvidence) -> Words:
 WORDS: dict[str, Callable[[Evidence, TextEvidence], Words]] = {
     "abi_mismatch": _numpy,
     "cuda_driver_mismatch": _driver,
+    "cuda_library_missing": package_words,
     "cudnn_version_mismatch": _cudnn,
+    "fork_or_thread_deadlock": _forked,
     "glibc_abort_heap_corruption": _damage,
     "gpu_arch_unsupported": _builds,
     "hang": _hang_words,

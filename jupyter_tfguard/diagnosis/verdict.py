@@ -72,13 +72,13 @@ def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Ver
     Args:
         kernel_log: The lines of the operating system's log. A memory daemon or a batch system may report its kill there.
     """
-    sign = story.settled or kernel_log.settled or story.best
+    sign = story.settled or kernel_log.reported or story.best
     if status is not None and status.cause is not None and _only_ended(sign):
         line = sign or story.ended
         return Verdict(status.cause, Confidence.LIKELY, None, line.line if line else None)
     if sign is not None:
         after = story.ended.line if story.ended is not None and story.ended is not sign else None
-        deciding = sign.line if sign is not kernel_log.settled else sign.line._replace(number=0)
+        deciding = sign.line if sign is not kernel_log.reported else sign.line._replace(number=0)
         return Verdict(*_weighed(story, sign), sign, deciding, after)
     if story.ended_badly or (status is not None and (status.code or status.signal)):
         return _of_failure(story, status)

@@ -33,6 +33,13 @@ def cuda_illegal_access(seen: Evidence) -> Finding | None:
     if error is not None and error.sticky:
         reason = f"{error.name} (error {error.code}) leaves the CUDA context unusable: every later CUDA call of the process also fails."
         restart = (Advice("Restart the kernel before anything else.", reason),)
+    assertion = text.details.get("assertion") if text is not None else None
+    if assertion is not None:
+        reason = (
+            f"The check was: {' '.join(assertion.split())[:160]}. An index or label outside the valid range is the usual cause: compare the labels "
+            "with the number of classes, and token numbers with the size of the embedding. On the CPU the same step raises an error with the line."
+        )
+        restart = (Advice("Check the indices and labels of this batch.", reason),)
     return Finding(
         text.confidence if text is not None else Confidence.LIKELY,
         title="An operation on the GPU failed and made its CUDA context unusable.",

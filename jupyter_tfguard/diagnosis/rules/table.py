@@ -46,7 +46,8 @@ def _advice(rows: list[dict[str, Any]], message: str, words: Words) -> tuple[Adv
         taken = matches and row.get("known", "who") in words
         if taken:
             text, code = _filled(row.get("text", ""), words), row.get("code")
-            found.append(Advice(row["title"], text, code and code.format_map(words)))
+            title = _filled(row["title"], words)
+            found.append(Advice(title, text, code and code.format_map(words)))
     return tuple(found)
 
 
