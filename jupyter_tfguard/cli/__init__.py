@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from .._version import __version__
 from ..errors import TfGuardError
+from ..redact import printable
 
 _PROGRAM = "jupyter tfguard"
 
@@ -24,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = chosen.run(chosen)
     except TfGuardError as bad:
-        print(f"{_PROGRAM}: {bad}", file=sys.stderr)
+        # A message may quote the name of a file, which can contain anything.
+        print(f"{_PROGRAM}: {printable(str(bad))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader (head, less) closed the pipe.

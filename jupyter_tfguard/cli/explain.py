@@ -14,6 +14,7 @@ from ..diagnosis.exit_status import exit_status
 from ..diagnosis.pasted import Pasted
 from ..errors import TfGuardError
 from ..report import explained
+from ..report.pasted_report import pasted_report
 
 # The cause of a crash is at the end of a log; earlier text is not read.
 LONGEST_BYTES = 4 * 1024 * 1024
@@ -57,7 +58,7 @@ def run(chosen: argparse.Namespace) -> int:
         print("Paste the log, then press Ctrl-D on a line of its own.", file=sys.stderr)
     text = _read(chosen.file)
     kernel_log = _read(chosen.kernel_log) if chosen.kernel_log else ""
-    found = explained.to_json(explain(Pasted(text, kernel_log, status)))
+    found = pasted_report(text) or explained.to_json(explain(Pasted(text, kernel_log, status)))
     print(json.dumps(found, indent=2) if chosen.json else explained.render(found), end="")
     if chosen.json:
         print()

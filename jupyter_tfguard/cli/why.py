@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ..diagnosis.diagnose import diagnose
-from ..errors import BundleNotFound
+from ..errors import BundleNotFound, RecordUnreadable
 from ..places import recordings_folder
-from ..record.bundle import READ, died_of
-from ..record.bundle_file import read_bundle_file
+from ..record.bundle import BUNDLE, READ, died_of
+from ..record.bundle_file import LIMIT_BYTES, read_bundle_file
 from ..redact import printable
-from ..report import text
+from ..report import explained, text
+from ..report.pasted_report import pasted_report
 from ..report.stopped import stopped_cells
 from ..report.wire import to_entry_and_report
 from ..shield import note_problem
@@ -35,7 +36,7 @@ def add_to(commands: Any) -> None:
         nargs="?",
         metavar="ID | BUNDLE",
         help="id of the report, or its first characters (default: the newest report), "
-        "or an exported bundle: a zip file or its folder",
+        "or an exported report: its zip file, its folder, or the report.json or report.md in it",
     )
     parser.add_argument(
         "--since",
@@ -50,6 +51,9 @@ def add_to(commands: Any) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Print one report."""
     if chosen.id is not None and _is_file(chosen.id):
+        if (answer := _of_report(Path(chosen.id))) is not None:
+            print(json.dumps(answer, indent=2) if chosen.json else explained.render(answer), end="")
+            return 0
         bundle = read_bundle_file(Path(chosen.id))
         _, report = to_entry_and_report(bundle, diagnose(bundle))
         _print(report, chosen.json)
@@ -91,6 +95,26 @@ def run(chosen: argparse.Namespace) -> int:
 def _is_file(chosen: str) -> bool:
     # os.path.exists does not raise for a name that is too long; Path.exists does.
     return os.sep in chosen or chosen.endswith(".zip") or os.path.exists(chosen)
+
+
+def _of_report(path: Path) -> dict[str, Any] | None:
+    """The answer in a ``report.json`` or ``report.md`` of an export; None for another file.
+
+    The export's zip file has more: its bundle is judged again by the rules of this version.
+    """
+    if path.suffix not in (".json", ".md", ".txt") or path.name == BUNDLE or not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            content = file.read(LIMIT_BYTES)
+    except OSError as bad:
+        raise RecordUnreadable(f"Could not read {path}: {bad.strerror}.") from bad
+    answer = pasted_report(content.decode("utf-8", "replace"))
+    if answer is None:
+        raise RecordUnreadable(
+            f"{path} is no report of jupyter-tfguard. For a log: jupyter tfguard explain FILE."
+        )
+    return answer
 
 
 def _print(report: dict[str, Any], as_json: bool) -> None:

@@ -10,6 +10,7 @@ from ..diagnosis import activity
 from ..diagnosis.checkpoint import doubt, last_checkpoint, resume_code
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.finding import Advice, Diagnosis, Fact
+from ..diagnosis.typed import text_of, whole_of
 from ..units import human_count, human_seconds
 from . import documents
 from .memory import memory_json
@@ -28,10 +29,10 @@ def _summary(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> documents.Su
     identity = seen.identity
     return {
         "id": bundle["id"],
-        "kernel_id": identity.get("kernel_id"),
-        "kernel_name": identity.get("kernel_name"),
-        "pid": identity.get("pid"),
-        "notebook_path": identity.get("notebook_path"),
+        "kernel_id": text_of(identity.get("kernel_id")),
+        "kernel_name": text_of(identity.get("kernel_name")),
+        "pid": whole_of(identity.get("pid")),
+        "notebook_path": text_of(identity.get("notebook_path")),
         "cause": best.cause,
         "confidence": best.confidence.value,
         "title": best.title,

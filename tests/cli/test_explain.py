@@ -11,6 +11,11 @@ import pytest
 
 from jupyter_tfguard.cli import main
 from jupyter_tfguard.cli.explain import LONGEST_BYTES
+from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
+from jupyter_tfguard.diagnosis.pasted import Pasted
+from jupyter_tfguard.report import explained
+from jupyter_tfguard.report.text import markdown
+from jupyter_tfguard.report.wire import to_report
 from tests.rigs.examples import EXAMPLES
 from tests.rigs.schemas import matches
 
@@ -120,3 +125,35 @@ def test_of_a_long_file_only_the_end_is_read(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_bytes(b"malloc(): corrupted top size\n" + b"x\n" * LONGEST_BYTES + b"\nKilled\n")
     assert cause_of(b"", str(log)) == "sigkill_unattributed"
+
+
+BUNDLE_OF_A_KILL = EXAMPLES / "cgroup_oom/fires-v2-own-limit.json"
+
+
+@pytest.mark.parametrize("wrapping", ["as it is", "quoted", "with words around", "explained"])
+def test_our_own_report_is_no_log(wrapping: str) -> None:
+    """Its words about what did not happen would be evidence otherwise."""
+    bundle = json.loads(BUNDLE_OF_A_KILL.read_text())
+    report = to_report(bundle, diagnose(bundle))
+    text = markdown(report)
+    if wrapping == "quoted":
+        text = "\n".join(f"> {line}" for line in text.split("\n"))
+    elif wrapping == "with words around":
+        text = f"My kernel dies, see below.\n\n{text}\nCUDA out of memory? Segmentation fault?"
+    elif wrapping == "explained":
+        text = explained.render(
+            explained.to_json(explain(Pasted("Segmentation fault (core dumped)")))
+        )
+    found = piped(text.encode())
+    (best,) = found["findings"]  # type: ignore[misc]
+    if wrapping == "explained":
+        assert best["cause"] == "segfault_native"
+        return
+    assert (best["cause"], best["confidence"]) == ("cgroup_oom", "certain")
+    assert best["title"] == report["title"]
+    assert [step["title"] for step in best["advice"]] == [s["title"] for s in report["advice"]]
+    assert "report of jupyter-tfguard" in best["because"][0]["text"]
+
+
+def test_a_log_with_one_of_our_headings_is_still_a_log() -> None:
+    assert cause_of(b"What to do\nsegfault_native (certain)\nMemoryError") == "cpu_alloc_failure"

@@ -15,8 +15,10 @@ from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.record.bundle_file import LIMIT_BYTES
 from jupyter_tfguard.report.anonymous import Identity
 from jupyter_tfguard.report.export import export
+from jupyter_tfguard.report.text import markdown, render
 from jupyter_tfguard.report.wire import to_entry_and_report
 from tests.rigs.schemas import matches
+from tests.rigs.why_bundles import Bundles
 
 pytestmark = pytest.mark.quick
 
@@ -123,3 +125,84 @@ def test_a_name_that_is_no_file_is_an_id(
     data_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "No report has the id" in error(capsys, "n" * 5000)
+
+
+def test_a_report_without_its_bundle_is_read_too(
+    data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, report = to_entry_and_report(BUNDLE, diagnose(BUNDLE))
+    files = {
+        "report.json": json.dumps(report),
+        "report.md": markdown(report),
+        "why.txt": render(report),
+    }
+    for name, content in files.items():
+        path = tmp_path / name
+        path.write_text(content)
+        assert main(["why", str(path)]) == 0
+        said = capsys.readouterr().out
+        assert "cgroup_oom (certain)" in said, name
+        assert "report of jupyter-tfguard" in said, name
+        assert report["advice"][0]["title"] in " ".join(said.split()), name
+        assert main(["why", str(path), "--json"]) == 0
+        (best,) = json.loads(capsys.readouterr().out)["findings"]
+        assert (best["cause"], best["title"]) == (report["cause"], report["title"])
+
+
+def test_another_text_is_refused_with_the_command_for_it(
+    data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("Killed")
+    assert "explain FILE" in error(capsys, str(path))
+
+
+def test_the_file_of_the_bundle_is_a_bundle(
+    data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bundle.json"
+    path.write_text(json.dumps(BUNDLE))
+    assert main(["why", str(path)]) == 0
+    assert "cgroup_oom (certain)" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize("name", ["x.zip", "bundle.json", "report.json"])
+def test_a_pipe_is_refused_and_not_waited_for(
+    name: str, data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / name)
+    assert "is not a file" in error(capsys, str(tmp_path / name))
+
+
+def test_the_name_of_a_file_cannot_give_a_terminal_orders(
+    data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "\x1b]0;owned\x07\x1b[31mred.zip"
+    assert "\x1b" not in error(capsys, str(path))
+    path.write_bytes(b"PK")
+    assert "\x1b" not in error(capsys, str(path))
+
+
+def test_changed_bundles_are_explained_or_refused_in_a_sentence(
+    data_folder: Path, tmp_path: Path
+) -> None:
+    bundles = Bundles(tmp_path)
+    answers = [bundles.one(2, number)[0] for number in range(60)]
+    assert any(answers)
+    assert not all(answers)
+
+
+@pytest.mark.parametrize("value", [True, 7, ["a"], {"a": 1}, float("nan"), float("inf"), 1e308])
+@pytest.mark.parametrize("key", ["notebook_path", "kernel_id", "kernel_name", "pid", "died"])
+def test_no_value_of_the_identity_is_trusted(
+    key: str, value: object, data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = {**BUNDLE, "identity": {**BUNDLE["identity"], key: value}}
+    path = zipped(tmp_path / "x.zip", **{"bundle.json": bundle})
+    assert main(["why", path]) == 0
+    capsys.readouterr()
+    assert main(["why", path, "--json"]) == 0
+    said = capsys.readouterr().out
+    assert "NaN" not in said
+    assert "Infinity" not in said
