@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal, Union
 from ..doctor.check import Checks
 from ..kernelspecs.enable import Change
 from ..options import Options
-from ..report.documents import Crashes, Explanation, Report
+from ..report.documents import Crashes, Explanation, SharedReport
+from .export import Exported
 from .forget import Removal
 
 # Document name: its type and its source. REST paths are below tfguard/api/.
@@ -25,10 +26,14 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "change": (Change, "jupyter tfguard enable --json"),
     "checks": (Checks, "jupyter tfguard doctor --json"),
     "crashes": (Crashes, "jupyter tfguard list --json; GET crashes"),
+    "export": (Exported, "jupyter tfguard export --json"),
     "explanation": (Explanation, "jupyter tfguard explain --json"),
     "options": (Options, "GET options"),
     "removal": (Removal, "jupyter tfguard forget --json"),
-    "report": (Report, "jupyter tfguard why --json; GET crashes/{id}; report.json of an export"),
+    "report": (
+        SharedReport,
+        "jupyter tfguard why --json; GET crashes/{id}; report.json of an export",
+    ),
 }
 _PLAIN = {
     str: "string",

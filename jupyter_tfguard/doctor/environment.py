@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..collectors.driver import DriverAnswer, NvidiaHardware, ask_driver, nvidia_hardware
+from ..collectors.machine import is_container
 from ..collectors.packages import Package, find_package, library_owners
 from ..collectors.versions import InstalledTensorFlow, installed_tensorflow
 from .build import PROVIDERS, Build, build_of_installed
@@ -125,6 +126,4 @@ class Environment:
     @property
     def in_container(self) -> bool:
         """Whether this is a container, as far as can be detected."""
-        marks = ("/.dockerenv", "/run/.containerenv", "/.singularity.d")
-        declared = "KUBERNETES_SERVICE_HOST" in self.environ or "container" in self.environ
-        return declared or any(self.path(mark).exists() for mark in marks)
+        return is_container(self.environ, self.root)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..collectors.machine import machine
 from ..errors import RecordUnreadable
 from ..metrics import Sample
 from ..record.bundle import FORMAT, new_bundle_id
@@ -80,6 +81,7 @@ def capture(
         "system_log": _log(system_log) if system_log else None,
         "checkpoint_file": checkpoint_file(contents.events) if contents and server else None,
         "problems": problems,
+        "machine": machine() if server else None,
     }
 
 
@@ -94,6 +96,7 @@ def capture_orphan(orphan: Orphan) -> Bundle:
         bundle["system_log"] = _log(system_log_after(died))
         bundle["counters"] = clean_value(counters_around(orphan.contents))
         bundle["checkpoint_file"] = checkpoint_file(orphan.contents.events)
+        bundle["machine"] = machine()
     return bundle
 
 

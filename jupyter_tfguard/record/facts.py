@@ -182,6 +182,7 @@ class ServerFacts:
         hang: The hang that lasted until the end; None if the kernel was not hanging.
         cull: The check of the server's culler that shut the kernel down; None if something else ended it.
         answered: False if the host never received anything from the process; None = unknown.
+        other_kernel_bytes: Resident memory of each other tracked kernel at the end; None = unknown.
         gpus: One dictionary per GPU; ``diagnosis/gpus.py`` describes its keys.
         unavailable: What could not be read, and why: ``{"NVML": "no driver library"}``.
     """
@@ -197,6 +198,7 @@ class ServerFacts:
     after: Counters | None = None
     ended_children: tuple[int, ...] = ()
     ended_neighbours: tuple[int, ...] | None = None
+    other_kernel_bytes: tuple[int, ...] | None = None
     gpus: tuple[dict[str, Any], ...] = ()
     hang: Hang | None = None
     cull: Cull | None = None

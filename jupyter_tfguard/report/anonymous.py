@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,13 +102,21 @@ class Anonymous:
 
     Args:
         identities: Identities whose names are removed. Home folders of any user are removed too.
+        first: Patterns that are replaced before anything else, each with its replacement.
+        last: Functions that change each text after everything else.
 
     Attributes:
         count: Number of removals so far.
     """
 
-    def __init__(self, *identities: Identity) -> None:
+    def __init__(
+        self,
+        *identities: Identity,
+        first: Sequence[tuple[re.Pattern[str], str]] = (),
+        last: Sequence[Callable[[str], str]] = (),
+    ) -> None:
         self.count = 0
+        self._first, self._last = tuple(first), tuple(last)
         homes = {identity.home for identity in identities if identity.home.startswith("/")}
         # /data is the home folder in some containers, but a part of many other paths.
         own = [
@@ -128,7 +136,7 @@ class Anonymous:
 
     def _value(self, value: Any, key: str = "") -> Any:
         if isinstance(value, str):
-            return value if _is_vocabulary(key, value) else self.text(value)
+            return value if is_term(key, value) else self.text(value)
         if isinstance(value, dict):
             return {redact(name): self._value(item, name) for name, item in value.items()}
         if isinstance(value, list):
@@ -137,6 +145,9 @@ class Anonymous:
 
     def text(self, text: str) -> str:
         """The text without secrets, home folders, and names of user and host."""
+        for pattern, mark in self._first:
+            text, others = pattern.subn(mark, text)
+            self.count += others
         found = redact(text)
         self.count += found.count(REDACTED)
         found, homes = self._home.subn(lambda path: (path[1] or "") + HOME, found)
@@ -145,10 +156,15 @@ class Anonymous:
         for pattern, mark in (*self._names, *PEOPLE):
             found, names = pattern.subn(mark, found)
             self.count += names
+        for change in self._last:
+            changed = change(found)
+            self.count += changed != found
+            found = changed
         return found
 
 
-def _is_vocabulary(key: str, text: str) -> bool:
+def is_term(key: str, text: str) -> bool:
+    """Whether a value is a term of the format, and no text of a person."""
     if key == "name":  # name of a curve; elsewhere, the name of a user's array
         return _METRIC.fullmatch(text) is not None
     return key in _VOCABULARY and _TERM.fullmatch(text) is not None

@@ -159,6 +159,14 @@ class Array(TypedDict):
     bytes: int
 
 
+class CausePage(TypedDict):
+    """What the documentation says about one cause."""
+
+    cause: str
+    means: str
+    recognised: str
+
+
 class Report(Summary):
     """Why one kernel crashed, how we know, and what to do."""
 
@@ -179,6 +187,13 @@ class Report(Summary):
     native_tail: Annotated[list[str], "The last lines of the kernel's stderr."]
     python_stack: list[str]
     versions: Annotated[dict[str, str], "Version by library."]
+
+
+class SharedReport(Report, total=False):
+    """Why one kernel crashed; an export adds facts for a reader elsewhere."""
+
+    setting: Annotated[list[Row], "Machine, memory limit, stop, other kernels by size."]
+    causes: Annotated[list[CausePage], "What the causes in this report mean."]
 
 
 class LogFact(Fact):

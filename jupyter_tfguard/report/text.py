@@ -36,6 +36,10 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
         ("What to do", advice_lines(report["advice"])),
         ("What you were doing", [_row(r["label"], r["value"]) for r in report["activity"]]),
         ("Memory", _memory(report)),
+        (
+            "Machine and guard",
+            [f"  {r['label']:<15}{r['value']}" for r in report.get("setting") or ()],
+        ),
         ("How we know", fact_lines(report["evidence"])),
         ("Evidence against it", fact_lines(report["against"]) or ["  Nothing found."]),
         (
@@ -49,6 +53,7 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
         ("Last lines of stderr", [f"  {line}" for line in native]),
         ("Python stack trace", [f"  {line}" for line in stack]),
         ("Versions", wrapped(", ".join(versions), "  ") if versions else []),
+        ("What the causes mean", _causes(report.get("causes") or [])),
     ]
     parts += [f"{title}\n" + "\n".join(lines) for title, lines in sections if lines]
     # The report was cleaned when it was written, but any program of this user can write to the store.
@@ -90,6 +95,14 @@ def _headline(report: dict[str, Any]) -> str:
 
 def _row(label: str, value: str) -> str:
     return f"  {label:<12}{value}"
+
+
+def _causes(pages: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for page in pages:
+        lines += [f"  {page['cause']}", *wrapped(page["means"], "    ")]
+        lines += wrapped(f"Recognised: {page['recognised']}", "    ")
+    return lines
 
 
 def fact_lines(facts: list[dict[str, Any]]) -> list[str]:

@@ -9,16 +9,18 @@ Requests from the panel do not count as activity: an open page must not prevent 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from .._version import __version__
-from ..errors import FolderUnusable
+from ..errors import FolderUnusable, TfGuardError
 from ..record.bundle import READ, BundleStore
 from ..redact import clean
 from ..report.anonymous import Identity
+from ..report.choices import Choices
 from ..report.documents import crashes_json
 from ..report.export import Export, export, shared_markdown
 from ..shield import read_problems
@@ -104,7 +106,8 @@ class MarkdownHandler(ApiHandler):
         store = self.service.store
         identity = Identity.of_here()
         text = await self.load(
-            lambda asked: shared_markdown(store.report(asked), identity), bundle_id
+            lambda asked: shared_markdown(store.bundle(asked), store.report(asked), identity),
+            bundle_id,
         )
         if text is not None:
             self.set_attachment_header(f"{bundle_id}.md")
@@ -153,33 +156,73 @@ class StacksHandler(ApiHandler):
             self.finish({"lines": [clean(line) for line in lines]})
 
 
-class PreviewHandler(ApiHandler):
-    """``GET crashes/{id}/bundle/preview``: the files of the exported bundle, with size and text, and the number of texts that were removed."""
+class ExportHandler(ApiHandler):
+    """A route of an export."""
+
+    def choices(self) -> Choices | None:
+        """The user's choices in the body of the request; None after a 400 was sent."""
+        try:
+            return Choices.decode(json.loads(self.request.body))
+        except (ValueError, RecursionError):
+            self.fail(400, "The body is not JSON.")
+        except TfGuardError as bad:
+            self.fail(400, str(bad))
+        return None
+
+
+class PreviewHandler(ExportHandler):
+    """``GET crashes/{id}/bundle/preview``: the files of the export with size and text, what was removed and what is flagged.
+
+    ``POST`` takes what to leave out and words to replace: ``{"without": ["stderr"], "replace": ["Miller"]}``. The words are
+    in the body, not in the address, which servers log.
+    """
 
     @web.authenticated
     @authorized
     async def get(self, bundle_id: str) -> None:
+        await self._preview(bundle_id, Choices())
+
+    @web.authenticated
+    @authorized("read")
+    async def post(self, bundle_id: str) -> None:
+        choices = self.choices()
+        if choices is not None:
+            await self._preview(bundle_id, choices)
+
+    async def _preview(self, bundle_id: str, choices: Choices) -> None:
         store = self.service.store
-        preview = await self.load(lambda asked: _exported(store, asked).preview(), bundle_id)
+        preview = await self.load(
+            lambda asked: _exported(store, asked, choices).preview(), bundle_id
+        )
         if preview is not None:
             self.finish(preview)
 
 
-class BundleHandler(ApiHandler):
-    """``GET crashes/{id}/bundle``: the exported bundle as a zip file."""
+class BundleHandler(ExportHandler):
+    """``GET crashes/{id}/bundle``: the exported bundle as a zip file. ``POST`` takes choices as the preview does."""
 
     @web.authenticated
     @authorized
     async def get(self, bundle_id: str) -> None:
+        await self._bundle(bundle_id, Choices())
+
+    @web.authenticated
+    @authorized("read")
+    async def post(self, bundle_id: str) -> None:
+        choices = self.choices()
+        if choices is not None:
+            await self._bundle(bundle_id, choices)
+
+    async def _bundle(self, bundle_id: str, choices: Choices) -> None:
         store = self.service.store
-        zipped = await self.load(lambda asked: _exported(store, asked).zipped(), bundle_id)
+        zipped = await self.load(lambda asked: _exported(store, asked, choices).zipped(), bundle_id)
         if zipped is not None:
             self.set_attachment_header(f"tfguard-{bundle_id}.zip")
             self.finish(zipped, set_content_type="application/zip")
 
 
-def _exported(store: BundleStore, bundle_id: str) -> Export:
-    return export(store.bundle(bundle_id), store.report(bundle_id), Identity.of_here())
+def _exported(store: BundleStore, bundle_id: str, choices: Choices) -> Export:
+    return export(store.bundle(bundle_id), store.report(bundle_id), Identity.of_here(), choices)
 
 
 _ID = r"([^/]+)"

@@ -79,6 +79,7 @@ class Deaths:
         *,
         asked: bool = False,
         by_starter: Callable[[], ExitFacts | None] | None = None,
+        other_kernel_bytes: tuple[int, ...] | None = None,
     ) -> Future[None] | None:
         """Collect the facts about a crash, or about a requested end, and close the monitored kernel.
 
@@ -89,6 +90,7 @@ class Deaths:
             asked: The end was requested.
             by_starter: Reads the status from the parent process again: a process becomes a zombie before its last
                 thread is gone, and can be waited for only after that.
+            other_kernel_bytes: Resident memory of the other kernels at that moment.
 
         Returns:
             Completes once the crash was reported; None after :meth:`stop`.
@@ -109,6 +111,7 @@ class Deaths:
                 add_last_words(self._recordings / monitored.identity.folder_name, last_words)
             seen, pid = monitored.seen(died), monitored.identity.pid
             facts = of_kernel(seen, pid, monitored.children, known, after, asked=asked)
+            facts = replace(facts, other_kernel_bytes=other_kernel_bytes)
             if not asked:
                 self._wait_for_gpus(monitored, known, died)
             facts = self._with_gpus(monitored, facts)
@@ -122,7 +125,9 @@ class Deaths:
             stderr.close()
         return submitted
 
-    def accept_child(self, monitored: MonitoredKernel, kill: ChildKill) -> None:
+    def accept_child(
+        self, monitored: MonitoredKernel, kill: ChildKill, other_kernel_bytes: tuple[int, ...]
+    ) -> None:
         """Report the kill of a child of a running kernel, unless the evidence points to another victim."""
         log = self._system_log(kill.before.time, 0.0)
         named = {int(a or b) for line in log.lines for a, b in _VICTIM.findall(line.text)}
@@ -137,6 +142,7 @@ class Deaths:
         if not ended or monitored.was_asked_to_end():
             return
         facts = of_child(monitored.seen(kill.time), kill, ended)
+        facts = replace(facts, other_kernel_bytes=other_kernel_bytes)
         death = self._death(monitored, self._with_gpus(monitored, facts), log)
 
         self._submit(lambda: death)

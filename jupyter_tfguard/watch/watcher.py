@@ -10,6 +10,7 @@ still tracked: its files are opened for each read, and its end is detected at th
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -130,12 +131,25 @@ class Watcher:
         if ended is None and by_starter is not None:
             ended = by_starter()
         self._forget(monitored)
-        return self._deaths.accept(monitored, ended, died, asked=asked, by_starter=by_starter)
+        return self._deaths.accept(
+            monitored,
+            ended,
+            died,
+            asked=asked,
+            by_starter=by_starter,
+            other_kernel_bytes=self._sizes_without(monitored),
+        )
+
+    def _sizes_without(self, monitored: MonitoredKernel) -> tuple[int, ...]:
+        """Resident memory of all other tracked kernels, as far as it is known."""
+        samples = [other.latest for other in self.monitored_kernels if other is not monitored]
+        sizes = [sample.values.get("process.rss_bytes") for sample in samples if sample is not None]
+        return tuple(int(size) for size in sizes if size is not None and math.isfinite(size))
 
     def _take_child_kill(self, monitored: MonitoredKernel) -> None:
         kill = monitored.child_kills.take(time.time())
         if kill is not None:
-            self._deaths.accept_child(monitored, kill)
+            self._deaths.accept_child(monitored, kill, self._sizes_without(monitored))
 
     def stop(self) -> None:
         """Stop tracking; pending crashes are reported first (at most a second each)."""

@@ -2,7 +2,7 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
-import type { CrashEntry, ExportPreview, Option, Report, Status } from './wire';
+import type { CrashEntry, ExportChoices, ExportPreview, Option, Report, Status } from './wire';
 
 /**
  * Why a request failed.
@@ -51,13 +51,14 @@ export class GuardApi {
   }
 
   /** Contents of the redacted bundle of a report. */
-  async preview(id: string): Promise<ExportPreview> {
-    return this._json(`crashes/${encodeURIComponent(id)}/bundle/preview`);
+  async preview(id: string, choices: ExportChoices): Promise<ExportPreview> {
+    return this._json(`crashes/${encodeURIComponent(id)}/bundle/preview`, chosen(choices));
   }
 
   /** The redacted bundle as a zip file. */
-  async bundle(id: string): Promise<Blob> {
-    return (await this._request(`crashes/${encodeURIComponent(id)}/bundle`)).blob();
+  async bundle(id: string, choices: ExportChoices): Promise<Blob> {
+    const route = `crashes/${encodeURIComponent(id)}/bundle`;
+    return (await this._request(route, chosen(choices))).blob();
   }
 
   async markRead(id: string): Promise<void> {
@@ -97,6 +98,11 @@ export class GuardApi {
     }
     return response;
   }
+}
+
+/** The request with the choices of an export in its body: servers log addresses. */
+function chosen(choices: ExportChoices): RequestInit {
+  return { method: 'POST', body: JSON.stringify(choices) };
 }
 
 /** Message of anything that was thrown. */

@@ -104,10 +104,24 @@ export type Option = Readonly<{
   code: string;
 }>;
 
-/** `text` is truncated for a long file; `redacted_count` is the number of redactions. */
+/** A part that can be left out of an export. */
+export type ExportPart = 'cell-text' | 'stderr' | 'path' | 'functions';
+
+/** Parts that are left out of an export, and words that are replaced in all files. */
+export type ExportChoices = Readonly<{
+  without: readonly ExportPart[];
+  replace: readonly string[];
+}>;
+
+/**
+ * `text` is truncated for a long file; `redacted_count` is the number of redactions; `marks` replace what was removed;
+ * `flagged` may be secrets or names.
+ */
 export type ExportPreview = Readonly<{
-  files: { name: string; bytes: number; text: string; is_cut: boolean }[];
+  files: { name: string; bytes: number; text: string; is_cut: boolean; removed_count: number }[];
   redacted_count: number;
+  marks: string[];
+  flagged: { text: string; why: string; count: number }[];
 }>;
 
 /** An event of Jupyter's event stream; with our schema it announces a crash. */

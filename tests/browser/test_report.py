@@ -32,6 +32,7 @@ class Dies(keras.callbacks.Callback):
         time.sleep(0.7)
         if epoch == 5:
             print("giving up", os.path.expanduser("~"), flush=True)
+            os.write(2, b"license q9Xt2LbV7cRm4KwZp1Ns of ACME\\n")
             os.kill(os.getpid(), signal.SIGKILL)
 
 held = []
@@ -157,9 +158,26 @@ def test_the_export_is_shown_before_it_is_saved_and_the_file_opens(
 ) -> None:
     page.get_by_role("button", name="Export…").click()
     dialog = page.locator(".jp-Dialog")
+    key = "q9Xt2LbV7cRm4KwZp1Ns"
+    flagged = dialog.get_by_role("region", name="May be a secret or a name")
+    flagged.get_by_text(key).wait_for()
     dialog.get_by_text("report.md").click()
     dialog.locator("pre", has_text="```text").wait_for()
+    dialog.locator("mark", has_text=key).last.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
+    picture(page, "export-flagged-light")
+    theme(page, dark=True)
+    picture(page, "export-flagged-dark")
+    theme(page, dark=False)
+    # By keyboard: replace the flagged text and a word, and leave a part out.
+    flagged.get_by_role("button", name=f"Replace {key}").press("Enter")
+    dialog.get_by_role("button", name=f"Do not replace {key}").wait_for()
+    flagged.wait_for(state="detached")
+    dialog.get_by_label("Replace in all files").fill("acme")
+    dialog.get_by_label("Replace in all files").press("Enter")
+    dialog.get_by_role("checkbox", name="Names of functions").press("Space")
+    dialog.locator("mark", has_text="[replaced]").first.wait_for()
+    dialog.locator("mark", has_text="[function]").first.wait_for(state="attached")
     picture(page, "export-preview")
     with page.expect_download() as waiting:
         dialog.get_by_role("button", name="Download").click()
@@ -172,7 +190,10 @@ def test_the_export_is_shown_before_it_is_saved_and_the_file_opens(
     assert names == ["bundle.json", "report.json", "report.md", "report.html"]
     assert json.loads(texts["bundle.json"])["id"] == report_id
     assert json.loads(texts["report.json"])["id"] == report_id
-    assert str(Path.home()) + "/" not in "".join(texts.values())
+    whole = "".join(texts.values())
+    assert "[replaced] of [replaced]" in whole
+    for gone in (str(Path.home()) + "/", key, "ACME"):
+        assert gone not in whole, gone
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

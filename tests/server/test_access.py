@@ -159,7 +159,11 @@ async def test_nothing_is_open_to_a_user_without_rights(server: Server) -> None:
 @pytest.mark.parametrize("given", [{"read"}], ids=["read"])
 async def test_who_may_read_reads_and_changes_nothing(server: Server) -> None:
     writing = tuple(m for m in METHODS if m not in READING)
-    assert await refusals(server, token(server), writing) == {}
+    # The choices of an export are posted, and change nothing. Without any the answer is 400.
+    answered = await refusals(server, token(server), writing)
+    exports = {(method, path.partition("/bundle")[1:]) for method, path in answered}
+    assert exports == {("POST", ("/bundle", "")), ("POST", ("/bundle", "/preview"))}
+    assert set(answered.values()) == {400}
     bundle_id = keep(server)
     for path, handler in routes(server, bundle_id):
         if "get" in vars(handler) and not path.endswith("stream"):

@@ -55,6 +55,19 @@ describe('GuardApi', () => {
     expect(server.makeRequest.mock.calls[1]?.[1]).toEqual({ method: 'POST' });
   });
 
+  it('sends the choices of an export in the body, not in the address', async () => {
+    answer(sample('preview'));
+    const choices = { without: ['path'] as const, replace: ['Miller'] };
+    expect((await api.preview('a', choices)).marks).toContain('[redacted]');
+    answer('zip');
+    await api.bundle('a', choices);
+    expect(server.makeRequest).toHaveBeenCalledTimes(2);
+    for (const [url, init] of server.makeRequest.mock.calls) {
+      expect(url).not.toContain('Miller');
+      expect(init).toEqual({ method: 'POST', body: JSON.stringify(choices) });
+    }
+  });
+
   it('forgets by DELETE', async () => {
     server.makeRequest.mockResolvedValue(new Response(null, { status: 204 }));
     await api.forget('a/b');

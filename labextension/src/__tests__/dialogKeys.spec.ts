@@ -67,6 +67,19 @@ describe('Enter in a dialog', () => {
     expect(bundle).not.toHaveBeenCalled();
   });
 
+  it('adds a word to replace, and saves nothing', async () => {
+    void exported();
+    const field = await find<HTMLInputElement>('.jp-TfGuard-Words input');
+    const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!;
+    set.call(field, 'Miller');
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    await vi.waitUntil(() => document.querySelector('.jp-TfGuard-Words button:enabled'), PATIENT);
+    press(field);
+    expect((await find('[aria-label="Do not replace Miller"]')).textContent).toContain('Miller');
+    expect(isOpen()).toBe(true);
+    expect(bundle).not.toHaveBeenCalled();
+  });
+
   it('saves an export only where Download has the focus', async () => {
     let done = exported();
     await find('summary');

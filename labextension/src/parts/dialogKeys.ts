@@ -1,6 +1,6 @@
 /** The Enter key inside our content of JupyterLab dialogs, which take that key as confirmation anywhere. */
 
-/** Let Enter press our buttons in dialogs without confirming the dialog. Idempotent. */
+/** Let Enter press our buttons in dialogs, and in a field the button beside it, without confirming the dialog. Idempotent. */
 export function keepEnterFromDialogs(): void {
   // The dialog listens on its node in the capture phase, so only an ancestor gets the event earlier.
   document.addEventListener('keydown', onKeydown, true);
@@ -17,6 +17,7 @@ function onKeydown(event: KeyboardEvent): void {
   event.stopImmediatePropagation();
   event.preventDefault(); // no second click by the browser
   if (!repeat) {
-    target.closest<HTMLElement>('button, summary, a')?.click();
+    const field = target instanceof HTMLInputElement ? target.parentElement : null;
+    (target.closest<HTMLElement>('button, summary, a') ?? field?.querySelector('button'))?.click();
   }
 }
