@@ -56,10 +56,13 @@ _RECORD = re.compile(
 # A library that does not know the reason lists what it could have been: "This could be caused by a segmentation fault or by
 # excessive memory usage. The exit codes of the workers are {SIGKILL(-9)}". Only the end of this line is evidence.
 _GUESS = re.compile(
-    r"(?:(?:could|can|may|might) (?:also )?(?:be|have been) (?:caused by|due to|because of|the result of)(?!.{0,40}shared memory)"
-    r"|is (?:probably|likely|usually|often|typically|most likely|commonly) (?:caused by|due to|because of|the result of)).*?"
-    r"(?:\. (?=[A-Z])|$)"
-    r"|(?:potential|possible|common|likely) (?:root )?(?:causes|reasons)\b.*"
+    r"(?:(?i:(?:could|can|may|might) (?:also )?(?:be|have been) (?:caused by|due to|because of|the result of|killed|out of memory)"
+    r"(?!.{0,40}shared memory)"
+    r"|(?:is|was) (?:probably|likely|usually|often|typically|most likely|commonly|possibly) (?:caused by|due to|because of|the result of|killed)"
+    r"|\b(?:perhaps|maybe|possibly|probably|likely) (?:(?:it|was|is|an?|the|because|of|due|to) ){0,4}"
+    r"(?:killed|out of memory|oom\b|crash|segfault|segmentation fault|memory)"
+    r"|\b(?:may|might|could) have (?:crashed|run out|hit|exceeded))).*?(?:\. (?=[A-Z])|$)"
+    r"|(?i:(?:potential|possible|common|likely) (?:root )?(?:causes|reasons)\b).*"
     r"|^\s{0,20}\(\d\) (?:[Tt]he )?(?:process|worker|job|task|node|kernel|ray)\b.*"
 )
 
@@ -85,9 +88,11 @@ class LogLine(NamedTuple):
 def without_guesses(text: str) -> str:
     """The line without what its author only supposes."""
     if (
-        " by" in text
-        or "due to" in text
-        or "of " in text
+        " be " in text
+        or " have " in text
+        or "ly " in text
+        or "aybe" in text
+        or "erhaps" in text
         or "causes" in text
         or "reasons" in text
         or ") " in text

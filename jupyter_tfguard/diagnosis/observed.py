@@ -270,7 +270,7 @@ class Observed:
         return next((group for group in self.groups if group.own), None)
 
     def _counters(self, which: str) -> dict[str, Any]:
-        return dict_of((self.server or self.bundle.get("counters") or {}).get(which))
+        return dict_of((self.server or dict_of(self.bundle.get("counters"))).get(which))
 
     def host(self, name: str, which: str = "before") -> float | None:
         """A number of the whole machine: ``host_available_bytes`` and others of :class:`~..record.facts.Counters`."""

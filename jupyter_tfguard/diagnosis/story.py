@@ -69,7 +69,7 @@ _END_WORD = re.compile(
 )
 # "CUDA out of memory. Tried to allocate 9.00 GiB, skipping this length": the program caught the error.
 _HANDLED = re.compile(
-    r"\b(?:skipp(?:ing|ed)|retry(?:ing)?|retried|caught|handled|halv(?:ing|ed)|falling back|fell back|ignor(?:ing|ed)|continuing"
+    r"\b(?:skipp(?:ing|ed)|(?:will retry|retrying|retried)|caught|handled|halv(?:ing|ed)|falling back|fell back|ignor(?:ing|ed)|continuing"
     r"|(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
     re.IGNORECASE,
 )
