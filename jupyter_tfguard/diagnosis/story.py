@@ -47,6 +47,11 @@ _DONE = re.compile(
     r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
     re.IGNORECASE,
 )
+# "Canceled future for execute_request message before replies were done"
+_NOT_DONE = re.compile(
+    r"\b(?:before|until|unless|not|never|nothing|cancell?ed|disposing|without|instead of)\b",
+    re.IGNORECASE,
+)
 # Lines of a traceback, a shell prompt, remarks about a failure: none of them shows that the program continued.
 _NOT_ORDINARY = re.compile(
     r"(?:Traceback|^\s|^\S{0,80}(?:Error|Exception|Warning|Interrupt|Exit)\b"
@@ -267,7 +272,12 @@ def _shows_progress(line: LogLine) -> bool:
         return False
     if _PROGRESS.search(text) is not None:
         return _END_WORD.search(text) is None
-    return _DONE.search(text) is not None and _NOT_ORDINARY.search(text) is None
+    done = _DONE.search(text)
+    return (
+        done is not None
+        and _NOT_ORDINARY.search(text) is None
+        and _NOT_DONE.search(text, 0, done.start()) is None
+    )
 
 
 def _is_ordinary(line: LogLine) -> bool:

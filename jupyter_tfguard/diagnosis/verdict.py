@@ -85,7 +85,11 @@ def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Ver
     if story.alarming or story.last_progress >= 0:
         went_on = story.last_progress >= 0
         progress_line = story.lines[story.last_progress] if went_on else None
-        sure = Confidence.CERTAIN if story.survived and went_on else Confidence.LIKELY
+        # Another program may have gone on after a line that says that this one ended.
+        ends = (Role.SETTLES, Role.FATAL, Role.ENDING, Role.ENDED)
+        ended = any(sign.role in ends for sign in story.survived)
+        certain = bool(story.survived) and went_on and not ended
+        sure = Confidence.CERTAIN if certain else Confidence.LIKELY
         return Verdict("no_crash", sure, None, progress_line, survived=tuple(story.alarming))
     return Verdict("unknown", Confidence.POSSIBLE)
 
