@@ -20,7 +20,7 @@ _MESSAGE = re.compile(
     r"Bus error|Illegal instruction|Floating point exception)\b"
     r"|Fatal Python error: |terminate called |libc\+\+abi|Traceback \(most recent|OMP: Error|double free|(?:free|malloc|realloc)\(\): |"
     r"munmap_chunk|corrupted (?:size|double)|slurmstepd: |srun: |=>> PBS|LLVM ERROR|\*\*\* |(?:zsh|bash|fish|sh): |\^C|CUDA (?:error|out of)|"
-    r"(?<![\w.])[A-Za-z_][\w.]{0,80}(?:Error|Exception|Interrupt)\b|Check failed|[Oo]ut of memory|Memory cgroup out|Killed process|"
+    r"(?<![A-Za-z_.])[A-Za-z_][\w.]{0,80}(?:Error|Exception|Interrupt)\b|Check failed|Out of memory: Kill|Memory cgroup out|Killed process|"
     r"[\w./+-]{1,200}\.(?:cu|cuh|cc|cpp|hip|h):\d{1,6}: |[Kk]ernel (?:[Dd]ied|[Rr]estarting)|Dead ?Kernel|Your (?:session|notebook) |"
     r"thread '|python\S{0,40}: |Connection to |\[ *\d{2,9}\.\d{3,6}\] "
 )
@@ -68,4 +68,4 @@ def bar_place(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     pairs = tuple((found[1], found[2]) for found in _PAIR.finditer(text[:300]))
     if not any(done != total for done, total in pairs):
         return None
-    return text[: text.find("/")].strip(), pairs
+    return " ".join(text[: text.find("/")].split()), pairs

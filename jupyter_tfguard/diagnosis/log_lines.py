@@ -30,6 +30,12 @@ _QUOTE_MARKS = re.compile(
 _MARKS = frozenset('>#/|`*"{')
 _WRAPPED = re.compile(r"[\x1b\r\x08\x0b\x0c\x85\u2028\u2029&]")
 _LINE_ENDS = re.compile(r"[\r\x08\x0b\x0c\x85\u2028\u2029]+|\n")
+# What launchers and collectors put before each line: "[rank0]: ", "[1,0]<stderr>:", "(fit pid=41, ip=10.0.0.2) ", "trainer-1  | ",
+# "2026-05-05T10:00:00.123Z ", "[pod/lab-0/notebook] "
+_PREFIX = re.compile(
+    r"^(?:\x1b\[[\d;]{0,8}m)?(?:\[rank\d{1,5}\]: ?|\[\d{1,4},\d{1,5}\](?:<std(?:err|out)>)?: ?|\((?:[\w.:]{1,60} )?pid=\d{1,10}[^)]{0,40}\)(?:\x1b\[0m)? "
+    r"|\d{4}-\d\d-\d\dT[\d:.,]{8,20}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:err|out) [FP] )?|\[pod/[^\]]{1,100}\] |[A-Za-z][\w.-]{0,62}-\d{1,4} {1,20}\| )"
+)
 _MARGIN = ("    ", "\t")
 # How an output begins, at the margin of a block.
 _OUTPUT = re.compile(
@@ -103,7 +109,8 @@ def without_guesses(text: str) -> str:
 
 def log_lines(text: str) -> list[LogLine]:
     """The lines of a pasted log."""
-    return list(_read(enumerate(_unindented(text.split("\n")), 1)))
+    lines = [_PREFIX.sub("", line, count=1) for line in text.split("\n")]
+    return list(_read(enumerate(_unindented(lines), 1)))
 
 
 def native_lines(lines: Iterable[str]) -> list[LogLine]:

@@ -78,7 +78,7 @@ _HANDLED = re.compile(
     r"|(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
     re.IGNORECASE,
 )
-# A bar is drawn again once or twice by each process that ends.
+# A bar is drawn again once or twice by each process that ends. Earlier lines than these are not compared.
 _REDRAWN = 50
 _STARVED_FRACTION = 0.1
 _STARVED_MIB = 512
@@ -104,13 +104,23 @@ class Story:
     def last_progress(self) -> int:
         """Index of the last line that shows that the program continued; -1 for none."""
         places = (n for n in reversed(range(len(self.lines))) if _shows_progress(self.lines[n]))
-        last = next(places, -1)
+        nearest = enumerate(places)
+        last = next((n for tried, n in nearest if tried >= _REDRAWN or not self._is_alarm(n)), -1)
         for earlier in itertools.islice(places, _REDRAWN):
             place = bar_place(self.lines[last].text)
             if place is None or place != bar_place(self.lines[earlier].text):
                 break
             last = earlier  # drawn once more at the same place
         return last
+
+    def _is_alarm(self, place: int) -> bool:
+        """True if a message is on the line itself: it follows a progress bar, which has no line end."""
+        quiet = (Role.HINTS, Role.NOISE, Role.FAILED)
+        found = find_signs(self.lines, self.haystack, place, place + 1)
+        return (
+            any(s.role not in quiet for s in found)
+            and _HANDLED.search(self.lines[place].text) is None
+        )
 
     @cached_property
     def signs(self) -> list[Sign]:

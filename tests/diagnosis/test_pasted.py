@@ -87,6 +87,49 @@ def test_wrapping_changes_no_cause(path: str, wrapping: str) -> None:
     assert best_of(WRAPPINGS[wrapping](pasted.text)).cause == path.split("/")[0]
 
 
+AROUND = {
+    "noise at the start": lambda text: f"{NOISE}{text}",
+    "a bar of Keras": lambda text: f"{NOISE} 3/20 ━━━━━━━━━━ 1s 12ms/step - loss: 0.9123{text}",
+    "a bar of tqdm": lambda text: f" 15%|█▌   | 3/20 [00:01<00:08, 2.00it/s, loss=0.9]{text}",
+    "an old bar": lambda text: f" 3/20 [===>..........] - ETA: 4s - loss: 0.9123{text}",
+    "an exported output": lambda text: "\n".join(
+        f"    {line}" for line in f"Epoch 1/2\n{text}".split("\n")
+    ),
+    "a restart": lambda text: (
+        f"{text}\nAsyncIOLoopKernelRestarter: restarting kernel (1/5), keep random ports"
+    ),
+    "stamps": lambda text: "\n".join(
+        f"2026-05-05T10:00:00.123Z {line}" for line in text.split("\n")
+    ),
+    "containers": lambda text: "\n".join(f"trainer-1  | {line}" for line in text.split("\n")),
+    "ranks": lambda text: "\n".join(f"[rank0]: {line}" for line in text.split("\n")),
+    "Ray": lambda text: "\n".join(f"(fit pid=4711) {line}" for line in text.split("\n")),
+}
+NOISE = """2026-05-05 10:00:00.1: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on.
+2026-05-05 10:00:00.2: E xla/stream_executor/cuda/cuda_dnn.cc:8454] Unable to register cuDNN factory: Attempting to register factory for
+Epoch 1/9
+20/20 ━━━━━━━━━━ 1s 12ms/step - loss: 0.9
+"""
+# Two bars or two indentations in one line, and a sentence that is one only at the start of a line.
+NOT_TWICE = {
+    "cuda_illegal_access/fires-device-assertion-behind-a-bar",
+    "segfault_native/fires-a-handler-that-exits",
+    "terminated_by_user_or_manager/fires-in-an-indented-export",
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_no_example_changes_its_cause_in_other_surroundings(around: str) -> None:
+    changed = []
+    for case in text_examples("fires"):
+        if case.cause in ("no_crash", "unknown") or str(case) in NOT_TWICE:
+            continue
+        pasted = case.pasted
+        best = explain(Pasted(AROUND[around](pasted.text), pasted.kernel_log, pasted.status)).best
+        changed += [] if best.cause == case.cause else [f"{case}: {best.cause}"]
+    assert not changed
+
+
 def test_json_of_a_notebook_changes_no_cause() -> None:
 
     text = example(MESSY[0]).text
