@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from .forms import FORMS, is_stand_in, named
+from .forms import FORMS, named
+from .values import is_stand_in
 
 REDACTED = "[redacted]"
 _DEPTH_LIMIT = 12

@@ -21,12 +21,12 @@ def any_case(words: str, *, not_after: str = "") -> str:
 
 # Endings of names whose value is a secret. The restricted suffix keeps "tokenizer = ..." and "keyboard" readable.
 _ENDINGS = """
-    api[_-]?key access[_-]?key(?:[_-]?id)? account[_-]?key access[_-]?code auth[_-]?(?:key|header) credentials? app[_-]?(?:key|id)
-    encryption[_-]?key license[_-]?key master[_-]?key passwd password passphrase pass[_-]?code private[_-]?key pwd
-    db[_-]?(?:pass|pw) my[_-]?(?:pass|pw) pg[_-]?(?:pass|pw) ftp[_-]?(?:pass|pw) smtp[_-]?(?:pass|pw) mail[_-]?(?:pass|pw)
-    root[_-]?(?:pass|pw) user[_-]?(?:pass|pw) admin[_-]?(?:pass|pw) login[_-]?(?:pass|pw) redis[_-]?(?:pass|pw)
-    secret(?:[_-]?key)? service[_-]?key session[_-]?(?:id|key) shared[_-]?(?:access[_-]?)?key signing[_-]?key storage[_-]?key
-    subscription[_-]?key hmac[_-]?key fernet[_-]?key webhook[_-]?url key[_-]data certificate[_-]data authority[_-]data
+    api[._-]?key access[._-]?key(?:[._-]?id)? account[._-]?key access[._-]?code auth[._-]?(?:key|header) credentials? app[._-]?(?:key|id)
+    encryption[._-]?key license[._-]?key master[._-]?key passwd password pass[._-]?phrase pass-?word pass[._-]?code private[._-]?key(?:[._-]?id)? pwd psk creds auth[._-]?string
+    db[._-]?(?:pass|pw) my[._-]?(?:pass|pw) pg[._-]?(?:pass|pw) ftp[._-]?(?:pass|pw) smtp[._-]?(?:pass|pw) mail[._-]?(?:pass|pw)
+    root[._-]?(?:pass|pw) user[._-]?(?:pass|pw) admin[._-]?(?:pass|pw) login[._-]?(?:pass|pw) redis[._-]?(?:pass|pw)
+    secret(?:[._-]?(?:key|string|value))? service[._-]?key session[._-]?(?:id|key) shared[._-]?(?:access[._-]?)?key signing[._-]?key storage[._-]?key
+    subscription[._-]?key hmac[._-]?key aes[._-]?key enc[._-]?key crypto?[._-]?key cipher[._-]?key jwt[._-]?key rsa[._-]?key ssh[._-]?key fernet[._-]?key webhook[._-]?url key[_-]data certificate[_-]data authority[_-]data
 """
 # German, French, Spanish, Catalan, Portuguese, Italian, Dutch, Polish, Czech, Swedish, Danish, Norwegian, Finnish,
 # Hungarian, Turkish, Croatian, Slovenian, Lithuanian, Estonian, Indonesian, Russian, Bulgarian, Greek, Chinese, ...
@@ -36,6 +36,9 @@ _FOREIGN_NAMES = """
     kata_?sandi пароль парола κωδικός 密码 密碼 口令 パスワード 비밀번호 암호 סיסמה รหัสผ่าน
 """
 NAME_END = r"(?:[_-]?(?:dev|prod|staging|test|live|old|new|value|[0-9]{1,3}))?"
+MANY = any_case(
+    "passwords passwds secrets credentials api[._-]?keys access[._-]?keys secret[._-]?keys auth[._-]?tokens access[._-]?tokens"
+)
 STRONG = any_case(_ENDINGS + _FOREIGN_NAMES) + NAME_END
 # Not pad_token and eos_token: these are words of a tokenizer.
 _TOKENIZER = [
@@ -86,7 +89,7 @@ ENVIRONMENT_NAME = (
 # In sentences: "the password is X", "mot de passe : X".
 _PASSWORDS = any_case(
     """
-    password passwd passphrase passcode passwort credentials? contrase[nñ]a contrasenya wachtwoord has[lł]o heslo l[oö]senord
+    password passwd pass.?phrase passcode passwort credentials? contrase[nñ]a contrasenya wachtwoord has[lł]o heslo l[oö]senord
     adgangskode passord kodeord salasana jelsz[oó] şifre lozinka kennwort пароль парола κωδικός kata.sandi mật.khẩu 密码 密碼 口令
     パスワード 비밀번호 암호 סיסמה รหัสผ่าน كلمة.المرور كلمة.السر
     """
@@ -96,6 +99,8 @@ PASSWORDS = f"(?:{_PASSWORDS}|{_SHORT_PASSWORDS})(?![A-Za-z_])"
 _KINDS = any_case(
     "api access secret license account private encryption service auth rejected invalid"
 )
+# "the key is X": only if X is long and mixed.
+PLAIN_KEY = any_case("key", not_after="A-Za-z_")
 KEYS = f"(?:{any_case('token secret apikey')}|{_KINDS}[ _-]?(?i:key|token))(?![A-Za-z_])"
 FOREIGN_WORDS = [
     "passe",
@@ -137,6 +142,6 @@ FOREIGN_WORDS = [
 # One of these is in every name above, in lower case. Not "key" and "data": code is full of them.
 NAME_WORDS = (
     "api", "access", "account", "auth", "app_", "app-", "appid", "appkey", "encrypt", "license", "master", "private", "pass", "pw",
-    "token", "secret", "service", "session", "shared", "signing", "storage", "subscription", "hmac", "fernet", "webhook", "credential",
+    "token", "secret", "service", "session", "shared", "signing", "storage", "subscription", "hmac", "fernet", "webhook", "cred", "psk", "aes", "enc", "crypt", "cipher", "jwt", "rsa", "ssh",
     "key_data", "key-data", "certificate",
 )  # fmt: skip

@@ -40,6 +40,8 @@ KEYS = (
     r"dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{40,}", r"ops_ey[A-Za-z0-9_-]{40,}", r"aio_[A-Za-z0-9]{28}",
     r"[ps]k\.eyJ[A-Za-z0-9_-]{30,}(?:\.[A-Za-z0-9_-]{10,})?", r"tfp_[A-Za-z0-9_]{30,}",
     r"AGE-SECRET-KEY-1[0-9A-Z]{10,}",
+    # hashes of passwords: bcrypt, crypt, Argon2
+    r"\$(?:2[aby]|[156y]|apr1|argon2\w{0,3}|pbkdf2[\w-]{0,12})\$[A-Za-z0-9./$,=+-]{20,}",
     # JSON web token, Telegram, Discord
     r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{4,})?",
     r"(?:bot)?[0-9]{8,10}:AA[A-Za-z0-9_-]{16,}",

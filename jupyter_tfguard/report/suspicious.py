@@ -1,6 +1,6 @@
 """What may be a secret or a name although no form fits: an export shows it, and the user decides.
 
-A text is flagged if it is long and random: letters and digits in turn, as in keys, not as in names of models and files.
+A text is flagged if it is like a password, or long and random: letters and digits in turn, as in keys, not as in names of models and files.
 Hashes of commits and files are not flagged where the text says that they are hashes. Parts of a path that may be names
 of people or patients are flagged too.
 """
@@ -12,10 +12,13 @@ import re
 from dataclasses import dataclass
 
 RANDOM = "long and random"
+PASSWORD = "may be a password"
 NAME = "may name a person"
 
 _TOKEN = re.compile(
     r"(?<![A-Za-z0-9_+/=-])[A-Za-z0-9_+=-]{16,500}(?:/[A-Za-z0-9_+=-]{8,500}){0,20}"
+    # Base64, with marks between short pieces.
+    r"|(?<![A-Za-z0-9_+/=.~-])(?=[A-Za-z0-9/]{0,60}[+]|[A-Za-z0-9+/]{30,500}=)[A-Za-z0-9][A-Za-z0-9+/]{30,500}={0,2}"
 )
 _PIECE = re.compile(r"[A-Za-z0-9]+")
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
@@ -24,9 +27,16 @@ _SAID_TO_BE_A_HASH = re.compile(
     r"(?i:commit|checkout|head|hash|hard|sha-?\d{0,3}|md5|digest|revision|checksum|blob|tree|etag|build[ _-]?id|git|@|checkpoint"
     r"|boot|gpu|mig|kernel|run|trace|request|cell)[^\n]{0,24}$"
 )
-_MACHINE_CODE = re.compile(r"0x[0-9a-fA-F]+|_*Z[A-Z]{0,2}\d\w*|_ZN?\w+|[A-Z0-9_]+_[A-Z_]+")
+_MACHINE_CODE = re.compile(r"0x[0-9a-fA-F]+|_*Z[A-Z]{0,2}\d\w*|_ZN?[\w+]+|[A-Z0-9_]+_[A-Z_]+")
+_WORD = re.compile(r"[a-z]{5,}|[A-Z]{7,}")
 _SHORTEST = 16
-_LEAST_CHANGES = 0.27
+# Fractions of the length. Random texts of letters and digits have 0.4 changes on average and hardly any words.
+_LEAST_CHANGES, _MANY_CHANGES, _LEAST_CHANGES_OF_LETTERS, _MOST_WORDS = 0.22, 0.3, 0.15, 0.5
+# Small and capital letters, digits and a mark in one word.
+_PASSWORD = re.compile(
+    r"(?<![\w!#?^~*$%@/.+-])(?=[A-Za-z!?^~*$%@#]{0,40}[0-9])(?=[^\sa-z]{0,40}[a-z])(?=[^\sA-Z]{0,40}[A-Z])(?=\w{1,40}[!#?^~*$@])"
+    r"[A-Za-z0-9!#?^~*$@]{8,40}(?![\w!#?^~*$@/.(-])"
+)
 # /data/patients/Mueller_Anna/x   /study/subject_0123_meier
 _PATIENT = re.compile(
     r"(?<=[/\\])(?i:patient|patients|proband|klient|client|customer|kunde|subject|mrn|case)s?[_-]?[A-Za-z][\w-]{1,60}(?=[/\\.\s'\"]|\Z)"
@@ -46,6 +56,7 @@ class Flag:
 def suspicious(text: str) -> list[Flag]:
     """The suspicious parts of a text, each once, in their order."""
     found = [Flag(match[0], RANDOM) for match in _TOKEN.finditer(text) if _is_random(match)]
+    found += [Flag(match[0], PASSWORD) for match in _PASSWORD.finditer(text)]
     found += [Flag(match[0], NAME) for match in _PATIENT.finditer(text)]
     return list(dict.fromkeys(found))
 
@@ -58,16 +69,23 @@ def _is_random(match: re.Match[str]) -> bool:
     is_hash = _HASH.fullmatch(token) or _UUID.fullmatch(token)
     if is_hash:
         return len(token) >= 32 and not _SAID_TO_BE_A_HASH.search(before)
-    return any(
-        len(piece) >= _SHORTEST and _changes(piece) >= _LEAST_CHANGES * len(piece)
-        for piece in _PIECE.findall(token)
-    )
+    pieces = _PIECE.findall(token)
+    whole = ["".join(pieces)] if re.search(r"[+/=]", token) else []
+    return any(_is_mixed(piece) for piece in (*pieces, *whole))
+
+
+def _is_mixed(piece: str) -> bool:
+    if len(piece) < _SHORTEST or piece.isdigit():
+        return False
+    words = sum(map(len, _WORD.findall(piece))) / len(piece)
+    changes = _changes(piece) / len(piece)
+    if piece.isalpha():
+        return len(piece) >= 20 and words < _MOST_WORDS / 2 and changes >= _LEAST_CHANGES_OF_LETTERS
+    return changes >= (_LEAST_CHANGES if words <= _MOST_WORDS else _MANY_CHANGES)
 
 
 def _changes(piece: str) -> int:
     """How often digits, small and capital letters follow each other; a capital before small letters is no change."""
     kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in piece]
-    if "d" not in kinds or piece.isdigit():
-        return 0
     pairs = itertools.pairwise(kinds)
     return sum(a != b and (a, b) != ("u", "l") for a, b in pairs)

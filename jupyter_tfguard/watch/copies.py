@@ -3,11 +3,14 @@
 Kernels write to a local disk, so that a cell never waits for a file server. A separate thread copies changed files
 every three seconds. Nothing waits for this thread: if the file server hangs, only the copies stop. While a kernel runs,
 the modification time of its copy is updated, so that other machines see that the kernel is alive.
+
+Text reaches the file server only redacted, and of stderr only the part that a report shows. The rest stays on the local disk.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 from pathlib import Path
@@ -17,11 +20,13 @@ from ..private_files import PrivateFolder, file_stats
 from ..record.alive import LOCK
 from ..record.contents import RECORDS_LIMIT_BYTES
 from ..record.identity import ProcessIdentity
+from ..record.native_text import KEPT_BYTES, file_name, numbers_of
 from ..record.recording import HEADER, remove_recording
+from ..redact import clean_value, redact
 from ..shield import note_problem
 
 _ROUND_SECONDS = 3.0
-_TEXT_LIMIT_BYTES = 128 * 1024
+_TEXT_LIMIT_BYTES = KEPT_BYTES
 _WAIT_SECONDS = 2.0
 _RECORDS = ".ring"
 _Stamps = dict[str, tuple[int, int, int]]
@@ -103,7 +108,7 @@ class Copies:
                 limit = RECORDS_LIMIT_BYTES if file.endswith(_RECORDS) else _TEXT_LIMIT_BYTES
                 content = reading.read(file, limit)
                 if content is not None:
-                    writing.write_whole(file, content)
+                    writing.write_whole(file, _redacted(file, content, limit))
                 before[file] = found[file]
         for file in before.keys() - found.keys():
             del before[file]
@@ -113,8 +118,34 @@ class Copies:
 
 
 def _stamps(folder: Path) -> _Stamps:
-    return {
-        name: (found.st_mtime_ns, found.st_size, found.st_ino)
-        for name, found in file_stats(folder)
+    """Stamps of the files to copy. Of stderr that is the newest file, and the one before it while that is short."""
+    found = {
+        name: (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        for name, stat in file_stats(folder)
         if name != LOCK and not name.startswith(".")
     }
+    kept_bytes = 0
+    for number in reversed(numbers_of(list(found))):
+        name = file_name(number)
+        if kept_bytes >= KEPT_BYTES:
+            del found[name]
+        else:
+            kept_bytes += found[name][1]
+    return found
+
+
+def _redacted(name: str, content: bytes, limit_bytes: int) -> bytes:
+    """What may leave this machine of a file. Records hold numbers, names, paths, and text of cells that was redacted before."""
+    if name == HEADER:
+        try:
+            return json.dumps(clean_value(json.loads(content))).encode()
+        except (ValueError, RecursionError):
+            return b"{}"
+    if name.endswith(_RECORDS):
+        return content
+    text = content.decode("utf-8", "replace")
+    if (
+        len(content) >= limit_bytes
+    ):  # the beginning of a line was cut, and with it perhaps the name of a secret
+        text = text.partition("\n")[2]
+    return redact(text).encode()

@@ -24,6 +24,8 @@ _BLOCKS = (
     "a:1234:a:a:", "jdbc:oracle:thin:a/", "setattr(a, 'token', ", "auth=(", "auth=('a',", "login(", "login('a', ", "connect('a', 'a', ",
     "token, a = ", "a, token = 'a', ", "token = 'a', ", "<password>", "<token a", "name='token' value=", "cookies={", "session=", "sid=a1",
     "api key a ", "PIN ", "('token', ", "jwt.encode(a,", "a_aA1", "https://a:", "--from-literal=a=", "user@", "ssh a ", "ssh a@",
+    "key is ", "key_a", "auth code: a", "login: a / ", " -u a -p ", " -password ", "send ", "passwords = [", "passwords = ['a',", "login_a('a', ",
+    "check_password('", "Session('a', ", "a.key.a', ", "mysql', '-", "vault write a ", "$2b$", "getenv(a, ", "_auth=", "value=", "secrets.put(",
 )  # fmt: skip
 
 

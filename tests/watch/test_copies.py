@@ -17,6 +17,7 @@ from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record.alive import LOCK
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
+from jupyter_tfguard.record.native_text import FILE_BYTES, KEPT_BYTES, file_name
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.watch import copies as copies_module
 from jupyter_tfguard.watch.copies import Copies
@@ -256,3 +257,26 @@ def test_a_local_data_folder_needs_no_copies(data_folder: Path) -> None:
     assert places.recordings_folder() == data_folder / "recordings"
     assert places.copies_folder() is None
     assert not data_folder.exists()  # asking makes nothing
+
+
+def test_text_reaches_the_file_server_only_redacted_and_only_its_end(rig: Rig) -> None:
+    secret = "tr0ub4dor" + "99"
+    old = f"MY_PASSWORD={secret}-old\n" + "x" * FILE_BYTES
+    new = "y" * KEPT_BYTES + f"\nlogin: MY_PASSWORD={secret}\nthe last line\n"
+    folder = rig.recording.folder
+    rig.recording.write_header({"starter_command": f"run --password {secret}"})
+    for name, text in ((file_name(1), old), (file_name(2), new), ("fault.txt", f"pw={secret}")):
+        folder.write_whole(name, text.encode())
+    rig.sample(3)
+    rig.copies.start()
+    wait_until(lambda: (rig.copy / file_name(2)).exists(), "the copy of the text")
+    wait_until(lambda: (rig.copy / "fault.txt").exists(), "the copy of the stacks")
+    copied = {path.name: path.read_bytes() for path in rig.copy.iterdir()}
+    assert file_name(1) not in copied
+    assert len(copied[file_name(2)]) <= KEPT_BYTES
+    assert b"MY_PASSWORD=[redacted]\nthe last line\n" in copied[file_name(2)]
+    assert not [name for name, content in copied.items() if secret.encode() in content]
+    assert read_recording(rig.copy).header["starter_command"] == "run --password [redacted]"
+    # Text that is short is copied from both files.
+    folder.write_whole(file_name(2), b"only this\n")
+    wait_until(lambda: (rig.copy / file_name(1)).exists(), "the copy of the older text")
