@@ -47,6 +47,7 @@ _LIMIT_OF = re.compile(r"Task in .{0,400} killed as a result of limit of (?P<gro
 _SYSTEM = re.compile(
     r"^\[ *\d{1,10}\.\d{1,9}\]|^\[\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}\]|\bkernel: |^oom-kill:"
     r"|^(?:Memory cgroup out|Out) of memory:$|^Task in /|^oom_reaper: |^NVRM: |^task_memcg="
+    r"|^(?:memory|memory\+swap|swap|kmem): usage \d|invoked oom-killer"
 )
 # NVRM: Xid (PCI:0000:c2:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
 # NVRM: Xid (0000:02:00): 31, Ch 00000010, ...

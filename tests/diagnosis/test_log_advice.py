@@ -216,3 +216,23 @@ def test_a_device_assertion_is_quoted() -> None:
 )  # fmt: skip
 def test_sizes_are_read_in_all_units(text: str, size: int | None) -> None:
     assert size_bytes(text) == size
+
+
+def test_a_kill_whose_limit_is_unknown_still_names_where_limits_are_set() -> None:
+    line = "Memory cgroup out of memory: Killed process 41 (python3) total-vm:9kB, anon-rss:8kB"
+    assert "docker run --memory" in advice_of(best_of(line))
+    known = f"memory: usage 4194304kB, limit 4194304kB, failcnt 7\n{line}"
+    assert "4.00 GiB" in best_of(known).title
+    assert "docker run" not in advice_of(best_of(known))
+
+
+def test_an_exception_is_named_as_one() -> None:
+    best = best_of("xgboost.core.XGBoostError: [1:1:1] a.cc:5: Check failed: rows == 3")
+    assert (best.cause, best.short_title) == ("unknown", "Python exception")
+    assert "xgboost.core.XGBoostError" in best.title
+    assert best_of("ValueError: no\nKernel died").short_title == "Unknown"
+
+
+def test_a_kill_without_a_sender_says_how_to_find_it() -> None:
+    assert "journalctl" in advice_of(best_of("Killed"))
+    assert "journalctl" not in advice_of(best_of("Killed", "audit: nothing"))

@@ -93,7 +93,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
         short_title="Container memory limit" + (f", {human_bytes(limit)}" if limit else ""),
         because=tuple(because),
         against=against,
-        advice=memory_advice(seen, Limit(limit, CONTAINER_LIMIT) if limit else seen.memory_limit()),
+        advice=_advice(seen, limit),
         chips=("SIGKILL by the out-of-memory killer", *peak_chips(seen)),
     )
 
@@ -108,6 +108,17 @@ def _counted_lately(seen: Evidence) -> bool:
     """True if the counters were read so shortly before the death that their rise belongs to it."""
     before = seen.host("time")
     return before is not None and seen.died - before < _RECENT_SECONDS
+
+
+def _advice(seen: Evidence, limit: int | None) -> tuple[Advice, ...]:
+    found = memory_advice(seen, Limit(limit, CONTAINER_LIMIT) if limit else seen.memory_limit())
+    if seen.pasted is None or limit is not None:
+        return found
+    raising = Advice(
+        "Or raise the limit.",
+        "It is set by `docker run --memory`, by `resources.limits.memory` of a pod, or by the request of a batch job.",
+    )
+    return (*found[:2], raising)
 
 
 def _of_text(seen: Evidence, text: TextEvidence) -> Finding:

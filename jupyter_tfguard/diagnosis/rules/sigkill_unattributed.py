@@ -9,6 +9,12 @@ from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import limit_text, near_limit, peak_chips, peak_fact, reached_bytes
 from ..rule import rule
 
+_SEARCH = Advice(
+    "Search the system log for the kill, and give these lines to `explain --kernel-log`.",
+    "The OS kernel, systemd-oomd and earlyoom write whom they killed and why. Batch systems have logs of their own.",
+    "journalctl --since -2h | grep -i -e 'killed' -e 'oom' -e 'out of memory'",
+)
+
 
 @rule(
     "sigkill_unattributed",
@@ -55,6 +61,9 @@ def sigkill_unattributed(seen: Evidence) -> Finding | None:
         title=f"{seen.who} was killed with SIGKILL; the sender is unknown.",
         short_title="Killed, sender unknown",
         because=tuple(because),
-        advice=(Advice("Find out what sends SIGKILL on this machine.", senders),),
+        advice=(
+            Advice("Find out what sends SIGKILL on this machine.", senders),
+            *((_SEARCH,) if seen.pasted is not None and not seen.pasted.kernel_log else ()),
+        ),
         chips=("SIGKILL", *peak_chips(seen)),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...units import human_bytes
 from ..ending import exit_fact, last_words, stack_facts, text_evidence
 from ..evidence import Evidence
@@ -16,12 +18,15 @@ from ..memory import (
 )
 from ..memory_advice import memory_advice
 from ..rule import rule
+from ..signs import Role
 
 # Meaning of the signals with which native code ends itself, as far as known.
 _OF_NATIVE_CODE = {
     "SIGABRT": "abort() in native code, which printed no explanation",
     "SIGFPE": "an integer division by zero in native code",
 }
+
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,120}")
 
 
 @rule("unknown", needs=("exit.status", "kernel.recording"))
@@ -106,6 +111,27 @@ def _native_advice(seen: Evidence, frame: str | None) -> tuple[Advice, ...]:
 
 def _of_text(seen: Evidence) -> Finding:
     text = text_evidence(seen, "unknown")
+    raised = seen.story.first(Role.FAILED)
+    if raised is not None and seen.story.ended is None and text is not None:
+        name = _EXCEPTION.match(raised.line.message)
+        return Finding(
+            Confidence.POSSIBLE,
+            title=f"The program raised an exception{f' ({name[0]})' if name else ''}; this text shows no crash of the process.",
+            short_title="Python exception",
+            because=text.facts,
+            advice=(
+                Advice(
+                    "Read the exception and the last lines of its traceback.",
+                    "They name the line of your code. An exception ends a script, but a notebook's kernel goes on after it.",
+                ),
+                Advice(
+                    "If the kernel did die, add the end of the output, the exit code and the operating system's log.",
+                    "",
+                    "jupyter tfguard explain LOG --kernel-log KERNEL_LOG --exit-code N",
+                ),
+            ),
+            chips=text.chips,
+        )
     return Finding(
         Confidence.POSSIBLE,
         title="This text does not show why the program ended.",
