@@ -16,7 +16,7 @@ _BAR = re.compile(
 )
 # How the message begins that follows a bar.
 _MESSAGE = re.compile(
-    r"(?:[^\s\]\"']{1,80}: line \d{1,6}: {1,8}\d{1,10} {1,4})?(?<![\"'(_A-Z])(?:Killed|Terminated|Aborted|Hangup|Segmentation fault|"
+    r"(?:[^\s\]\"']{1,80}: line \d{1,6}: {1,8}\d{1,10} {1,4})?(?<![\"'(_A-Z])(?:(?<=it/s )|(?<=s/it )|(?<=/step )|(?<![A-Za-z] ))(?:Killed|Terminated|Aborted|Hangup|Segmentation fault|"
     r"Bus error|Illegal instruction|Floating point exception)\b"
     r"|Fatal Python error: |terminate called |libc\+\+abi|Traceback \(most recent|OMP: Error|double free|(?:free|malloc|realloc)\(\): |"
     r"munmap_chunk|corrupted (?:size|double)|slurmstepd: |srun: |=>> PBS|LLVM ERROR|\*\*\* |(?:zsh|bash|fish|sh): |\^C|CUDA (?:error|out of)|"

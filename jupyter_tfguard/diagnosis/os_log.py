@@ -36,6 +36,10 @@ _KILLED_SOMEONE = re.compile(
 )
 # oom_reaper: reaped process 41 (python3), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB
 _REAPED = re.compile(r"oom_reaper: reaped process (?P<pid>\d{1,10}) \((?P<name>.{0,64}?)\)")
+# memorystatus: killing_largest_compressed_process pid 7781 [python3.11] 21012 pages                      (macOS)
+_JETSAM = re.compile(
+    r"memorystatus: killing_\w{1,60} (?:process )?(?:pid )?(?P<pid>\d{1,10}) \[(?P<name>[^\]]{1,64})\]"
+)
 # The beginning of one of these lines that a terminal or web page wrapped, and the timestamp before its continuation.
 _CUT = re.compile(
     r"(?:Memory cgroup(?: out(?: of)?)?|[Oo]ut of memory:?|Kill(?:ed)? process(?: \d{1,10},?)?|oom-kill:constraint=CONSTRAINT_\w{1,30},.{0,4000})\s*$"
@@ -176,6 +180,9 @@ def oom_kills(lines: Sequence[str]) -> list[OomKill]:
         elif someone := _KILLED_SOMEONE.search(line):
             limited = someone["prefix"].startswith("Memory cgroup")
             found.setdefault(None, OomKill(None, "", limited, None, line))
+        elif jetsam := _JETSAM.search(line):
+            pid = int(jetsam["pid"])
+            found.setdefault(pid, OomKill(pid, jetsam["name"], False, None, line))
         elif reaped := _REAPED.search(line):
             pid = int(reaped["pid"])
             found.setdefault(pid, OomKill(pid, reaped["name"], None, None, line))
