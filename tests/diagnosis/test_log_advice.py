@@ -236,3 +236,9 @@ def test_an_exception_is_named_as_one() -> None:
 def test_a_kill_without_a_sender_says_how_to_find_it() -> None:
     assert "journalctl" in advice_of(best_of("Killed"))
     assert "journalctl" not in advice_of(best_of("Killed", "audit: nothing"))
+
+
+def test_a_tpu_in_use_names_its_process() -> None:
+    best = best_of("ABORTED: The TPU is already in use by process with pid 6120. Not attempting")
+    assert best.title == "Another process (6120) uses the TPU."
+    assert "nvidia-smi" not in advice_of(best)

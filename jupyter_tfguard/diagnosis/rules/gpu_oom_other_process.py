@@ -10,7 +10,7 @@ import itertools
 from dataclasses import dataclass
 
 from ...units import human_bytes
-from ..ending import text_evidence
+from ..ending import TextEvidence, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..gpu_shares import share_facts, used_cards
@@ -39,6 +39,8 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
         text = text_evidence(seen, "gpu_oom")
     if text is None:
         return None
+    if "TPU" in text.message or "tpu_device" in text.details:
+        return _of_tpu(text)
     title = "Another process held the GPU's memory, and almost nothing was left."
     facts = text.facts
     if held is not None:
@@ -63,6 +65,22 @@ def gpu_oom_other_process(seen: Evidence) -> Finding | None:
     )
 
 
+def _of_tpu(text: TextEvidence) -> Finding:
+    """A TPU has one user at a time; nvidia-smi does not know it."""
+    pid = text.details.get("tpu_holder")
+    who = f"process {pid}" if pid else "the process that uses the TPU"
+    stop = Advice(
+        f"Stop {who}, or shut down its kernel.",
+        "Only one process can use a TPU. A notebook keeps it until its kernel ends, even when no cell runs.",
+        f"ps -o pid,etime,cmd -p {pid}" if pid else "sudo lsof -w /dev/accel0",
+    )
+    return text.finding(
+        title=f"Another process{f' ({pid})' if pid else ''} uses the TPU.",
+        short_title="TPU held by another process",
+        advice=(stop,),
+    )
+
+
 def _advice(seen: Evidence, held: _Held | None) -> tuple[Advice, ...]:
     notebooks = [p.notebook_path for p in held.most if p.notebook_path] if held else []
     keeps = "A notebook keeps its GPU memory until its kernel ends, even when no cell runs."
@@ -82,7 +100,7 @@ def _advice(seen: Evidence, held: _Held | None) -> tuple[Advice, ...]:
                 "Or use another card."
                 if free is None
                 else f"Or use {free.title}: no process used it.",
-                "Set this before TensorFlow is imported. nvidia-smi numbers the cards by PCI bus; CUDA may number them differently.",
+                "Set this before the program starts. nvidia-smi numbers the cards by PCI bus; CUDA may number them differently.",
                 f"CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}  # in the environment, before the kernel starts",
             )
         )
