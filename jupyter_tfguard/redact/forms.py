@@ -78,7 +78,7 @@ FORMS: tuple[Form, ...] = (
     # ?token=... and &sig=... in a URL
     Form(
         ("?", "&", "#"),
-        r"[?&#](?i:[a-z_-]{0,20}(?:token|password|passwd|secret|api_?key|access_?key)|code|key|sig|signature|pwd?|pass|app_?id"
+        r"[?&#](?i:[a-z_-]{0,20}(?:token|password|passwd|secret|api_?key|access_?key)|code(?==[^\s&]{8})|key|sig|signature|pwd?|pass|app_?id"
         r"|credential|ticket|auth|x-amz-[a-z-]{1,30})=",
         rf"(?!(?:{STAND_INS})?(?:[&'\"\s]|\Z))[^\s&'\"#]+",
     ),
@@ -90,8 +90,8 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         ("authorization",),
-        r"[aA](?i:uthorization)\\{0,4}['\"]?\s{0,4}[:=,]\s{0,4}[bf]?\\{0,4}['\"]?(?i:[a-z]{3,12} )?",
-        rf"(?!(?:{STAND_INS})['\"]|[A-Za-z_.]{{1,60}}[(\[]|[A-Za-z]{{3,12}} |required|failed)[^\s'\",;}}]{{4,}}",
+        r"[aA](?i:uthorization)\\{0,4}(?:['\"]?\s{0,4}[:=]|['\"]\s{0,4},(?=\s{0,4}[bf]?['\"][^'\"\n]{12}))\s{0,4}[bf]?\\{0,4}['\"]?(?i:[a-z]{3,12} )?",
+        rf"(?!(?:{STAND_INS})(?:['\"\s]|\Z)|[A-Za-z_.]{{1,60}}[(\[]|[A-Za-z]{{3,12}} |required|failed)[^\s'\",;}}]{{4,}}",
     ),
     Form(
         ("cookie",),
@@ -112,7 +112,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         ("bearer", "basic"),
         r"[bB](?i:earer|asic)[ \t]{1,8}",
-        r"(?=[A-Za-z]{0,200}[0-9+/=._~-])[A-Za-z0-9+/=._~-]{8,}",
+        r"(?=[A-Za-z+/._~-]{0,200}[0-9=])[A-Za-z0-9+/=._~-]{8,}",
     ),
     *SHELL_FORMS,
     # os.environ.setdefault("HF_TOKEN", "...")   monkeypatch.setenv("HF_TOKEN", "...")   %env HF_TOKEN ...
@@ -198,7 +198,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         NAME_WORDS,
         rf"(?:{STRONG}|{TOKEN}|{WHOLE})(?:[ \t]{{0,4}},[ \t]{{0,4}}[A-Za-z_]\w{{0,40}}){{0,4}}[ \t]{{0,4}}=(?!=)[ \t]{{0,4}}\(?",
-        rf"{ITEM}(?:[ \t]{{0,4}},[ \t]{{0,4}}{ITEM}){{1,6}}(?=[ \t)]{{0,8}}(?:#|\n|\Z))",
+        rf"(?=[^\n]{{0,200}}['\"]){ITEM}(?:[ \t]{{0,4}},[ \t]{{0,4}}{ITEM}){{1,6}}(?=[ \t)]{{0,8}}(?:#|\n|\Z))",
     ),
     # PASSWORDS = ["...", "..."], API_KEYS = {"prod": "..."}
     Form(

@@ -94,7 +94,9 @@ _PASSWORDS = any_case(
     パスワード 비밀번호 암호 סיסמה รหัสผ่าน كلمة.المرور كلمة.السر
     """
 )
-_SHORT_PASSWORDS = any_case("pass pw pwd passe senha parola sifre geslo", not_after="A-Za-z")
+_SHORT_PASSWORDS = any_case(
+    r"pass(?=\s{0,3}(?:is|was|now|[:=])) pw pwd passe senha parola sifre geslo", not_after="A-Za-z"
+)
 PASSWORDS = f"(?:{_PASSWORDS}|{_SHORT_PASSWORDS})(?![A-Za-z_])"
 _KINDS = any_case(
     "api access secret license account private encryption service auth rejected invalid"

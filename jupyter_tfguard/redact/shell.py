@@ -10,7 +10,7 @@ FORMS: tuple[Form, ...] = (
     # --password hunter2   --http-password=hunter2   machine h login ann password hunter2   curl -u ann:hunter2
     Form(
         ("--",),
-        r"--(?i:password|passwd|passphrase|pwd|token|secret|api-?key|[a-z]{1,20}-(?:password|token|secret|key))[ \t=]{1,4}",
+        r"--(?i:password|passwd|passphrase|pwd|token|secret|api-?key|[a-z]{1,20}-(?:password|passwd|pass|pw|token|secret|key))[ \t=]{1,4}",
         r"(?!['\"]?,)[^\s-][^\s,]+|'[^'\n]+'|\"[^\"\n]+\"",
     ),
     Form(
@@ -20,7 +20,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         (" -",),
-        r" (?:-[A-Za-z]{0,6}[uUa]|--(?:proxy-)?user)[ =]{0,2}['\"]?[A-Za-z0-9][^\s:'\"/]{0,100}:",
+        r" (?:-[A-Za-z]{0,6}[uUa]|--(?:proxy-)?user)[ =]{1,2}['\"]?[A-Za-z0-9][^\s:'\"/]{0,100}:",
         rf"(?!(?:{STAND_INS})(?:[\s'\"]|\Z)|\d{{1,5}}(?:[\s:]|\Z)|/)[^\s'\"]+",
     ),
     Form(("mysql", "mariadb"), rf"\b(?:mysql|mariadb)\w{{0,12}}{REST}\s-p", ARGUMENT),

@@ -11,9 +11,9 @@ def _triple(quote: str) -> str:
 
 
 # A declaration or an empty value is not a secret:   password: str = None
-NO_VALUE = r"(?!(?:str|bytes|int|bool|float|object|Any|None|True|False|null|true|false|Optional|Secret\w{0,20})\b)"
+NO_VALUE = r"(?!(?:str|string|bytes|u?int\d{0,3}|bool|b?float\d{0,3}|complex\d{0,3}|dict|list|tuple|set|Tensor|object|Any|None|True|False|null|true|false|Optional|Secret\w{0,20})\b)"
 STAND_INS = (
-    r"<[^<>\n]{0,60}>|\[[A-Za-z_ ]{0,30}\]|\{{1,2}[^{}\n]{0,60}\}{1,2}|\$\{?\w{1,60}\}?|%\w{1,60}%|\*{2,}|x{3,}|X{3,}|\.{2,}|%s"
+    r"<[^<>\n]{0,60}>|\[[A-Za-z_ ]{0,30}\]|(?:\{{1,2}[^{}\n]{0,60}\}{1,2}[:/._ -]{0,3}){1,8}|\$\{?\w{1,60}\}?|%\w{1,60}%|\*{2,}|x{3,}|X{3,}|\.{2,}|%s"
     r"|(?i:your|my|the|an?|insert|enter|put)[-_ ][A-Za-z_ -]{0,60}|(?i:pass(?:word|wd|phrase)?|pw|pwd|secret|token|api_?key|key)"
 )
 NO_STAND_IN = rf"(?![rbufRBUF]{{0,2}}\\{{0,4}}['\"](?:{STAND_INS})?\\{{0,4}}['\"](?!['\"]))"
@@ -33,7 +33,8 @@ LIST = rf"[(\[]\s{{0,80}}{VALUE}(?:\s{{0,80}}(?:,\s{{0,80}})?{QUOTED}){{0,20}}"
 BARE = r"[^\s,;'\"()\[\]{}<>]"
 # Without quotes: no path, no variable and no expression, but with a digit or a mark, or only letters after a password's name.
 LITERAL = (
-    r"(?![$%{<*/~.(]|\.{1,2}/|[A-Za-z]:[\\/]|\d{1,12}(?:\.\d{0,9})?(?![^\s,;'\"()\[\]{}<>])|[A-Za-z_][\w.]{0,60}\.[A-Za-z_]\w{0,60}(?!\S))"
+    r"(?![$%{<*/~.(]|\.{1,2}/|[A-Za-z]:[\\/]|\d{1,12}(?:\.\d{0,9})?(?![^\s,;'\"()\[\]{}<>])|[A-Za-z_][\w.]{0,60}\.[A-Za-z_]\w{0,60}(?!\S)"
+    r"|(?i:pass(?:word|wd)?|pw|token|secret|key|value)_?\d{0,3}(?![^\s,;'\"()\[\]{}<>]))"
     rf"(?={BARE}{{0,200}}[0-9!#$%&*+?@^~=/])(?!=){BARE}{{3,}}(?![^\s,;'\"()\[\]{{}}<>])(?![(\[{{])"
 )
 CODE_WORDS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 # Each is tried only where a word begins.
 KEYS = (
     # models and data
-    r"hf_[A-Za-z0-9]{16,}", r"api_org_[A-Za-z0-9]{20,}", r"sk-[A-Za-z0-9_-]{16,}", r"pk-lf-[a-f0-9-]{20,}",
+    r"hf_[A-Za-z0-9]{16,}", r"api_org_[A-Za-z0-9]{20,}", r"sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{16,}", r"pk-lf-[a-f0-9-]{20,}",
     r"sess-[A-Za-z0-9]{30,}", r"gsk_[A-Za-z0-9]{20,}", r"xai-[A-Za-z0-9]{20,}", r"pplx-[A-Za-z0-9]{20,}",
     r"nvapi-[A-Za-z0-9_-]{20,}", r"r8_[A-Za-z0-9]{16,}", r"csk-[a-z0-9]{30,}", r"tgp_v1_[A-Za-z0-9_-]{30,}",
     r"fw_[A-Za-z0-9]{20,}", r"jina_[A-Za-z0-9]{40,}", r"rpa_[A-Za-z0-9]{30,}", r"tvly-[A-Za-z0-9-]{20,}",
@@ -13,7 +13,7 @@ KEYS = (
     r"rf_[A-Za-z0-9]{20,}", r"KGAT_[a-f0-9]{20,}", r"pnu_[A-Za-z0-9]{30,}", r"dbt[cu]_[A-Za-z0-9_-]{30,}",
     r"esecret_[A-Za-z0-9]{20,}", r"pa-[A-Za-z0-9_-]{40,}", r"bce-v3/[A-Za-z0-9/-]{30,}",
     # code and packages
-    r"gh[pousr]_[A-Za-z0-9]{20,}", r"github_pat_[A-Za-z0-9_]{10,}", r"gl[a-z]{2,6}-[A-Za-z0-9_.-]{16,}",
+    r"gh[pousr]_[A-Za-z0-9]{20,}", r"github_pat_[A-Za-z0-9_]{10,}", r"gl[a-z]{2,6}-(?=[A-Za-z_.-]{0,60}[0-9])[A-Za-z0-9_.-]{16,}",
     r"npm_[A-Za-z0-9]{16,}", r"pypi-[A-Za-z0-9_-]{20,}", r"rubygems_[a-f0-9]{40,}", r"dckr_[op]at_[A-Za-z0-9_-]{20,}",
     r"oy2[a-z0-9]{43}", r"AT(?:ATT3|CTT3|STT3)[A-Za-z0-9_=.-]{20,}", r"ATBB[A-Za-z0-9]{20,}", r"sq[apu]_[a-f0-9]{40}",
     r"CCI[A-Z]{3}_[A-Za-z0-9_]{20,}", r"bkua_[a-f0-9]{30,}", r"sgp_[A-Za-z0-9_]{30,}", r"pul-[a-f0-9]{30,}",

@@ -42,7 +42,7 @@ PEOPLE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # USER=ann   uid=1001(ann)   drwx------ 2 ann staff   squeue -u ann   error: user ann exceeded
         (
             rf"((?<![A-Za-z])(?:USER|LOGNAME|USERNAME|SUDO_USER|JUPYTERHUB_USER|NB_USER|SLURM_JOB_USER|USERPROFILE|OWNER)['\"]?\]?[ \t]{{0,2}}[=:][ \t]{{0,2}}['\"]?)"
-            rf"{_NOBODY}{_NAME}(?![\w/({{\[-])",
+            rf"{_NOBODY}{_NAME}(?![\w./({{\[-])",
             rf"\g<1>{USER}",
         ),
         (rf"((?<![A-Za-z])[ug]id=\d{{1,10}}\(){_NOBODY}{_NAME}(?=\))", rf"\g<1>{USER}"),
@@ -56,7 +56,7 @@ PEOPLE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             rf"\g<1>{USER}",
         ),
         (
-            rf"(\b(?:error: |for |by |of |from |as |job of |owner |owned by )user ['\"]?){_NOBODY}{_NAME}(?![\w(:=.-])",
+            rf"(\b(?:error: |[jJ]ob of |[oO]wned by |[sS]ubmitted by |[lL]ogged in as )user ['\"]?){_NOBODY}{_NAME}(?![\w(:=.-])",
             rf"\g<1>{USER}",
         ),
         (rf"(\buser ['\"]){_NOBODY}{_NAME}(?=['\"])", rf"\g<1>{USER}"),
@@ -65,6 +65,6 @@ PEOPLE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             rf"((?<![\w.:/-])(?:/[\w.-]{{1,64}}){{0,4}}/users/){_NOBODY}(?![\w.-]{{1,64}}\.(?:py|ipynb|html?|js|ts|csv|json)(?!\w)){_NAME}(?![\w.-])",
             rf"\g<1>{USER}",
         ),
-        (rf"((?<![\w/.~-])~){_NOBODY}{_NAME}(?=[/\s:'\"]|\Z)", rf"\g<1>{USER}"),
+        (rf"((?<![\w/.~-])~){_NOBODY}{_NAME}(?=/)", rf"\g<1>{USER}"),
     )
 )

@@ -27,11 +27,15 @@ _SAID_TO_BE_A_HASH = re.compile(
     r"(?i:commit|checkout|head|hash|hard|sha-?\d{0,3}|md5|digest|revision|checksum|blob|tree|etag|build[ _-]?id|git|@|checkpoint"
     r"|boot|gpu|mig|kernel|run|trace|request|cell)[^\n]{0,24}$"
 )
-_MACHINE_CODE = re.compile(r"0x[0-9a-fA-F]+|_*Z[A-Z]{0,2}\d\w*|_ZN?[\w+]+|[A-Z0-9_]+_[A-Z_]+")
+_MACHINE_CODE = re.compile(
+    r"0x[0-9a-fA-F]+|_*Z[A-Z]{0,2}\d\w*|_ZN?[\w+]+|[A-Z0-9_]+_[A-Z_]+|(?i:b?float)\d\w*"
+)
 _WORD = re.compile(r"[a-z]{5,}|[A-Z]{7,}")
+_CAMEL = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z][a-z]{2}")
 _SHORTEST = 16
 # Fractions of the length. Random texts of letters and digits have 0.4 changes on average and hardly any words.
 _LEAST_CHANGES, _MANY_CHANGES, _LEAST_CHANGES_OF_LETTERS, _MOST_WORDS = 0.22, 0.3, 0.15, 0.5
+_MOST_CAMELS = 0.6
 # Small and capital letters, digits and a mark in one word.
 _PASSWORD = re.compile(
     r"(?<![\w!#?^~*$%@/.+-])(?=[A-Za-z!?^~*$%@#]{0,40}[0-9])(?=[^\sa-z]{0,40}[a-z])(?=[^\sA-Z]{0,40}[A-Z])(?=\w{1,40}[!#?^~*$@])"
@@ -78,9 +82,13 @@ def _is_mixed(piece: str) -> bool:
     if len(piece) < _SHORTEST or piece.isdigit():
         return False
     words = sum(map(len, _WORD.findall(piece))) / len(piece)
+    camels = sum(map(len, _CAMEL.findall(piece))) / len(piece)
     changes = _changes(piece) / len(piece)
-    if piece.isalpha():
-        return len(piece) >= 20 and words < _MOST_WORDS / 2 and changes >= _LEAST_CHANGES_OF_LETTERS
+    digits = sum(map(str.isdigit, piece))
+    if camels >= _MOST_CAMELS and digits <= 2:  # TensorArrayReadV3
+        return False
+    if digits == 0:
+        return len(piece) >= 20 and changes >= _LEAST_CHANGES_OF_LETTERS
     return changes >= (_LEAST_CHANGES if words <= _MOST_WORDS else _MANY_CHANGES)
 
 
