@@ -12,7 +12,7 @@ import re
 _CLOSED = re.compile(r"\d%\|[^|]{0,300}\|[^\[\]]{0,120}\[[^\]]{0,300}\]")
 # 877/1309 ━━━━ 2:11 304ms/step - loss: 1.4471      [====>....]      2.96it/s v_num: 3
 _BAR = re.compile(
-    r"\d%\||[━█]|\[[=>.#-]{3,200}|\d(?:ms|us|s)/(?:step|epoch|it|batch|sample)|\d ?(?:it/s|s/it)|\bETA\b|\bloss\b ?[:=] ?-?\d"
+    r"\d%\||[━█]|\[[=>.#-]{3,200}|\d(?:ms|us|s)/(?:step|epoch|it|batch|sample)|\d ?(?:it/s|s/it)|\bETA\b|\b[Ll]oss\b ?[:=] ?-?\d"
 )
 # How the message begins that follows a bar.
 _MESSAGE = re.compile(
@@ -20,9 +20,15 @@ _MESSAGE = re.compile(
     r"Bus error|Illegal instruction|Floating point exception)\b"
     r"|Fatal Python error: |terminate called |libc\+\+abi|Traceback \(most recent|OMP: Error|double free|(?:free|malloc|realloc)\(\): |"
     r"munmap_chunk|corrupted (?:size|double)|slurmstepd: |srun: |=>> PBS|LLVM ERROR|\*\*\* |(?:zsh|bash|fish|sh): |\^C|CUDA (?:error|out of)|"
-    r"(?<![A-Za-z_.])[A-Za-z_][\w.]{0,80}(?:Error|Exception|Interrupt)\b|Check failed|Out of memory: Kill|Memory cgroup out|Killed process|"
+    r"(?:(?<=it/s)|(?<=s/it)|(?<=/step)|(?<=\d[smh])|(?<![A-Za-z_./])(?![smh][A-Z]))[A-Za-z_][\w.]{0,80}(?:Error|Exception|Interrupt)\b|Check failed|Out of memory: Kill|Memory cgroup out|Killed process|"
     r"[\w./+-]{1,200}\.(?:cu|cuh|cc|cpp|hip|h):\d{1,6}: |[Kk]ernel (?:[Dd]ied|[Rr]estarting)|Dead ?Kernel|Your (?:session|notebook) |"
     r"thread '|python\S{0,40}: |Connection to |\[ *\d{2,9}\.\d{3,6}\] "
+)
+# Any other output without a line end, and a message after its last number, bracket or dots: 12.1Killed   ....MemoryError
+_GLUED = re.compile(
+    r"(?:(?<=[\d\])}%|…])|(?<=\.\.)|(?<=\d[smh]))(?<![A-Za-z]\d)(?<![A-Za-z]\d\d)[ \t]{0,3}(?=(?:Killed|Terminated|Aborted|Segmentation fault|Bus error|"
+    r"Illegal instruction)(?: \(core dumped\))?\s{0,9}$|Traceback \(most recent|(?:[A-Za-z_][\w.]{0,60}\.)?[A-Z]\w{0,60}(?:Error|Exception|Interrupt)"
+    r"(?::|\s{0,9}$)|Fatal Python error|terminate called|Kernel Restarting)"
 )
 _PAIR = re.compile(r"\b(\d{1,9})/(\d{1,9}|\?)")
 
@@ -30,7 +36,8 @@ _PAIR = re.compile(r"\b(\d{1,9})/(\d{1,9}|\?)")
 def cut_at_bar(text: str) -> list[str]:
     """The line in pieces: a progress bar, and the message that follows it."""
     if not _may_have_bar(text) or (bar := _BAR.search(text)) is None:
-        return [text]
+        glued = _GLUED.search(text) if _may_be_glued(text) else None
+        return [text] if glued is None else [text[: glued.end()], text[glued.end() :]]
     cuts = {found.end() for found in _CLOSED.finditer(text)}
     if (message := _MESSAGE.search(text, bar.end())) is not None:
         cuts.add(message.start())
@@ -41,7 +48,7 @@ def cut_at_bar(text: str) -> list[str]:
 def _may_have_bar(text: str) -> bool:
     """Much faster than the pattern: most lines have no bar."""
     return (
-        "loss" in text
+        "oss" in text
         or "%|" in text
         or "━" in text
         or "█" in text
@@ -57,6 +64,24 @@ def _may_have_bar(text: str) -> bool:
         or "[." in text
         or "[-" in text
         or "[#" in text
+    )
+
+
+def _may_be_glued(text: str) -> bool:
+    """Much faster than the pattern: most lines have no such word."""
+    return (
+        "Killed" in text
+        or "Terminated" in text
+        or "Aborted" in text
+        or "fault" in text
+        or "Error" in text
+        or "Exception" in text
+        or "Interrupt" in text
+        or "Traceback" in text
+        or "error" in text
+        or "Illegal" in text
+        or "terminate" in text
+        or "Restarting" in text
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from jupyter_tfguard.diagnosis.diagnose import explain
 from jupyter_tfguard.diagnosis.exit_status import exit_status, passed_on_signal
 from jupyter_tfguard.diagnosis.finding import Confidence, Finding
+from jupyter_tfguard.diagnosis.log_lines import log_lines
 from jupyter_tfguard.diagnosis.pasted import Pasted
 from tests.rigs.examples import EXAMPLES, TextExample, text_examples
 
@@ -128,6 +129,52 @@ def test_no_example_changes_its_cause_in_other_surroundings(around: str) -> None
         best = explain(Pasted(AROUND[around](pasted.text), pasted.kernel_log, pasted.status)).best
         changed += [] if best.cause == case.cause else [f"{case}: {best.cause}"]
     assert not changed
+
+
+BARS = [
+    "Processing |████████████▌       | ▅▃▁ 512/1200 [43%] in 12s (41.2/s, eta: 16s) ",
+    "  [################--------------------]   44%  00:01:12",
+    "|███████-----| 61.02% [188/308 00:41<00:26 0.6123]",
+    "Training |################                | 160/320",
+    "112:\tlearn: 0.4412\ttotal: 12.1s\tremaining: 1m 35s",
+    "[44]\tvalidation_0-logloss:0.39211",
+    "{'loss': 0.2, 'epoch': 0.4}",
+    "model.h5  44%[=======>      ] 112.1M  10MB/s eta 12s",
+    "     ━━━━━━━━━━╸━━━━━━━━━━━━━━ 1.2/3.1 MB 2.1 MB/s eta 0:00:01",
+    ".....",
+    "Episode 340 reward 12.1",
+    "Trial 4 Complete [00h 01m 12s]",
+    "Epoch 3 | loss 0.22 | 4.1 it/s ",
+    "100/500 [=====>........................] - 12s 20ms/step",
+    "Batch 12/400 (3%) Loss: 1.2",
+]
+ENDS = {
+    "Killed": "sigkill_unattributed",
+    "Terminated": "terminated_by_user_or_manager",
+    "Segmentation fault (core dumped)": "segfault_native",
+    "zsh: killed     python a.py": "sigkill_unattributed",
+    "run.sh: line 4:  871 Killed                  python a.py": "sigkill_unattributed",
+    "MemoryError": "cpu_alloc_failure",
+    "KeyboardInterrupt": "terminated_by_user_or_manager",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.": "gpu_oom",
+    "free(): invalid pointer": "glibc_abort_heap_corruption",
+    "OSError: [Errno 28] No space left on device": "disk_full",
+    'Traceback (most recent call last):\n  File "a.py", line 1\nMemoryError': "cpu_alloc_failure",
+}
+
+
+@pytest.mark.parametrize("bar", BARS)
+def test_an_end_on_the_line_of_any_programs_bar_is_seen(bar: str) -> None:
+    found = {end: best_of(f"Epoch 1/3\n{bar}{end}").cause for end in ENDS}
+    assert found == ENDS
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["S3UploadFailedError: no such bucket", "json.decoder.JSONDecodeError: Expecting value", "Http404Error: x", "all jobs were Killed by 3"],
+)  # fmt: skip
+def test_a_name_with_a_digit_or_a_dot_is_not_cut(line: str) -> None:
+    assert [found.text for found in log_lines(line)] == [line]
 
 
 def test_json_of_a_notebook_changes_no_cause() -> None:
