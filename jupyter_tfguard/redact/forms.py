@@ -200,6 +200,23 @@ FORMS: tuple[Form, ...] = (
         rf"(?:{STRONG}|{TOKEN}|{WHOLE})(?:[ \t]{{0,4}},[ \t]{{0,4}}[A-Za-z_]\w{{0,40}}){{0,4}}[ \t]{{0,4}}=(?!=)[ \t]{{0,4}}\(?",
         rf"(?=[^\n]{{0,200}}['\"]){ITEM}(?:[ \t]{{0,4}},[ \t]{{0,4}}{ITEM}){{1,6}}(?=[ \t)]{{0,8}}(?:#|\n|\Z))",
     ),
+    # api_key = Field(default="...")   def password(): return "..."   passwords["ann"] = "..."
+    Form(
+        NAME_WORDS,
+        rf"(?:{STRONG}|{TOKEN}){IS}[A-Za-z_][\w.]{{0,40}}\((?:\w{{1,20}}[ \t]{{0,4}}=[ \t]{{0,4}})?",
+        rf"(?=[rbu]?['\"][^'\"\s./]{{8}})(?=[rbu]?['\"][^'\"\s./]{{0,80}}[0-9])(?![rbu]?['\"][A-Z0-9_]{{1,80}}['\"]){ODD_VALUE}",
+    ),
+    Form(NAME_WORDS, rf"(?:{STRONG}|{TOKEN})\(\)[^\n]{{0,30}}return[ \t]{{1,4}}", VALUE),
+    Form(
+        ("passw", "secrets", "credentials", "keys", "tokens"),
+        rf"{MANY}\[[^\]\n]{{1,60}}\][ \t]{{0,4}}=[ \t]{{0,4}}",
+        VALUE,
+    ),
+    Form(
+        ("signature",),
+        r"[sS]ignature\\{0,4}['\"]?[ \t]{0,4}[=:][ \t]{0,4}\\{0,4}['\"]?",
+        r"(?=[A-Za-z+/=_-]{0,80}[0-9])[A-Za-z0-9+/=_-]{32,}(?![\w(])",
+    ),
     # PASSWORDS = ["...", "..."], API_KEYS = {"prod": "..."}
     Form(
         ("passw", "secrets", "credentials", "keys", "tokens"),
@@ -255,6 +272,17 @@ FORMS: tuple[Form, ...] = (
         r"(?=[A-Za-z+/=_-]{0,200}[0-9])[A-Za-z0-9+/=_-]{20,}",
     ),
     # --- sentences
+    # wrong password given: X
+    Form(
+        (*NAME_WORDS, *FOREIGN_WORDS),
+        rf"{PASSWORDS}(?:[ \t]\w{{1,14}}){{1,2}}[ \t]?:[ \t]{{1,3}}['\"`]?",
+        LIKE_PASSWORD,
+    ),
+    Form(
+        ("user ",),
+        r"(?m:^)user[ \t]{1,4}[\w.-]{1,40}[ \t]{1,4}(?=\S{5,60}(?:\n|\Z))",
+        LIKE_PASSWORD,
+    ),
     Form(
         (*NAME_WORDS, *FOREIGN_WORDS),
         rf"{PASSWORDS}(?:[ \t]{{1,3}}(?:for|of|de|für|pour)(?:[ \t]{{1,3}}\w{{1,12}}){{1,3}}?)?{SAYS}[ \t]{{0,3}}"

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.redaction [--missed]
 
 The secrets of a line must be gone from what is kept on disk; names, addresses and homes from what is exported. The lines
-"aside" were written with the others and not looked at while the rules were made. Those "later" and "unseen" were written
+"aside" were written with the others and not looked at while the rules were made. Those "later", "unseen" and "last" were written
 afterwards; their first scores are in ``RESULTS.md``, and then the rules learned their kinds.
 """
 
@@ -18,7 +18,7 @@ from jupyter_tfguard.report.anonymous import Anonymous, Identity
 from jupyter_tfguard.report.suspicious import suspicious
 from tests.rigs.redaction_corpus import Line, lines
 
-SECRETS = ("secrets", "secrets_aside", "secrets_later", "secrets_unseen")
+SECRETS = ("secrets", "secrets_aside", "secrets_later", "secrets_unseen", "secrets_last")
 HARMLESS = ("harmless", "harmless_aside", "harmless_later")
 LEAST_RECALL = 0.97
 MOST_FALSE = 0.01

@@ -26,6 +26,7 @@ _BLOCKS = (
     "api key a ", "PIN ", "('token', ", "jwt.encode(a,", "a_aA1", "https://a:", "--from-literal=a=", "user@", "ssh a ", "ssh a@",
     "key is ", "key_a", "auth code: a", "login: a / ", " -u a -p ", " -password ", "send ", "passwords = [", "passwords = ['a',", "login_a('a', ",
     "check_password('", "Session('a', ", "a.key.a', ", "mysql', '-", "vault write a ", "$2b$", "getenv(a, ", "_auth=", "value=", "secrets.put(",
+    "token = a(", "token = a(a=", "token() return ", "passwords[a] = ", "signature=", "password a a: ", "user a ", " --key ",
 )  # fmt: skip
 
 
