@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import html
 import itertools
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -36,6 +37,16 @@ _PREFIX = re.compile(
     r"^(?:\x1b\[[\d;]{0,8}m)?(?:\[rank\d{1,5}\]: ?|\[\d{1,4},\d{1,5}\](?:<std(?:err|out)>)?: ?|\((?:[\w.:]{1,60} )?pid=\d{1,10}[^)]{0,40}\)(?:\x1b\[0m)? "
     r"|\d{4}-\d\d-\d\dT[\d:.,]{8,20}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:err|out) [FP] )?|\[pod/[^\]]{1,100}\] |[A-Za-z][\w.-]{0,62}-\d{1,4} {1,20}\| )"
 )
+# Usual widths of terminals. Another width counts if at least two different lines have it and none is longer.
+_WIDTHS = (79, 80, 100, 120, 132)
+_NARROWEST = 60
+_SHORTEST_REST = 10
+# How a line begins that is no rest of a wrapped one.
+_FRESH = re.compile(
+    r"\s|\d{4}-\d\d|\[|[IWEF]\d{4}|Traceback|Killed|Terminated|Aborted|Segmentation|Bus error|Illegal|File |Epoch|\d{1,9}/\d|[\w.]{1,80}(?:Error|Exception|"
+    r"Interrupt|Exit)\b|[A-Z][a-z]{2} [ \d]\d \d\d:|\S{1,40}: |zsh|bash|\*\*\*|---|Fatal|terminate|OMP|Kernel|.{0,60}\d%\|"
+)
+_BEFORE = frozenset("[(0123456789\x1b")
 _MARGIN = ("    ", "\t")
 # How an output begins, at the margin of a block.
 _OUTPUT = re.compile(
@@ -109,13 +120,53 @@ def without_guesses(text: str) -> str:
 
 def log_lines(text: str) -> list[LogLine]:
     """The lines of a pasted log."""
-    lines = [_PREFIX.sub("", line, count=1) for line in text.split("\n")]
-    return list(_read(enumerate(_unindented(lines), 1)))
+    lines = [_bare(line) for line in text.split("\n")]
+    return list(_read(enumerate(_unindented(_rejoined(lines)), 1)))
 
 
 def native_lines(lines: Iterable[str]) -> list[LogLine]:
     """Like :func:`log_lines`, for lines that were recorded one by one."""
     return list(_read(enumerate(lines, 1)))
+
+
+def _bare(line: str) -> str:
+    """The line without the JSON of a notebook file, and without what a launcher puts before each line."""
+    if line.endswith(('"', '",', '"\r', '",\r')):
+        line = _of_json(line)
+    if line[:1] in _BEFORE or "| " in line[:70]:
+        return _PREFIX.sub("", line, count=1)
+    return line
+
+
+def _of_json(line: str) -> str:
+    """The text of a line that is a JSON string; other lines as they are."""
+    text = line.strip().removesuffix(",")
+    if len(text) < 3 or text[0] != '"' or text[-1] != '"':
+        return line
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return line
+    return found.rstrip("\n").replace("\n", "\r") if isinstance(found, str) else line
+
+
+def _rejoined(lines: list[str]) -> list[str]:
+    """The lines, joined again where a terminal had cut them at its width; the places of their rests are empty."""
+    width = max(map(len, lines), default=0)
+    if width < _NARROWEST:
+        return lines
+    full = [place for place, line in enumerate(lines[:-1]) if len(line) == width]
+    alone = len({lines[place] for place in full}) < 2
+    if width not in _WIDTHS and alone:
+        return lines
+    found = list(lines)
+    for place in reversed(full):
+        rest = found[place + 1]
+        if alone and len(rest) < _SHORTEST_REST:
+            continue
+        if rest and _FRESH.match(rest) is None and len(rest) < LONGEST_LINE:
+            found[place], found[place + 1] = f"{found[place]}{rest}", ""
+    return found
 
 
 def _unindented(lines: list[str]) -> list[str]:

@@ -184,6 +184,31 @@ def test_json_of_a_notebook_changes_no_cause() -> None:
     assert best_of(wrapped).cause == "cuda_illegal_access"
 
 
+@pytest.mark.parametrize(
+    "name", ["cgroup_oom/fires-grid-engine", "sigkill_unattributed/fires-behind-a-keras-bar"]
+)
+def test_quotes_and_bars_in_the_json_of_a_notebook_are_read(name: str) -> None:
+    lines = example(f"{name}.txt").text.split("\n")
+    wrapped = ",\n".join(f"    {json.dumps(line + chr(10))}" for line in lines)
+    assert best_of(wrapped).cause == name.split("/")[0]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize(
+    "name",
+    ["cpu_alloc_failure/fires-oom-on-the-cpu-device", "memory_daemon/fires-ray", "abi_mismatch/fires-two-protobuf-copies", "gpu_oom/fires-received-tensor"],
+)  # fmt: skip
+def test_a_terminal_that_cut_lines_changes_no_cause(name: str, width: int) -> None:
+    lines = example(f"{name}.txt").text.split("\n")
+    cut = [line[at : at + width] for line in lines for at in range(0, max(1, len(line)), width)]
+    assert best_of("\n".join(cut)).cause == name.split("/")[0]
+
+
+def test_a_line_that_happens_to_fill_a_terminal_is_not_joined() -> None:
+    lines = ["x" * 80, "Killed"]
+    assert [line.text for line in log_lines("\n".join(lines))] == lines
+
+
 def test_progress_after_an_alarming_line_acquits_it() -> None:
     text = example("cuda_illegal_access/fires-wrapped-in-a-check.txt").text.split("\n")[0]
     assert best_of(text).cause == "cuda_illegal_access"
