@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.postmortem.capture import capture
 from jupyter_tfguard.watch.death import Death
 from jupyter_tfguard.watch.gpu_helper import GpuHelper
 from jupyter_tfguard.watch.history import OWN_COLUMNS, SHARED_COLUMNS
@@ -76,6 +77,24 @@ def test_whether_the_host_ever_heard_of_it_is_kept(
     wait_until(lambda: not monitored.handle.is_running())
     watch.watcher.ended(monitored)
     assert watch.death().facts.answered is answered
+
+
+def test_the_size_of_the_other_kernels_is_kept_and_not_their_names(
+    watch: Watch, start: Start
+) -> None:
+    process, other = start(WAIT), start(WAIT)
+    monitored = watch.begin(process.pid)
+    stays = watch.watcher.watch(other.pid, Kernel("other", notebook_path="rival.ipynb"))
+    wait_until(lambda: stays.latest is not None)
+    process.kill()
+    wait_until(lambda: not monitored.handle.is_running())
+    watch.watcher.ended(monitored)
+    death = watch.death()
+    bundle = capture(identity=death.identity, server=death.facts)
+    [size] = bundle["server"]["other_kernel_bytes"]
+    assert size > MIB
+    assert bundle["machine"]["cores"] >= 1
+    assert "rival" not in str(bundle)
 
 
 def test_a_death_before_the_gpus_were_read_says_so_and_not_what_our_reader_does(
