@@ -32,10 +32,11 @@ _MARKS = frozenset('>#/|`*"{')
 _WRAPPED = re.compile(r"[\x1b\r\x08\x0b\x0c\x85\u2028\u2029&]")
 _LINE_ENDS = re.compile(r"[\r\x08\x0b\x0c\x85\u2028\u2029]+|\n")
 # What launchers and collectors put before each line: "[rank0]: ", "[1,0]<stderr>:", "(fit pid=41, ip=10.0.0.2) ", "trainer-1  | ",
-# "2026-05-05T10:00:00.123Z ", "[pod/lab-0/notebook] "
+# "2026-05-05T10:00:00.123Z ", "[pod/lab-0/notebook] ", "May 05 10:00:00 lab jupyter[811]: "
 _PREFIX = re.compile(
     r"^(?:\x1b\[[\d;]{0,8}m)?(?:\[rank\d{1,5}\]: ?|\[\d{1,4},\d{1,5}\](?:<std(?:err|out)>)?: ?|\((?:[\w.:]{1,60} )?pid=\d{1,10}[^)]{0,40}\)(?:\x1b\[0m)? "
-    r"|\d{4}-\d\d-\d\dT[\d:.,]{8,20}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:err|out) [FP] )?|\[pod/[^\]]{1,100}\] |[A-Za-z][\w.-]{0,62}-\d{1,4} {1,20}\| )"
+    r"|\d{4}-\d\d-\d\dT[\d:.,]{8,20}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:err|out) [FP] )?|\[pod/[^\]]{1,100}\] |[A-Za-z][\w.-]{0,62}-\d{1,4} {1,20}\| "
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,60} (?:jupyter|python|ipython|papermill)[\w.-]{0,30}\[\d{1,10}\]: )"
 )
 # Usual widths of terminals. Another width counts if at least two different lines have it and none is longer.
 _WIDTHS = (79, 80, 100, 120, 132)
@@ -133,7 +134,7 @@ def _bare(line: str) -> str:
     """The line without the JSON of a notebook file, and without what a launcher puts before each line."""
     if line.endswith(('"', '",', '"\r', '",\r')):
         line = _of_json(line)
-    if line[:1] in _BEFORE or "| " in line[:70]:
+    if line[:1] in _BEFORE or "| " in line[:70] or "]: " in line[:100]:
         return _PREFIX.sub("", line, count=1)
     return line
 

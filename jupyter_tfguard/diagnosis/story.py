@@ -47,6 +47,11 @@ _DONE = re.compile(
     r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
     re.IGNORECASE,
 )
+# What people write around a log.
+_OF_A_PERSON = re.compile(
+    r"\b(?:thanks|thank you|any ideas?|please|help|hi|hello|hallo|regards|cheers|anyone|somebody|i|my)\b|```",
+    re.IGNORECASE,
+)
 # "Canceled future for execute_request message before replies were done"
 _NOT_DONE = re.compile(
     r"\b(?:before|until|unless|not|never|nothing|cancell?ed|disposing|without|instead of)\b",
@@ -295,4 +300,4 @@ def _is_ordinary(line: LogLine) -> bool:
     text = line.text[:300]
     if line.severity or len(line.message) <= 3 or line.message.endswith("?"):
         return False
-    return _NOT_ORDINARY.search(text) is None
+    return _NOT_ORDINARY.search(text) is None and _OF_A_PERSON.search(text) is None

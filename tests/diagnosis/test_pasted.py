@@ -104,6 +104,10 @@ AROUND = {
     ),
     "containers": lambda text: "\n".join(f"trainer-1  | {line}" for line in text.split("\n")),
     "ranks": lambda text: "\n".join(f"[rank0]: {line}" for line in text.split("\n")),
+    "a journal": lambda text: "\n".join(
+        f"May 05 10:00:00 lab jupyter[811]: {line}" for line in text.split("\n")
+    ),
+    "a question": lambda text: f"Hi all, this is what I see:\n```\n{text}\n```\nAny idea? Thanks!",
     "Ray": lambda text: "\n".join(f"(fit pid=4711) {line}" for line in text.split("\n")),
 }
 NOISE = """2026-05-05 10:00:00.1: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on.
