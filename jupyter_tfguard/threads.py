@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 
@@ -16,3 +18,11 @@ def background_thread(target: Callable[[], Any], name: str) -> threading.Thread:
     thread.pydev_do_not_trace = True  # type: ignore[attr-defined]
     thread.is_pydev_daemon_thread = True  # type: ignore[attr-defined]
     return thread
+
+
+def frames_of_others() -> dict[int, FrameType]:
+    """The innermost frames of the other threads, by the threads' ids."""
+    frames = sys._current_frames()
+    # A frame that refers to itself keeps all these frames, and their variables, until the next garbage collection.
+    del frames[threading.get_ident()]
+    return frames

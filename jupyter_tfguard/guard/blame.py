@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..collectors.standstill import Wait, thread_wait
 from ..collectors.thread_work import fault_count, thread_work
+from ..threads import frames_of_others
 from .activity import Activity, activity, is_waiting, waits_for_pool
 from .workers import CellThreads, is_of_pool
 
@@ -47,7 +47,7 @@ def who_fills(
         seconds: How long at most; they are watched for one window at least.
         is_awaiting: Whether the cell awaits something on the kernel's loop.
     """
-    frames = sys._current_frames()
+    frames = frames_of_others()
     main = threading.main_thread()
     main_frame = frames.get(main.ident or 0)
     earlier = [

@@ -160,4 +160,21 @@ def _clear(frame: FrameType | None) -> None:
     with contextlib.suppress(RuntimeError):  # this function and its callers are still running
         while frame is not None:
             frame.clear()
+            _renew_copy(frame)
             frame = frame.f_back
+
+
+def renew_copies(frame: FrameType | None) -> None:
+    """Let functions that run drop the values that their variables had when a profile function, or a stop, read them.
+
+    Args:
+        frame: The innermost of them.
+    """
+    while frame is not None:
+        _renew_copy(frame)
+        frame = frame.f_back
+
+
+def _renew_copy(frame: FrameType) -> None:
+    # Before Python 3.13 a frame keeps the dictionary that f_locals returned, until it is read again.
+    _ = frame.f_locals

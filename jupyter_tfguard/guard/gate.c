@@ -48,6 +48,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -55,12 +56,18 @@
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
+#if defined(__x86_64__)
+#define INTERRUPTED_AT(context) ((context)->gregs[REG_RIP])
+#else
+#define INTERRUPTED_AT(context) ((context)->pc)
+#endif
 
 /* native.py checks this, and rejects a library of another version of the package. */
 #define INTERFACE_VERSION 5
 
-/* The gate never checks smaller requests: the sampler covers them. */
-static const size_t LARGE_BYTES = 1 << 20;
+/* The gate never checks smaller requests: the sampler covers them. Of other threads than the main
+ * one it checks those of MEDIUM_BYTES as well while a cell is being stopped. */
+static const size_t LARGE_BYTES = 1 << 20, MEDIUM_BYTES = 64 << 10;
 /* Larger requests fail anyway: they exceed the address space. */
 static const size_t HUGE_BYTES = (size_t)1 << 47;
 
@@ -152,6 +159,10 @@ static bool find_mapping(bool (*visit)(const struct mapping *, void *), void *ar
     close(fd);
     return found;
 }
+
+struct range {
+    const char *start, *end;
+};
 
 struct address_query {
     uintptr_t address;
@@ -564,25 +575,75 @@ static int slow_signal;               /* 0 before the first trip, -1 if there is
 static _Atomic int64_t slow_until_us; /* 0: not now */
 static _Atomic int64_t held_until_us; /* the end of this turn; the handler waits for it */
 static int64_t started_ticks;
-static int (*holds_interpreter_lock)(void); /* PyGILState_Check */
+static int (*holds_interpreter_lock)(void);  /* PyGILState_Check */
+static void *(*thread_state_of_python)(void); /* PyGILState_GetThisThreadState */
+static struct range interpreter_code, lock_code;
+static const char *fill_functions[3]; /* of the library that has lock_code as well */
+enum { FILL_FUNCTION_BYTES = 4096 };  /* at most */
 
-static void on_slow_signal(int number)
+static bool is_in_range(const char *address, const struct range *range)
 {
-    (void)number;
+    return address >= range->start && address < range->end;
+}
+
+/* A thread of Python that is about to take or has just left the interpreter lock holds the mutex of
+ * that lock: nobody else could take it. */
+static bool may_be_held(const char *at)
+{
+    if (holds_interpreter_lock == NULL || thread_state_of_python() == NULL) {
+        return true;
+    }
+    for (size_t i = 0; i < LENGTH(fill_functions); i++) {
+        if (at >= fill_functions[i] && at < fill_functions[i] + FILL_FUNCTION_BYTES) {
+            return !holds_interpreter_lock();
+        }
+    }
+    return !is_in_range(at, &interpreter_code) && !is_in_range(at, &lock_code) &&
+           !holds_interpreter_lock();
+}
+
+static void on_slow_signal(int number, siginfo_t *unused, void *context)
+{
+    (void)number, (void)unused;
     int saved = errno;
     const struct timespec pause = {0, 2000000};
-    bool is_native = holds_interpreter_lock == NULL || !holds_interpreter_lock();
+    const mcontext_t *interrupted = &((const ucontext_t *)context)->uc_mcontext;
+    bool is_native = may_be_held((const char *)INTERRUPTED_AT(interrupted));
     while (is_native && now_us() < atomic_load(&held_until_us)) {
         nanosleep(&pause, NULL);
     }
     errno = saved;
 }
 
+static struct range code_around(const void *function)
+{
+    struct address_query query = {.address = (uintptr_t)function};
+    if (function == NULL || !find_mapping(holds_address, &query)) {
+        return (struct range){NULL, NULL};
+    }
+    return (struct range){(const char *)query.found.start, (const char *)query.found.end};
+}
+
+static void *function_named(const char *name); /* section 5 */
+
+/* Call before the first trip, from a thread that holds no lock. */
+static void find_python_locks(void)
+{
+    *(void **)&thread_state_of_python = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    interpreter_code = code_around((void *)holds_interpreter_lock);
+    lock_code = code_around(function_named("pthread_cond_timedwait"));
+    static const char *const names[] = {"memcpy", "memmove", "memset"};
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        fill_functions[i] = function_named(names[i]);
+    }
+}
+
 /* The handler stays: a signal may arrive late, and without a handler it would end the process. */
 static int find_slow_signal(void)
 {
     for (int number = SIGRTMAX - 1; number > SIGRTMIN; number--) {
-        struct sigaction found, ours = {.sa_handler = on_slow_signal, .sa_flags = SA_RESTART};
+        struct sigaction found, ours = {.sa_sigaction = on_slow_signal,
+                                        .sa_flags = SA_RESTART | SA_SIGINFO};
         if (number != stop_signal && sigaction(number, NULL, &found) == 0 &&
             found.sa_handler == SIG_DFL && sigaction(number, &ours, NULL) == 0) {
             return number;
@@ -694,6 +755,20 @@ static void trip_now(void)
 {
     pthread_mutex_lock(&state_lock);
     if (atomic_load(&armed) && !atomic_load(&tripped)) {
+        trip(read_available(), now_us());
+    }
+    pthread_mutex_unlock(&state_lock);
+}
+
+/* Trip because code ignores refusals, and would go on without end. Two trips are counted: the next
+ * refusal must not count as the stop. */
+static void trip_ignored(void)
+{
+    pthread_mutex_lock(&state_lock);
+    if (atomic_load(&armed) && (!atomic_load(&tripped) || atomic_load(&delivered))) {
+        if (atomic_load(&trip_count) == 0) {
+            atomic_store(&trip_count, 1);
+        }
         trip(read_available(), now_us());
     }
     pthread_mutex_unlock(&state_lock);
@@ -1436,9 +1511,7 @@ static const char *const ALLOCATE_NAMES[] = {
     "RKNS7_20AllocationAttributesE",
 };
 
-static struct range {
-    const char *start, *end;
-} allocate_ranges[LENGTH(ALLOCATE_NAMES)];
+static struct range allocate_ranges[LENGTH(ALLOCATE_NAMES)];
 
 /* False if this TensorFlow lacks one of the functions. */
 static bool find_allocate_ranges(void *framework)
@@ -1502,6 +1575,7 @@ static const int64_t CHEAP_US = 20000;
 static const int64_t WAIT_US = 150000; /* other threads may free memory during the wait */
 static const int64_t NO_WAIT_US =
     1000000; /* after a refusal: a loop of large requests must not become slow */
+static const int64_t IGNORED_COUNT = 200; /* refusals in one cell */
 
 /* What the hooks in TensorFlow do. RELEASES: only let its pool be released (section 12). REFUSES:
  * also refuse and place on disk. */
@@ -1560,9 +1634,12 @@ static bool fits_by_far(size_t size)
 
 static enum answer refuse(size_t size, enum caller caller)
 {
-    atomic_fetch_add(&refused[caller], 1);
+    int64_t count = atomic_fetch_add(&refused[caller], 1) + 1;
     atomic_store(&last_refused, (int64_t)size);
     atomic_store(&last_refused_available, atomic_load(&known_available));
+    if (count % IGNORED_COUNT == 0) {
+        trip_ignored();
+    }
     /* After a trip this refusal is the stop: it causes a MemoryError, and a second exception must
      * not follow. Code that went on after the first stop may ignore every MemoryError. */
     if ((caller == NUMPY || caller == PYTHON) && pthread_equal(pthread_self(), main_thread) &&
@@ -1648,8 +1725,10 @@ static enum answer decide(size_t size, enum caller caller)
         return sparse();
     }
     bool is_hopeless = (int64_t)size > atomic_load(&limit_bytes);
-    if (!is_hopeless && now - atomic_load(&last_short_us) > NO_WAIT_US) {
-        struct timespec pause = {0, pthread_equal(pthread_self(), main_thread) ? 4000000 : 8000000};
+    bool is_main = pthread_equal(pthread_self(), main_thread);
+    bool delays_stop = !is_main && atomic_load(&tripped) && !atomic_load(&delivered);
+    if (!is_hopeless && !delays_stop && now - atomic_load(&last_short_us) > NO_WAIT_US) {
+        struct timespec pause = {0, is_main ? 4000000 : 8000000};
         for (int64_t end = now + WAIT_US; now_us() < end;) {
             nanosleep(&pause, NULL);
             if (!is_checked(caller) || fits(size)) {
@@ -1661,12 +1740,21 @@ static enum answer decide(size_t size, enum caller caller)
     return answer_short(size, caller);
 }
 
+/* The main thread needs the interpreter lock for its exception, and threads that hold it in turns
+ * may fill the rest of the memory before. */
+static bool counts_while_stopping(size_t size, enum caller caller)
+{
+    return size >= MEDIUM_BYTES && (caller == PYTHON || caller == NUMPY) &&
+           atomic_load_explicit(&tripped, memory_order_relaxed) &&
+           !pthread_equal(pthread_self(), main_thread);
+}
+
 /* Checks a request for a new block. GRANT: allocate it, then call note_grant(). Otherwise *block is
  * the result, NULL for a refusal. */
 static enum answer ask(size_t size, size_t alignment, enum caller caller, void **block)
 {
     *block = NULL;
-    if (size < LARGE_BYTES) {
+    if (size < LARGE_BYTES && !counts_while_stopping(size, caller)) {
         return GRANT;
     }
     if (self.releasing_pool) {
@@ -2193,6 +2281,9 @@ EXPORT const char *tfguard_arm_python(void)
     *(void **)&holds_interpreter_lock = dlsym(RTLD_DEFAULT, "PyGILState_Check");
     if (!get_allocator || !set_allocator || !get_arenas || !set_arenas || !holds_interpreter_lock) {
         return "This Python does not allow its allocators to be replaced.";
+    }
+    if (thread_state_of_python == NULL) {
+        find_python_locks();
     }
     struct python_allocator found;
     struct python_arenas found_arenas;

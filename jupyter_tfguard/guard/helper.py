@@ -104,10 +104,10 @@ class StopHelper:
         (cell, seen), calls = self._state(), self._cancellation.calls
         if cell is None:
             return
-        offer_children_first()  # at once: a child may fill the rest while the threads are measured
         due = _grace_seconds(seen, _GRACE_SECONDS if self._in_fit() else _CANCEL_AFTER_SECONDS)
         with contextlib.ExitStack() as until_delivered:
             until_delivered.enter_context(_short_turns())
+            offer_children_first()  # a child may fill the rest while the threads are measured
             blame = self._work.who_fills(_grace_seconds(seen, _JUDGE_SECONDS))
             is_spared = not blame.is_cell and seen.trip_count <= _SPARED_COUNT
             self._judged = cell, seen.trip_count, is_spared

@@ -38,6 +38,7 @@ from .error import (
     is_bare,
     is_handled,
     plain_traceback,
+    renew_copies,
 )
 from .helper import StopHelper
 from .main_thread import MainThread
@@ -359,15 +360,14 @@ class MemoryGuard:
         if self.stops.is_composing or self._helper.spares(cell, seen, frame):
             return None
         levels = Levels.of(cell.total_bytes)
-        if (
-            seen.trip_count > 1 or self._raised > 0
-        ):  # the cell may have freed memory since the last stop
-            self._sampler.give_back()
+        if is_handled() and self._sampler.available_bytes() > levels.reserve_bytes:
+            return None
+        if seen.trip_count > 1 or self._raised > 0:
+            renew_copies(frame)
+            self.give_back()  # the cell may have freed memory since the last stop
             if self._sampler.available_bytes() > _RECOVERED_TIMES * levels.stop_bytes:
                 self._sampler.delivered()
                 return None
-        if is_handled() and self._sampler.available_bytes() > levels.reserve_bytes:
-            return None
         return self._deliver(seen, cell, frame)
 
     def _deliver(self, seen: Snapshot, cell: Cell, frame: FrameType | None) -> BaseException:

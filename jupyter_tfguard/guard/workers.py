@@ -6,7 +6,6 @@ A thread that does next to nothing is left alone: it fills nothing, and what it 
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ..collectors.thread_work import ThreadWork, thread_work
+from ..threads import frames_of_others
 from .activity import Activity, activity, runs_notebook
 from .safe_place import is_safe
 from .tasks import cancel_notebook, loop_of
@@ -103,7 +103,7 @@ class CellThreads:
         threads = self.started() + (self.earlier() if earlier else [])
         if not threads:
             return []
-        frames = sys._current_frames()
+        frames = frames_of_others()
         return [
             one
             for one in threads
@@ -144,7 +144,7 @@ class ThreadStop:
 
     def look(self) -> None:
         """Raise where it is possible now. Look for the first time some milliseconds after the beginning."""
-        frames = sys._current_frames()
+        frames = frames_of_others()
         for thread, before in list(self._left.items()):
             frame = frames.get(thread.ident or 0)
             if frame is None:
@@ -186,7 +186,7 @@ class ThreadStop:
         raise_in(thread.ident or 0, self._error)
         # It went on while its work was read. A pool's thread that waits by now would end by the exception, together
         # with the next order, or with the sign to end that it has to pass on to the others.
-        frame = sys._current_frames().get(thread.ident or 0)
+        frame = frames_of_others().get(thread.ident or 0)
         does = activity(frame, self._namespace)
         if does in _AT_WORK or runs_notebook(frame, self._namespace):
             del self._left[thread]

@@ -8,13 +8,13 @@ from __future__ import annotations
 import gc
 import itertools
 import sys
-import threading
 import traceback
 from collections.abc import Collection, Iterator
 from types import FrameType, GeneratorType
 from typing import Any
 
 from ..kept_data import Holder
+from ..threads import frames_of_others
 from ..units import human_bytes
 from .arrays import newest
 from .measure import Measure, local_variables
@@ -43,11 +43,8 @@ def user_frames() -> Iterator[FrameType]:
 
 
 def _frames() -> Iterator[FrameType]:
-    others = sys._current_frames()
-    # A frame that refers to itself would keep its callers, and their variables, until the next garbage collection.
-    del others[threading.get_ident()]
     yield from _up(sys._getframe(1))
-    for top in others.values():
+    for top in frames_of_others().values():
         yield from _up(top)
     error, seen = sys.exc_info()[1], 0
     while error is not None and seen < _FRAMES:

@@ -76,8 +76,9 @@ def local_variables(frame: FrameType) -> dict[str, Any]:
         return {}
     kept = frame.f_locals
     found = dict(kept)
-    if type(kept) is dict:
-        # Before Python 3.13 the frame keeps this copy, and the variables would outlive the function.
+    # Before Python 3.13 the frame keeps this copy, and the variables would outlive the function. After a call of a profile
+    # or trace function Python writes the copy back into the frame.
+    if type(kept) is dict and sys.getprofile() is None and sys.gettrace() is None:
         for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
             kept.pop(name, None)
     return found

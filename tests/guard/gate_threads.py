@@ -8,6 +8,7 @@ import multiprocessing
 import signal
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 from typing import Any
@@ -85,3 +86,27 @@ def native_thread_fills() -> object:
         thread.start()
         thread.join()
     return seen | {"results": len(results), "kept": len(kept)}
+
+
+def threads_fill_before_the_stop() -> object:
+    """Blocks that are not checked otherwise, from threads that leave the main thread no turn before memory is full."""
+    gate = Gate(parts=native.SOFT_PARTS)
+    found: dict[str, Any] = {}
+    for name, block in {"python": lambda: b"x" * (256 << 10), "numpy": _medium_array}.items():
+
+        def fill(block: Callable[[], object] = block) -> int:
+            kept = []
+            while True:
+                kept.append(block())
+
+        with ThreadPoolExecutor(1) as executor, gate.cell() as seen:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {SIGNAL})
+            seen["thread"] = type(executor.submit(fill).exception()).__name__
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {SIGNAL})
+            time.sleep(0)
+        found[name] = seen
+    return found
+
+
+def _medium_array() -> object:
+    return np.ones(256 << 10, "u1")

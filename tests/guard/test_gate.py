@@ -181,6 +181,11 @@ def test_what_a_pool_runs_is_refused() -> None:
     }
 
 
+def test_threads_do_not_fill_the_rest_before_the_main_thread_gets_its_turn() -> None:
+    for seen in run("threads_fill_before_the_stop").values():
+        assert (seen["thread"], seen["error"]) == ("MemoryError", "Stopped"), seen
+
+
 def test_the_event_loop_gets_no_memory_error_and_the_code_of_the_cell_does() -> None:
     found = run("loop_outside_the_cell")
     assert found == {"of_the_loop": 0, "tripped": True, "error": "MemoryError"}
@@ -319,10 +324,8 @@ def test_tensorflow_is_armed_refused_and_restored() -> None:
     found = run("tensorflow", limit_mib=1536)
     check_tensorflow(found)
     assert found["released"] >= 90 * MIB
-    assert found["constant"]["error"] is None
-    assert found["constant"]["on_disk"] == 100 * MIB
     assert found["constant"]["trip_count"] == 1
-    assert found["constant"]["last_refused_bytes"] == 100 * MIB
+    assert [found["constant"][name] for name in ("on_disk", "refused")] == [1, 1]
 
 
 def test_at_soft_the_pool_gives_its_free_memory_back_and_does_not_grow_meanwhile() -> None:
@@ -338,13 +341,12 @@ def test_at_soft_the_pool_gives_its_free_memory_back_and_does_not_grow_meanwhile
 
 
 def check_tensorflow(found: Any) -> None:
-    """What holds for each TensorFlow. How much its pool keeps, and whether a constant is copied by NumPy, differs."""
+    """What holds for each TensorFlow. How much its pool keeps differs."""
     assert found["parts"]["tensorflow"] is None, "a new TensorFlow is built in another way"
     for name in ("op", "matrix", "again"):
         assert found[name]["error"] == "ResourceExhaustedError", name
         assert found[name]["refused_count"]["tensorflow"] == 1
     assert found["fits"]["error"] is None
-    assert found["constant"]["error"] in (None, "MemoryError")
-    assert set(found["sums"]) == {25.0 * MIB}
+    assert (found["constant"]["error"], found["constant"]["mean"]) == (None, 1)
     assert found["after"] == 1e6
     assert found["armed_again"] is None

@@ -148,6 +148,17 @@ def test_a_cell_that_swallows_it_is_stopped_again(kernel: GuardedKernel) -> None
     assert ran.error == "HostMemoryLimitInterrupt", ran
 
 
+@pytest.mark.parametrize("large", ["bytearray(b'x' * (3 << 20))", "np.ones(1 << 19)"])
+def test_a_cell_that_ignores_every_refused_array_is_stopped(
+    kernel: GuardedKernel, large: str
+) -> None:
+    ran = kernel.run(
+        f"kept = []\nwhile True:\n    try:\n        kept.append({large})\n    except Exception:\n        pass"
+    )
+    # The first one if it is raised between two attempts.
+    assert ran.error in (STOPPED, "HostMemoryLimitInterrupt"), ran
+
+
 def test_a_thread_that_the_cell_started_is_stopped(kernel: GuardedKernel) -> None:
     ran = kernel.run(
         "import threading\nkept = []\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import http.server
 import itertools
 import logging
@@ -14,11 +15,13 @@ import sys
 import threading
 import time
 import urllib.request
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 from typing import Any
 
+import numpy as np
 import pytest
 
 from jupyter_tfguard.guard.workers import CellThreads, ThreadStop
@@ -231,3 +234,27 @@ def test_a_pool_is_left_alone_if_its_thread_waits_again_when_it_is_to_be_stopped
         stop._raise_in(worker)
         assert not stop.is_over
         assert pool.submit(abs, -2).result(60) == 2
+
+
+def test_looking_at_threads_keeps_no_variables_of_theirs(notebook: dict[str, Any]) -> None:
+    threads, ended, held = CellThreads(notebook), threading.Event(), queue.SimpleQueue[Any]()
+    threads.begin()
+
+    def work() -> None:
+        large = np.ones(3)
+        held.put(weakref.ref(large))
+        ended.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    reference = held.get()
+    gc.disable()
+    try:
+        threads.at_work()
+        stop = ThreadStop(threads.started(), notebook, Stopped)
+        stop.look()
+        ended.set()
+        thread.join()
+        assert reference() is None
+    finally:
+        gc.enable()
