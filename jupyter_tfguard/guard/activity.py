@@ -73,14 +73,15 @@ def activity(frame: FrameType | None, namespace: Mapping[str, Any]) -> Activity:
     return found
 
 
-def runs_notebook(frame: FrameType | None, namespace: Mapping[str, Any]) -> bool:
-    """True if a function of the notebook is on the stack of this frame, as far as the loop or server that called it."""
+def notebook_function(frame: FrameType | None, namespace: Mapping[str, Any]) -> str:
+    """Name of the function of the notebook that the loop or server on the stack of this frame has called; empty if there is none."""
+    name = ""
     for one in _stack(frame):
         if _is_of_notebook(one, namespace):
-            return True
-        if one.f_code.co_filename.startswith(_SERVING_FILES) or _starts(one.f_code):
-            return False
-    return False
+            name = one.f_code.co_name
+        elif one.f_code.co_filename.startswith(_SERVING_FILES) or _starts(one.f_code):
+            break
+    return name
 
 
 def _is_of_notebook(frame: FrameType, namespace: Mapping[str, Any]) -> bool:

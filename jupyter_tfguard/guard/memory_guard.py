@@ -25,6 +25,7 @@ from ..levels import Levels
 from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..shield import shielded
 from ..units import MIB
+from .activity import notebook_function
 from .beside_words import POOL_HAS_ENDED
 from .cancel import Cancellation, is_cancelled_error
 from .cell_work import CellWork
@@ -378,7 +379,8 @@ class MemoryGuard:
             if self._work.children.end(int(_LARGE_CHILD * cell.total_bytes)):
                 self.stops.later.append(POOL_HAS_ENDED)
             if cell.is_over:
-                stop = self._beside(cell, seen, [frame.f_code.co_name] if frame else [])
+                name = notebook_function(frame, self._work.namespace)
+                stop = self._beside(cell, seen, [name] if name else self._work.tasks.names)
             else:
                 stop = self.stops.reached(seen, cell)
         self._sampler.delivered()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..collectors.thread_work import ThreadWork, thread_work
 from ..threads import frames_of_others
-from .activity import Activity, activity, runs_notebook
+from .activity import Activity, activity, notebook_function
 from .safe_place import is_safe
 from .tasks import cancel_notebook, loop_of
 from .thread_error import raise_in
@@ -179,7 +179,7 @@ class ThreadStop:
         if (loop := loop_of(frame)) is not None:
             del self._left[thread]
             loop.call_soon_threadsafe(cancel_notebook, loop, self._namespace)
-        elif runs_notebook(frame, self._namespace):
+        elif notebook_function(frame, self._namespace):
             self._raise_in(thread)
 
     def _raise_in(self, thread: threading.Thread) -> None:
@@ -188,7 +188,7 @@ class ThreadStop:
         # with the next order, or with the sign to end that it has to pass on to the others.
         frame = frames_of_others().get(thread.ident or 0)
         does = activity(frame, self._namespace)
-        if does in _AT_WORK or runs_notebook(frame, self._namespace):
+        if does in _AT_WORK or notebook_function(frame, self._namespace):
             del self._left[thread]
         else:
             raise_in(thread.ident or 0, None)

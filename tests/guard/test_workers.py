@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jupyter_tfguard.guard.activity import notebook_function
 from jupyter_tfguard.guard.workers import CellThreads, ThreadStop
 from tests.rigs.waiting import wait_until
 
@@ -258,3 +259,12 @@ def test_looking_at_threads_keeps_no_variables_of_theirs(notebook: dict[str, Any
         assert reference() is None
     finally:
         gc.enable()
+
+
+def test_what_runs_on_a_loop_is_named_by_its_function_and_not_by_what_that_calls(
+    notebook: dict[str, Any],
+) -> None:
+    notebook["ones"] = lambda: notebook_function(sys._getframe(), notebook)
+    exec("async def fill_on_loop():\n    return [ones() for _ in range(1)]", notebook)
+    assert asyncio.run(notebook["fill_on_loop"]()) == ["fill_on_loop"]
+    assert notebook_function(None, notebook) == ""
