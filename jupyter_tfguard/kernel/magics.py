@@ -186,6 +186,16 @@ def register(shell: Any) -> None:
     shell.register_magic_function(tfguard, magic_kind="line", magic_name=NAME)
 
 
+def register_without_guard(shell: Any, sentence: str) -> None:
+    """Register a ``%tfguard`` that only prints this sentence."""
+
+    def tfguard(line: str) -> None:
+        """Print why tfguard is not running here."""
+        print(sentence)
+
+    shell.register_magic_function(tfguard, magic_kind="line", magic_name=NAME)
+
+
 def unregister(shell: Any) -> None:
     """Remove ``%tfguard`` from the shell."""
     shell.magics_manager.magics["line"].pop(NAME, None)

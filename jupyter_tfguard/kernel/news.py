@@ -18,6 +18,8 @@ from ..threads import background_thread
 from .header import watcher_alive
 
 _WAIT_SECONDS = 0.25
+# Voila sets it in kernels whose output visitors of a page see.
+_VOILA_VARIABLE = "VOILA_REQUEST_URL"
 
 
 class News:
@@ -35,7 +37,7 @@ class News:
         self._lines: list[str] = []
         self._reported = threading.Event()
         self._ready: threading.Event | None = None  # from the first cell on
-        self._printed = not settings.announce_last_death
+        self._printed = not settings.announce_last_death or _VOILA_VARIABLE in os.environ
 
     def start(self) -> None:
         """Report kernels that crashed without a watcher, in the background; a running watcher reports them itself."""

@@ -34,12 +34,13 @@ def autostart(shell: Any) -> None:
 
 
 def start(shell: Any) -> GuardSession | None:
-    """The guard of this kernel, started if necessary; None if it is switched off."""
+    """The guard of this kernel, started if necessary; None if it is switched off, and then ``%tfguard`` says so."""
     running = current()
     if running is not None:
         return running
     settings = read_settings(shell)
     if not settings.active:
+        _register_without_guard(shell)
         return None
     session = GuardSession(shell, settings)
     # Set before the start: a callback of the session may call current().
@@ -72,14 +73,10 @@ def stop(shell: Any) -> None:
 @shield("%load_ext tfguard")
 def load(shell: Any) -> None:
     """Start the guard if it is not running, and always print one line about its state."""
-    if not is_kernel(shell):
-        print(
-            f"tfguard {__version__}: works in Jupyter kernels only; it does nothing in a terminal."
-        )
-        return
-    session = start(shell)
+    session = start(shell) if is_kernel(shell) else None
     if session is None:
-        print(f"tfguard {__version__}: switched off. {_why_off()}.")
+        _register_without_guard(shell)
+        print(_without_guard(shell))
         return
     from .status import state_line
 
@@ -99,6 +96,21 @@ def read_settings(shell: Any) -> TfGuard:
     except SettingsUnreadable as bad:
         note_problem("settings", str(bad))
         return TfGuard()
+
+
+def _register_without_guard(shell: Any) -> None:
+    """Make the ``%tfguard`` lines of a notebook print one sentence: an unknown magic would end its run."""
+    with shielded("magics"):
+        from .magics import register_without_guard
+
+        register_without_guard(shell, _without_guard(shell))
+
+
+def _without_guard(shell: Any) -> str:
+    """Why nothing is guarded here."""
+    if not is_kernel(shell):
+        return f"tfguard {__version__}: works in Jupyter kernels only; it does nothing here."
+    return f"tfguard {__version__}: switched off. {_why_off()}."
 
 
 def _why_off() -> str:

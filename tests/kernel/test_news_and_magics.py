@@ -85,6 +85,18 @@ def test_a_death_that_was_read_is_not_printed(new_kernel: Make) -> None:
     assert second.run("print('mine')").stdout == "mine\n"
 
 
+def test_visitors_of_a_voila_page_see_nothing_of_a_crash(new_kernel: Make) -> None:
+    first = new_kernel()
+    first.die(DEATH)
+    page = {"VOILA_REQUEST_URL": "http://localhost:8866/voila/render/train.ipynb"}
+    second = new_kernel(kernel_id=first.kernel_id, environment=page)
+    # Once the report is there, a page of a notebook would print it at the next cell.
+    assert "SIGKILL" in second.run("%tfguard why").stdout
+    assert second.run("print('mine')").stdout == "mine\n"
+    [report] = BundleStore(first.data / "bundles").entries()
+    assert not report["announced"]
+
+
 def test_another_notebooks_death_is_reported_but_not_told(new_kernel: Make) -> None:
     first = new_kernel()
     first.die(DEATH)

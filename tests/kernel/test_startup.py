@@ -100,10 +100,14 @@ def test_the_environment_switches_it_off(new_kernel: Make) -> None:
     kernel = new_kernel(environment={"TFGUARD_DISABLE": "1"})
     assert kernel.run(THREADS).stdout == "[]\n"
     assert kernel.recording_paths() == []
-    line = kernel.run("%load_ext tfguard").text
-    assert "switched off" in line
-    assert "TFGUARD_DISABLE" in line
-    assert line.count("\n") == 1
+    # A notebook written with the guard runs to its end: each line prints the same sentence.
+    for code in ("%tfguard status", "%tfguard estimate model.fit(x)", "%load_ext tfguard"):
+        ran = kernel.run(code)
+        assert ran.error is None
+        assert "switched off" in ran.text
+        assert "TFGUARD_DISABLE" in ran.text
+        assert ran.text.count("\n") == 1
+    assert kernel.run("%unload_ext tfguard").text == ""
     assert kernel.recording_paths() == []
 
 
@@ -181,11 +185,12 @@ def test_a_terminal_is_left_alone(new_kernel: Make) -> None:
     ran = run_terminal(kernel, "import os; print('TF_FORCE_GPU_ALLOW_GROWTH' in os.environ)")
     assert ran.stdout.strip() == "False"
     assert len(kernel.recording_paths()) == count
-    loaded = run_terminal(kernel, "%load_ext tfguard")
-    assert loaded.stdout.strip().endswith(
-        "works in Jupyter kernels only; it does nothing in a terminal."
-    )
-    assert loaded.stdout.count("\n") == 1
+    loaded = run_terminal(kernel, "%load_ext tfguard\n%tfguard status\nprint('next')")
+    assert loaded.returncode == 0
+    first, second, after = loaded.stdout.splitlines()
+    assert first == second
+    assert first.endswith("works in Jupyter kernels only; it does nothing here.")
+    assert after == "next"
 
 
 POSIX_NAMES_GONE = """
@@ -240,6 +245,7 @@ print([
 def test_unloading_undoes_everything(new_kernel: Make) -> None:
     kernel = new_kernel(environment={"TFGUARD_DISABLE": "1"})
     kernel.run("import os; del os.environ['TFGUARD_DISABLE']")
+    kernel.run("get_ipython().magics_manager.magics['line'].pop('tfguard')")
     untouched = kernel.run(STATE).stdout
     assert kernel.run("%load_ext tfguard").text.startswith("tfguard")
     assert kernel.run(STATE).stdout != untouched
