@@ -33,6 +33,7 @@ GROUND = {
     "kept_data",
     "batch_place",
     "bus_id",
+    "installed",
 }
 _INNER = {
     "collectors",

@@ -7,6 +7,7 @@ A crash is detected by the watcher (:meth:`Postmortem.handle`), or found in the 
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import Any
 
 from ..config import TfGuard
 from ..diagnosis.diagnose import diagnose
-from ..errors import BundleNotFound, RecordUnreadable
+from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
 from ..record.alive import claim
 from ..record.bundle import STAMP_LENGTH, BundleStore, died_of, stamp
 from ..record.identity import ProcessIdentity
@@ -28,9 +29,13 @@ from .capture import capture, capture_orphan
 from .detect import InHand, each_orphan, nobodys
 from .wrapped import goes_on, recorder_of, unwrapped
 
-FREE_SPACE = (
+RESTART_JUPYTER = (
+    "Restart Jupyter: jupyter-tfguard was upgraded or removed while this server was running."
+)
+_FREE_SPACE = (
     "Free some disk space, or set TFGUARD_DIR to a folder of your own on a disk with free space."
 )
+_OTHER_FOLDER = "Set TFGUARD_DIR to a folder of your own on a disk that this server can write to."
 EARLIER_SECONDS = 86400.0
 EARLIER_LIMIT = 30
 # Crashes whose reports could not be written, to be retried.
@@ -51,7 +56,9 @@ class Postmortem:
         in_hand: Whether this process watches a kernel, or watched it until a moment ago, so that :meth:`handle` gets its
             crash.
         on_report: Called with the list entry of the report, once for each crash, in the thread that created it.
-        on_failure: Called with a crash whose report could not be written; it is retried.
+        on_failure: Called with a crash whose report could not be written, the error, and what the user can do about it;
+            it is retried.
+        is_upgraded: Whether the package's files on disk have changed since this process started.
     """
 
     def __init__(
@@ -64,7 +71,8 @@ class Postmortem:
         settle: Callable[[ProcessIdentity], Path] | None = None,
         in_hand: InHand = nobodys,
         on_report: Callable[[Json], None] = lambda entry: None,
-        on_failure: Callable[[Death, Exception], None] = lambda death, bad: None,
+        on_failure: Callable[[Death, Exception, str | None], None] = lambda death, bad, fix: None,
+        is_upgraded: Callable[[], bool] = lambda: False,
     ) -> None:
         self._recordings = recordings
         self._store = store
@@ -74,6 +82,7 @@ class Postmortem:
         self._on_report = on_report
         self._on_failure = on_failure
         self._settings = settings
+        self._is_upgraded = is_upgraded
         self._unwritten: deque[tuple[Death, Path | None]] = deque(maxlen=_UNWRITTEN_LIMIT)
 
     def handle(self, death: Death) -> None:
@@ -86,8 +95,17 @@ class Postmortem:
         claimed = None if alive else claim(death.recording)
         bad = self._try(death, claimed)
         if bad is not None:
-            note_problem("report of a dead kernel", bad, fix=FREE_SPACE)
-            self._on_failure(death, bad)
+            fix = self._fix(bad)
+            note_problem("report of a dead kernel", bad, fix=fix)
+            self._on_failure(death, bad, fix)
+
+    def _fix(self, bad: Exception) -> str | None:
+        """What the user can do about this failure; None if unknown."""
+        cause = bad.__cause__ if isinstance(bad, FolderUnusable) else bad
+        if isinstance(cause, OSError):
+            is_full = cause.errno in (errno.ENOSPC, errno.EDQUOT)
+            return _FREE_SPACE if is_full else _OTHER_FOLDER
+        return RESTART_JUPYTER if self._is_upgraded() else None
 
     def _try(self, death: Death, claimed: Path | None) -> Exception | None:
         """Return the error, if any; the crash is then kept to be retried."""
@@ -132,7 +150,7 @@ class Postmortem:
             ) as bad:  # a full disk, or a damaged recording: continue with the others
                 orphan.give_back()
                 place = f"report of a kernel that died without a server (pid {orphan.identity.pid})"
-                note_problem(place, bad)
+                note_problem(place, bad, fix=self._fix(bad))
                 continue
             orphan.remove()
             made.append(entry)

@@ -99,6 +99,7 @@ def _environment() -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__ or "", "templates"),
         autoescape=True,
+        auto_reload=False,  # after an upgrade, the file is that of another version
         trim_blocks=True,
         lstrip_blocks=True,
     )

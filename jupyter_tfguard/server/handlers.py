@@ -23,7 +23,6 @@ from ..report.anonymous import Identity
 from ..report.choices import Choices
 from ..report.documents import crashes_json
 from ..report.export import Export, export, shared_markdown
-from ..shield import read_problems
 from .api import ApiHandler
 from .pages import ListPage, ReportPage
 from .socket import StreamSocket
@@ -35,14 +34,14 @@ class StatusHandler(ApiHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        problems = await asyncio.to_thread(read_problems)
+        problems = await asyncio.to_thread(self.service.problems)
         self.finish(
             {
                 "version": __version__,
                 "server_time": time.time(),
                 "gpus": self.service.gpus(),
                 "kernels": self.service.kernels(),
-                "problems": self.service.problems(problems),
+                "problems": problems,
             }
         )
 

@@ -6,7 +6,6 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from ..postmortem.handle import FREE_SPACE
 from ..record.alive import FRESH_SECONDS
 from ..redact import redact
 from ..watch.death import Death
@@ -33,14 +32,14 @@ def log_crash(log: logging.Logger, entry: Entry) -> None:
     )
 
 
-def log_failure(log: logging.Logger, death: Death, bad: Exception) -> None:
-    """Log that a kernel crashed, and that its report could not be written."""
+def log_failure(log: logging.Logger, death: Death, bad: Exception, fix: str | None) -> None:
+    """Log that a kernel crashed, that its report could not be written, and what can be done."""
     log.warning(
-        "tfguard: kernel %s died (%s), but its report could not be written: %s %s tfguard tries again every %.0f min.",
+        "tfguard: kernel %s died (%s), but its report could not be written: %s%s tfguard tries again every %.0f min.",
         plain(death.kernel_id),
         plain(str(death.facts.exit)),
-        plain(f"{type(bad).__name__}: {bad}"),
-        FREE_SPACE,
+        plain(f"{type(bad).__name__}: {bad}").rstrip(".") + ".",
+        f" {fix}" if fix else "",
         FRESH_SECONDS / 60,
     )
 

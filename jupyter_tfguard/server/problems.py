@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from ..places import DISABLE_VARIABLE, disabled_by_environment
+from ..postmortem.handle import RESTART_JUPYTER
 from ..shield import note_problem
 from .notify import plain
 
 DISABLED = "tfguard is turned off"
+UPGRADED = "The files of jupyter-tfguard on disk are not those that this server runs"
 _LIMIT = 20
 
 
-def problems(noted: list[dict[str, Any]], *, active: bool) -> list[dict[str, Any]]:
+def problems(
+    noted: list[dict[str, Any]], *, active: bool, is_upgraded: bool = False
+) -> list[dict[str, Any]]:
     """Current problems, newest first, as ``{"what", "fix", "noted_at"}``: Unix seconds; None for a present condition.
 
     Args:
         noted: From :func:`~..shield.read_problems`.
         active: False if tfguard is turned off.
+        is_upgraded: True if the files on disk have changed since the server started.
     """
     found: list[dict[str, Any]] = []
     listed: set[tuple[str, str]] = set()
@@ -26,6 +31,8 @@ def problems(noted: list[dict[str, Any]], *, active: bool) -> list[dict[str, Any
         if disabled_by_environment():
             fix = f"Unset {DISABLE_VARIABLE}, then start Jupyter again."
         found.append({"what": DISABLED, "fix": fix, "noted_at": None})
+    if is_upgraded:
+        found.append({"what": UPGRADED, "fix": RESTART_JUPYTER, "noted_at": None})
     for entry in reversed(noted[-_LIMIT:]):
         what = f"{entry.get('place')}: {entry.get('what')}"
         what = what[:1].upper() + what[1:]

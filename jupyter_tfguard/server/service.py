@@ -9,15 +9,17 @@ import threading
 from typing import Any, Protocol
 
 from ..config import TfGuard
+from ..installed import Installed
 from ..options import options_json
 from ..places import bundles_folder, copies_folder, recordings_folder
 from ..postmortem.handle import Postmortem
+from ..postmortem.rehearsal import rehearse
 from ..postmortem.wrapped import recorder_of
 from ..record.alive import FRESH_SECONDS
 from ..record.bundle import ANNOUNCED, BundleStore
 from ..record.identity import ProcessIdentity
 from ..record.recording import mark_end
-from ..shield import shielded
+from ..shield import read_problems, shielded
 from ..watch.copies import Copies
 from ..watch.gpu_helper import GpuHelper, Gpus
 from ..watch.watcher import Watcher
@@ -64,6 +66,7 @@ class Service:
         self._orphan_thread: threading.Thread | None = None
         self._gpu_watch: GpuWatch | None = None
         self._helper = GpuHelper(on_read=self._on_gpus)
+        self._installed: Installed | None = None  # until its files are read
 
     def start(self) -> None:
         """Start tracking; call this on the running event loop. Does nothing if tfguard is switched off."""
@@ -83,7 +86,8 @@ class Service:
             settle=None if self._copies is None else self._copies.settle,
             in_hand=lambda identity: tracker.has_in_hand(identity),
             on_report=self._on_report,
-            on_failure=lambda death, bad: log_failure(self._app.log, death, bad),
+            on_failure=lambda death, bad, fix: log_failure(self._app.log, death, bad, fix),
+            is_upgraded=self._is_upgraded,
         )
         self._watcher = Watcher(
             recordings_folder(),
@@ -105,8 +109,18 @@ class Service:
         atexit.register(self._mark_ends)  # Ctrl-C may end a server without its stop()
         if self._copies is not None:
             self._copies.start()
+        threading.Thread(target=self._load, name="tfguard-load", daemon=True).start()
         self._look_for_orphans()
         self._look_at_gpus()
+
+    def _load(self) -> None:
+        """Load what a report needs: an upgrade under the running server replaces the files."""
+        with shielded("loading the parts of a report"):
+            self._installed = Installed()
+            rehearse()
+
+    def _is_upgraded(self) -> bool:
+        return self._installed is not None and self._installed.is_other()
 
     def _look_for_orphans(self) -> None:
         """Report crashes of untracked kernels: at the start, every five minutes, and if the tracker missed an end."""
@@ -273,9 +287,10 @@ class Service:
         """The options with their values in this server. Reads the per-user file."""
         return options_json(self._settings, self._app.config)
 
-    def problems(self, noted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Current problems, newest first; `noted` is from :func:`~..shield.read_problems`."""
-        return problems(noted, active=self._settings.active)
+    def problems(self) -> list[dict[str, Any]]:
+        """Current problems, newest first. Reads files. Thread-safe."""
+        upgraded = self._is_upgraded()
+        return problems(read_problems(), active=self._settings.active, is_upgraded=upgraded)
 
     def _views(self) -> list[KernelView]:
         if self._tracker is not None:

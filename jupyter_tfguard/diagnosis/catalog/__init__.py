@@ -18,12 +18,12 @@ else:
         from pip._vendor import tomli as tomllib
 
 
-@functools.cache
 def table(name: str) -> dict[str, Any]:
     """The tables of one file in this folder; `name` is without suffix."""
     return toml_file(__name__, name)
 
 
+@functools.cache
 def toml_file(package: str, name: str) -> dict[str, Any]:
     """The contents of a TOML file in a package; `name` is without suffix."""
     text = resources.files(package).joinpath(f"{name}.toml").read_text("utf-8")
