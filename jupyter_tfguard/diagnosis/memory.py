@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..limits import MACHINE_MEMORY, Limit, binding_limit
-from ..units import human_bytes
+from ..units import human_bytes, human_seconds
 from .activity import Cell, Fit, last_cell, last_fit
 from .evidence import Evidence
 from .finding import Fact, Source
@@ -13,6 +13,10 @@ from .typed import number_of
 NEAR_LIMIT_FRACTION = 0.85
 SPARE_BYTES = 64 * 1024 * 1024
 _SHORT_FRACTION = 0.08
+_LAST_MOMENTS_SECONDS = 2.0
+# A peak this much before the death is not of its end.
+_OLD_SECONDS = 60.0
+_SAME_FRACTION = 0.98
 
 
 def memory_source(seen: Evidence) -> Source:
@@ -25,12 +29,50 @@ def limit_text(limit: tuple[int, str]) -> str:
     return f"{human_bytes(limit[0])} ({limit[1]})"
 
 
-def reached_bytes(seen: Evidence, *, claimed: bool = True) -> int | None:
-    """Highest known use of the memory that the limit counts: by its cgroup, or by the whole machine.
+def use_at_death(seen: Evidence) -> int | None:
+    """Highest use of the memory that the limit counts, in the last moments before the death; None = unknown.
+
+    A dying process gives its memory back before its end is seen, so the last sample alone may be too low. A peak of the
+    group counts only if it rose after the last reading: it is of its whole life, often of days.
+    """
+    limit = seen.memory_limit()
+    if limit is None:
+        return None
+    points = [point for point in use_of(seen, limit) if point[0] <= seen.died]
+    newest = points[-1][0] if points else 0.0
+    tops = [value for when, value in points if when >= newest - _LAST_MOMENTS_SECONDS]
+    if limit.name == MACHINE_MEMORY:
+        available = seen.host("host_available_bytes")
+        tops += [limit.size_bytes - available] if available is not None else []
+    for group in seen.groups:
+        before, after = (number_of(read.get("peak_bytes")) for read in (group.before, group.after))
+        if group.limit_bytes == limit.size_bytes and before and after and after > before:
+            tops.append(after)
+    return int(max(tops)) if tops else None
+
+
+def near_limit(seen: Evidence) -> bool | None:
+    """True if memory use was near the limit when the kernel died; None if either is unknown."""
+    limit, used = seen.memory_limit(), use_at_death(seen)
+    if limit is None or used is None:
+        return None
+    return used >= NEAR_LIMIT_FRACTION * limit[0]
+
+
+def came_near_limit(seen: Evidence, *, claimed: bool = True) -> bool | None:
+    """True if memory use was ever near the limit; None if either is unknown. For counters that say that it was hit.
 
     Args:
         claimed: Whether self-reported values count when the server has none, as in :meth:`Evidence.series`.
     """
+    limit, reached = seen.memory_limit(), _reached_bytes(seen, claimed=claimed)
+    if limit is None or reached is None:
+        return None
+    return reached >= NEAR_LIMIT_FRACTION * limit[0]
+
+
+def _reached_bytes(seen: Evidence, *, claimed: bool) -> int | None:
+    """Highest known use of the memory that the limit counts: by its cgroup, or by the whole machine."""
     limit = seen.memory_limit()
     if limit is None:
         return seen.peak(claimed=claimed)
@@ -45,16 +87,8 @@ def reached_bytes(seen: Evidence, *, claimed: bool = True) -> int | None:
     return int(max(tops)) if tops else seen.peak(claimed=claimed)
 
 
-def near_limit(seen: Evidence, *, claimed: bool = True) -> bool | None:
-    """True if memory use came near the limit; None if either is unknown. `claimed` as in :func:`reached_bytes`."""
-    limit, reached = seen.memory_limit(), reached_bytes(seen, claimed=claimed)
-    if limit is None or reached is None:
-        return None
-    return reached >= NEAR_LIMIT_FRACTION * limit[0]
-
-
 def lowest_available(seen: Evidence, *, claimed: bool = True) -> float | None:
-    """Lowest available memory of the machine in the last samples, bytes. `claimed` as in :func:`reached_bytes`."""
+    """Lowest available memory of the machine in the last samples, bytes. `claimed` as in :func:`came_near_limit`."""
     known = [value for _, value in seen.series("host.available_bytes", claimed=claimed)[-50:]]
     before = seen.host("host_available_bytes")
     return min([*known, *([before] if before is not None else [])], default=None)
@@ -72,6 +106,9 @@ def peak_fact(seen: Evidence) -> Fact | None:
     if peak is None:
         return None
     text = f"The kernel's peak memory was {human_bytes(peak)}"
+    if (when := when_of_old_peak(seen)) is not None:
+        held = seen.last("process.rss_bytes")
+        text += f", {when}" + (f"; it held {human_bytes(held)} at the end" if held else "")
     if limit is not None:
         text += f"; the limit is {limit_text(limit)}"
         if peak > limit[0]:
@@ -124,5 +161,25 @@ def machine_limit(seen: Evidence) -> Limit | None:
 
 
 def peak_chips(seen: Evidence) -> tuple[str, ...]:
-    """``peak 3.98 GiB``, when it is known."""
-    return (f"peak {human_bytes(seen.peak())}",) if seen.peak() else ()
+    """``peak 3.98 GiB``, or ``peak 3.98 GiB, 12 min before``, when it is known."""
+    peak, when = seen.peak(), when_of_old_peak(seen)
+    return (f"peak {human_bytes(peak)}" + (f", {when}" if when else ""),) if peak else ()
+
+
+def when_of_old_peak(seen: Evidence) -> str | None:
+    """``12 min before`` or ``before this cell``; None for a peak of the end, or at an unknown time."""
+    peak = seen.peak()
+    if peak is None:
+        return None
+    high = [
+        point.time
+        for point in seen.timeline("process.rss_bytes")
+        if point.highest >= _SAME_FRACTION * peak
+    ]
+    if high:
+        passed = seen.died - max(high)
+        return f"{human_seconds(passed)} before" if passed > _OLD_SECONDS else None
+    cell = last_cell(seen)
+    if cell is None or not cell.peak_bytes or cell.peak_bytes < peak:
+        return None
+    return "before this cell" if cell.running else "before the last cell"

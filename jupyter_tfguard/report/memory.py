@@ -11,7 +11,7 @@ from typing import Any
 from ..diagnosis import activity
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.limits_seen import use_of
-from ..diagnosis.memory import memory_source
+from ..diagnosis.memory import memory_source, when_of_old_peak
 from ..diagnosis.typed import number_of, text_of, whole_of
 from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, MACHINE_MEMORY, Limit
 from ..record.marks import OUT_OF_MEMORY_LABELS
@@ -58,7 +58,10 @@ def memory_json(seen: Evidence) -> documents.Memory | None:
         "samples": _drawn([(p.time, p.highest) for p in points], MEMORY_POINTS_LIMIT),
         "limit_bytes": limit[0] if limit else None,
         "limit_name": limit[1] if limit else None,
-        "peak_bytes": seen.peak(),
+        # An older peak would not fit the curve, nor the sentence about it.
+        "peak_bytes": int(max(p.highest for p in points))
+        if when_of_old_peak(seen)
+        else seen.peak(),
         "events": _events(seen, since),
         "curves": _curves(seen, since),
         "died": seen.died,

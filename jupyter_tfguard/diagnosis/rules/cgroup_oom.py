@@ -15,9 +15,9 @@ from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..group import Group
 from ..line_sizes import group_limit_bytes, named_bytes
 from ..memory import (
+    came_near_limit,
     growth_fact,
     host_was_short,
-    near_limit,
     peak_chips,
     peak_fact,
 )
@@ -74,7 +74,7 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     steady = seen.growth.fact if seen.growth is not None else None
     because += [fact for fact in (peak_fact(seen), growth_fact(seen), steady) if fact]
     against: tuple[Fact, ...] = ()
-    if near_limit(seen) is False:
+    if came_near_limit(seen) is False:
         low = (
             "The memory in use was never seen near the limit; it may have risen between two samples"
         )
@@ -156,10 +156,10 @@ def _limit_that_was_hit(seen: Evidence, *, claimed: bool = True) -> Group | None
     """The group whose limit was the reason.
 
     v2 reports it directly. v1 reports only that the limit was hit, so use must also have been near it, and the machine not
-    short of memory. `claimed`: whether self-reported use counts, as in :func:`~..memory.reached_bytes`.
+    short of memory. `claimed`: whether self-reported use counts, as in :func:`~..memory.came_near_limit`.
     """
     for group in seen.groups:
-        near = near_limit(seen, claimed=claimed)
+        near = came_near_limit(seen, claimed=claimed)
         sure = group.version == 2 or (near and not host_was_short(seen))
         if group.hit_limit and sure:
             return group

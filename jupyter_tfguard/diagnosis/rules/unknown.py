@@ -14,7 +14,7 @@ from ..memory import (
     near_limit,
     peak_chips,
     peak_fact,
-    reached_bytes,
+    use_at_death,
 )
 from ..memory_advice import memory_advice
 from ..rule import rule
@@ -63,7 +63,7 @@ def unknown(seen: Evidence) -> Finding | None:
         text = "The process that had started the kernel ended first; most kernels then exit on their own"
         because.append(Fact(Source.KERNEL, text))
     if near is not None:
-        used = f"{human_bytes(reached_bytes(seen))} of {limit_text(near)} was in use"
+        used = f"{human_bytes(use_at_death(seen))} of {limit_text(near)} was in use"
         because.append(Fact(memory_source(seen), used))
     peak = peak_fact(seen)
     if peak is not None:
