@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from ..limits import Limit
+from .activity import last_cell
 from .growth import Growth, host_growth
 from .limits_seen import memory_limit_of, tightest_limit_of
 from .observed import Observed
@@ -13,6 +14,8 @@ from .pasted import Pasted
 from .system_log import DeathLog
 from .typed import dict_of, number_of, text_of
 from .verdict import Verdict, of_pasted, of_recorded
+
+_CHILD_KILLED = "child_oom_killed"
 
 
 class Evidence(Observed):
@@ -63,6 +66,21 @@ class Evidence(Observed):
         for death in map(dict_of, recorded if isinstance(recorded, list) else ()):
             when, cause = number_of(death.get("died")), text_of(death.get("cause"))
             ours = bool(death.get(key)) and death.get(key) == self.identity.get(key)
+            ours = ours and death.get("kernel_alive") is not True
             if ours and cause is not None and when is not None and when <= self.died:
                 found.append((when, cause))
         return sorted(found, reverse=True)
+
+    @cached_property
+    def worker_killed(self) -> float | None:
+        """When a child process was killed for lack of memory in the cell that hung, Unix seconds; None without such a report."""
+        cell, recorded = last_cell(self), self.bundle.get("earlier_deaths")
+        if self.hang is None or cell is None or cell.started is None:
+            return None
+        for death in map(dict_of, recorded if isinstance(recorded, list) else ()):
+            when, kernel = number_of(death.get("died")), death.get("kernel_id")
+            ours = bool(kernel) and kernel == self.identity.get("kernel_id")
+            of_child = death.get("kernel_alive") is True and death.get("cause") == _CHILD_KILLED
+            if ours and of_child and when and cell.started - 1 <= when <= self.hang.noticed:
+                return when
+        return None

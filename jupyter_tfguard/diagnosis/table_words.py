@@ -121,10 +121,16 @@ def _builds(seen: Evidence, _: TextEvidence) -> Words:
 def _hang_words(seen: Evidence, _: TextEvidence) -> Words:
     assert seen.hang is not None
     wait = seen.hang.wait if seen.hang.wait in ("stopped", "disk", "other") else "lock"
-    words = {"lasted": human_seconds(seen.hang.seconds), f"wait_{wait}": "yes"}
+    words = {"lasted": human_seconds(seen.hang.seconds)}
+    words["end"] = "you stopped it" if seen.asked_to_end else "it ended"
+    if seen.worker_killed is not None:
+        return words | {"worker_killed": f"for {words['lasted']}"}
+    words[f"wait_{wait}"] = "yes"
     if seen.hang.in_fit and wait != "stopped":
         words["in_fit"] = "yes"
-    return words | {"end": "you stopped it" if seen.asked_to_end else "it ended"}
+    if seen.hang.waits_for is not None:
+        words["outside"] = seen.hang.waits_for
+    return words
 
 
 def _memory_daemon(_: Evidence, text: TextEvidence) -> Words:
@@ -259,16 +265,28 @@ def _failed_storage(seen: Evidence) -> TextEvidence | None:
 def _hang(seen: Evidence) -> TextEvidence | None:
     if seen.hang is None or seen.kernel_alive:
         return None
-    sure = Confidence.CERTAIN if seen.asked_to_end else Confidence.LIKELY
+    facts, killed = seen.hang.facts, seen.worker_killed
+    if killed is not None:
+        passed = human_seconds(max(0.0, seen.died - killed))
+        words = f"A child process was killed because memory ran out, {passed} before the end; it has a report of its own"
+        facts = (Fact(Source.SERVER, words), *facts)
+    certain = seen.asked_to_end and seen.hang.cannot_end and killed is None
+    sure = Confidence.CERTAIN if certain else Confidence.LIKELY
     chips = (f"{human_seconds(seen.hang.seconds)} without progress",)
-    return TextEvidence(sure, seen.hang.facts, chips, message="", details={})
+    return TextEvidence(sure, facts, chips, message="", details={})
 
 
 def _forked_too_late(seen: Evidence) -> TextEvidence | None:
     found = _hang(seen)
     if found is None or seen.hang is None or seen.hang.forked_too_late is None:
         return None
-    return dataclasses.replace(found, confidence=Confidence.LIKELY)
+    if seen.worker_killed is not None:
+        return None  # its answer never comes, and the idle workers of its pool wait for a lock
+    if not seen.hang.may_be_idle_pool:
+        return dataclasses.replace(found, confidence=Confidence.LIKELY)
+    if not seen.hang.waits_for_workers:
+        return None
+    return dataclasses.replace(found, confidence=Confidence.POSSIBLE)
 
 
 def _crashed(seen: Evidence) -> TextEvidence | None:

@@ -204,7 +204,6 @@ def _earlier_deaths(store: BundleStore, died: float) -> list[Json]:
         if first <= bundle_id[:STAMP_LENGTH] <= last:
             with contextlib.suppress(BundleNotFound, RecordUnreadable):
                 entry = store.entry(bundle_id)
-                if not entry.get("kernel_alive"):
-                    named = ("cause", "kernel_id", "notebook_path")
-                    found.append({n: entry.get(n) for n in named} | {"died": died_of(bundle_id)})
+                named = ("cause", "kernel_id", "notebook_path", "kernel_alive")
+                found.append({n: entry.get(n) for n in named} | {"died": died_of(bundle_id)})
     return sorted(found, key=lambda death: -death["died"])

@@ -49,8 +49,10 @@ def test_a_bundle_is_told_of_the_deaths_before_it(postmortem: Postmortem) -> Non
     postmortem.report(death(90_000))
     bundle = death(0)
     postmortem.report(bundle)
-    (told,) = bundle["earlier_deaths"]
+    child, told = bundle["earlier_deaths"]
+    assert (child["kernel_alive"], child["kernel_id"]) == (True, "k1")
     assert told == {
+        "kernel_alive": False,
         "cause": "segfault_native",
         "kernel_id": "k2",
         "notebook_path": "other.ipynb",

@@ -218,6 +218,7 @@ def test_earlier_deaths_of_the_same_kind_in_the_same_notebook_are_counted() -> N
         same | {"notebook_path": path, "died": died - 30},
         same | {"notebook_path": path, "cause": "sys_exit"},
         same | {"notebook_path": "another.ipynb"},
+        same | {"notebook_path": path, "kernel_alive": True},
     ]
     assert to_report(bundle, diagnose(bundle))["same_before_count"] == 2
 
