@@ -10,9 +10,11 @@ from .exit_status import SIGNAL_NUMBERS
 from .finding import Advice, Confidence, Fact, Finding, Source, quoted
 from .log_lines import LogLine
 from .os_log import OomKill
-from .verdict import Verdict
+from .typed import number_of
+from .verdict import Verdict, native_text_is_old
 
 _QUOTED = 400
+_LAST_WORDS_SECONDS = 10.0
 
 
 def exit_fact(seen: Evidence) -> Fact:
@@ -84,7 +86,10 @@ def stack_facts(seen: Evidence) -> tuple[Fact, ...]:
 
 
 def last_words(seen: Evidence) -> tuple[Fact, ...]:
-    """The last line of the stderr tail, if there is one."""
+    """The last line of the stderr tail, if there is one that was not written long before, such as by an import."""
+    written = number_of((seen.kernel or {}).get("stderr_time"))
+    if native_text_is_old(seen) or (written and seen.died - written > _LAST_WORDS_SECONDS):
+        return ()
     lines = [line for line in seen.stderr_lines if line.strip()]
     return (Fact(Source.KERNEL, f"Last line on stderr: {lines[-1][:400]}"),) if lines else ()
 
