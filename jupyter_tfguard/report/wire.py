@@ -13,6 +13,7 @@ from ..diagnosis.finding import Advice, Diagnosis, Fact
 from ..diagnosis.typed import text_of, whole_of
 from ..units import human_count, human_seconds
 from . import documents
+from .frames import folded_frames, without_harmless
 from .memory import memory_json
 
 NATIVE_LINES_LIMIT = 60
@@ -90,7 +91,7 @@ def _report(summary: documents.Summary, seen: Evidence, diagnosis: Diagnosis) ->
             "checkpoint": _checkpoint(seen),
         },
         "arrays": [{"name": n, "bytes": size} for n, size in activity.largest_arrays(seen)],
-        "native_tail": seen.stderr_lines[-NATIVE_LINES_LIMIT:],
+        "native_tail": without_harmless(seen.stderr_lines)[-NATIVE_LINES_LIMIT:],
         "python_stack": _python_stack(seen),
         "versions": _versions(seen.header.get("versions")),
     }
@@ -198,12 +199,15 @@ def _plain(number: float | None) -> float | str | None:
 
 
 def _python_stack(seen: Evidence) -> list[str]:
+    return folded_frames(_whole_stack(seen))[:STACK_LINES_LIMIT]
+
+
+def _whole_stack(seen: Evidence) -> list[str]:
     if seen.fault_lines:
-        return _current_first(seen.fault_lines)[:STACK_LINES_LIMIT]
-    for name, lines in seen.signal_texts.items():
-        if name == seen.exit_signal:
-            return lines[:STACK_LINES_LIMIT]
-    return list(seen.hang.lines)[:STACK_LINES_LIMIT] if seen.hang is not None else []
+        return _current_first(seen.fault_lines)
+    if seen.exit_signal in seen.signal_texts:
+        return seen.signal_texts[seen.exit_signal]
+    return list(seen.hang.lines) if seen.hang is not None else []
 
 
 def _current_first(lines: list[str]) -> list[str]:

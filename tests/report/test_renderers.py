@@ -255,3 +255,34 @@ def test_a_stack_keeps_line_and_function_of_long_paths_and_folds_ipython() -> No
     assert len(call) == 100
     assert call.endswith('deep/layer.py", line 12 in call')
     assert rest == [*lines[2:4], "  … 4 frames of IPython"]
+
+
+def test_a_page_shows_a_stack_without_the_frames_of_ipython() -> None:
+    bundle = Example("", "", EXAMPLES / "segfault_native/fires-with-python-stack.json").bundle
+    site = "/opt/env/lib/python3.11/site-packages"
+    machinery = [
+        f'  File "{site}/IPython/core/interactiveshell.py", line {n} in run' for n in range(80)
+    ]
+    bundle["kernel"]["fault_text"] += [*machinery, "", "Thread 0x2 (most recent call first):"]
+    report: Any = to_report(bundle, diagnose(bundle))
+    assert "  … 80 frames of IPython" in report["python_stack"]
+    for printed in (html.render(report), text.render(report), text.markdown(report)):
+        assert "80 frames of IPython" in printed
+        assert "interactiveshell.py" not in printed
+
+
+def test_what_tensorflow_prints_at_every_start_is_one_line_of_the_stderr_tail() -> None:
+    bundle = Example("", "", EXAMPLES / "segfault_native/fires-with-python-stack.json").bundle
+    starts = [
+        "2026-09-21 14:13:00.1: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on. You may see slightly",
+        "2026-09-21 14:13:00.2: I tensorflow/core/platform/cpu_feature_guard.cc:227] This TensorFlow binary is optimized to use available CPU instructions",
+        "To enable the following instructions: AVX2 FMA, in other operations, rebuild TensorFlow",
+    ]
+    end = "2026-09-21 14:13:19.9: F tensorflow/core/platform/cpu_feature_guard.cc:38] The TensorFlow library was compiled to"
+    bundle["kernel"]["stderr_tail"] = [*starts, end, starts[0]]
+    report: Any = to_report(bundle, diagnose(bundle))
+    assert report["native_tail"] == [
+        "… 3 known harmless lines of TensorFlow",
+        end,
+        "… 1 known harmless line of TensorFlow",
+    ]
