@@ -142,6 +142,7 @@ def _planned(answer: Callable[[Any, dict[str, Any]], Any], code: str) -> None:
 def _why(number: int | None = None) -> None:
     """Show why a cell of this kernel was stopped, or why the last kernel died. With `--crash N`, the N-th latest crash."""
     from ..record.bundle import BundleStore, died_of
+    from ..report.announce import whose
     from ..report.stopped import StoppedCell
     from ..report.text import render
 
@@ -165,8 +166,11 @@ def _why(number: int | None = None) -> None:
         kept = "is 1 report" if len(entries) == 1 else f"are {len(entries)} reports"
         print(f"There {kept}; --crash 1 is the latest.")
         return
+    entry = entries[number - 1]
+    header = {} if session is None or session.recording is None else session.recording.header
+    other = whose(entry, header.get("kernel_id"), header.get("notebook_path"))
     try:
-        print(render(store.report(entries[number - 1]["id"])))
+        print("\n".join([*([f"{other}\n"] if other else []), render(store.report(entry["id"]))]))
     except TfGuardError as bad:
         print(bad)
 

@@ -1,4 +1,4 @@
-"""The two lines that the next kernel prints after a crash, once, if no open page has shown it."""
+"""The two lines that the next kernel prints after a crash, once, if no open page has shown it; and whose crash it was."""
 
 from __future__ import annotations
 
@@ -32,6 +32,17 @@ def announcement(store: BundleStore, kernel_id: str | None, notebook_path: str |
             store.mark(entry["id"], ANNOUNCED)
         return _lines(entry)
     return []
+
+
+def whose(entry: dict[str, Any], kernel_id: str | None, notebook_path: str | None) -> str | None:
+    """``Crash of train.ipynb, not of this notebook.``; None for a crash of this kernel or notebook."""
+    if _same(entry, kernel_id, None if notebook_path is None else clean(notebook_path)):
+        return None
+    path = entry.get("notebook_path")
+    whom = (
+        f"{path}, not of this notebook" if path else f"another kernel (process {entry.get('pid')})"
+    )
+    return one_line(f"Crash of {whom}.")
 
 
 def _same(entry: dict[str, Any], kernel_id: str | None, notebook_path: str | None) -> bool:

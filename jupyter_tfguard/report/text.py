@@ -69,12 +69,12 @@ def markdown(report: dict[str, Any]) -> str:
 
 
 def local_time(utc_text: str) -> str:
-    """``2026-11-21 02:14:07`` in the local time zone; the text itself if it is not a time."""
+    """``2026-11-21 02:14:07 CET``, in the local time zone; the text itself if it is not a time."""
     try:
         moment = datetime.datetime.fromisoformat(utc_text.replace("Z", "+00:00"))
     except ValueError:
         return utc_text
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def cause_text(finding: dict[str, Any]) -> str:

@@ -68,6 +68,7 @@ def test_the_next_kernel_reports_and_tells_of_an_unwatched_death_once(new_kernel
     assert not dead[0].exists()
     told = second.run("%tfguard why").stdout
     assert "SIGKILL" in told
+    assert not told.startswith("Crash of")
     assert "memory limit" not in told.splitlines()[0].lower()
     assert "There is 1 report" in second.run("%tfguard why --crash 2").stdout
     assert second.run("%tfguard").stdout.splitlines()[-1].startswith("Last crash: 20")
@@ -102,7 +103,9 @@ def test_another_notebooks_death_is_reported_but_not_told(new_kernel: Make) -> N
     first.die(DEATH)
     other = new_kernel()
     assert other.run("print('mine')").stdout == "mine\n"
-    assert "SIGKILL" in other.run("%tfguard why").stdout
+    told = other.run("%tfguard why").stdout
+    assert told.startswith("Crash of another kernel (process ")
+    assert "SIGKILL" in told
 
 
 def test_why_waits_for_the_report_that_is_being_made(new_kernel: Make) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
 from jupyter_tfguard.report import html, text
+from jupyter_tfguard.report.announce import whose
 from jupyter_tfguard.report.frames import short_frames
 from jupyter_tfguard.report.wire import to_entry_and_report, to_report
 from tests.rigs.examples import EXAMPLES, Example, examples
@@ -286,3 +288,25 @@ def test_what_tensorflow_prints_at_every_start_is_one_line_of_the_stderr_tail() 
         end,
         "… 1 known harmless line of TensorFlow",
     ]
+
+
+def test_a_crash_of_another_notebook_is_named() -> None:
+    entry = {"kernel_id": "k1", "notebook_path": "data/train.ipynb", "pid": 4711}
+    assert whose(entry, "k1", "other.ipynb") is None
+    assert whose(entry, "k2", "data/train.ipynb") is None
+    named = "Crash of data/train.ipynb, not of this notebook."
+    assert whose(entry, "k2", "other.ipynb") == whose(entry, None, None) == named
+    assert whose(entry | {"notebook_path": None}, "k2", None) == (
+        "Crash of another kernel (process 4711)."
+    )
+
+
+def test_times_in_text_name_their_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "XYZ-3")
+    time.tzset()
+    try:
+        assert text.local_time("2026-11-21T02:14:07.123Z") == "2026-11-21 05:14:07 XYZ"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert text.local_time("not a time") == "not a time"
