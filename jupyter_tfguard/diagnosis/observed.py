@@ -17,7 +17,15 @@ from .gpus import Gpu, gpus_of
 from .group import Group, groups_of
 from .log_lines import log_lines, native_lines
 from .pasted import Pasted
-from .python_stacks import CRASHED_AGAIN, FAULT_LINE, FAULT_SIGNALS, cell_frame, own_stacks
+from .python_stacks import (
+    CRASHED_AGAIN,
+    FAULT_LINE,
+    FAULT_SIGNALS,
+    cell_frame,
+    own_stacks,
+    package_of,
+    without_import,
+)
 from .standstill import Standstill, standstill_of
 from .story import Story
 from .typed import dict_of, lines_of, number_of, text_of, whole_of
@@ -216,8 +224,15 @@ class Observed:
 
     @property
     def last_python_frame(self) -> str | None:
-        """``File "...", line N in name``, the innermost Python line at the fatal signal."""
-        return next((frames[0].strip() for frames in self._own_stacks if frames), None)
+        """``File "...", line N in name``, the innermost Python line at the fatal signal; for an import, the line that imports."""
+        outside = (without_import(frames) for frames in self._own_stacks if frames)
+        return next((frames[0].strip() for frames in outside if frames), None)
+
+    @property
+    def importing_package(self) -> str | None:
+        """Name of the installed package that was being imported at the fatal signal; None for another crash."""
+        frames = self.own_frames
+        return package_of(frames) if frames and without_import(frames) != frames else None
 
     @property
     def last_cell_frame(self) -> str | None:

@@ -29,6 +29,8 @@ _CELL_FRAME = re.compile(
 )
 
 _FRAME = re.compile(r'^\s+File "(?P<file>[^"]{0,400})", line \d{1,7} in (?P<name>.{1,100})$')
+_IMPORT = 'File "<frozen importlib.'
+_PACKAGE = re.compile(r"(?:site|dist)-packages[/\\](?P<package>\w{1,60})")
 _CUT_FRAMES = 100
 _LEAF_FRAMES = 5
 _REPEATED_FRAMES = 8
@@ -75,3 +77,15 @@ def cell_frame(frames: Iterable[str]) -> str | None:
             place = "" if found["name"] == "<module>" else f", in {found['name']}"
             return f"line {found['line']} of the cell{place}"
     return None
+
+
+def without_import(frames: list[str]) -> list[str]:
+    """The frames without those of Python's import system at the innermost end: ``<frozen importlib._bootstrap>``."""
+    return list(itertools.dropwhile(lambda frame: _IMPORT in frame, frames))
+
+
+def package_of(frames: Iterable[str]) -> str | None:
+    """Name of the installed package whose line is the innermost that the notebook called."""
+    called = itertools.takewhile(lambda frame: not _CELL_FRAME.match(frame), frames)
+    found = (_PACKAGE.search(frame) for frame in called)
+    return next((hit["package"] for hit in found if hit), None)

@@ -178,6 +178,8 @@ def _crash_words(seen: Evidence, _: TextEvidence) -> Words:
     words = {"name": name, "signal_name": name.lower(), "what": what}
     if frame := seen.last_cell_frame or seen.last_python_frame:
         words["frame"] = frame
+    if package := seen.importing_package:
+        words["importing"] = package
     return words | ({"in_fit": "yes"} if last_fit(seen) is not None else {})
 
 

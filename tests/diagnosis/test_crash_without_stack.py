@@ -61,3 +61,51 @@ def test_a_line_of_an_import_long_before_is_no_evidence(ago: float, shown: bool)
     bundle["kernel"]["events"][0]["t"] = DIED - 60
     texts = [fact.text for found in diagnose(bundle).findings for fact in found.because]
     assert any("oneDNN" in text for text in texts) is shown
+
+
+def of_import(*files: str) -> dict[str, Any]:
+    """A crash while a native module was loaded; `files`: the Python files that import, innermost first."""
+    frozen = '  File "<frozen importlib._bootstrap>", line 241 in _call_with_frames_removed'
+    external = '  File "<frozen importlib._bootstrap_external>", line 1176 in create_module'
+    frames = [
+        line
+        for file in files
+        for line in (frozen, external, f'  File "{file}", line 3 in <module>')
+    ]
+    head = [
+        "Fatal Python error: Segmentation fault",
+        "",
+        "Current thread 0x1 (most recent call first):",
+    ]
+    shell = f'  File "{SITE}/IPython/core/interactiveshell.py", line 3549 in run_code'
+    return crashed(fault_text=[*head, *frames, shell])
+
+
+CELL = "/tmp/ipykernel_4711/2093841.py"
+SITE = "/opt/env/lib/python3.11/site-packages"
+
+
+def test_an_import_that_crashes_names_the_package() -> None:
+    best = diagnose(
+        of_import(f"{SITE}/fastops/_native/__init__.py", f"{SITE}/fastops/__init__.py", CELL)
+    ).best
+    texts = " ".join(
+        [*(f.text for f in best.because), *(f"{a.title} {a.text}" for a in best.advice)]
+    )
+    assert "frozen importlib" not in texts
+    assert f'File "{SITE}/fastops/_native/__init__.py", line 3' in texts
+    assert (
+        best.title
+        == "Native code of fastops accessed invalid memory while it was imported, and the kernel crashed (segmentation fault)."
+    )
+    assert "Install fastops again" in best.advice[0].title
+
+
+def test_an_import_without_a_package_names_the_line_of_the_cell() -> None:
+    best = diagnose(of_import(CELL)).best
+    texts = " ".join(
+        [*(f.text for f in best.because), *(f"{a.title} {a.text}" for a in best.advice)]
+    )
+    assert "frozen importlib" not in texts
+    assert "line 3 of the cell" in texts
+    assert best.title.startswith("Native code accessed invalid memory")
