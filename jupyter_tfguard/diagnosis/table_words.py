@@ -17,7 +17,7 @@ from .line_sizes import readable
 from .os_log import KILLS, MEMORY, STORAGE, runs_python
 from .python_stacks import endless, own_stacks
 from .stack_words import caller_words, misfit_words, package_words
-from .typed import dict_of
+from .typed import dict_of, whole_of
 from .verdict import native_text_is_old
 
 # module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000
@@ -50,6 +50,8 @@ _MODULE = "multiprocessing/shared_memory"
 _USE = re.compile(r"\bshared_memory\b|\bSharedMemory\b|/dev/shm\b")
 # CD and floppy drives: the empty drives of virtual machines fail at each access.
 _REMOVABLE = re.compile(r"(?:sr|scd|fd)\d")
+# OpenBLAS blas_thread_init: RLIMIT_NPROC 4096 current, 8192 max
+_NPROC = re.compile(r"RLIMIT_NPROC (\d{1,9}) current")
 
 _MANAGERS = {"Kubernetes": "kubernetes", "Ray": "ray", "Dask": "dask"}
 _BATCH_REASONS = {
@@ -187,6 +189,21 @@ def _overflow_words(seen: Evidence, _: TextEvidence) -> Words:
     return {"in_thread": ""} if _left_no_stack(seen) else {"repeated": "yes"}
 
 
+def _thread_words(seen: Evidence, _: TextEvidence) -> Words:
+    had = [value for _, value in seen.series("process.thread_count")[-20:] if value > 0]
+    limits = dict_of(seen.bundle.get("thread_limits"))
+    group, user = whole_of(limits.get("group_count")), whole_of(limits.get("user_count"))
+    if named := next((hit for line in seen.story.lines if (hit := _NPROC.search(line.text))), None):
+        user = int(named[1])
+    allowed = []
+    if group is not None and group > 0:
+        allowed.append(f"The container or service allows {group:,} threads in all its processes.")
+    if user is not None and user > 0:
+        allowed.append(f"`ulimit -u` allows this user {user:,}.")
+    words = {"threads": f"{int(max(had)):,}"} if had else {}
+    return words | ({"allowed": " ".join(allowed)} if allowed else {})
+
+
 WORDS: dict[str, Callable[[Evidence, TextEvidence], Words]] = {
     "abi_mismatch": _numpy,
     "cuda_driver_mismatch": _driver,
@@ -201,6 +218,7 @@ WORDS: dict[str, Callable[[Evidence, TextEvidence], Words]] = {
     "segfault_native": _crash_words,
     "stack_overflow": _overflow_words,
     "terminated_by_user_or_manager": _senders,
+    "thread_limit": _thread_words,
 }
 
 # --- causes that are detected without a line of text ---------------------------------------------------------------------

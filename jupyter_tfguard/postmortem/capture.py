@@ -6,6 +6,7 @@ disk that outlives the kernel.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..collectors.machine import machine
-from ..errors import RecordUnreadable
+from ..collectors.ulimits import soft_limits, tasks_of_group
+from ..errors import RecordUnreadable, SourceUnavailable
 from ..metrics import Sample
 from ..record.bundle import FORMAT, new_bundle_id
 from ..record.contents import RecordingContents, read_recording
@@ -82,6 +84,7 @@ def capture(
         "checkpoint_file": checkpoint_file(contents.events) if contents and server else None,
         "problems": problems,
         "machine": machine() if server else None,
+        "thread_limits": _thread_limits() if server else None,
     }
 
 
@@ -97,7 +100,18 @@ def capture_orphan(orphan: Orphan) -> Bundle:
         bundle["counters"] = clean_value(counters_around(orphan.contents))
         bundle["checkpoint_file"] = checkpoint_file(orphan.contents.events)
         bundle["machine"] = machine()
+        bundle["thread_limits"] = _thread_limits()
     return bundle
+
+
+def _thread_limits() -> dict[str, int | None]:
+    """Limits of this process, which its kernels inherit: of its control group, and of its user; None = none, or unknown."""
+    group, user = None, None
+    with contextlib.suppress(SourceUnavailable):
+        group = tasks_of_group()
+    with contextlib.suppress(SourceUnavailable):
+        user = soft_limits().get("processes")
+    return {"group_count": group.limit_count if group else None, "user_count": user}
 
 
 def _seen(server: ServerFacts) -> dict[str, Any]:

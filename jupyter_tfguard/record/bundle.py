@@ -12,7 +12,8 @@ A folder whose name starts with a dot is being written or removed.
 
 ``server`` is :class:`~.facts.ServerFacts` (None: no watcher saw the crash). ``kernel`` is the self-reported content of
 the recording. ``earlier_deaths`` are the reports that already existed (``cause``, ``died``, ``kernel_id``,
-``notebook_path``, and ``kernel_alive``: only a child had died), newest first.
+``notebook_path``, and ``kernel_alive``: only a child had died), newest first. ``thread_limits`` are ``group_count`` and
+``user_count``, how many threads the control group and the user may have.
 """
 
 from __future__ import annotations
