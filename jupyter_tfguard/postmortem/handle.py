@@ -27,7 +27,7 @@ from ..shield import note_problem
 from ..watch.death import Death
 from .capture import capture, capture_orphan
 from .detect import InHand, each_orphan, nobodys
-from .wrapped import goes_on, recorder_of, unwrapped
+from .wrapped import goes_on, only_started, recorder_of, unwrapped
 
 RESTART_JUPYTER = (
     "Restart Jupyter: jupyter-tfguard was upgraded or removed while this server was running."
@@ -36,6 +36,13 @@ _FREE_SPACE = (
     "Free some disk space, or set TFGUARD_DIR to a folder of your own on a disk with free space."
 )
 _OTHER_FOLDER = "Set TFGUARD_DIR to a folder of your own on a disk that this server can write to."
+_DID_NOT_STAY = (
+    "The start command ended with exit code 0 before the kernel answered. Jupyter takes that for the end of the kernel, "
+    "and starts it again."
+)
+_LET_IT_STAY = (
+    "Start the kernel in the foreground in kernel.json: with exec, without setsid, nohup or &."
+)
 EARLIER_SECONDS = 86400.0
 EARLIER_LIMIT = 30
 # Crashes whose reports could not be written, to be retried.
@@ -83,11 +90,18 @@ class Postmortem:
         self._on_failure = on_failure
         self._settings = settings
         self._is_upgraded = is_upgraded
+        self._only_started: set[str] = set()  # ids of kernels
         self._unwritten: deque[tuple[Death, Path | None]] = deque(maxlen=_UNWRITTEN_LIMIT)
 
     def handle(self, death: Death) -> None:
         """Report a crash that the watcher detected. Raises nothing: a failure is recorded, and the crash is retried."""
         alive = death.facts.kernel_alive
+        if only_started(death, death.kernel_id in self._only_started):
+            self._only_started.add(death.kernel_id)
+            note_problem(
+                f"starting the kernel {death.kernel_name}", _DID_NOT_STAY, fix=_LET_IT_STAY
+            )
+            return
         death = unwrapped(death)
         if self._settle is not None and not alive:
             death = replace(death, recording=self._settle(death.identity))

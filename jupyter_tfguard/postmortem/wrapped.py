@@ -21,6 +21,26 @@ from ..watch.death import Death
 _ENDS_SECONDS = 20.0
 
 
+def only_started(death: Death, known: bool) -> bool:
+    """True if a start command ended with 0 before the server heard from the kernel: it left the kernel in the background.
+
+    A kernel that the guard records is not a start command.
+
+    Args:
+        death: The end of a process.
+        known: An earlier start of this kernel ended so: since then the kernel in the background may have answered.
+    """
+    facts = death.facts
+    return (
+        not facts.kernel_alive
+        and not facts.shutting_down
+        and facts.exit is not None
+        and facts.exit.code == 0
+        and (known or facts.answered is False)
+        and not death.recording.is_dir()
+    )
+
+
 def unwrapped(death: Death) -> Death:
     """The crash of the kernel itself, if the process that ended was the program that started it. Reads files."""
     facts = death.facts
