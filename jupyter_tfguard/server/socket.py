@@ -63,6 +63,10 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
             raise web.HTTPError(405)
         await ensure_async(super().prepare(*args, **kwargs))
 
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Refuse without a page: Jupyter's own cannot be made for a stream, and would leave a traceback in the log."""
+        self.finish()
+
     @ws_authenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
         """Authorise, and upgrade to a websocket."""

@@ -144,10 +144,14 @@ async def refusals(
 
 
 @pytest.mark.parametrize("headers", [{}, WRONG, {"Cookie": "username-x=forged"}], ids=str)
-async def test_nothing_is_open_to_a_stranger(server: Server, headers: dict[str, str]) -> None:
+async def test_nothing_is_open_to_a_stranger(
+    server: Server, headers: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
     assert server.app.allow_unauthenticated_access is True
     assert await refusals(server, headers) == {}
     assert await socket_code(server, headers) in (401, 403)
+    traced = [r.getMessage() for r in caplog.records if r.exc_info or "Traceback" in r.getMessage()]
+    assert traced == []
 
 
 @pytest.mark.parametrize("given", [set()], ids=["nothing"])
