@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable
 
-from ..units import human_seconds
+from ..units import human_bytes, human_seconds
 from .activity import last_cell, last_fit
 from .catalog.native_aborts import heap_damage
 from .ending import TextEvidence, ending_chips, exit_fact, last_words, stack_facts, sure
@@ -17,7 +17,7 @@ from .line_sizes import readable
 from .os_log import KILLS, MEMORY, STORAGE, runs_python
 from .python_stacks import endless, own_stacks
 from .stack_words import caller_words, misfit_words, package_words
-from .typed import dict_of, whole_of
+from .typed import dict_of, number_of, whole_of
 from .verdict import native_text_is_old
 
 # module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000
@@ -46,6 +46,9 @@ _COMPLAINT = re.compile(
 # NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct
 _REMARK = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b|^\S+ \S+: I |^I\d{4} ")
 _MODULE = "multiprocessing/shared_memory"
+_FULL_FRACTION = (
+    0.01  # free: the write that failed may have been large, but pages are written one by one
+)
 # A server that restarts the kernel at once kills the resource tracker before it can complain.
 _USE = re.compile(r"\bshared_memory\b|\bSharedMemory\b|/dev/shm\b")
 # CD and floppy drives: the empty drives of virtual machines fail at each access.
@@ -235,16 +238,28 @@ def _illegal_instruction(seen: Evidence) -> TextEvidence | None:
 
 
 def _shared_memory(seen: Evidence) -> TextEvidence | None:
-    words = None if seen.kernel_alive else _shared_memory_words(seen)
-    if words is None:
+    if seen.kernel_alive or seen.first_signal != "SIGBUS":
         return None
-    complaint = Fact(Source.KERNEL, words.strip()[:400])
-    return _seen(seen, Confidence.LIKELY, exit_fact(seen), complaint, *stack_facts(seen))
+    words, full = _shared_memory_words(seen), _full_shared_memory(seen)
+    found = [full] if full is not None else []
+    found += [Fact(Source.KERNEL, words.strip()[:400])] if words is not None else []
+    if not found:
+        return None
+    return _seen(seen, Confidence.LIKELY, exit_fact(seen), *found, *stack_facts(seen))
+
+
+def _full_shared_memory(seen: Evidence) -> Fact | None:
+    read = dict_of((seen.server or {}).get("shared_memory"))
+    size, free = number_of(read.get("size_bytes")), number_of(read.get("free_bytes"))
+    if size is None or free is None or not 0 <= free <= _FULL_FRACTION * size:
+        return None
+    text = f"/dev/shm was full: {human_bytes(size - free)} of {human_bytes(size)} was in use after the crash"
+    return Fact(Source.SERVER, text)
 
 
 def _shared_memory_words(seen: Evidence) -> str | None:
     """The complaint, the Python frame at the signal, or the line of the running cell about shared memory; else None."""
-    if seen.first_signal != "SIGBUS" or native_text_is_old(seen):
+    if native_text_is_old(seen):
         return None
     for line in reversed(seen.stderr_lines[-_LINES:]):
         if _COMPLAINT.search(line[:1000]) and not _REMARK.search(line[:1000]):

@@ -165,6 +165,19 @@ class Cull:
 
 
 @dataclass(frozen=True)
+class SharedMemory:
+    """``/dev/shm`` right after a crash, before Python's resource tracker can have emptied it without a message.
+
+    Attributes:
+        size_bytes: Its size.
+        free_bytes: What was free.
+    """
+
+    size_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True)
 class ServerFacts:
     """Everything the watcher observed about one crash (or about one killed child, with ``kernel_alive``).
 
@@ -183,6 +196,7 @@ class ServerFacts:
         cull: The check of the server's culler that shut the kernel down; None if something else ended it.
         answered: False if the host never received anything from the process; None = unknown.
         other_kernel_bytes: Resident memory of each other tracked kernel at the end; None = unknown.
+        shared_memory: ``/dev/shm`` after a bus error; None = not read.
         gpus: One dictionary per GPU; ``diagnosis/gpus.py`` describes its keys.
         unavailable: What could not be read, and why: ``{"NVML": "no driver library"}``.
     """
@@ -199,6 +213,7 @@ class ServerFacts:
     ended_children: tuple[int, ...] = ()
     ended_neighbours: tuple[int, ...] | None = None
     other_kernel_bytes: tuple[int, ...] | None = None
+    shared_memory: SharedMemory | None = None
     gpus: tuple[dict[str, Any], ...] = ()
     hang: Hang | None = None
     cull: Cull | None = None

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..collectors.os_log import SystemLogReader
-from ..record.facts import ExitFacts, ServerFacts, SystemLog, SystemLogLine
+from ..collectors.shared_memory import shared_memory
+from ..record.facts import ExitFacts, ServerFacts, SharedMemory, SystemLog, SystemLogLine
 from ..record.native_text import add_last_words
 from ..shield import shielded
 from .child_kill import ChildKill
@@ -102,6 +103,8 @@ class Deaths:
             self._kills.append(_Kill(monitored.group.path, died))
 
         def gather() -> Death:
+            # Before stderr is read: what the resource tracker removes earlier, it has already complained about there.
+            shared = shared_memory()
             after = monitored.group.read_now()
             known = ended
             if known is None and by_starter is not None:
@@ -112,6 +115,8 @@ class Deaths:
             seen, pid = monitored.seen(died), monitored.identity.pid
             facts = of_kernel(seen, pid, monitored.children, known, after, asked=asked)
             facts = replace(facts, other_kernel_bytes=other_kernel_bytes)
+            if shared is not None and known is not None and known.signal == "SIGBUS":
+                facts = replace(facts, shared_memory=SharedMemory(*shared))
             if not asked:
                 self._wait_for_gpus(monitored, known, died)
             facts = self._with_gpus(monitored, facts)

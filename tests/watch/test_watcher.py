@@ -79,6 +79,21 @@ def test_whether_the_host_ever_heard_of_it_is_kept(
     assert watch.death().facts.answered is answered
 
 
+@pytest.mark.parametrize(("number", "is_read"), [(signal.SIGBUS, True), (signal.SIGSEGV, False)])
+def test_shared_memory_is_read_after_a_bus_error(
+    watch: Watch, start: Start, number: signal.Signals, is_read: bool
+) -> None:
+    process = start(WAIT)
+    monitored = watch.begin(process.pid)
+    process.send_signal(number)
+    wait_until(lambda: not monitored.handle.is_running())
+    watch.watcher.ended(monitored)
+    facts = watch.death().facts
+    assert facts.exit is not None
+    assert facts.exit.signal == number.name
+    assert (facts.shared_memory is not None) is is_read
+
+
 def test_the_size_of_the_other_kernels_is_kept_and_not_their_names(
     watch: Watch, start: Start
 ) -> None:
