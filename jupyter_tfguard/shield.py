@@ -33,6 +33,8 @@ _READ_LIMIT = 20_000
 
 # Failures noted in this process: message by place and kind of failure.
 _noted: dict[tuple[str, str], str] = {}
+# Entries that could not be written: on a full disk, the page shows them from here.
+_unwritten: list[dict[str, Any]] = []
 _silent = False
 
 
@@ -59,9 +61,10 @@ def note_problem(place: str, error: BaseException | str, *, fix: str | None = No
     if isinstance(error, BaseException) and error.__traceback__ is not None:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         entry["at"] = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-    # There is no way to report a failure of this write.
-    with contextlib.suppress(Exception):
+    try:
         _append(entry)
+    except Exception:
+        _unwritten.append(entry)
 
 
 def fall_silent() -> None:
@@ -101,7 +104,7 @@ def _append(entry: dict[str, Any]) -> None:
 
 
 def read_problems(newest_seconds: float = 7 * 86400) -> list[dict[str, Any]]:
-    """The failures noted recently, oldest first; empty if there are none or the file cannot be read."""
+    """The failures noted recently, oldest first; those that could not be written only of this process."""
     found = []
     for line in _content().splitlines():
         try:
@@ -113,7 +116,7 @@ def read_problems(newest_seconds: float = 7 * 86400) -> list[dict[str, Any]]:
             continue  # a line truncated by the limit or by a kill, or not written by tfguard
         if young:
             found.append(entry)
-    return found
+    return found + [e for e in _unwritten if time.time() - e["time"] < newest_seconds]
 
 
 def _content() -> bytes:

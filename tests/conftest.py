@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_tfguard import shield
 from tests.rigs.environments import linked_environment
 from tests.rigs.nvml.library import build, empty_cuda
 
@@ -62,6 +63,12 @@ def never_the_users_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TFGUARD_DIR", str(tmp_path_factory.mktemp("nobodys") / "tfguard"))
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier test could not write is not shown in this one."""
+    monkeypatch.setattr(shield, "_unwritten", [])
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_tfguard.shield import note_problem
 from tests.rigs.waiting import wait_until_async
 
 from .conftest import Server
@@ -44,3 +45,14 @@ async def test_a_report_that_cannot_be_written_is_made_when_it_can(
     assert not [name for name in os.listdir(data_folder / "recordings") if f"{pid}-" in name]
     await asyncio.to_thread(postmortem.handle_unwatched)
     assert len(await server.crashes(1)) == 1
+
+
+async def test_a_failure_reaches_the_page_when_nothing_can_be_written(
+    server: Server, data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFGUARD_DIR", os.devnull)  # a full disk, or one that is read-only
+    note_problem("report of a dead kernel", OSError(28, "No space left on device"), fix="Free it.")
+    monkeypatch.setenv("TFGUARD_DIR", str(data_folder))
+    [problem] = (await server.get("status"))["problems"]
+    assert problem["what"].endswith("No space left on device")
+    assert problem["fix"] == "Free it."
