@@ -12,6 +12,8 @@ from tests.crash.conftest import needed_limit
 from tests.kernel.rig import GuardedKernel, guarded_kernel
 
 Make = Callable[..., GuardedKernel]
+LIMIT_MIB = 600
+STOPPED = "HostMemoryLimitReached"
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +31,22 @@ def limited_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
             return kernel
 
         yield make
+
+
+@pytest.fixture(scope="module")
+def kernel(limited_kernel: Make) -> GuardedKernel:
+    """A kernel of LIMIT_MIB with a function that returns blocks of 1 MB, from a slow source: a fast fill is the sampler's part."""
+    shared = limited_kernel(LIMIT_MIB)
+    shared.run(
+        "import numpy as np, time\n"
+        "def block():\n    time.sleep(0.004)\n    return np.ones(125_000)\n"
+    )
+    return shared
+
+
+@pytest.fixture
+def leave_it_empty(kernel: GuardedKernel) -> Iterator[None]:
+    """Empties what the tests fill."""
+    yield
+    ran = kernel.run("kept = kept2 = None\nblock().sum()")
+    assert ran.result == "np.float64(125000.0)", ran
