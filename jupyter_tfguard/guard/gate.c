@@ -3040,9 +3040,10 @@ EXPORT const char *tfguard_arm_fourier(void)
                        "These Fourier transforms are built in an unknown way.");
 }
 
-/* --- pandas. Its parser checks the result of realloc(). Its hash tables do not, and are not
- * patched: a refusal would be a crash, and on disk they are too slow, because they are read in
- * random order. */
+/* --- pandas. Its parser checks the result of realloc(). Its hash tables do not, also those in
+ * parsers.so, and are not patched: a refusal would be a crash, and on disk they are too slow,
+ * because they are read in random order. Before pandas 2 the parser is in the same library as they,
+ * and is not patched. */
 
 static void *pandas_realloc(void *block, size_t size)
 {
@@ -3053,8 +3054,7 @@ static const struct import PANDAS_IMPORTS[] = {{"realloc", (void *)pandas_reallo
 
 static bool is_pandas_parser(const char *path)
 {
-    return strstr(path, "/pandas/_libs/parsers.") != NULL ||
-           strstr(path, "/pandas/_libs/pandas_parser.") != NULL;
+    return strstr(path, "/pandas/_libs/pandas_parser.") != NULL;
 }
 
 /* Arms the gate in pandas. Returns NULL, or the reason for a failure. */

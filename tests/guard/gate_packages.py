@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import resource
 import signal
@@ -113,6 +114,21 @@ def pandas_parser() -> object:
         small["rows"] = len(pd.read_csv(path, header=None, nrows=100))
     os.remove(path)
     return {"part": gate.parts["pandas"], "seen": seen, "small": small}
+
+
+def pandas_hash_tables() -> object:
+    """Reads many texts, with a little more room each time: any request may be the first that does not fit."""
+    import pandas as pd
+
+    text = "\n".join(f"text {number}" for number in range(250_000))
+    pd.read_csv(io.StringIO(text), dtype=object, low_memory=False)
+    gate = Gate(parts=native.SOFT_PARTS)
+    errors = []
+    for room in range(2 * MIB, 60 * MIB, 2 * MIB):
+        with gate.cell(reserve_bytes=gate.native.available_bytes() - room) as seen:
+            pd.read_csv(io.StringIO(text), dtype=object, low_memory=False)
+        errors.append(seen["error"])
+    return errors
 
 
 def trees_are_refused() -> object:

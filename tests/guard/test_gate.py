@@ -311,6 +311,13 @@ def test_pandas_parser_reports_that_memory_is_short() -> None:
     assert found["small"]["rows"] == 100
 
 
+def test_hash_tables_of_pandas_are_not_refused_because_it_does_not_check() -> None:
+    pytest.importorskip("pandas")
+    errors = run("pandas_hash_tables")
+    assert errors[0] == "MemoryError"
+    assert errors[-1] is None
+
+
 def test_the_trees_of_scikit_learn_get_a_memory_error() -> None:
     pytest.importorskip("sklearn")
     found = run("trees_are_refused", limit_mib=1024)
