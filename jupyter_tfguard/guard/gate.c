@@ -2175,7 +2175,7 @@ EXPORT const char *tfguard_arm_numpy(void *handler, const void *empty, const voi
  *
  * A C call such as list(range(10**9)) may run for seconds without checking for signals. Refusing a
  * single small request raises MemoryError inside such a call. This is used if the main thread has
- * not reacted to the signal. Source: PyMemAllocatorEx and PyObjectArenaAllocator, Python's C API,
+ * not reacted to the signal, or cannot because a call in another thread lasts. Source: PyMemAllocatorEx and PyObjectArenaAllocator, Python's C API,
  * "Memory Management".
  */
 
@@ -2204,10 +2204,11 @@ static void (*get_arenas)(struct python_arenas *), (*set_arenas)(struct python_a
 static bool must_interrupt(void)
 {
     return __builtin_expect(atomic_load_explicit(&interrupt_wanted, memory_order_relaxed), 0) &&
-           pthread_equal(pthread_self(), main_thread) && holds_interpreter_lock() && !self.inside;
+           holds_interpreter_lock() && !self.inside;
 }
 
-/* True once per trip: this request must fail, which delivers the stop. */
+/* True once per trip: this request must fail, which delivers the stop. In another thread it ends the
+ * call that keeps the interpreter lock from the main thread. */
 static bool interrupt(void)
 {
     if (!must_interrupt()) {
@@ -2220,7 +2221,9 @@ static bool interrupt(void)
         return false;
     }
     atomic_fetch_add(&interrupted, 1);
-    tfguard_delivered();
+    if (pthread_equal(pthread_self(), main_thread)) {
+        tfguard_delivered();
+    }
     errno = ENOMEM;
     return true;
 }

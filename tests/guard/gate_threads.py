@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import multiprocessing
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
@@ -110,3 +112,15 @@ def threads_fill_before_the_stop() -> object:
 
 def _medium_array() -> object:
     return np.ones(256 << 10, "u1")
+
+
+def long_call_in_a_thread() -> object:
+    """One call into C fills memory with small objects in a thread, and keeps the interpreter lock from the main thread."""
+    gate = Gate(parts=native.SOFT_PARTS)
+    found: dict[str, Any] = {}
+    with ThreadPoolExecutor(1) as executor, gate.cell() as found["cell"]:
+        running = executor.submit(lambda: deque(map(float, itertools.count())))
+        found["thread"] = type(running.exception()).__name__
+        while True:
+            time.sleep(0.001)
+    return found

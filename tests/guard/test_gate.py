@@ -186,6 +186,12 @@ def test_threads_do_not_fill_the_rest_before_the_main_thread_gets_its_turn() -> 
         assert (seen["thread"], seen["error"]) == ("MemoryError", "Stopped"), seen
 
 
+def test_a_long_call_in_a_thread_ends_before_it_has_filled_the_rest() -> None:
+    found = run("long_call_in_a_thread")
+    assert found["cell"]["error"] == "Stopped", found
+    assert found["cell"]["refused_count"]["python"] >= 1
+
+
 def test_the_event_loop_gets_no_memory_error_and_the_code_of_the_cell_does() -> None:
     found = run("loop_outside_the_cell")
     assert found == {"of_the_loop": 0, "tripped": True, "error": "MemoryError"}
