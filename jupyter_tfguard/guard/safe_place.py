@@ -17,7 +17,18 @@ from types import CodeType, FrameType
 from typing import Any
 
 _NEAR = 8  # innermost frames
-_NAMES = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__", "__del__"})
+_NAMES = frozenset(
+    # The last two are of threading.Condition: its lock would not be held where it is released.
+    {
+        "__enter__",
+        "__exit__",
+        "__aenter__",
+        "__aexit__",
+        "__del__",
+        "_release_save",
+        "_acquire_restore",
+    }
+)
 _FILES = (
     "weakref.py",  # called by C code that drops the exception
     "abc.py",

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import linecache
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,6 +67,25 @@ def test_an_import_is_not_safe_unless_it_takes_long(
     stack = importlib.import_module("module_that_asks").frame
     assert not is_safe(stack)
     assert is_safe(stack, in_imports=True)
+
+
+def test_a_condition_that_takes_its_lock_again_is_not_safe() -> None:
+    class Lock:
+        def __init__(self) -> None:
+            self.frames: list[FrameType] = []
+
+        def acquire(self, *_: object) -> bool:
+            self.frames.append(here())
+            return True
+
+        def release(self) -> None:
+            self.frames.append(here())
+
+    lock = Lock()
+    condition = threading.Condition(lock)  # type: ignore[arg-type]
+    condition._is_owned = lambda: True  # type: ignore[attr-defined]
+    condition.wait(0.001)
+    assert [is_safe(frame) for frame in lock.frames] == [False, False]
 
 
 @pytest.mark.parametrize(
