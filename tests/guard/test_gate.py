@@ -337,7 +337,7 @@ def test_tensorflow_is_armed_refused_and_restored() -> None:
     found = run("tensorflow", limit_mib=1536)
     check_tensorflow(found)
     assert found["released"] >= 90 * MIB
-    assert found["constant"]["trip_count"] == 1
+    assert (found["constant"]["error"], found["constant"]["means"]) == (None, [1.0])
     assert [found["constant"][name] for name in ("on_disk", "refused")] == [1, 1]
 
 
@@ -360,6 +360,7 @@ def check_tensorflow(found: Any) -> None:
         assert found[name]["error"] == "ResourceExhaustedError", name
         assert found[name]["refused_count"]["tensorflow"] == 1
     assert found["fits"]["error"] is None
-    assert (found["constant"]["error"], found["constant"]["mean"]) == (None, 1)
+    assert found["constant"]["error"] in (None, "MemoryError")
+    assert found["constant"]["means"] in ([], [1.0])
     assert found["after"] == 1e6
     assert found["armed_again"] is None
