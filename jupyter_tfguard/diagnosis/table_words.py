@@ -46,9 +46,8 @@ _COMPLAINT = re.compile(
 # NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct
 _REMARK = re.compile(r"\b(?:INFO|DEBUG|TRACE)\b|^\S+ \S+: I |^I\d{4} ")
 _MODULE = "multiprocessing/shared_memory"
-_FULL_FRACTION = (
-    0.01  # free: the write that failed may have been large, but pages are written one by one
-)
+# Free: the write that failed may have been large, but pages are written one by one.
+_FULL_FRACTION = 0.01
 # A server that restarts the kernel at once kills the resource tracker before it can complain.
 _USE = re.compile(r"\bshared_memory\b|\bSharedMemory\b|/dev/shm\b")
 # CD and floppy drives: the empty drives of virtual machines fail at each access.

@@ -590,16 +590,15 @@ static bool is_in_range(const char *address, const struct range *range)
  * that lock: nobody else could take it. */
 static bool may_be_held(const char *at)
 {
-    if (holds_interpreter_lock == NULL || thread_state_of_python() == NULL) {
+    if (thread_state_of_python == NULL || thread_state_of_python() == NULL) {
         return true;
     }
+    bool is_filling = false;
     for (size_t i = 0; i < LENGTH(fill_functions); i++) {
-        if (at >= fill_functions[i] && at < fill_functions[i] + FILL_FUNCTION_BYTES) {
-            return !holds_interpreter_lock();
-        }
+        is_filling |= at >= fill_functions[i] && at < fill_functions[i] + FILL_FUNCTION_BYTES;
     }
-    return !is_in_range(at, &interpreter_code) && !is_in_range(at, &lock_code) &&
-           !holds_interpreter_lock();
+    bool may_hold_mutex = is_in_range(at, &interpreter_code) || is_in_range(at, &lock_code);
+    return (is_filling || !may_hold_mutex) && !holds_interpreter_lock();
 }
 
 static void on_slow_signal(int number, siginfo_t *unused, void *context)
@@ -2175,8 +2174,8 @@ EXPORT const char *tfguard_arm_numpy(void *handler, const void *empty, const voi
  *
  * A C call such as list(range(10**9)) may run for seconds without checking for signals. Refusing a
  * single small request raises MemoryError inside such a call. This is used if the main thread has
- * not reacted to the signal, or cannot because a call in another thread lasts. Source: PyMemAllocatorEx and PyObjectArenaAllocator, Python's C API,
- * "Memory Management".
+ * not reacted to the signal, or cannot because a call in another thread lasts. Source:
+ * PyMemAllocatorEx and PyObjectArenaAllocator, Python's C API, "Memory Management".
  */
 
 struct python_allocator {

@@ -34,12 +34,11 @@ def autostart(shell: Any) -> None:
 
 
 def start(shell: Any) -> GuardSession | None:
-    """The guard of this kernel, started if necessary; None if it is switched off, and then ``%tfguard`` says so."""
+    """The guard of this kernel, started if necessary; None if it is switched off or this is no kernel, and then ``%tfguard`` says so."""
     running = current()
     if running is not None:
         return running
-    settings = read_settings(shell)
-    if not settings.active:
+    if not is_kernel(shell) or not (settings := read_settings(shell)).active:
         _register_without_guard(shell)
         return None
     session = GuardSession(shell, settings)
@@ -73,9 +72,8 @@ def stop(shell: Any) -> None:
 @shield("%load_ext tfguard")
 def load(shell: Any) -> None:
     """Start the guard if it is not running, and always print one line about its state."""
-    session = start(shell) if is_kernel(shell) else None
+    session = start(shell)
     if session is None:
-        _register_without_guard(shell)
         print(_without_guard(shell))
         return
     from .status import state_line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 #   File "/usr/lib/python3.11/threading.py", line 320 in wait
 _FRAME = re.compile(r'(?P<start>\s+File ")(?P<path>.+)(?P<end>", line \d+ in .+)')
@@ -24,20 +25,9 @@ _HARMLESS = (
 
 def folded_frames(lines: list[str]) -> list[str]:
     """The lines of a stack, with frames of IPython and tfguard folded into one line."""
-    found: list[str] = []
-    folded = 0
-    for line in [*lines, ""]:
-        frame = _FRAME.fullmatch(line)
-        if frame and (
-            _MACHINERY.search(frame["path"]) or (folded and _BELOW.search(frame["path"]))
-        ):
-            folded += 1
-            continue
-        if folded:
-            found.append(f"  … {folded} frame{'s' * (folded > 1)} of IPython")
-            folded = 0
-        found.append(line)
-    return found[:-1]
+    return _folded(
+        lines, _is_machinery, lambda count: f"  … {count} frame{'s' * (count > 1)} of IPython"
+    )
 
 
 def short_frames(lines: list[str], width: int) -> list[str]:
@@ -50,17 +40,41 @@ def short_frames(lines: list[str], width: int) -> list[str]:
 
 def without_harmless(lines: list[str]) -> list[str]:
     """The lines of the stderr tail, with adjacent lines that TensorFlow prints at every start folded into one."""
+    return _folded(
+        lines,
+        lambda line, _: any(part in line for part in _HARMLESS),
+        lambda count: f"… {count} known harmless line{'s' * (count > 1)} of TensorFlow",
+    )
+
+
+def _is_machinery(line: str, is_in_fold: bool) -> bool:
+    frame = _FRAME.fullmatch(line)
+    if frame is None:
+        return False
+    below = is_in_fold and _BELOW.search(frame["path"])
+    return bool(_MACHINERY.search(frame["path"]) or below)
+
+
+def _folded(
+    lines: list[str], folds: Callable[[str, bool], bool], text: Callable[[int], str]
+) -> list[str]:
+    """The lines, with adjacent ones that fold as one line.
+
+    Args:
+        lines: The lines.
+        folds: Whether a line folds, given also whether the line before it does.
+        text: The line for as many.
+    """
     found: list[str] = []
-    folded = 0
-    for line in [*lines, None]:
-        if line is not None and any(part in line for part in _HARMLESS):
-            folded += 1
+    count = 0
+    for line in lines:
+        if folds(line, count > 0):
+            count += 1
             continue
-        if folded:
-            found.append(f"… {folded} known harmless line{'s' * (folded > 1)} of TensorFlow")
-            folded = 0
-        found += [] if line is None else [line]
-    return found
+        found += [text(count)] if count else []
+        found.append(line)
+        count = 0
+    return found + ([text(count)] if count else [])
 
 
 def _short(frame: re.Match[str], width: int) -> str:

@@ -156,21 +156,7 @@ class StacksHandler(ApiHandler):
 
 
 class ExportHandler(ApiHandler):
-    """A route of an export."""
-
-    def choices(self) -> Choices | None:
-        """The user's choices in the body of the request; None after a 400 was sent."""
-        try:
-            return Choices.decode(json.loads(self.request.body))
-        except (ValueError, RecursionError):
-            self.fail(400, "The body is not JSON.")
-        except TfGuardError as bad:
-            self.fail(400, str(bad))
-        return None
-
-
-class PreviewHandler(ExportHandler):
-    """``GET crashes/{id}/bundle/preview``: the files of the export with size and text, what was removed and what is flagged.
+    """A route of an export.
 
     ``POST`` takes what to leave out and words to replace: ``{"without": ["stderr"], "replace": ["Miller"]}``. The words are
     in the body, not in the address, which servers log.
@@ -179,16 +165,30 @@ class PreviewHandler(ExportHandler):
     @web.authenticated
     @authorized
     async def get(self, bundle_id: str) -> None:
-        await self._preview(bundle_id, Choices())
+        await self.send(bundle_id, Choices())
 
     @web.authenticated
     @authorized("read")
     async def post(self, bundle_id: str) -> None:
-        choices = self.choices()
-        if choices is not None:
-            await self._preview(bundle_id, choices)
+        try:
+            choices = Choices.decode(json.loads(self.request.body))
+        except (ValueError, RecursionError):
+            self.fail(400, "The body is not JSON.")
+        except TfGuardError as bad:
+            self.fail(400, str(bad))
+        else:
+            await self.send(bundle_id, choices)
 
-    async def _preview(self, bundle_id: str, choices: Choices) -> None:
+    async def send(self, bundle_id: str, choices: Choices) -> None:
+        """Answer with what this route has of the export."""
+        raise NotImplementedError
+
+
+class PreviewHandler(ExportHandler):
+    """``GET crashes/{id}/bundle/preview``: the files of the export with size and text, what was removed and what is flagged."""
+
+    async def send(self, bundle_id: str, choices: Choices) -> None:
+        """Answer with JSON."""
         store = self.service.store
         preview = await self.load(
             lambda asked: _exported(store, asked, choices).preview(), bundle_id
@@ -198,21 +198,10 @@ class PreviewHandler(ExportHandler):
 
 
 class BundleHandler(ExportHandler):
-    """``GET crashes/{id}/bundle``: the exported bundle as a zip file. ``POST`` takes choices as the preview does."""
+    """``GET crashes/{id}/bundle``: the exported bundle as a zip file."""
 
-    @web.authenticated
-    @authorized
-    async def get(self, bundle_id: str) -> None:
-        await self._bundle(bundle_id, Choices())
-
-    @web.authenticated
-    @authorized("read")
-    async def post(self, bundle_id: str) -> None:
-        choices = self.choices()
-        if choices is not None:
-            await self._bundle(bundle_id, choices)
-
-    async def _bundle(self, bundle_id: str, choices: Choices) -> None:
+    async def send(self, bundle_id: str, choices: Choices) -> None:
+        """Answer with the file."""
         store = self.service.store
         zipped = await self.load(lambda asked: _exported(store, asked, choices).zipped(), bundle_id)
         if zipped is not None:

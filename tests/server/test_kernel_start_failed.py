@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from traitlets.config import Config
 
+from tests.crash.settings import write_setting
 from tests.rigs.waiting import wait_until_async
 
 from .conftest import Server
@@ -29,11 +30,8 @@ def starts(tmp_path: Path) -> Path:
 def jp_server_config(
     jp_server_config: Config, tmp_path: Path, starts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Config:
-    spec = tmp_path / "more" / "kernels" / "dies"
-    spec.mkdir(parents=True)
     argv = [sys.executable, "-S", "-c", DIES, str(starts)]
-    kernel = {"argv": argv, "display_name": "Dies", "language": "python"}
-    (spec / "kernel.json").write_text(json.dumps(kernel))
+    write_setting(tmp_path / "more" / "kernels", "dies", argv)
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "more"))
     # Jupyter looks every 3 s and gives up after 5 restarts.
     jp_server_config.KernelRestarter.time_to_dead = 1.5

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from traitlets.config import Config
 
+from tests.crash.settings import write_setting
 from tests.rigs.waiting import wait_until_async
 
 from .conftest import Server
@@ -41,11 +42,8 @@ def left(tmp_path: Path) -> Iterator[Path]:
 def jp_server_config(
     jp_server_config: Config, tmp_path: Path, left: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Config:
-    spec = tmp_path / "more" / "kernels" / "leaves"
-    spec.mkdir(parents=True)
     argv = [sys.executable, "-S", "-c", LEAVES, str(left), "{connection_file}"]
-    kernel = {"argv": argv, "display_name": "Leaves", "language": "python"}
-    (spec / "kernel.json").write_text(json.dumps(kernel))
+    write_setting(tmp_path / "more" / "kernels", "leaves", argv)
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "more"))
     jp_server_config.KernelRestarter.time_to_dead = 1.0
     jp_server_config.KernelRestarter.restart_limit = 1

@@ -20,6 +20,7 @@ from jupyter_tfguard.record.facts import ExitFacts, ServerFacts, SystemLog
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.watch.death import Death
+from tests.crash.settings import write_setting
 from tests.rigs.waiting import wait_until_async
 
 from .conftest import Server
@@ -31,13 +32,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="exit status by 
 def jp_server_config(
     jp_server_config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Config:
-    spec = tmp_path / "more" / "kernels" / "wrapped"
-    spec.mkdir(parents=True)
     script = tmp_path / "module-load-and-run.sh"
     script.write_text('"$@"\nexit $?\n')
     launcher = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    kernel = {"argv": ["bash", str(script), *launcher], "display_name": "W", "language": "python"}
-    (spec / "kernel.json").write_text(json.dumps(kernel))
+    write_setting(tmp_path / "more" / "kernels", "wrapped", ["bash", str(script), *launcher])
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "more"))
     return jp_server_config
 
