@@ -8,16 +8,16 @@ from ..config import load_settings
 from ..errors import BundleNotFound, TfGuardError
 from ..places import bundles_folder, copies_folder, recordings_folder
 from ..postmortem.handle import Postmortem
-from ..record.bundle import BundleStore
+from ..record.unsaved import BackedStore
 
 
-def open_store() -> BundleStore:
+def open_store() -> BackedStore:
     """All reports of this user. First creates the missing reports of unwatched crashes.
 
     Raises:
         SettingsUnreadable: The per-user settings file is damaged.
     """
-    store = BundleStore(bundles_folder())
+    store = BackedStore(bundles_folder())
     Postmortem(
         recordings_folder(), store, load_settings(), copies=copies_folder()
     ).handle_unwatched()

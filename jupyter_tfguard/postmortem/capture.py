@@ -18,7 +18,7 @@ from ..collectors.machine import machine
 from ..collectors.ulimits import soft_limits, tasks_of_group
 from ..errors import RecordUnreadable, SourceUnavailable
 from ..metrics import Sample
-from ..record.bundle import FORMAT, new_bundle_id
+from ..record.bundle import FORMAT, is_bundle_id, new_bundle_id
 from ..record.contents import RecordingContents, read_recording
 from ..record.facts import ServerFacts, SystemLog
 from ..record.identity import ProcessIdentity
@@ -34,6 +34,8 @@ ROW_LIMIT = 1200
 SUMMARY_ROW_LIMIT = 1000
 LINE_LIMIT = 400
 LINE_LENGTH_LIMIT = 2000
+
+_SEEN = ("server", "system_log", "checkpoint_file", "machine", "thread_limits")
 
 Bundle = dict[str, Any]
 
@@ -89,8 +91,13 @@ def capture(
 
 
 def capture_orphan(orphan: Orphan) -> Bundle:
-    """The bundle of a kernel that died unwatched: its recording, and the evidence that can still be read now."""
+    """The bundle of a kernel that died unwatched: its recording, and the evidence that can still be read now.
+
+    If a server saw the end and could not save its report, the bundle has what the server saw, and the same id.
+    """
     bundle = capture(identity=orphan.identity, recording=orphan.contents, system_log=None)
+    if orphan.contents.seen is not None:
+        return _with_seen(bundle, orphan.contents.seen)
     bundle["parent_gone"] = orphan.parent_is_gone
     bundle["judged_by"] = orphan.judged_by.value
     # On another machine, the same process ids and group paths belong to other processes.
@@ -102,6 +109,24 @@ def capture_orphan(orphan: Orphan) -> Bundle:
         bundle["machine"] = machine()
         bundle["thread_limits"] = _thread_limits()
     return bundle
+
+
+def seen_part(bundle: Bundle) -> Bundle:
+    """What the server saw: the bundle without the part that is in the kernel's recording."""
+    return {name: bundle[name] for name in ("id", "identity", *_SEEN)}
+
+
+def _with_seen(bundle: Bundle, seen: dict[str, Any]) -> Bundle:
+    whose = seen.get("identity")
+    whose = whose if isinstance(whose, dict) else {}
+    named = {n: _text(whose.get(n)) for n in ("kernel_id", "kernel_name", "notebook_path")}
+    died = whose.get("died")
+    if isinstance(died, (int, float)) and math.isfinite(died):
+        bundle["identity"]["died"] = float(died)
+    bundle["identity"] |= {name: value for name, value in named.items() if value}
+    if is_bundle_id(seen.get("id")):
+        bundle["id"] = seen["id"]
+    return bundle | {name: seen.get(name) for name in _SEEN}
 
 
 def _thread_limits() -> dict[str, int | None]:

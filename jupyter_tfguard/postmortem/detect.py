@@ -16,6 +16,7 @@ from ..record.alive import (
     Place,
     claim,
     death_known_by,
+    give_back,
     is_claimed,
     newest_change,
     recording_name,
@@ -62,20 +63,24 @@ class Orphan:
         )
 
     @property
+    def paths(self) -> tuple[Path, ...]:
+        """The claimed folders: the recording and its copies."""
+        return self.contents.path, *self.others
+
+    @property
     def same_processes(self) -> bool:
         """True if process ids and cgroups in the recording are valid for this process too."""
         return Place.of(self.contents.header) == Place.here()
 
     def remove(self) -> None:
         """Delete the claimed recording, once its bundle is written."""
-        for path in (*self.others, self.contents.path):
+        for path in reversed(self.paths):
             remove_recording(path)
 
     def give_back(self) -> None:
         """Put the recording back for a later attempt, when its bundle could not be written."""
-        for path in (self.contents.path, *self.others):
-            with contextlib.suppress(OSError):
-                os.rename(path, path.with_name(self.identity.folder_name))
+        for path in self.paths:
+            give_back(path)
 
 
 def nobodys(identity: ProcessIdentity) -> bool:
@@ -136,14 +141,14 @@ def _claimed(path: Path, place: Place, copy: Path | None, in_hand: InHand) -> It
         if silent_seconds(path) > _ABANDONED_SECONDS:
             remove_folder(path)
         return
-    if _left_to_watcher(contents):
+    if contents.seen is None and _left_to_watcher(contents):
         return
     mine = claim(path)
     if mine is None:
         return
     copied = claim(copy) if copy is not None and _place(copy) == place else None
     others = () if copied is None else (copied,)
-    if _ended_orderly(contents):
+    if contents.seen is None and _ended_orderly(contents):
         for folder in (mine, *others):
             remove_recording(folder)
         return

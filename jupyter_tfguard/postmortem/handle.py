@@ -7,7 +7,6 @@ A crash is detected by the watcher (:meth:`Postmortem.handle`), or found in the 
 from __future__ import annotations
 
 import contextlib
-import errno
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,25 +16,22 @@ from typing import Any
 from ..config import TfGuard
 from ..diagnosis.diagnose import diagnose
 from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
-from ..record.alive import claim
+from ..record.alive import claim, give_back
 from ..record.bundle import STAMP_LENGTH, BundleStore, died_of, stamp
 from ..record.identity import ProcessIdentity
-from ..record.recording import remove_recording
+from ..record.recording import leave_seen, remove_recording
 from ..record.retention import prune
+from ..record.unsaved import BackedStore, fix_of
 from ..report.wire import to_entry_and_report
 from ..shield import note_problem
 from ..watch.death import Death
-from .capture import capture, capture_orphan
+from .capture import capture, capture_orphan, seen_part
 from .detect import InHand, each_orphan, nobodys
 from .wrapped import goes_on, only_started, recorder_of, unwrapped
 
 RESTART_JUPYTER = (
     "Restart Jupyter: jupyter-tfguard was upgraded or removed while this server was running."
 )
-_FREE_SPACE = (
-    "Free some disk space, or set TFGUARD_DIR to a folder of your own on a disk with free space."
-)
-_OTHER_FOLDER = "Set TFGUARD_DIR to a folder of your own on a disk that this server can write to."
 _DID_NOT_STAY = (
     "The start command ended with exit code 0 before the kernel answered. Jupyter takes that for the end of the kernel, "
     "and starts it again."
@@ -45,7 +41,7 @@ _LET_IT_STAY = (
 )
 EARLIER_SECONDS = 86400.0
 EARLIER_LIMIT = 30
-# Crashes whose reports could not be written, to be retried.
+# Crashes whose reports could not be made, and of which nothing could be left beside the recording: to be retried.
 _UNWRITTEN_LIMIT = 20
 
 Json = dict[str, Any]
@@ -63,7 +59,8 @@ class Postmortem:
         in_hand: Whether this process watches a kernel, or watched it until a moment ago, so that :meth:`handle` gets its
             crash.
         on_report: Called with the list entry of the report, once for each crash, in the thread that created it.
-        on_failure: Called with a crash whose report could not be written, the error, and what the user can do about it;
+        on_saved: Called when reports that were only in memory have been saved.
+        on_failure: Called with a crash whose report could not be made, the error, and what the user can do about it;
             it is retried.
         is_upgraded: Whether the package's files on disk have changed since this process started.
     """
@@ -78,15 +75,18 @@ class Postmortem:
         settle: Callable[[ProcessIdentity], Path] | None = None,
         in_hand: InHand = nobodys,
         on_report: Callable[[Json], None] = lambda entry: None,
+        on_saved: Callable[[], None] = lambda: None,
         on_failure: Callable[[Death, Exception, str | None], None] = lambda death, bad, fix: None,
         is_upgraded: Callable[[], bool] = lambda: False,
     ) -> None:
         self._recordings = recordings
         self._store = store
+        self._backed = store if isinstance(store, BackedStore) else None
         self._copies = copies
         self._settle = settle
         self._in_hand = in_hand
         self._on_report = on_report
+        self._on_saved = on_saved
         self._on_failure = on_failure
         self._settings = settings
         self._is_upgraded = is_upgraded
@@ -112,53 +112,75 @@ class Postmortem:
             fix = self._fix(bad)
             note_problem("report of a dead kernel", bad, fix=fix)
             self._on_failure(death, bad, fix)
+        self.save_kept()
 
     def _fix(self, bad: Exception) -> str | None:
         """What the user can do about this failure; None if unknown."""
-        cause = bad.__cause__ if isinstance(bad, FolderUnusable) else bad
-        if isinstance(cause, OSError):
-            is_full = cause.errno in (errno.ENOSPC, errno.EDQUOT)
-            return _FREE_SPACE if is_full else _OTHER_FOLDER
+        if isinstance(bad, (OSError, FolderUnusable)):
+            return fix_of(bad)
         return RESTART_JUPYTER if self._is_upgraded() else None
 
     def _try(self, death: Death, claimed: Path | None) -> Exception | None:
         """Return the error, if any; the crash is then kept to be retried."""
-        living = death.facts.kernel_alive and death.recording.is_dir()
+        # The recording of a running kernel is not claimed, and one on a read-only disk cannot be.
+        there = claimed or (death.recording if death.recording.is_dir() else None)
+        bundle: Json | None = None
         try:
             bundle = capture(
                 identity=death.identity,
                 kernel_id=death.kernel_id,
                 kernel_name=death.kernel_name,
                 notebook_path=death.notebook_path,
-                recording=death.recording if living else claimed,
+                recording=there,
                 server=death.facts,
                 system_log=death.system_log,
             )
             entry = self.report(bundle)
-        except Exception as bad:  # a full disk, a folder of another user, a bug in tfguard
-            self._unwritten.append((death, claimed))
+        except Exception as bad:  # a folder of another user, an upgrade, a bug in tfguard
+            if claimed is None or bundle is None or not _leave(bundle, claimed):
+                self._unwritten.append((death, claimed))
             return bad
-        if claimed is not None:
-            remove_recording(claimed)
-        self._on_report(entry)
+        of_ended = () if there is None or death.facts.kernel_alive else (there,)
+        self._close(bundle, entry, of_ended)
         return None
+
+    def _close(self, bundle: Json, entry: Json, recordings: tuple[Path, ...]) -> None:
+        """Remove the recordings of a report, or leave them until it is saved; pass the report on."""
+        if self._backed is not None and "unsaved" in entry:
+            if recordings and bundle["server"] is not None:
+                leave_seen(recordings[0], seen_part(bundle))
+            self._backed.made_from(entry["id"], [give_back(path) for path in recordings])
+            self._backed.save_kept()  # what was seen may have taken the place of larger files
+            if self._backed.unsaved_sentence(entry["id"]) is None:
+                del entry["unsaved"]
+        else:
+            for path in reversed(recordings):
+                remove_recording(path)
+        self._on_report(entry)
+
+    def save_kept(self) -> None:
+        """Try again to save the reports that are only in memory."""
+        if self._backed is not None and self._backed.save_kept():
+            self._on_saved()
 
     def handle_unwatched(self) -> list[Json]:
         """Report every kernel that died unwatched; remove the recordings of orderly ends.
 
-        Crashes whose reports could not be written before are retried first.
+        Crashes whose reports could not be made or saved before are retried first.
 
         Returns:
-            The list entries. If a report cannot be written, the failure is recorded, and the recording is kept.
+            The list entries. If a report cannot be made, the failure is recorded, and the recording is kept.
         """
+        self.save_kept()
         for _ in range(len(self._unwritten)):
             death, claimed = self._unwritten.popleft()
             if claimed is None or (claimed := claim(claimed)) is not None:
                 self._try(death, claimed)
         made: list[Json] = []
-        for orphan in each_orphan(self._recordings, self._copies, self._in_hand):
+        for orphan in each_orphan(self._recordings, self._copies, self._has_in_hand):
             try:
-                entry = self.report(capture_orphan(orphan))
+                bundle = capture_orphan(orphan)
+                entry = self.report(bundle)
             except (
                 Exception
             ) as bad:  # a full disk, or a damaged recording: continue with the others
@@ -166,19 +188,22 @@ class Postmortem:
                 place = f"report of a kernel that died without a server (pid {orphan.identity.pid})"
                 note_problem(place, bad, fix=self._fix(bad))
                 continue
-            orphan.remove()
             made.append(entry)
-            self._on_report(entry)
+            self._close(bundle, entry, orphan.paths)
         return made
+
+    def _has_in_hand(self, identity: ProcessIdentity) -> bool:
+        made_from = self._backed is not None and self._backed.is_made_from(identity)
+        return made_from or self._in_hand(identity)
 
     def report(self, bundle: Json) -> Json:
         """Diagnose a captured crash and save it with its report; older reports are removed to make room.
 
         Returns:
-            The list entry of the report.
+            The list entry of the report; with ``unsaved``, the reason, if the report is only in memory.
 
         Raises:
-            FolderUnusable, OSError: The report could not be written; no partial files are left.
+            FolderUnusable, OSError: The report could not be written or kept in memory; no partial files are left.
         """
         bundle["earlier_deaths"] = _earlier_deaths(self._store, float(bundle["identity"]["died"]))
         entry, report = to_entry_and_report(bundle, diagnose(bundle))
@@ -189,7 +214,8 @@ class Postmortem:
             limit_bytes=self._settings.bundle_limit_bytes,
             limit_days=self._settings.bundle_limit_days,
         )
-        return entry | {"unread": True}
+        why = None if self._backed is None else self._backed.unsaved_sentence(entry["id"])
+        return entry | {"unread": True} | ({} if why is None else {"unsaved": why})
 
     def forget(self, identity: ProcessIdentity, kernel_id: str) -> None:
         """Remove the recording of a kernel whose end was requested.
@@ -206,6 +232,14 @@ class Postmortem:
         claimed = claim(self._recordings / recorder.folder_name)
         if claimed is not None:
             remove_recording(claimed)
+
+
+def _leave(bundle: Json, claimed: Path) -> bool:
+    """Leave a crash to any process, with what was seen of it; False if that could not be written."""
+    if not leave_seen(claimed, seen_part(bundle)):
+        return False
+    give_back(claimed)
+    return True
 
 
 def _earlier_deaths(store: BundleStore, died: float) -> list[Json]:

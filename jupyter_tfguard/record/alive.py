@@ -196,6 +196,16 @@ def claim(path: Path) -> Path | None:
     return target
 
 
+def give_back(claimed: Path) -> Path:
+    """Undo a claim, so that any process may report the crash; the folder's new path, or the old one if that fails."""
+    target = claimed.with_name(recording_name(claimed))
+    try:
+        os.rename(claimed, target)
+    except OSError:
+        return claimed
+    return target
+
+
 def is_claimed(path: Path) -> bool:
     """True if a process has claimed this recording and may still be writing its report."""
     return _CLAIMED.fullmatch(path.name) is not None and silent_seconds(path) < FRESH_SECONDS

@@ -86,18 +86,21 @@ class BundleStore:
             FolderUnusable: The folder cannot be created or is not ours.
             OSError: The write failed (full disk).
         """
+        self._write(bundle["id"], files_of(bundle, report, entry))
+
+    def _write(self, bundle_id: str, files: dict[str, bytes]) -> None:
         PrivateFolder(self.root)
-        bundle_id = _checked(bundle["id"])
+        target = self.root / _checked(bundle_id)
         temporary = self.root / f".{bundle_id}.{os.getpid()}"
         try:
             folder = PrivateFolder(temporary)
-            folder.write_whole(BUNDLE, json.dumps(bundle, default=str).encode())
-            # Browsers read these two, and JSON in browsers has no NaN.
-            for name, value in ((REPORT, report), (ENTRY, entry)):
-                folder.write_whole(name, json.dumps(value, allow_nan=False).encode())
-            os.rename(temporary, self.root / bundle_id)
-        except BaseException:
+            for name, content in files.items():
+                folder.write_whole(name, content)
+            os.rename(temporary, target)
+        except BaseException as bad:
             remove_folder(temporary)
+            if isinstance(bad, OSError) and target.is_dir():
+                return  # another process made the report of the same crash
             raise
 
     def ids(self) -> list[str]:
@@ -127,7 +130,7 @@ class BundleStore:
         entry = self._load(report_id, ENTRY)
         entry["id"] = report_id
         entry["unread"] = self.is_unread(report_id)
-        entry["announced"] = (self.root / report_id / ANNOUNCED).exists()
+        entry["announced"] = self._has(report_id, ANNOUNCED)
         return entry
 
     def report(self, report_id: str) -> dict[str, Any]:
@@ -149,7 +152,10 @@ class BundleStore:
 
     def is_unread(self, bundle_id: str) -> bool:
         """True until a person has seen the report."""
-        return not (self.root / bundle_id / READ).exists()
+        return not self._has(bundle_id, READ)
+
+    def _has(self, report_id: str, name: str) -> bool:
+        return (self.root / report_id / name).exists()
 
     def mark(self, report_id: str, name: str) -> None:
         """Write the mark `READ` or `ANNOUNCED`. Raises like :meth:`bundle`, and OSError."""
@@ -198,12 +204,15 @@ class BundleStore:
                 raise BundleNotFound(bundle_id) from bad
             raise RecordUnreadable(str(bad)) from bad
 
-    def _load(self, bundle_id: str, name: str) -> dict[str, Any]:
+    def _content(self, bundle_id: str, name: str) -> bytes | None:
         content = self._open(bundle_id).read(name, _LIMIT_BYTES)
         if not content and not (self.root / bundle_id).exists():  # removed while we read it
             raise BundleNotFound(bundle_id)
+        return content
+
+    def _load(self, bundle_id: str, name: str) -> dict[str, Any]:
         try:
-            value = json.loads(content or b"")
+            value = json.loads(self._content(bundle_id, name) or b"")
         except (ValueError, RecursionError) as bad:
             raise RecordUnreadable(
                 f"{name} of the report {bundle_id} is missing or damaged."
@@ -211,6 +220,17 @@ class BundleStore:
         if not isinstance(value, dict):
             raise RecordUnreadable(f"{name} of the report {bundle_id} has invalid content.")
         return value
+
+
+def files_of(
+    bundle: dict[str, Any], report: dict[str, Any], entry: dict[str, Any]
+) -> dict[str, bytes]:
+    """The files of a bundle, by name."""
+    files = {BUNDLE: json.dumps(bundle, default=str).encode()}
+    # Browsers read these two, and JSON in browsers has no NaN.
+    for name, value in ((REPORT, report), (ENTRY, entry)):
+        files[name] = json.dumps(value, allow_nan=False).encode()
+    return files
 
 
 def check_format(bundle: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from .recording import (
     PROGRESS,
     SAMPLES,
     SECONDS,
+    SEEN,
     SIGNAL_PREFIX,
 )
 from .records import FORMAT, RecordFile, major_of, read_records
@@ -37,7 +38,10 @@ RECORDS_LIMIT_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True)
 class RecordingContents:
-    """The content of a recording. All of it is self-reported by the kernel. Damaged or absent parts are empty."""
+    """The content of a recording. All but `seen` is self-reported by the kernel. Damaged or absent parts are empty.
+
+    `seen` is the bundle of a server that saw the end and could not save its report, without the part of the kernel.
+    """
 
     path: Path
     header: dict[str, Any]
@@ -51,6 +55,7 @@ class RecordingContents:
     signal_texts: dict[str, str]
     end: dict[str, Any] | None
     gpu_memory: list[dict[str, Any]] | None = None
+    seen: dict[str, Any] | None = None
     problems: list[str] = field(default_factory=list)
 
 
@@ -96,6 +101,7 @@ def read_recording(path: Path) -> RecordingContents:
         minutes=series.read_summaries(files[MINUTES]),
         progress=newest.newest_progress(files[PROGRESS].records),
         gpu_memory=newest.newest_gpu_memory(files[GPU_MEMORY].records),
+        seen=_seen(folder),
         stderr_tail=last_words(folder),
         fault_text=_text(folder, FAULT),
         signal_texts=signals,
@@ -114,6 +120,11 @@ def recording_header(path: Path) -> dict[str, Any]:
 
 def _header(folder: PrivateFolder) -> dict[str, Any] | None:
     return _json_object(folder.read(HEADER, _TEXT_LIMIT_BYTES))
+
+
+def _seen(folder: PrivateFolder) -> dict[str, Any] | None:
+    seen = _json_object(folder.read(SEEN, RECORDS_LIMIT_BYTES))
+    return seen if seen is not None and isinstance(seen.get("server"), dict) else None
 
 
 def _records(folder: PrivateFolder, name: str, problems: list[str]) -> RecordFile:

@@ -11,6 +11,7 @@
 ``fault.txt``          faulthandler's output at a fatal signal
 ``signal-NAME.txt``    Python stack at a terminating signal, for instance ``signal-SIGTERM.txt``
 ``end.json``           present if the kernel ended normally
+``seen.json``          what a server saw of the end, if it could not report the crash
 ``stacks.txt``         Python stacks of all threads, written on request (stacks.py)
 ``stacks-wanted``      the request; the kernel removes it after writing the stacks
 ``alive.lock``         locked by the kernel while it is running (alive.py)
@@ -49,6 +50,7 @@ PROGRESS = "progress.ring"
 GPU_MEMORY = "gpu_memory.ring"
 FAULT = "fault.txt"
 END = "end.json"
+SEEN = "seen.json"
 STACKS = "stacks.txt"
 STACKS_WANTED = "stacks-wanted"
 SIGNAL_PREFIX = "signal-"
@@ -246,6 +248,27 @@ def mark_end(path: Path, reason: str) -> None:
 
 def _mark_end(folder: PrivateFolder, reason: str) -> None:
     folder.write_whole(END, json.dumps({"reason": reason, "time": time.time()}).encode())
+
+
+def leave_seen(path: Path, seen: dict[str, Any]) -> bool:
+    """Write what the server saw of an end to the recording: the facts of a crash whose report could not be saved yet.
+
+    On a full disk the last samples make room. The server has taken its own, and they are in `seen`.
+
+    Returns:
+        False if it could not be written.
+    """
+    content = json.dumps(seen, default=str).encode()
+    try:
+        folder = PrivateFolder(path, make=False)
+        try:
+            folder.write_whole(SEEN, content)
+        except OSError:
+            folder.remove(SAMPLES)
+            folder.write_whole(SEEN, content)
+    except (OSError, FolderUnusable):
+        return False
+    return True
 
 
 def remove_recording(path: Path) -> None:

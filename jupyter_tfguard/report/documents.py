@@ -49,6 +49,9 @@ class Kept(TypedDict, total=False):
     """What the store adds; missing in a report of a bundle file."""
 
     unread: Annotated[bool, "No person has seen the report."]
+    unsaved: Annotated[
+        str, "Why the report is only in memory, and what to do; missing in a saved report."
+    ]
 
 
 class Summary(Kept):

@@ -103,7 +103,7 @@ def export(
     """
     chosen = choices or Choices()
     anonymous = _anonymous(bundle, report, identity, chosen)
-    bundle, report = left_out(bundle, report | setting(bundle, report), chosen.without)
+    bundle, report = left_out(bundle, _shared(bundle, report), chosen.without)
     shared = [anonymous.value(bundle), anonymous.value(report)]
     flags = list(dict.fromkeys(flag for value in shared for flag in _flags(value)))
     if chosen.pattern is not None:
@@ -129,7 +129,13 @@ def shared_markdown(bundle: Json, report: Json, identity: Identity) -> str:
         identity: Names to remove.
     """
     anonymous = _anonymous(bundle, report, identity, Choices())
-    return markdown(anonymous.value(report | setting(bundle, report)))
+    return markdown(anonymous.value(_shared(bundle, report)))
+
+
+def _shared(bundle: Json, report: Json) -> Json:
+    """The report with what a reader elsewhere needs, without what concerns only this server."""
+    kept = {name: value for name, value in report.items() if name != "unsaved"}
+    return kept | setting(bundle, report)
 
 
 def _anonymous(bundle: Json, report: Json, identity: Identity, chosen: Choices) -> Anonymous:

@@ -32,6 +32,8 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
         stack = short_frames(stack, WIDTH)[:_STACK_LINES]
         versions = []
     parts = ["\n".join(wrapped(str(report["title"]), "")), _headline(report)]
+    if unsaved := report.get("unsaved"):
+        parts.append("\n".join(wrapped(str(unsaved), "")))
     sections: list[tuple[str, list[str]]] = [
         ("What to do", advice_lines(report["advice"])),
         ("What you were doing", [_row(r["label"], r["value"]) for r in report["activity"]]),

@@ -20,15 +20,17 @@ Entry = dict[str, Any]
 
 
 def log_crash(log: logging.Logger, entry: Entry) -> None:
-    """Log that a kernel crashed, why, and the id of its report."""
+    """Log that a kernel crashed, why, and the id of its report; also why the report could not be saved."""
+    unsaved = entry.get("unsaved")
     log.warning(
-        "tfguard: kernel %s (pid %s) %s: %s, %s. Report %s",
+        "tfguard: kernel %s (pid %s) %s: %s, %s. Report %s%s",
         plain(entry.get("kernel_id")),
         plain(entry.get("pid")),
         "lost a child process" if entry.get("kernel_alive") else "died",
         plain(entry.get("cause")),
         plain(entry.get("confidence")),
         plain(entry.get("id")),
+        f". {plain(unsaved)}" if unsaved else "",
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..errors import FolderUnusable
 from ..places import DISABLE_VARIABLE, disabled_by_environment
 from ..postmortem.handle import RESTART_JUPYTER
+from ..record.unsaved import fix_of, reason_of
 from ..shield import note_problem
 from .notify import plain
 
@@ -15,7 +18,11 @@ _LIMIT = 20
 
 
 def problems(
-    noted: list[dict[str, Any]], *, active: bool, is_upgraded: bool = False
+    noted: list[dict[str, Any]],
+    *,
+    active: bool,
+    is_upgraded: bool = False,
+    unsaved: Sequence[OSError | FolderUnusable] = (),
 ) -> list[dict[str, Any]]:
     """Current problems, newest first, as ``{"what", "fix", "noted_at"}``: Unix seconds; None for a present condition.
 
@@ -23,6 +30,7 @@ def problems(
         noted: From :func:`~..shield.read_problems`.
         active: False if tfguard is turned off.
         is_upgraded: True if the files on disk have changed since the server started.
+        unsaved: Why reports could not be saved, one error for each report.
     """
     found: list[dict[str, Any]] = []
     listed: set[tuple[str, str]] = set()
@@ -33,6 +41,10 @@ def problems(
         found.append({"what": DISABLED, "fix": fix, "noted_at": None})
     if is_upgraded:
         found.append({"what": UPGRADED, "fix": RESTART_JUPYTER, "noted_at": None})
+    if unsaved:
+        count = "A crash report is" if len(unsaved) == 1 else f"{len(unsaved)} crash reports are"
+        what = f"{count} only in the memory of this server: {reason_of(unsaved[0])}"
+        found.append({"what": what, "fix": fix_of(unsaved[0]) or "", "noted_at": None})
     for entry in reversed(noted[-_LIMIT:]):
         what = f"{entry.get('place')}: {entry.get('what')}"
         what = what[:1].upper() + what[1:]

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import contextlib
 import threading
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..config import TfGuard
@@ -16,9 +17,10 @@ from ..postmortem.handle import Postmortem
 from ..postmortem.rehearsal import rehearse
 from ..postmortem.wrapped import recorder_of
 from ..record.alive import FRESH_SECONDS
-from ..record.bundle import ANNOUNCED, BundleStore
+from ..record.bundle import ANNOUNCED
 from ..record.identity import ProcessIdentity
 from ..record.recording import mark_end
+from ..record.unsaved import BackedStore
 from ..shield import read_problems, shielded
 from ..watch.copies import Copies
 from ..watch.gpu_helper import GpuHelper, Gpus
@@ -54,7 +56,7 @@ class Service:
     def __init__(self, serverapp: Any, settings: TfGuard) -> None:
         self._app = serverapp
         self._settings = settings
-        self.store = BundleStore(bundles_folder())
+        self.store = BackedStore(bundles_folder())
         self._clients: set[Client] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gpu_timer: asyncio.TimerHandle | None = None
@@ -86,6 +88,7 @@ class Service:
             settle=None if self._copies is None else self._copies.settle,
             in_hand=lambda identity: tracker.has_in_hand(identity),
             on_report=self._on_report,
+            on_saved=lambda: self._on_loop(self.on_list_changed),
             on_failure=lambda death, bad, fix: log_failure(self._app.log, death, bad, fix),
             is_upgraded=self._is_upgraded,
         )
@@ -167,9 +170,12 @@ class Service:
             # For pages without an event stream; for pages that received the event this changes nothing.
             self._hint_deaths(to_hidden=True)
 
+        self._on_loop(emit)
+
+    def _on_loop(self, call: Callable[[], None]) -> None:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop was closed: no page is connected
-                self._loop.call_soon_threadsafe(emit)
+                self._loop.call_soon_threadsafe(call)
 
     def on_list_changed(self) -> None:
         """Notify all pages that a report was read or deleted. Call this on the server's event loop."""
@@ -217,6 +223,8 @@ class Service:
         if self._copies is not None:
             await asyncio.to_thread(self._copies.stop)
         await asyncio.to_thread(self._helper.stop)
+        if self._postmortem is not None:
+            await asyncio.to_thread(self._postmortem.save_kept)
 
     # --- for the routes ------------------------------------------------------------------------------------------
 
@@ -290,7 +298,12 @@ class Service:
     def problems(self) -> list[dict[str, Any]]:
         """Current problems, newest first. Reads files. Thread-safe."""
         upgraded = self._is_upgraded()
-        return problems(read_problems(), active=self._settings.active, is_upgraded=upgraded)
+        return problems(
+            read_problems(),
+            active=self._settings.active,
+            is_upgraded=upgraded,
+            unsaved=self.store.unsaved(),
+        )
 
     def _views(self) -> list[KernelView]:
         if self._tracker is not None:

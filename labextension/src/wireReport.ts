@@ -21,6 +21,8 @@ export type CrashEntry = Readonly<{
   died_at: string;
   kernel_alive: boolean;
   unread: boolean;
+  /** Why the report is only in the memory of the server, and what to do; missing in a saved report. */
+  unsaved?: string | null;
   /** ID of the newest crash with the same cause, if this crash is grouped under it. */
   same_as: string | null;
 }>;

@@ -368,7 +368,10 @@ describe('Panel', () => {
 
   it('lists deaths, the unread ones apart, and opens their reports', async () => {
     const onOpen = vi.fn();
-    const drawn = draw({ crashes: crashEntries() }, onOpen);
+    const [first, ...others] = crashEntries();
+    const crashes = [{ ...first, unsaved: 'No space left on device.' }, ...others];
+    const drawn = draw({ crashes }, onOpen);
+    expect(drawn.text).toContain('not saved');
     expect(drawn.node.querySelectorAll('.jp-TfGuard-Death')).toHaveLength(4);
     expect(drawn.node.querySelectorAll('.jp-TfGuard-Death.jp-mod-unread')).toHaveLength(2);
     expect(drawn.text).toContain('train.ipynb · cell [12] · epoch 1, step 3');

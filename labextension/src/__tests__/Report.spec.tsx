@@ -55,6 +55,14 @@ describe('Report', () => {
     ]);
   });
 
+  it('says that it could not be saved', () => {
+    const drawn = draw(report => {
+      report.unsaved = 'It could not be saved. Free some disk space.';
+    });
+    expect(drawn.node.querySelector('.jp-mod-warning')?.textContent).toContain('Free some disk');
+    expect(draw().text).not.toContain('could not be saved');
+  });
+
   it('has all sections that have something to say, in order', () => {
     expect(headings(draw())).toEqual([
       'What to do',

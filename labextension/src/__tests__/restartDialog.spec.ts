@@ -76,6 +76,11 @@ describe('watchRestartDialogs', () => {
     expect(openReport).toHaveBeenCalledWith(entry.id);
   });
 
+  it('says that the report could not be saved', () => {
+    known = { ...entry, unsaved: 'No space left on device.' };
+    expect(open().node.textContent).toContain('No space left on device.');
+  });
+
   it('fills in a cause that comes later', () => {
     const { node } = open();
     expect(node.textContent).toContain('looking for the cause');

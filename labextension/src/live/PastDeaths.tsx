@@ -121,6 +121,7 @@ function placeOf(entry: CrashEntry, trans: Trans): string {
   return [
     ...(entry.notebook_path === null ? [] : [shortFileName(entry.notebook_path)]),
     ...(entry.where === null ? [] : [entry.where]),
-    ...(entry.kernel_alive ? [trans.__('still running')] : [])
+    ...(entry.kernel_alive ? [trans.__('still running')] : []),
+    ...(typeof entry.unsaved === 'string' ? [trans.__('not saved')] : [])
   ].join(' · ');
 }

@@ -4,6 +4,7 @@ import type { GuardApi } from '../api';
 import { Boundary } from '../parts/Boundary';
 import { CopyButton } from '../parts/CodeBlock';
 import type { CodeBlock } from '../parts/CodeBlock';
+import { Notice } from '../parts/Notice';
 import { Section } from '../parts/Section';
 import { fileName } from '../units';
 import { fullTime } from '../when';
@@ -24,6 +25,7 @@ export function Report(props: Report.IProps): React.JSX.Element {
       <div className="jp-TfGuard-quiet jp-TfGuard-small">{origin(report, trans)}</div>
       <h2>{report.title}</h2>
       <Chips report={report} trans={trans} />
+      {typeof report.unsaved === 'string' && <Notice kind="warning" text={report.unsaved} />}
       <div className="jp-TfGuard-columns">
         <Boundary>
           <AdviceList advice={report.advice} copy={copy} trans={trans} />

@@ -136,6 +136,9 @@ function addCauseLine(
       const confidence = confidenceWord(entry.confidence, trans);
       write(cause, trans.__('Cause (%1): %2', confidence, entry.title));
       write(place, entry.where === null ? '' : trans.__('In %1.', entry.where));
+      if (typeof entry.unsaved === 'string') {
+        box.append(element('div', 'jp-TfGuard-quiet', entry.unsaved));
+      }
       box.classList.add('jp-mod-known');
       const showWhy = element(
         'button',
