@@ -12,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from .mounts import is_remote
+from .mounts import file_system_type, is_remote
 
 DIRECTORY_VARIABLE = "TFGUARD_DIR"
 DISABLE_VARIABLE = "TFGUARD_DISABLE"
@@ -28,6 +29,7 @@ WATCHER_VARIABLE = "TFGUARD_WATCHER_PID"
 KERNEL_VARIABLE = "TFGUARD_KERNEL_PID"
 # Local folder of the recordings of running kernels, used if the data folder is on a remote file system.
 LIVE_VARIABLE = "TFGUARD_LIVE_DIR"
+FAST_FIX = f"Set {LIVE_VARIABLE} to a folder of your own on a local disk, then restart Jupyter."
 
 
 def data_folder() -> Path:
@@ -58,8 +60,8 @@ def copies_folder() -> Path | None:
 def live_folder() -> Path | None:
     """The local folder for live recordings if the data folder is remote; None if there is no local folder.
 
-    ``TFGUARD_LIVE_DIR``, else a folder in ``XDG_RUNTIME_DIR`` if that is private, else a per-user folder in the
-    temporary folder.
+    ``TFGUARD_LIVE_DIR``, else a folder in ``XDG_RUNTIME_DIR`` if that is private, else a private folder in the temporary
+    folder or in ``/var/tmp``.
     """
     chosen = os.environ.get(LIVE_VARIABLE)
     if chosen:
@@ -69,13 +71,41 @@ def live_folder() -> Path | None:
         return Path(runtime) / "tfguard"
     import tempfile  # avoid this import at kernel start if the data folder is on a local disk
 
-    user = os.geteuid() if hasattr(os, "geteuid") else "mine"
-    path = Path(tempfile.gettempdir()) / f"tfguard-{user}"
-    if is_remote(path):
-        return None
+    bases = dict.fromkeys((Path(tempfile.gettempdir()), Path("/var/tmp")))
+    found = (_temporary_folder(base) for base in bases if not is_remote(base))
+    return next((folder for folder in found if folder is not None), None)
+
+
+def _temporary_folder(base: Path) -> Path | None:
+    """A private folder in a folder where all users may create some: every process of this user finds the same one."""
+    name = f"tfguard-{os.geteuid() if hasattr(os, 'geteuid') else 'mine'}"
     with contextlib.suppress(OSError):
-        path.mkdir(mode=0o700)
-    return path if _is_private(path) else None
+        (base / name).mkdir(mode=0o700)
+    if _is_private(base / name):
+        return base / name
+    # Another user has taken the name, or others may enter it. The oldest of ours counts.
+    if not (ours := _private_folders(base, f"{name}-")):
+        with contextlib.suppress(OSError):
+            (base / f"{name}-{time.time_ns()}").mkdir(mode=0o700)
+        ours = _private_folders(base, f"{name}-")
+    return next(iter(ours), None)
+
+
+def _private_folders(base: Path, beginning: str) -> list[Path]:
+    try:
+        names = sorted(name for name in os.listdir(base) if name.startswith(beginning))
+    except OSError:
+        return []
+    return [base / name for name in names if _is_private(base / name)]
+
+
+def slow_recordings() -> str | None:
+    """A sentence if running kernels write to a network or FUSE file system; None if they do not, or if that is unknown."""
+    folder = recordings_folder()
+    if not is_remote(folder):
+        return None
+    kind = file_system_type(folder)
+    return f"Kernels write to {folder}, on a file system of type {kind}. Cells may wait for it."
 
 
 def _is_private(path: Path) -> bool:

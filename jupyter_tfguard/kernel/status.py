@@ -6,7 +6,7 @@ import os
 
 from .._version import __version__
 from ..limits import fullest_limit, memory_in_use
-from ..places import bundles_folder
+from ..places import FAST_FIX, bundles_folder, slow_recordings
 from ..record.bundle import BundleStore
 from ..redact import one_line
 from ..report.stopped import StoppedCell
@@ -51,6 +51,8 @@ def status_text(session: GuardSession) -> str:
         for one in session.memory.gpu()
     ]
     lines += [f"Problem: {problem}" for problem in (*session.problems[1:], *_noted(session))]
+    if session.recording is not None and (slow := slow_recordings()) is not None:
+        lines.append(f"Problem: {slow} {FAST_FIX}")
     lines.append(session.stop.text())
     training = _training(session)
     if training:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import FolderUnusable
-from ..places import DISABLE_VARIABLE, disabled_by_environment
+from ..places import DISABLE_VARIABLE, FAST_FIX, disabled_by_environment
 from ..postmortem.handle import RESTART_JUPYTER
 from ..record.unsaved import fix_of, reason_of
 from ..shield import note_problem
@@ -23,6 +23,7 @@ def problems(
     active: bool,
     is_upgraded: bool = False,
     unsaved: Sequence[OSError | FolderUnusable] = (),
+    slow: str | None = None,
 ) -> list[dict[str, Any]]:
     """Current problems, newest first, as ``{"what", "fix", "noted_at"}``: Unix seconds; None for a present condition.
 
@@ -31,6 +32,7 @@ def problems(
         active: False if tfguard is turned off.
         is_upgraded: True if the files on disk have changed since the server started.
         unsaved: Why reports could not be saved, one error for each report.
+        slow: From :func:`~..places.slow_recordings`.
     """
     found: list[dict[str, Any]] = []
     listed: set[tuple[str, str]] = set()
@@ -41,6 +43,8 @@ def problems(
         found.append({"what": DISABLED, "fix": fix, "noted_at": None})
     if is_upgraded:
         found.append({"what": UPGRADED, "fix": RESTART_JUPYTER, "noted_at": None})
+    if slow:
+        found.append({"what": slow, "fix": FAST_FIX, "noted_at": None})
     if unsaved:
         count = "A crash report is" if len(unsaved) == 1 else f"{len(unsaved)} crash reports are"
         what = f"{count} only in the memory of this server: {reason_of(unsaved[0])}"

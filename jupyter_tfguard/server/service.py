@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ..config import TfGuard
 from ..installed import Installed
 from ..options import options_json
-from ..places import bundles_folder, copies_folder, recordings_folder
+from ..places import bundles_folder, copies_folder, recordings_folder, slow_recordings
 from ..postmortem.handle import Postmortem
 from ..postmortem.rehearsal import rehearse
 from ..postmortem.wrapped import recorder_of
@@ -69,6 +69,7 @@ class Service:
         self._gpu_watch: GpuWatch | None = None
         self._helper = GpuHelper(on_read=self._on_gpus)
         self._installed: Installed | None = None  # until its files are read
+        self._slow: str | None = None
 
     def start(self) -> None:
         """Start tracking; call this on the running event loop. Does nothing if tfguard is switched off."""
@@ -76,6 +77,7 @@ class Service:
             return
         self._loop = asyncio.get_running_loop()
         self._app.event_logger.register_event_schema(EVENT_SCHEMA_FILE)
+        self._slow = slow_recordings()
         copies = copies_folder()
         if copies is not None:
             # Kernels do not write to the data folder directly here; their recordings are copied there.
@@ -303,6 +305,7 @@ class Service:
             active=self._settings.active,
             is_upgraded=upgraded,
             unsaved=self.store.unsaved(),
+            slow=self._slow,
         )
 
     def _views(self) -> list[KernelView]:

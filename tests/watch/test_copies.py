@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard import mounts, places
+from jupyter_tfguard.doctor.check import Status
+from jupyter_tfguard.doctor.checks.data_folder import check as check_data_folder
+from jupyter_tfguard.doctor.environment import Environment
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.postmortem.detect import each_orphan
 from jupyter_tfguard.private_files import PrivateFolder
@@ -19,6 +23,7 @@ from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.native_text import FILE_BYTES, KEPT_BYTES, file_name
 from jupyter_tfguard.record.recording import Recording
+from jupyter_tfguard.server.problems import problems
 from jupyter_tfguard.watch import copies as copies_module
 from jupyter_tfguard.watch.copies import Copies
 from tests.rigs.waiting import wait_until
@@ -231,16 +236,34 @@ def test_live_recordings_lie_on_a_local_disk_in_a_private_folder(
 
 
 @pytest.mark.quick
-def test_a_folder_that_others_may_enter_is_not_used(
-    remote_home: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("taken", ["open to others", "a link", "a file", "of another user"])
+def test_a_folder_that_another_user_took_first_is_replaced_by_a_private_one(
+    remote_home: Path, monkeypatch: pytest.MonkeyPatch, taken: str
 ) -> None:
     first = places.live_folder()
     assert first is not None
-    first.chmod(0o777)
-    assert places.live_folder() is None
-    first.rmdir()
-    first.symlink_to(remote_home / "run")
-    assert places.live_folder() is None
+    if taken == "open to others":
+        first.chmod(0o777)
+    elif taken == "of another user":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder away")
+        os.chown(first, 12345, 12345)
+        (remote_home / "tmp" / f"{first.name}-0").mkdir(mode=0o700)
+        os.chown(remote_home / "tmp" / f"{first.name}-0", 12345, 12345)
+    else:
+        first.rmdir()
+        if taken == "a link":
+            first.symlink_to(remote_home / "run")
+        else:
+            first.write_text("")
+    other = places.live_folder()
+    assert other is not None
+    assert other != first
+    assert other.parent == remote_home / "tmp"
+    found = other.lstat()
+    assert (found.st_uid, found.st_mode & 0o777) == (os.geteuid(), 0o700)
+    assert places.live_folder() == other  # every process of this user finds it
+    assert places.slow_recordings() is None
 
 
 @pytest.mark.quick
@@ -248,8 +271,18 @@ def test_without_any_local_disk_the_data_folder_is_used(
     remote_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(remote_home / "home"))
+    lines = (remote_home / "mountinfo").read_text()
+    (remote_home / "mountinfo").write_text(f"{lines}\n24 22 0:23 / /var/tmp rw - nfs4 s:/t rw")
     assert places.recordings_folder() == remote_home / "home" / "tfguard" / "recordings"
     assert places.copies_folder() is None
+    slow = places.slow_recordings()
+    assert slow is not None
+    assert "on a file system of type nfs4. Cells may wait for it." in slow
+    [problem] = problems([], active=True, slow=slow)
+    assert (problem["what"], problem["noted_at"]) == (slow, None)
+    assert "TFGUARD_LIVE_DIR" in problem["fix"]
+    results = check_data_folder(Environment.here())
+    assert [r.status for r in results if slow in r.text] == [Status.WARNING]
 
 
 @pytest.mark.quick

@@ -7,7 +7,14 @@ from pathlib import Path
 
 from ...errors import FolderUnusable
 from ...mounts import mount_of
-from ...places import DIRECTORY_VARIABLE, copies_folder, data_folder, recordings_folder
+from ...places import (
+    DIRECTORY_VARIABLE,
+    LIVE_VARIABLE,
+    copies_folder,
+    data_folder,
+    recordings_folder,
+    slow_recordings,
+)
 from ...private_files import PrivateFolder
 from ...units import human_bytes
 from ..check import CheckResult, Status
@@ -39,6 +46,9 @@ def check(machine: Environment) -> list[CheckResult]:
         text = f"{path} is inside the container: the reports are lost when the container is removed"
         fix = f"export {DIRECTORY_VARIABLE}=/a/mounted/volume/tfguard"
         results.append(CheckResult(NAME, Status.WARNING, text, fix))
+    if (slow := slow_recordings()) is not None:
+        fix = f"export {LIVE_VARIABLE}=/a/local/folder/of/your/own"
+        results.append(CheckResult(NAME, Status.WARNING, slow, fix))
     if results:
         return results
     text = f"{path} is writable, {human_bytes(free)} free"
