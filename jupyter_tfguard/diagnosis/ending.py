@@ -45,6 +45,9 @@ def exit_fact(seen: Evidence) -> Fact:
 
 def oom_fact(kill: OomKill) -> Fact:
     """The fact that the out-of-memory killer ended a process, with the line of the system log."""
+    if kill.pid is None and "invoked oom-killer" in kill.line:
+        text = f"The system log says that {kill.name} asked for memory when none was left"
+        return quoted(text, kill.line)
     who = f"process {kill.pid}" if kill.pid is not None else "a process"
     held = (
         f"; it held {human_bytes(kill.anonymous_bytes)}" if kill.anonymous_bytes is not None else ""

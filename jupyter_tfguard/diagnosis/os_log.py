@@ -40,6 +40,8 @@ _REAPED = re.compile(r"oom_reaper: reaped process (?P<pid>\d{1,10}) \((?P<name>.
 _JETSAM = re.compile(
     r"memorystatus: killing_\w{1,60} (?:process )?(?:pid )?(?P<pid>\d{1,10}) \[(?P<name>[^\]]{1,64})\]"
 )
+# python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=991: it asked, and need not be the victim
+_ASKED = re.compile(r"(?:^|[\s\"])(?P<name>\S{1,16}) invoked oom-killer:")
 # The beginning of one of these lines that a terminal or web page wrapped, and the timestamp before its continuation.
 _CUT = re.compile(
     r"(?:Memory cgroup(?: out(?: of)?)?|[Oo]ut of memory:?|Kill(?:ed)? process(?: \d{1,10},?)?|oom-kill:constraint=CONSTRAINT_\w{1,30},.{0,4000})\s*$"
@@ -65,7 +67,7 @@ _BUS = re.compile(
 _FALLEN_OFF = 79
 # Process and thread names of Python programs; the operating system cuts names to 15 characters.
 _PYTHON_NAMES = re.compile(
-    r"(?i)^(?:python|pypy|jupyter|ipython|ipykernel|papermill|ray::|ray_|tf_|pt_|conda|uvicorn|gunicorn)"
+    r"(?i)^(?:python|pypy|jupyter|ipython|ipykernel|papermill|ray::|ray_|tf_|pt_|conda|uvicorn|gunicorn|ZMQbg)"
 )
 
 OTHER_NAMES = re.compile(
@@ -187,6 +189,13 @@ def oom_kills(lines: Sequence[str]) -> list[OomKill]:
             pid = int(reaped["pid"])
             found.setdefault(pid, OomKill(pid, reaped["name"], None, None, line))
     return list(found.values())
+
+
+def asked_in_vain(lines: Sequence[str]) -> list[OomKill]:
+    """The processes that asked for memory when none was left: usual victims, for a log that names none."""
+    limited = any("mem_cgroup_o" in line for line in lines) or None
+    asked = (hit for line in lines if (hit := _ASKED.search(line)))
+    return [OomKill(None, hit["name"], limited, None, hit.string) for hit in asked]
 
 
 def rejoined(lines: Sequence[str]) -> Iterator[str]:

@@ -25,7 +25,14 @@ _FREE = re.compile(
 _CREATED = re.compile(
     r"Created (?:TensorFlow )?device .{0,200}device:GPU:\d{1,3} with (?P<size>\d{1,8}) MB memory"
 )
+# "Memory usage: 8019231744 bytes free, 8361738240 bytes total." after a CUDA library could not start
+_USAGE = re.compile(r"Memory usage: (?P<free>\d{1,18}) bytes free, (?P<total>\d{1,18}) bytes total")
 _DATA_WORKER = ("_worker_loop", "DataLoader worker")
+# File "/usr/lib/python3.11/multiprocessing/heap.py", line 85, in __init__: the lines of the innermost frames
+_SHARED_MEMORY_FRAME = re.compile(
+    r"[/\\]multiprocessing[/\\](?:heap|shared_memory|synchronize)\.py\b"
+)
+_FRAME_LINES = 4
 # import pandas      from .core import api
 _IMPORT = re.compile(
     r"^\s*(?:import [\w.]+|from [\w.]+ import )|, in import_module$|<frozen importlib"
@@ -46,6 +53,13 @@ _DONE = re.compile(
     r"|training (?:complete|completed|finished|done)|completed successfully|finished|done[.!]?$"
     r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
     re.IGNORECASE,
+)
+# The rest of a warning that a library prints over several lines: advice in whole sentences, a list of folders. It is no output
+# of the program.   If you are a user of the module, the easiest solution ...      ./cuda_sdk_lib      downgrade to 'numpy<2' or ... .
+_REST_OF_A_WARNING = re.compile(
+    r"^\s*(?:(?:If you|You (?:can|may|might|should|could)|Please|Consider|To (?:disable|enable|avoid|fix|turn|silence|support)|We (?:expect|recommend)|Some modules?\b"
+    r"|For (?:more|debugging|most)|This (?:may|can|might|could|will|message|warning)|Note:?|See (?:also )?(?:https?:|the|more))\b.{10}"
+    r"|[a-z][^=:|]{0,200} [^=:|]{10,200}\.$|.{0,80}\bfollowing\b.{0,60}:$|(?:\.{0,2}/|[A-Z]:\\)\S*$)"
 )
 # What people write around a log.
 _OF_A_PERSON = re.compile(
@@ -86,6 +100,7 @@ _HANDLED = re.compile(
 # A bar is drawn again once or twice by each process that ends. Earlier lines than these are not compared.
 _REDRAWN = 50
 _STARVED_FRACTION = 0.1
+_ROOMY_FRACTION = 0.5
 _STARVED_MIB = 512
 _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
 
@@ -179,7 +194,10 @@ class Story:
             (
                 s
                 for s in self.signs
-                if s.role is Role.SUGGESTS and not self._went_on(s) and not self._was_handled(s)
+                if s.role is Role.SUGGESTS
+                and not self._went_on(s)
+                and not self._was_handled(s)
+                and not (s.cause == "gpu_oom" and self.refuted)
             ),
             None,
         )
@@ -211,6 +229,19 @@ class Story:
         return next((line for line in self.lines if _is_starved(line)), None)
 
     @cached_property
+    def roomy_device(self) -> tuple[int, int] | None:
+        """Free and total bytes of the GPU, if the last numbers about it show that much was free."""
+        found = [hit for line in self.lines if (hit := _USAGE.search(line.text))]
+        free, total = (int(found[-1]["free"]), int(found[-1]["total"])) if found else (0, 0)
+        return (free, total) if 0 < _ROOMY_FRACTION * total <= free else None
+
+    @cached_property
+    def refuted(self) -> Sign | None:
+        """The first line that usually means a lack of GPU memory, if the log shows that much of it was free."""
+        usual = (s for s in self.signs if s.role is Role.SUGGESTS and s.cause == "gpu_oom")
+        return next(usual, None) if self.roomy_device is not None else None
+
+    @cached_property
     def alarming(self) -> list[Sign]:
         """Signs that look like a cause but were survived or harmless, oldest first."""
         quiet = (Role.ENDED, Role.FAILED)
@@ -219,12 +250,17 @@ class Story:
     @property
     def ended_badly(self) -> bool:
         """True if a line after the last progress reports an end or a failure."""
-        return bool(self.best or self.ended or self.first(Role.FAILED))
+        return bool(self.best or self.ended or self.refuted or self.first(Role.FAILED))
 
     @cached_property
     def in_data_worker(self) -> bool:
         """True if a data-loader worker is named, or its loop is in a stack. Such a worker writes to shared memory."""
         return any(name in line.text for line in self.lines for name in _DATA_WORKER)
+
+    def writes_shared_memory(self, sign: Sign) -> bool:
+        """True if the traceback above a line ends in the part of Python that keeps arrays in shared memory."""
+        above = self.lines[max(sign.index - _FRAME_LINES, 0) : sign.index]
+        return any(_SHARED_MEMORY_FRAME.search(line.text) for line in above)
 
     @cached_property
     def failed_import(self) -> bool:
@@ -299,5 +335,7 @@ def _is_ordinary(line: LogLine) -> bool:
     """True for any normal output of the program: weaker than :func:`_shows_progress`, but enough to refute a warning."""
     text = line.text[:300]
     if line.severity or len(line.message) <= 3 or line.message.endswith("?"):
+        return False
+    if _REST_OF_A_WARNING.match(text) is not None:
         return False
     return _NOT_ORDINARY.search(text) is None and _OF_A_PERSON.search(text) is None

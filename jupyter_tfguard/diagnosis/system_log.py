@@ -12,6 +12,7 @@ from .os_log import (
     OomKill,
     OsFault,
     Xid,
+    asked_in_vain,
     is_of_system,
     oom_kills,
     os_faults,
@@ -95,7 +96,8 @@ class DeathLog:
         """The OOM kill of this process, if the system log has one.
 
         A pasted log rarely names its own process. The victim is then, in this order: the process that the log names, one
-        that runs Python, one whose job or container the log names, or the only victim unless it is a well-known program.
+        that runs Python, one whose job or container the log names, or the only victim unless it is a well-known program. If
+        no line names a victim, it is a Python process that asked for memory in vain.
         """
         kills = self.oom_kills
         if self._seen.pasted is None:
@@ -105,6 +107,7 @@ class DeathLog:
             or [kill for kill in kills if runs_python(kill.name)]
             or [kill for kill in kills if self._names_group(kill)]
             or [kill for kill in kills if len(kills) == 1 and not OTHER_NAMES.match(kill.name)]
+            or [kill for kill in asked_in_vain(self._lines) if not kills and runs_python(kill.name)]
         )
         return ours[-1] if ours else None
 
@@ -112,7 +115,7 @@ class DeathLog:
     def kill_is_certain(self) -> bool:
         """True for a pasted log whose program is surely the victim: it names the process, or contains only a system log."""
         kill = self.kill_of_kernel
-        if self._seen.pasted is None or kill is None or kill.by_limit is None:
+        if self._seen.pasted is None or kill not in self.oom_kills or kill.by_limit is None:
             return False
         return self._names_process(kill) or (runs_python(kill.name) and not self._program_lines)
 

@@ -100,7 +100,7 @@ def _only_ended(sign: Sign | None) -> bool:
 
 def _of_failure(story: Story, status: ExitStatus | None) -> Verdict:
     """For a program that ended, without a line that shows why."""
-    end = story.ended or story.first(Role.FAILED)
+    end = story.ended or story.first(Role.FAILED) or story.refuted
     line = end.line if end is not None else None
     hint = story.first(Role.HINTS)
     if hint is not None and (hint.cause != "abi_mismatch" or story.failed_import):
@@ -124,6 +124,8 @@ def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
     if cause == "gpu_oom" and story.starved_device is not None:
         return "gpu_oom_other_process", Confidence.LIKELY
     if sign.row.id == "bus-error" and story.in_data_worker:
+        return "bus_error_shm", Confidence.LIKELY
+    if sign.row.id == "no-space" and story.writes_shared_memory(sign):
         return "bus_error_shm", Confidence.LIKELY
     return cause, sure
 

@@ -111,6 +111,21 @@ def _native_advice(seen: Evidence, frame: str | None) -> tuple[Advice, ...]:
 
 def _of_text(seen: Evidence) -> Finding:
     text = text_evidence(seen, "unknown")
+    if text is not None and seen.story.refuted and seen.story.roomy_device is not None:
+        free, total = seen.story.roomy_device
+        check = Advice(
+            "Check whether the GPU driver, CUDA and cuDNN fit each other.",
+            "A library that does not fit fails with the same message as one that finds no memory.",
+            "jupyter tfguard doctor",
+        )
+        return Finding(
+            Confidence.POSSIBLE,
+            title=f"A CUDA library could not start, although {human_bytes(free)} of {human_bytes(total)} GPU memory was free.",
+            short_title="CUDA library did not start",
+            because=text.facts,
+            advice=(check,),
+            chips=text.chips,
+        )
     raised = seen.story.first(Role.FAILED)
     if raised is not None and seen.story.ended is None and text is not None:
         name = _EXCEPTION.match(raised.line.message)

@@ -1,0 +1,266 @@
+"""Kinds of lines in pasted logs: three shapes of each, and near misses that must not be taken for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyter_tfguard.diagnosis.diagnose import explain
+from jupyter_tfguard.diagnosis.finding import Confidence, Finding
+from jupyter_tfguard.diagnosis.pasted import Pasted
+
+pytestmark = pytest.mark.quick
+
+
+def best_of(text: str) -> Finding:
+    return explain(Pasted(text)).best
+
+
+NUMPY_NOTICE = """
+  File "/opt/lab/lib/python3.11/site-packages/bindings/core.py", line 7, in <module>
+    from bindings._native import *
+AttributeError: _ARRAY_API not found
+
+A module that was compiled using NumPy 1.x cannot be run in
+NumPy 2.2.6 as it may crash. To support both 1.x and 2.x
+versions of NumPy, modules must be compiled with NumPy 2.0.
+Some module may need to rebuild instead e.g. with 'pybind11>=2.12'.
+
+If you are a user of the module, the easiest solution will be to
+downgrade to 'numpy<2' or try to upgrade the affected module.
+We expect that some modules will need time to support NumPy 2.
+"""
+NO_HANDLE = "E0511 09:14:22.130426   20611 cuda_dnn.cc:534] Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR\n"
+
+KINDS = [
+    # A part of cuDNN needs another file of CUDA: that file is missing, not the part.
+    (
+        "Could not load library libcudnn_cnn_train.so.8. Error: libcublasLt.so.11: cannot open shared object file: No such file or directory\nAborted",
+        "cuda_library_missing",
+    ),
+    (
+        "Could not load library libcudnn_ops_infer.so.8. Error: libcudart.so.11.0: cannot open shared object file: No such file or directory",
+        "cuda_library_missing",
+    ),
+    (
+        "Could not load library libcudnn_adv_infer.so.8. Error: libnvrtc.so: cannot open shared object file: No such file or directory",
+        "cuda_library_missing",
+    ),
+    (
+        "Could not load library libcudnn_ops_train.so.8. Error: libcudnn_ops_train.so.8: cannot open shared object file: No such file or directory",
+        "cudnn_version_mismatch",
+    ),
+    # The reason of a C++ exception is on the line after what().
+    (
+        "terminate called after throwing an instance of 'std::system_error' what():\nResource temporarily unavailable\nAborted (core dumped)",
+        "thread_limit",
+    ),
+    (
+        "terminate called after throwing an instance of 'std::system_error'\n  what():\n  Resource temporarily unavailable",
+        "thread_limit",
+    ),
+    (
+        "terminate called after throwing an instance of 'std::system_error'\n  what():      Resource temporarily unavailable",
+        "thread_limit",
+    ),
+    (
+        "terminate called after throwing an instance of 'std::runtime_error'\n  what():\nthe queue is closed",
+        "tf_check_failed",
+    ),
+    # The first letters of a line were not copied.
+    (
+        "MP: Error #15: Initializing libiomp5.so, but found libomp.so already initialized.",
+        "libiomp_duplicate",
+    ),
+    (
+        ": Error #15: Initializing libomp.dylib, but found libiomp5.dylib already initialized.",
+        "libiomp_duplicate",
+    ),
+    (
+        "Error #15: Initializing libiomp5md.dll, but found libomp140.x86_64.dll already initialized.",
+        "libiomp_duplicate",
+    ),
+    ("ValueError: Error #15: the sensor did not answer", "unknown"),
+    # RESOURCE_EXHAUSTED of something else than the memory of the card
+    (
+        "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Shared memory size limit exceeded: requested 90112, available: 65536",
+        "unknown",
+    ),
+    (
+        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space vmem. Used 21.4M of 16.0M vmem.",
+        "unknown",
+    ),
+    (
+        "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Too many open files; bucket/shard-00017",
+        "unknown",
+    ),
+    (
+        "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 19.4G of 15.5G hbm.",
+        "gpu_oom",
+    ),
+    # A CUDA library did not start, and the next line shows how much memory was free.
+    (
+        NO_HANDLE
+        + "E0511 09:14:22.130458   20611 cuda_dnn.cc:538] Memory usage: 7931961728 bytes free, 8198619136 bytes total.",
+        "unknown",
+    ),
+    (
+        "2026-02-03 10:11:12.000131: E external/xla/xla/stream_executor/cuda/cuda_dnn.cc:439] Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED\n"
+        "2026-02-03 10:11:12.000177: E external/xla/xla/stream_executor/cuda/cuda_dnn.cc:443] Memory usage: 40637514752 bytes free, 47587131392 bytes total.\n"
+        "jaxlib.xla_extension.XlaRuntimeError: FAILED_PRECONDITION: DNN library initialization failed.",
+        "unknown",
+    ),
+    (
+        NO_HANDLE
+        + "E0511 09:14:22.130458   20611 cuda_dnn.cc:538] Memory usage: 20961728 bytes free, 8198619136 bytes total.",
+        "gpu_oom",
+    ),
+    (NO_HANDLE, "gpu_oom"),
+    # Debuggers and crash reports of macOS
+    (
+        "* thread #31, queue = 'metal gpu stream', stop reason = EXC_BAD_ACCESS (code=1, address=0x18)\n  * frame #0: libobjc.A.dylib`objc_msgSend + 32",
+        "segfault_native",
+    ),
+    (
+        "Exception Type:        EXC_BAD_ACCESS (SIGSEGV)\nException Codes:       KERN_INVALID_ADDRESS at 0x0000000000000018",
+        "segfault_native",
+    ),
+    (
+        "Exception Type:        EXC_BAD_INSTRUCTION (SIGILL)\nException Note:        EXC_CORPSE_NOTIFY",
+        "illegal_instruction",
+    ),
+    # NCCL's shared memory; a full disk has other words.
+    (
+        "lab-7:311:402 [1] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
+        "bus_error_shm",
+    ),
+    (
+        "lab-7:311:402 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend segment to 9637892 bytes, error: No space left on device (28)",
+        "bus_error_shm",
+    ),
+    (
+        "worker-0:88:140 [3] NCCL WARN Error while creating shared memory segment nccl-AbC123 (size 4194656), error: No space left on device (28)",
+        "bus_error_shm",
+    ),
+    (
+        "lab-7:311:402 [1] NCCL INFO Using network Socket\nOSError: [Errno 28] No space left on device: 'ckpt/step_400.keras'",
+        "disk_full",
+    ),
+    # Python's own shared memory
+    (
+        'Traceback (most recent call last):\n  File "/usr/lib/python3.11/multiprocessing/heap.py", line 83, in __init__\n    os.ftruncate(self.fd, size)\n'
+        "OSError: [Errno 28] No space left on device",
+        "bus_error_shm",
+    ),
+    (
+        'Traceback (most recent call last):\n  File "/usr/lib/python3.12/multiprocessing/shared_memory.py", line 121, in __init__\n    os.ftruncate(self._fd, size)\n'
+        "OSError: [Errno 28] No space left on device",
+        "bus_error_shm",
+    ),
+    (
+        'Traceback (most recent call last):\n  File "/usr/lib/python3.11/multiprocessing/queues.py", line 244, in _feed\n    send_bytes(obj)\n'
+        "OSError: [Errno 28] No space left on device",
+        "disk_full",
+    ),
+    # A worker that a bus error killed explains what other workers print.
+    (
+        "malloc(): memory corruption\nRuntimeError: DataLoader worker (pid 714) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
+        "bus_error_shm",
+    ),
+    (
+        "Killed\nRuntimeError: DataLoader worker (pid(s) 715) is killed by signal: Bus error.",
+        "bus_error_shm",
+    ),
+    (
+        "RuntimeError: DataLoader worker (pid 716) is killed by signal: Aborted.\nmalloc(): memory corruption",
+        "glibc_abort_heap_corruption",
+    ),
+    # CUDA after a fork
+    (
+        "Process Process-3:\nTraceback (most recent call last):\nRuntimeError: CUDA error: initialization error",
+        "fork_or_thread_deadlock",
+    ),
+    (
+        "ForkPoolWorker-2\nRuntimeError: cuda runtime error (3) : initialization error at THCGeneral.cpp:55",
+        "fork_or_thread_deadlock",
+    ),
+    (
+        "cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorInitializationError: initialization error",
+        "fork_or_thread_deadlock",
+    ),
+    ("RuntimeError: camera initialization error", "unknown"),
+    # h5py puts the number of the error into its message.
+    (
+        "OSError: [Errno 116] Unable to synchronously open file (unable to fstat file, errno = 116, error message = 'Stale file handle')",
+        "io_error",
+    ),
+    (
+        "OSError: Can't write data (file write failed: errno = 116, error message = 'Stale file handle', buf = 0x55)",
+        "io_error",
+    ),
+    (
+        "OSError: [Errno 28] Can't write data (file write failed: errno = 28, error message = 'No space left on device')",
+        "disk_full",
+    ),
+    # The rest of a warning is no output of the program.
+    (NUMPY_NOTICE, "abi_mismatch"),
+    (
+        "2026-03-01 08:00:01.1: W external/local_xla/xla/service/gpu/llvm_gpu_backend/gpu_backend_lib.cc:504] Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice.\n"
+        "Searched for CUDA in the following directories:\n  ./cuda_sdk_lib\n  /usr/local/cuda",
+        "cuda_library_missing",
+    ),
+    (f"{NUMPY_NOTICE}Loading 3 tables\nrows: 51210", "no_crash"),
+    (f"{NUMPY_NOTICE}Epoch 1/2\n 90/90 - 3s 21ms/step - loss: 0.71", "no_crash"),
+    # The platform takes the machine back.
+    (
+        "INFO:tensorflow:ShutdownHook: lame workers found: HeartbeatManager(/job:worker/replica:0/task:0)\nINFO:tensorflow:ShutdownHook: saving checkpoint to gs://lab/model.ckpt",
+        "terminated_by_user_or_manager",
+    ),
+    (
+        "step 4100 loss 1.11\nJan 30 10:33:08 gpu-4 systemd-logind[611]: System is powering down.",
+        "terminated_by_user_or_manager",
+    ),
+    (
+        "PreemptionCheckpointHandler: worker 0 has received termination notice",
+        "terminated_by_user_or_manager",
+    ),
+    (
+        "Waiting for a preemption notice on port 8471\nEpoch 4/9\n 20/20 - 1s 40ms/step - loss: 0.2",
+        "no_crash",
+    ),
+    # The OS log says only who asked for memory.
+    ("Nov 04 23:13:08 lab kernel: python3 invoked oom-killer: gfp_mask=0xd0, order=0", "host_oom"),
+    (
+        "[196120.73] ZMQbg/IO/0 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0\n[196120.74]  mem_cgroup_out_of_memory+0x5b/0x80",
+        "cgroup_oom",
+    ),
+    (
+        "[196120.73] jupyter-noteboo invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=991",
+        "host_oom",
+    ),
+    ("[4018.45] mysqld invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", "unknown"),
+    (
+        "[4018.45] python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0\n"
+        "[4018.46] Out of memory: Killed process 935 (java) total-vm:113656kB, anon-rss:102104kB, file-rss:0kB, shmem-rss:0kB",
+        "unknown",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "cause"), KINDS)
+def test_a_kind_of_line_and_its_near_misses(text: str, cause: str) -> None:
+    assert best_of(text).cause == cause
+
+
+def test_the_part_of_cudnn_that_is_missing_is_named() -> None:
+    text = "Unable to load any of {libcudnn_graph.so.9.1.0, libcudnn_graph.so.9}\nInvalid handle. Cannot load symbol cudnnCreate"
+    assert best_of(text).title == "A part of cuDNN was not found: libcudnn_graph.so.9.1.0."
+
+
+def test_free_memory_beside_a_library_that_did_not_start_is_quoted() -> None:
+    text = f"{NO_HANDLE}E0511 09:14:22.130458   20611 cuda_dnn.cc:538] Memory usage: 6442450944 bytes free, 8589934592 bytes total."
+    assert "6.00 GiB of 8.00 GiB GPU memory was free" in best_of(text).title
+
+
+def test_who_asked_for_memory_need_not_be_the_victim() -> None:
+    best = best_of("kernel: python3 invoked oom-killer: gfp_mask=0xd0, order=0, oom_score_adj=0")
+    assert best.confidence is Confidence.LIKELY
