@@ -4,7 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from pathlib import Path
+
+from ._version import __version__
+
+PACKAGE = Path(__file__).parent
+
+
+def changed_since(moment: float, folder: Path = PACKAGE) -> bool:
+    """True if files of the package were written after a Unix second, are of another version, or are gone.
+
+    Takes milliseconds and needs no earlier look at the files, unlike :class:`Installed`, which compares their content.
+    """
+    try:
+        # An installer may link older files: then only their version is another one.
+        if repr(__version__) not in (folder / "_version.py").read_text().replace('"', "'"):
+            return True
+    except OSError:
+        return True
+    now = time.time()
+    for where, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".py"):
+                try:
+                    written = os.stat(os.path.join(where, name)).st_mtime
+                except OSError:  # removed meanwhile
+                    return True
+                if moment < written <= now:
+                    return True
+    return False
 
 
 class Installed:
@@ -14,7 +43,7 @@ class Installed:
         folder: The package.
     """
 
-    def __init__(self, folder: Path = Path(__file__).parent) -> None:
+    def __init__(self, folder: Path = PACKAGE) -> None:
         self._folder = folder
         self._stamps = self._read_stamps()
         self._content = self._digest()

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import functools
 import re
+import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 from ..errors import TfGuardError
+from ..installed import PACKAGE, changed_since
 from ..places import bundles_folder
-from ..shield import shield
+from ..shield import is_users, note_problem
 from .cells import cells_text
 from .current import current
 
 _REPORT_SECONDS = 10.0
 
 NAME = "tfguard"
+_LOADED = time.time()
+_UPGRADED = "jupyter-tfguard was upgraded or removed on disk after this kernel started."
+_TEXT_LIMIT = 300
 _OFF = "tfguard is not running in this kernel."
 _PLANNED = re.compile(r"(estimate|batch)\s+(\S.*)")
 _CRASH = re.compile(r"why\s+--crash[\s=]+(\d{1,9})")
@@ -34,11 +40,11 @@ def tfguard(line: str) -> None:
     ``%tfguard doctor``: checks of the installation, TensorFlow and the GPU.
     """
     if (crash := _CRASH.fullmatch(line.strip())) is not None:
-        _why(int(crash[1]))
+        _answer("why", functools.partial(_why, int(crash[1])))
     elif (planned := _PLANNED.fullmatch(line.strip())) is not None:
-        actions()[planned[1]](planned[2])
+        _answer(planned[1], functools.partial(actions()[planned[1]], planned[2]))
     elif (action := actions().get(line.strip() or "status")) is not None:
-        action()
+        _answer(line.strip() or "status", action)
     else:
         from IPython.core.error import UsageError
 
@@ -46,6 +52,31 @@ def tfguard(line: str) -> None:
             f"unknown command: %tfguard {line.strip()}. Choose from {', '.join(actions())}. "
             "For an earlier crash, use why --crash N (the N-th latest)."
         )
+
+
+def _answer(name: str, action: Callable[[], None]) -> None:
+    """Run an action. Its parts are imported now, and after an upgrade they may not fit those that are loaded."""
+    try:
+        action()
+    except Exception as bad:
+        upgraded = changed_since(_LOADED)
+        if is_users(bad) or (name in ("estimate", "batch") and not (upgraded and _is_ours(bad))):
+            raise
+        note_problem(f"%tfguard {name}", bad)
+        if upgraded:
+            print(f"{_UPGRADED} Restart the kernel to use %tfguard {name}.")
+        else:
+            text = " ".join(str(bad).split())[:_TEXT_LIMIT]
+            print(f"%tfguard {name} failed: {type(bad).__name__}: {text}")
+    else:
+        if changed_since(_LOADED):
+            print(f"{_UPGRADED} Restart the kernel to use the new version.")
+
+
+def _is_ours(bad: Exception) -> bool:
+    """True if the innermost line is in this package: not in the user's arguments of a fit, or in a library."""
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(bad.__traceback__)]
+    return bool(frames) and frames[-1].startswith(str(PACKAGE))
 
 
 def actions() -> dict[str, Callable[..., Any]]:
@@ -63,7 +94,6 @@ def actions() -> dict[str, Callable[..., Any]]:
     }
 
 
-@shield("%tfguard status")
 def _status() -> None:
     """Show the state of the guard and the memory of this kernel against its limit. This is the default."""
     from .status import status_text
@@ -72,7 +102,6 @@ def _status() -> None:
     print(_OFF if session is None else status_text(session))
 
 
-@shield("%tfguard panel")
 def _panel() -> None:
     """Show the panel in the output of the cell. It moves while cells run."""
     from .widget import show
@@ -84,21 +113,18 @@ def _panel() -> None:
         show(session)
 
 
-@shield("%tfguard cells")
 def _cells() -> None:
     """Show what each cell did to memory: its peak, and what stayed behind."""
     session = current()
     print(_OFF if session is None else cells_text(tuple(session.cells.ended)))
 
 
-@shield("%tfguard pause")
 def _pause() -> None:
     """Stop no cell of this notebook for lack of memory, until `%tfguard resume`. The system may then end the kernel."""
     session = current()
     print(_OFF if session is None else session.pause_stop())
 
 
-@shield("%tfguard resume")
 def _resume() -> None:
     """Stop cells that are about to fill the memory again."""
     session = current()
@@ -138,7 +164,6 @@ def _planned(answer: Callable[[Any, dict[str, Any]], Any], code: str) -> None:
         print(no)
 
 
-@shield("%tfguard why")
 def _why(number: int | None = None) -> None:
     """Show why a cell of this kernel was stopped, or why the last kernel died. With `--crash N`, the N-th latest crash."""
     from ..record.bundle import BundleStore, died_of
@@ -175,7 +200,6 @@ def _why(number: int | None = None) -> None:
         print(bad)
 
 
-@shield("%tfguard doctor")
 def _doctor() -> None:
     """Check whether every part is in place and whether TensorFlow will work here."""
     from ..doctor.check import run_checks
