@@ -110,6 +110,15 @@ def cpu_seconds(pid: int) -> float:
     return _work(f"/proc/{pid}")[0]
 
 
+def thread_works(pid: int) -> dict[int, tuple[float, int]]:
+    """CPU seconds so far, and how often it has waited, of each thread of a process; empty if unreadable."""
+    found = {}
+    for thread in _threads(pid):
+        with contextlib.suppress(SourceUnavailable):  # it has ended
+            found[thread] = (_work(f"/proc/{pid}/task/{thread}")[0], _switches(pid, thread))
+    return found
+
+
 def main_wait(pid: int) -> Wait:
     """What the main thread of this process currently waits for."""
     return thread_wait(pid, pid)

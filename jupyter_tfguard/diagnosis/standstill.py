@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..record.stacks import Frame, stacks_of
+from ..record.stacks import Frame, feeding, stacks_of
 from ..units import human_seconds
 from .finding import Fact, Source
 from .python_stacks import cell_frame
@@ -21,6 +21,7 @@ _WAITS = {
     "stopped": "stopped by a signal (SIGSTOP), not by its own code",
     "other": f"waiting for {_UNKNOWN_OUTSIDE}",
 }
+RUNNING = "running"
 _LOCKED = ("lock", "lock, with a timeout")
 # What the innermost frames of a thread wait for: part of a file name of Python's library, and the words for it. The first that
 # fits counts: a wait for a child also uses selectors and pipes.
@@ -75,7 +76,7 @@ class Standstill:
         noticed: Unix seconds when the watcher detected the hang.
         wait: What the main thread waited for, as named by the watcher.
         in_fit: True if a fit, evaluate, predict or training loop was running.
-        frames: Frames of the main thread, innermost first; empty when not known.
+        frames: Frames of the main thread, innermost first, or of the user's generator if it ran; empty when not known.
         others: Frames of each other thread.
         forks: Forked children.
         lines: Stacks of all threads.
@@ -120,6 +121,11 @@ class Standstill:
         return next((what for what in found if what), None)
 
     @property
+    def computes(self) -> bool:
+        """True for a fit that made no step although the kernel computed."""
+        return self.wait == RUNNING
+
+    @property
     def cannot_end(self) -> bool:
         """True if nothing outside the process could have ended the wait: no server, file, child or forked worker."""
         if self.wait == "stopped":
@@ -131,7 +137,10 @@ class Standstill:
     def facts(self) -> tuple[Fact, ...]:
         """Duration, kind of wait, Python line and forked children of the hang."""
         work = "a training step, " if self.in_fit else ""
-        seen = f"For {human_seconds(self.seconds)}, a cell ran without {work}CPU time, input, output or GPU work"
+        seen = f"a cell ran without {work}CPU time, input, output or GPU work"
+        if self.computes:
+            seen = "the fit made no step, although the kernel used CPU time"
+        seen = f"For {human_seconds(self.seconds)}, {seen}"
         facts = [Fact(Source.SERVER, seen)]
         wait = f"waiting for {self.waits_for}" if self.waits_for else wait_text(self.wait)
         if wait is not None:
@@ -156,6 +165,20 @@ def wait_text(wait: str) -> str | None:
     return _WAITS.get(wait)
 
 
+def line_of(stacks: tuple[str, ...], main_thread: str | None, wait: str) -> str | None:
+    """The Python line of a hanging kernel: ``line 4 of the cell, in load``; None if it is not known."""
+    frames = _frames(stacks_of(list(stacks)), main_thread, wait)
+    return _python_line(frames) if frames else None
+
+
+def _frames(
+    stacks: dict[str, list[Frame]], main_thread: str | None, wait: str
+) -> tuple[Frame, ...]:
+    """The stack of the main thread; of a generator that ran instead, if the kernel computed."""
+    runs = (feeding(stacks) if wait == RUNNING else None) or []
+    return tuple(runs or stacks.get(main_thread or "", []))
+
+
 def standstill_of(bundle: dict[str, Any]) -> Standstill | None:
     """The hang that the server recorded in the bundle; None when there was none."""
     seen = dict_of(dict_of(bundle.get("server")).get("hang"))
@@ -173,7 +196,7 @@ def standstill_of(bundle: dict[str, Any]) -> Standstill | None:
         noticed=number_of(seen.get("noticed")) or died,
         wait=text_of(seen.get("wait")) or "",
         in_fit=bool(seen.get("in_fit")),
-        frames=tuple(stacks.get(main, ())),
+        frames=_frames(stacks, main, text_of(seen.get("wait")) or ""),
         others=tuple(tuple(frames) for name, frames in stacks.items() if name != main),
         forks=_forks(seen.get("forks"), _imported(journal)),
         lines=tuple(lines),

@@ -130,6 +130,8 @@ def _hang_words(seen: Evidence, _: TextEvidence) -> Words:
     words["end"] = "you stopped it" if seen.asked_to_end else "it ended"
     if seen.worker_killed is not None:
         return words | {"worker_killed": f"for {words['lasted']}"}
+    if seen.hang.computes:
+        return words | {"no_step": f"for {words['lasted']}", "in_fit": "yes"}
     words[f"wait_{wait}"] = "yes"
     if seen.hang.in_fit and wait != "stopped":
         words["in_fit"] = "yes"
@@ -326,6 +328,8 @@ def _failed_storage(seen: Evidence) -> TextEvidence | None:
 def _hang(seen: Evidence) -> TextEvidence | None:
     if seen.hang is None or seen.kernel_alive:
         return None
+    if seen.hang.computes and not seen.asked_to_end:
+        return None  # something else ended it
     facts, killed = seen.hang.facts, seen.worker_killed
     if killed is not None:
         passed = human_seconds(max(0.0, seen.died - killed))
@@ -333,6 +337,8 @@ def _hang(seen: Evidence) -> TextEvidence | None:
         facts = (Fact(Source.SERVER, words), *facts)
     certain = seen.asked_to_end and seen.hang.cannot_end and killed is None
     sure = Confidence.CERTAIN if certain else Confidence.LIKELY
+    if seen.hang.computes:
+        sure = Confidence.POSSIBLE  # a step may only be slow
     chips = (f"{human_seconds(seen.hang.seconds)} without progress",)
     return TextEvidence(sure, facts, chips, message="", details={})
 

@@ -12,6 +12,15 @@ _FRAME_LIMIT = 100
 # The stack of a thread with user code contains none of these.
 _SERVICE_PATHS = ("/ipykernel/", "/jupyter_tfguard/", "/IPython/core/history.py")
 
+# Files of tf.data and Keras that call the user's generator or data set, and the folders of both.
+_FEEDS = (
+    "from_generator_op.py",
+    "generator_data_adapter.py",
+    "py_dataset_adapter.py",
+    "data_adapter.py",
+)
+_LIBRARIES = ("/tensorflow/", "/keras/", "/tf_keras/")
+
 # Thread 0x00007f3a [name] (most recent call first):      Current thread 0x...      Stack (most recent call first):
 _THREAD = re.compile(
     r"^(?:Thread|Current thread|Main thread) (0x[0-9a-f]{1,16})\b.{0,80}\(most recent call first\)"
@@ -41,6 +50,20 @@ def stacks_of(lines: list[str]) -> dict[str, list[Frame]]:
         elif (frame := _FRAME.match(line)) and len(frames) < _FRAME_LIMIT:
             frames.append(Frame(frame["file"], int(frame["line"]), frame["name"]))
     return found
+
+
+def feeding(stacks: dict[str, list[Frame]]) -> list[Frame] | None:
+    """The stack, innermost frame first, of a thread in a generator or data set of the user; None if there is none."""
+    for frames in stacks.values():
+        files = [frame.file.replace("\\", "/") for frame in frames]
+        called = [i for i, file in enumerate(files) if file.rsplit("/", 1)[-1] in _FEEDS]
+        if called and any(not _of_library(file) for file in files[: called[0]]):
+            return frames
+    return None
+
+
+def _of_library(file: str) -> bool:
+    return any(part in file for part in _LIBRARIES)
 
 
 def user_first(lines: list[str], main_thread: str | None) -> list[str]:

@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..diagnosis.standstill import wait_text
+from ..diagnosis.standstill import RUNNING, line_of, wait_text
 from ..kernelspecs.command import python_command
 from ..limits import memory_in_use
 from ..places import DISABLE_VARIABLE
@@ -293,7 +293,9 @@ def _hang(monitored: MonitoredKernel | None) -> dict[str, Any] | None:
     return {
         "since": hang.since,
         "in_fit": hang.in_fit,
+        "computes": hang.wait == RUNNING,
         "text": wait_text(hang.wait),
+        "line": line_of(hang.stacks, hang.main_thread, hang.wait),
         "has_stacks": bool(hang.stacks),
     }
 

@@ -32,6 +32,7 @@ class FitProgress:
         finished_step: The last step of this epoch that ended, as counted by Keras. It begins one more if data of unknown
             length ends, and several at once with ``steps_per_execution``; their count may go beyond the end.
         batch_place: Where its batch size is set.
+        validation_step: The running step of the validation in a fit; 0 before its first, None while there is no validation.
         logs: The logs of the last step, as passed by Keras.
         earlier_steps: Steps of the epochs before this one.
         look_due: Monotonic seconds; a step that begins after this calls :meth:`ProgressBoard.look`.
@@ -54,6 +55,7 @@ class FitProgress:
     epoch: int | None = None
     step: int | None = None
     finished_step: int | None = None
+    validation_step: int | None = None
     logs: Any = None
     active: bool = True
     started: float = field(default_factory=time.time)
@@ -79,6 +81,20 @@ class FitProgress:
         if self.finished_step is None or self.steps is None:
             return self.finished_step
         return min(self.finished_step, self.steps)
+
+    @property
+    def in_step(self) -> bool | None:
+        """True before the first step, and while one of training or validation runs; None for a loop: not known."""
+        if self.is_loop:
+            return None
+        if self.validation_step is not None or self.steps_begun == 0:
+            return True
+        return self.step is not None and (self.finished_step or 0) < self.step
+
+    @property
+    def place(self) -> tuple[int, int | None, bool | None]:
+        """Changes when a step begins or ends."""
+        return self.steps_begun, self.validation_step, self.in_step
 
     @property
     def is_loop(self) -> bool:
@@ -109,6 +125,9 @@ class FitProgress:
             "epoch": self.epoch,
             "steps": self.steps,
             "step": self.step,
+            "steps_begun": self.steps_begun,
+            "validation_step": self.validation_step,
+            "in_step": self.in_step,
             "steps_per_second": self._rate(now),
             "logs": plain_logs(self.logs),
             "started": self.started,
@@ -150,7 +169,7 @@ class ProgressBoard:
         self._loop: FitProgress | None = None
         self.fit_count = 0
         self._written = 0.0
-        self._written_steps = -1
+        self._written_place: object = None
         self._open = True
 
     @property
@@ -191,12 +210,12 @@ class ProgressBoard:
             self._write_now()
 
     def flush(self) -> None:
-        """Write if steps have begun since the last write, 50 ms ago or more; called by the sampling thread."""
+        """Write if a step has begun or ended since the last write, 50 ms ago or more; called by the sampling thread."""
         current = self.current
         if (
             current is not None
             and current.active
-            and current.steps_begun != self._written_steps
+            and current.place != self._written_place
             and time.monotonic() - self._written >= WRITE_SECONDS
         ):
             self._write_now()
@@ -212,7 +231,7 @@ class ProgressBoard:
             return
         try:
             now = time.monotonic()
-            self._written, self._written_steps = now, current.steps_begun
+            self._written, self._written_place = now, current.place
             current.look_due = now + WRITE_SECONDS
             self._write(current.record(now))
         finally:

@@ -177,19 +177,26 @@ def make_callback_class(base: Any) -> Any:
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             self._watch.epoch_ends(epoch, logs)
 
-        # During a fit these are called for its validation, whose steps are not counted.
+        # During a fit these are called for its validation, whose steps are counted apart.
         @follow
         def on_test_begin(self, logs: Any = None) -> None:
             if self._what == "evaluate":
                 self._watch.begins(self.params)
+            else:
+                self._progress.validation_step = 0
 
         def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
             if self._what == "evaluate":
                 self.on_train_batch_begin(batch)
+            else:
+                self._progress.validation_step = batch + 1
 
         def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
             if self._what == "evaluate":
                 self.on_train_batch_end(batch, logs)
+
+        def on_test_end(self, logs: Any = None) -> None:
+            self._progress.validation_step = None
 
         @follow
         def on_predict_begin(self, logs: Any = None) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..collectors.standstill import catches
+from ..collectors.standstill import Wait, catches
 from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
 from ..record.facts import Hang
@@ -23,6 +23,7 @@ from ..record.stacks import LIMIT_BYTES, claims, stacks_of, user_first
 from .gpu_helper import Gpus
 from .monitored import MonitoredKernel
 from .polling import Loop
+from .stalls import Stall
 from .standstill import Standstill, Stillness, waits_for_user
 
 _POLL_EVERY_SECONDS = 10.0
@@ -54,7 +55,7 @@ class Hangs(Loop):
         self._recordings = recordings
         self._gpus = gpus
         self._hang_seconds = hang_seconds
-        self._kernels: dict[MonitoredKernel, Standstill] = {}
+        self._kernels: dict[MonitoredKernel, tuple[Standstill, Stall]] = {}
         self._polled_at = -_POLL_EVERY_SECONDS
 
     def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
@@ -64,21 +65,29 @@ class Hangs(Loop):
         ):  # a new kernel woke the loop: too early, CPU time is counted in coarse ticks
             return self._polled_at + pause - now
         self._polled_at = now
-        self._kernels = {w: self._kernels.get(w) or Standstill(w) for w in monitored_kernels}
+        self._kernels = {
+            w: self._kernels.get(w) or (Standstill(w), Stall(w, self._hang_seconds))
+            for w in monitored_kernels
+        }
         gpu_works = any(d.get("utilization_fraction") for d in self._gpus().devices)
-        for monitored, standstill in self._kernels.items():
+        for monitored, followers in self._kernels.items():
             if not self._stopping and not monitored.kernel.is_ending():
-                self._poll_kernel(monitored, standstill, gpu_works)
+                self._poll_kernel(monitored, *followers, gpu_works)
         return pause
 
     def _poll_kernel(
-        self, monitored: MonitoredKernel, standstill: Standstill, gpu_works: bool
+        self, monitored: MonitoredKernel, standstill: Standstill, stall: Stall, gpu_works: bool
     ) -> None:
         found = standstill.look(gpu_works=gpu_works)
+        is_overdue = stall.look(gpu_works=gpu_works)
         if found is None:
             # Activity during shutdown is not progress, and the shutdown may have begun during the poll.
-            if not monitored.kernel.is_ending():
+            if monitored.kernel.is_ending():
+                return
+            if not is_overdue:
                 monitored.hang = None
+            elif monitored.hang is None or monitored.hang.wait != Wait.RUNNING.value:
+                monitored.hang = self._stalled(monitored, stall)
         elif standstill.still_seconds >= self._hang_seconds and monitored.hang is None:
             monitored.hang = self._hang(monitored, standstill, found)
 
@@ -101,9 +110,26 @@ class Hangs(Loop):
             main_thread=main if frames else None,
         )
 
+    def _stalled(self, monitored: MonitoredKernel, stall: Stall) -> Hang | None:
+        """The fit without steps; None if its stacks show another cause, or could not be read."""
+        lines, main = self._take(monitored, hanging=False)
+        stacks = stacks_of(lines)
+        if not stacks or not stall.is_stall(stacks, main):
+            return None
+        return Hang(
+            since=stall.since,
+            noticed=time.time(),
+            wait=Wait.RUNNING.value,
+            in_fit=True,
+            stacks=tuple(lines),
+            main_thread=main if main in stacks else None,
+        )
+
     def stacks(self, monitored: MonitoredKernel) -> list[str]:
         """Current Python stacks of all threads of this kernel; empty if they could not be read."""
-        lines, _ = self._take(monitored, hanging=monitored.hang is not None)
+        hang = monitored.hang
+        hanging = hang is not None and hang.wait != Wait.RUNNING.value
+        lines, _ = self._take(monitored, hanging=hanging)
         hang = monitored.hang
         if lines and hang is not None:
             monitored.hang = dataclasses.replace(hang, stacks=tuple(lines))

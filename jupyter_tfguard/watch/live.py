@@ -11,7 +11,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
@@ -32,6 +32,20 @@ _READ_EVERY_SECONDS = 0.45
 _KINDS = ("fit", "evaluate", "predict", LOOP)
 
 
+class FitPlace(NamedTuple):
+    """Where a run of ``fit``, ``evaluate`` or ``predict`` is, as in ``FitProgress``; changes when a step begins or ends."""
+
+    fit_id: int
+    steps_begun: int
+    validation_step: int | None
+    in_step: bool
+
+    @property
+    def is_first(self) -> bool:
+        """True until the first step has ended: it also traces and compiles the model."""
+        return self.steps_begun <= 1 and self.validation_step is None
+
+
 @dataclass(frozen=True)
 class Live:
     """The newest state.
@@ -39,6 +53,7 @@ class Live:
     Attributes:
         header: The recording's header; None until it exists.
         training: In the panel's format (``Training``); None before the first training.
+        place: Where the running fit is; None if none runs, and for a loop.
         marks: ``{"time", "label"}`` of the last 10 minutes, oldest first, at most 20.
         cells: Memory of cells in the panel's format, largest growth first, at most 5, including the running cell.
         gpu_oom: ``{"time", "execution_count", "lines"}`` of the latest GPU OOM that left the kernel alive.
@@ -56,6 +71,7 @@ class Live:
     memory_stop: dict[str, Any] | None = None
     memory_growth: dict[str, Any] | None = None
     gpu_memory: tuple[dict[str, Any], ...] = ()
+    place: FitPlace | None = None
 
     @property
     def runs_cell(self) -> bool:
@@ -96,6 +112,7 @@ class LiveReader:
     _events: EventReader = field(default_factory=EventReader)
     _marks: MarkReader = field(default_factory=lambda: MarkReader(MARK_LIMIT))
     _training: dict[str, Any] | None = None
+    _place: FitPlace | None = None
     _next: float = 0.0
     _last: Live = Live()
 
@@ -127,7 +144,7 @@ class LiveReader:
         self._gpu.take_memory(newest_gpu_memory(self._gpu_records.read(self._folder)))
         progress = newest_progress(self._progress_records.read(self._folder))
         if progress is not None:
-            self._training = training_state(progress)
+            self._training, self._place = training_state(progress), fit_place(progress)
         oldest = time.time() - MARK_SECONDS
         marks = tuple(
             {"time": mark.time, "label": mark.label}
@@ -143,6 +160,7 @@ class LiveReader:
             self._stop.latest,
             self._growth.latest,
             self._gpu.memory,
+            self._place,
         )
         return self._last
 
@@ -204,6 +222,17 @@ def training_state(progress: dict[str, Any] | None) -> dict[str, Any] | None:
         "started": _number(progress.get("started")),
         "ended": _number(progress.get("ended")),
     }
+
+
+def fit_place(progress: dict[str, Any]) -> FitPlace | None:
+    """The place that a record of the progress names; None if no fit runs, or if it names none."""
+    fit_id, begun = _whole(progress.get("fit_id")), _whole(progress.get("steps_begun"))
+    in_step = progress.get("in_step")
+    if progress.get("active") is not True or type(in_step) is not bool:
+        return None
+    if fit_id is None or begun is None:
+        return None
+    return FitPlace(fit_id, begun, _whole(progress.get("validation_step")), in_step)
 
 
 def _seconds_left(numbers: dict[str, int | None], speed: float | None) -> float | None:

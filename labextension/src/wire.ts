@@ -163,10 +163,15 @@ export type LimitAhead = Readonly<{
   is_soon: boolean;
 }>;
 
-/** A kernel that hangs in a cell; `text` ends the sentence "Its main thread is …". */
+/**
+ * A kernel that hangs in a cell, or with `computes` a fit without steps. `text` ends the sentence "Its main thread is …",
+ * `line` is where Python is.
+ */
 export type Hang = Readonly<{
   since: number;
   in_fit: boolean;
+  computes: boolean;
+  line: string | null;
   text: string | null;
   has_stacks: boolean;
 }>;

@@ -145,3 +145,23 @@ def test_a_debugger_and_the_kernel_wait_for_connections_all_the_time() -> None:
     assert hung("lock", join, ["socket.py recv", wrapped]).confidence is Confidence.LIKELY
     debugger = '  File "/opt/debugpy/_vendored/pydevd/_pydevd_bundle/pydevd_comm.py", line 1 in run'
     assert hung("lock", join, ["socket.py recv", debugger]).confidence is Confidence.CERTAIN
+
+
+GENERATOR = (
+    f'  File "{LIB}/site-packages/tensorflow/python/data/ops/from_generator_op.py", line 198 in f'
+)
+STEP = f'  File "{LIB}/site-packages/tensorflow/python/eager/execute.py", line 53 in quick_execute'
+
+
+def test_a_fit_without_steps_in_a_kernel_that_computes_is_possible_and_names_its_generator() -> (
+    None
+):
+    found = hung("running", [STEP, CELL.replace("load", "<module>")], [CELL, GENERATOR])
+    assert (found.cause, found.confidence) == ("hang", Confidence.POSSIBLE)
+    assert found.title.startswith(
+        "The fit made no step for 12 min while the kernel computed, until"
+    )
+    texts = [fact.text for fact in found.because]
+    assert any("no step, although the kernel used CPU time" in text for text in texts)
+    assert "Python was at line 4 of the cell, in load" in texts
+    assert [one.title for one in found.advice] == ["Run the input pipeline without the model."]

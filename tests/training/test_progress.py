@@ -202,3 +202,32 @@ def test_what_a_short_run_learns_is_told_at_its_end(clock: Clock) -> None:
     finally:
         Model.built = False
     assert {"kind": "fit_ready", "fit_id": 1, "parameter_count": 16} in events
+
+
+def test_whether_a_step_runs_is_on_disk_in_validation_too(clock: Clock) -> None:
+    watch, written, _, board = make()
+    callback = make_callback_class(Base)(watch)
+
+    def seen() -> tuple[Any, ...]:
+        clock.now += 1.0
+        board.flush()
+        names = ("steps_begun", "validation_step", "in_step")
+        return tuple(written[-1][name] for name in names)
+
+    assert seen() == (0, None, True)  # before the first step
+    callback.on_epoch_begin(0)
+    for batch in range(2):
+        callback.on_train_batch_begin(batch)
+        assert seen() == (batch + 1, None, True)
+        callback.on_train_batch_end(batch)
+        assert seen() == (batch + 1, None, False)
+    callback.on_test_begin()
+    assert seen() == (2, 0, True)
+    callback.on_test_batch_begin(0)
+    assert seen() == (2, 1, True)
+    callback.on_test_end()
+    callback.on_epoch_end(0)
+    assert seen() == (2, None, False)
+    callback.on_epoch_begin(1)
+    callback.on_train_batch_begin(0)
+    assert seen() == (3, None, True)

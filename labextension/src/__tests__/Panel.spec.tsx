@@ -154,9 +154,20 @@ describe('Panel', () => {
     expect(drawn.text).toContain(
       'The cell seems to hang: no CPU, disk or GPU activity. No progress for 12 min.'
     );
-    expect(drawn.text).toContain('Its main thread is waiting for a lock, without a timeout.');
+    expect(drawn.text).toContain(
+      'Its main thread is waiting for a lock, without a timeout. Python is at line 4 of the cell, in load.'
+    );
     await drawn.click('.jp-TfGuard-Hang .jp-TfGuard-link');
     expect(onShowStacks).toHaveBeenCalledWith(hung.kernel_id);
+  });
+
+  it('says that a fit makes no step while the kernel computes', () => {
+    const hung = kernel(1);
+    const hang = hung.hang && { ...hung.hang, in_fit: true, computes: true, text: null };
+    const drawn = draw({ kernel: { ...hung, hang } });
+    expect(drawn.text).toContain('The fit makes no step, although the kernel is computing.');
+    expect(drawn.text).toContain('Python is at line 4 of the cell, in load.');
+    expect(drawn.text).not.toMatch(/seems to hang|main thread/);
   });
 
   it('measures a hang by the clock of the server, else by its own', () => {
