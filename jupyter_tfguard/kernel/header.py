@@ -108,6 +108,11 @@ def watcher_alive() -> bool:
     return identity is not None and identity.is_running()
 
 
+def is_watched() -> bool:
+    """True if that server started this kernel itself. A terminal of the server inherits the environment too."""
+    return os.getppid() == watcher_pid() and watcher_alive()
+
+
 def library_versions(just_imported: str | None = None) -> dict[str, str]:
     """Versions of the libraries named in reports that are imported now.
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..collectors.procfs import read_small
-from ..errors import SourceUnavailable
 from ..private_files import PrivateFolder
+from ..record.last_words_helper import LastWordsHelper
 from ..record.native_text import last_words, native_text_since
 from ..record.recording import Recording
 from ..record.stacks import HEADER_KEY
-from ..record.stderr_tail import StderrTail
+from ..record.stderr_tail import PARTS, StderrTail
 from ..shield import part, shielded
+from .client_stream import ClientStream
 from .faults import FaultFiles
-from .stacks import StacksOnRequest, is_pipe_reader
+from .stacks import StacksOnRequest
 
 _CELL_END_SECONDS = 0.5
-_HIGHEST_DESCRIPTOR = 0xFFFFFF
 
 
 class NativeParts:
@@ -37,19 +35,31 @@ class NativeParts:
         self._faults: FaultFiles | None = None
         self._faulthandler_state = "off"
         self._tail: StderrTail | None = None
+        self._helper: LastWordsHelper | None = None
         self._stacks: StacksOnRequest | None = None
 
-    def start(self, folder: PrivateFolder, *, keep_text: bool) -> None:
-        """Start recording stack traces at fatal signals, and native text if `keep_text`."""
+    def start(self, folder: PrivateFolder, *, keep_text: bool, watched: bool) -> None:
+        """Start recording stack traces at fatal signals, and native text.
+
+        Args:
+            folder: The recording.
+            keep_text: Record native text.
+            watched: A watcher forwards the last native text after the kernel's end; otherwise a helper process does.
+        """
         self._folder = folder
         with part("stack traces at fatal signals", self._problems):
             self._faults = FaultFiles(folder)
             self._faulthandler_state = self._faults.start()
         if keep_text:
             with part("stderr tail", self._problems):
-                tail = StderrTail(folder, self._on_problem)
+                tail = StderrTail(folder, self._on_problem, ClientStream.found())
                 tail.start()
                 self._tail = tail
+            if self._tail is not None and not watched and (shared := self._tail.shared):
+                with part("last native text of a crash", self._problems):
+                    helper = LastWordsHelper(folder.path, shared, self._on_problem)
+                    helper.start()
+                    self._helper = helper
 
     def offer_stacks(self, recording: Recording, thread: int | None) -> None:
         """Serve requests for stacks, and announce this in the header.
@@ -66,10 +76,11 @@ class NativeParts:
 
     def state(self) -> dict[str, Any]:
         """Which parts are active, for the header."""
+        shared = (self._tail and self._tail.shared) or {}
         return {
             "faulthandler": self._faulthandler_state,
             "stderr": self._tail is not None and self._tail.running,
-            "stderr_pipe": None if self._tail is None else self._tail.pipe,
+            **{f"stderr_{name}": shared.get(name) for name in PARTS},
         }
 
     def place(self) -> int | None:
@@ -85,7 +96,7 @@ class NativeParts:
     def wait_forwarded(self, seconds: float) -> None:
         """Wait until the native text so far was forwarded, for at most `seconds`."""
         if self._tail is not None:
-            self._tail.wait_forwarded(seconds, _pipe_readers_wait)
+            self._tail.wait_forwarded(seconds)
 
     def cell_ends(self) -> None:
         """Called after each cell: its native text must be forwarded before ipykernel reports the end of the cell."""
@@ -99,32 +110,18 @@ class NativeParts:
 
     def stop(self) -> None:
         """Stop every part; a failure of one does not prevent the others from stopping."""
-        for ended in (self._tail, self._faults, self._stacks):
+        for ended in (self._tail, self._helper, self._faults, self._stacks):
             if ended is not None:
                 with shielded("unloading"):
                     ended.stop()
-        self._tail = self._faults = self._stacks = None
+        self._tail = self._helper = self._faults = self._stacks = None
 
     def leave_child(self) -> None:
         """In a forked child: undo what it has inherited. A killed worker must not look like a crashed kernel."""
-        tail, self._tail = self._tail, None
-        if tail is not None:
-            with shielded("forked child"):
-                tail.leave_child()
+        left = (self._tail, self._helper)
+        self._tail = self._helper = None
+        for inherited in left:
+            if inherited is not None:
+                with shielded("forked child"):
+                    inherited.leave_child()
         self.stop()
-
-
-def _pipe_readers_wait() -> bool:
-    """True if ipykernel's threads that read fd 1 and 2 wait for text, and so have forwarded what they read.
-
-    Also True if the system does not show what a thread is doing.
-    """
-    for thread in threading.enumerate():
-        if is_pipe_reader(thread):
-            # "0 0x2f 0x7f5c3c0..": number and arguments of a system call, here read; "running" outside of one. For a
-            # thread that waits for the GIL the first argument is an address, not a descriptor.
-            with contextlib.suppress(OSError, SourceUnavailable):
-                fields = read_small(f"/proc/self/task/{thread.native_id}/syscall").split()
-                if len(fields) < 2 or int(fields[1], 16) > _HIGHEST_DESCRIPTOR:
-                    return False
-    return True

@@ -24,6 +24,7 @@ from .growth_alarm import GrowthAlarm
 from .header import (
     HeaderKeeper,
     claim_environment,
+    is_watched,
     kernel_header,
     release_environment,
     watcher_alive,
@@ -153,7 +154,9 @@ class GuardSession:
         self.recording = recording = Recording(
             recordings_folder(), identity, header | {"guard": self._guard_state()}, sampler.metrics
         )
-        self._native.start(recording.folder, keep_text=self.settings.keep_native_stderr)
+        self._native.start(
+            recording.folder, keep_text=self.settings.keep_native_stderr, watched=is_watched()
+        )
 
     # --- events and samples
 

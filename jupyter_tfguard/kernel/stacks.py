@@ -31,7 +31,7 @@ _OUR_PACKAGES = ("ipykernel", "IPython")
 _USERS_MODULES = ("ipykernel.subshell", "IPython.lib.backgroundjobs")
 _OUR_NAMES = ("IOPub", "Control", "Shell channel")
 _OUR_PREFIX = "tfguard-"
-_PIPE_READER = "_watch_pipe_fd"
+_PIPE_READER = "_watch_pipe_fd"  # ipykernel's threads that read fd 1 and 2
 # libzmq's threads, which carry the messages, and the guard's.
 _NATIVE_PREFIXES = (b"ZMQbg", b"tfguard-")
 
@@ -135,14 +135,8 @@ def _is_service(thread: threading.Thread) -> bool:
         return False
     if module.partition(".")[0] in _OUR_PACKAGES:
         return True
-    return (
-        thread.name in _OUR_NAMES or thread.name.startswith(_OUR_PREFIX) or is_pipe_reader(thread)
-    )
-
-
-def is_pipe_reader(thread: threading.Thread) -> bool:
-    """True for ipykernel's threads that read fd 1 and 2."""
-    return _PIPE_READER in thread.name
+    name = thread.name
+    return name in _OUR_NAMES or name.startswith(_OUR_PREFIX) or _PIPE_READER in name
 
 
 def native_service_threads() -> set[int]:

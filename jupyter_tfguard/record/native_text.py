@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from pathlib import Path
-
-from ..errors import FolderUnusable
 from ..private_files import PrivateFolder
 
 PREFIX = "stderr."
@@ -58,13 +53,3 @@ def native_text_since(folder: PrivateFolder, place: int) -> str:
             text = folder.read(file_name(number), FILE_BYTES) or b""
             parts.append(text[max(0, skipped) :])
     return b"".join(parts).replace(b"\0", b"").decode("utf-8", "replace")
-
-
-def add_last_words(path: Path, text: bytes) -> None:
-    """Add text left in the pipe at the kernel's death to its recording, if there is one. Never raises."""
-    with contextlib.suppress(OSError, FolderUnusable):
-        folder = PrivateFolder(path, make=False)
-        newest = max(numbers_of(folder.names()), default=0)
-        descriptor = folder.open(file_name(newest + 1), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with open(descriptor, "wb") as file:
-            file.write(text)

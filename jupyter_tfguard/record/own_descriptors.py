@@ -6,6 +6,7 @@ So the identity is checked before each use.
 from __future__ import annotations
 
 import array
+import errno
 import os
 import stat
 
@@ -45,3 +46,47 @@ def unread_bytes(descriptor: int) -> int:
     except OSError:
         pass
     return 0
+
+
+class OwnDescriptors:
+    """Descriptors of the guard in one process, each with its identity."""
+
+    def __init__(self) -> None:
+        self._identities: dict[int, Identity] = {}
+
+    def add(self, descriptor: int) -> int:
+        """Take over a descriptor; closed if that fails.
+
+        Raises:
+            OSError: It is not open.
+        """
+        try:
+            found = os.fstat(descriptor)
+        except OSError:
+            os.close(descriptor)
+            raise
+        self._identities[descriptor] = found.st_dev, found.st_ino
+        return descriptor
+
+    def inode(self, descriptor: int) -> int | None:
+        """Inode of the file when the descriptor was added; None for any other descriptor."""
+        expected = self._identities.get(descriptor)
+        return None if expected is None else expected[1]
+
+    def is_open_at(self, descriptor: int, number: int) -> bool:
+        """True if descriptor `number` refers to the file of the added `descriptor`."""
+        return identity(number) == self._identities.get(descriptor, ())
+
+    def check(self, descriptor: int) -> None:
+        """Raise OSError if other code closed the descriptor: its number may have been reused."""
+        if not self.is_open_at(descriptor, descriptor):
+            raise OSError(errno.EBADF, "other code closed a file descriptor of the guard")
+
+    def close(self, descriptor: int) -> None:
+        """Close one, if it is still ours."""
+        close_ours(descriptor, self._identities.pop(descriptor, None))
+
+    def close_all(self) -> None:
+        """Close all that are still ours."""
+        while self._identities:
+            close_ours(*self._identities.popitem())

@@ -1,9 +1,9 @@
 """Records the stderr tail of a kernel: fd 2 becomes a pipe, and a thread saves its text to a file and forwards it.
 
 In a kernel without the guard, fd 2 is a pipe too. The operating system moves the text from our pipe into a file
-(``splice``). The thread reads it from there and writes it to the old fd 2, with ordinary back-pressure: nothing is
-dropped or reordered. At any moment each byte is in the file or still in the pipe. The watcher keeps the pipe's read end
-open as well (``watch/held_pipe.py``) and reads the rest after the kernel's death. Without a watcher the rest is lost.
+(``splice``). The thread reads it from there and passes it on (``forwarding.py``), with ordinary back-pressure: nothing is
+dropped or reordered. At any moment each byte is in the file or still in the pipe. The watcher, or a helper process, keeps
+the pipe's read end open as well, and records and forwards the rest after the kernel's death (``last_words.py``).
 
 While native code holds the GIL, the thread stops after the first piece of text, and the pipe fills up. A writer then
 blocks after 256 KiB; without the guard it blocks after 64 KiB.
@@ -20,12 +20,14 @@ import select
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import FolderUnusable, SourceUnavailable
 from ..private_files import PrivateFolder
 from ..threads import background_thread
+from .forwarding import STDERR, Client, Forwarding
 from .native_text import FILE_BYTES, file_name
-from .own_descriptors import Identity, close_ours, identity, unread_bytes
+from .own_descriptors import OwnDescriptors, unread_bytes
 
 try:
     import fcntl
@@ -33,7 +35,8 @@ try:
 except ImportError:  # Windows
     fcntl = resource = None  # type: ignore[assignment]
 
-STDERR = 2
+# What finishes the work after the kernel's end: the pipe's read end, the shared position, the original stderr.
+PARTS = ("pipe", "position", "original")
 LEAST_FILE_SIZE_LIMIT_BYTES = FILE_BYTES
 # Not more: Linux allows 64 MiB for all pipes of a user, and makes further pipes tiny.
 _PIPE_BYTES = 256 * 1024
@@ -53,14 +56,22 @@ class StderrTail:
     Args:
         folder: Folder of the files ``stderr.N.txt``.
         on_problem: Called with a message when text is no longer recorded.
+        client: Sends text to the client; None: text goes to the old fd 2 only.
     """
 
-    def __init__(self, folder: PrivateFolder, on_problem: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: PrivateFolder,
+        on_problem: Callable[[str], None],
+        client: Client | None = None,
+    ) -> None:
         self._folder = folder
         self._on_problem = on_problem
+        self._client = client
         self._pid = os.getpid()
-        self._source = self._outlet = -1
-        self._identities: dict[int, Identity] = {}
+        self._source = -1
+        self._own = OwnDescriptors()
+        self._forwarding: Forwarding | None = None
         self._file: tuple[int, int] | None = None  # number and descriptor
         self._splices = hasattr(os, "splice")
         self._sent = 0
@@ -75,12 +86,16 @@ class StderrTail:
         return self._thread is not None and self._file is not None and not self._stopping
 
     @property
-    def pipe(self) -> dict[str, int] | None:
-        """Descriptor and inode of the pipe's read end, for the watcher; None if there is no pipe."""
-        expected = self._identities.get(self._source)
-        if self._thread is None or self._stopping or expected is None:
+    def shared(self) -> dict[str, Any] | None:
+        """What finishes the work after the kernel's end: descriptor and inode of each part; None if there is no pipe."""
+        found = self._forwarding
+        if self._thread is None or self._stopping or found is None:
             return None
-        return {"descriptor": self._source, "inode": expected[1]}
+        descriptors = self._source, found.position, found.original
+        return {
+            name: {"descriptor": descriptor, "inode": self._own.inode(descriptor)}
+            for name, descriptor in zip(PARTS, descriptors, strict=True)
+        }
 
     def start(self) -> None:
         """Replace fd 2 by our pipe.
@@ -94,14 +109,14 @@ class StderrTail:
             raise SourceUnavailable("The stderr tail is not recorded on Windows.")
         _check_limit()
         try:
-            self._outlet = self._own(os.dup(STDERR))
+            self._forwarding = Forwarding(self._own, self._client)
         except OSError as bad:
             raise SourceUnavailable(f"File descriptor 2 is not open: {bad.strerror}.") from bad
         try:
-            self._file = 1, self._own(self._folder.create(file_name(1)))
+            self._file = 1, self._own.add(self._folder.create(file_name(1)))
             source, target = os.pipe()
             try:
-                self._source = self._own(source)
+                self._source = self._own.add(source)
                 with contextlib.suppress(AttributeError, OSError):  # not Linux; the user's limit
                     fcntl.fcntl(target, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
                 os.dup2(target, STDERR)
@@ -110,7 +125,7 @@ class StderrTail:
             self._thread = self._started()
         except BaseException:
             self._restore_fd2()
-            self._close_all()
+            self._own.close_all()
             raise
 
     def written(self) -> int:
@@ -124,20 +139,17 @@ class StderrTail:
             if (file, size) == (self._file, _size(file[1])):  # else text was moved meanwhile
                 return (file[0] - 1) * FILE_BYTES + size + unread
 
-    def wait_forwarded(
-        self, seconds: float, reader_waits: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Wait until the text so far was forwarded and read from the old fd 2.
+    def wait_forwarded(self, seconds: float) -> None:
+        """Wait until the text so far was passed to the client, or read from the old fd 2.
 
         Text printed next then comes after it, and ipykernel's flush at the end of a cell sends it.
 
         Args:
             seconds: Longest wait.
-            reader_waits: Whether the reader has passed on what it read.
         """
         wanted = self.written()
         end = time.monotonic() + seconds
-        while wanted > self._sent - unread_bytes(self._outlet) or not reader_waits():
+        while (found := self._forwarding) and wanted > found.shown_bytes - found.unread:
             if self._stopping or time.monotonic() >= end:
                 return
             time.sleep(_STEP_SECONDS)
@@ -162,29 +174,12 @@ class StderrTail:
     def leave_child(self) -> None:
         """In a forked child: close its copies of our descriptors. fd 2 stays open: the parent records its text."""
         self._thread = None
-        self._close_all()
-
-    def _own(self, descriptor: int) -> int:
-        try:
-            found = os.fstat(descriptor)
-        except OSError:
-            os.close(descriptor)
-            raise
-        self._identities[descriptor] = found.st_dev, found.st_ino
-        return descriptor
-
-    def _is_ours(self, descriptor: int) -> bool:
-        """False if user code closed it: the descriptor number may have been reused."""
-        return identity(descriptor) == self._identities.get(descriptor, ())
+        self._own.close_all()
 
     def _restore_fd2(self) -> None:
-        is_our_pipe = identity(STDERR) == self._identities.get(self._source, ())
-        if is_our_pipe and self._is_ours(self._outlet):
-            os.dup2(self._outlet, STDERR)
-
-    def _close_all(self) -> None:
-        while self._identities:
-            close_ours(*self._identities.popitem())
+        old = -1 if self._forwarding is None else self._forwarding.old
+        if self._own.is_open_at(self._source, STDERR) and self._own.is_open_at(old, old):
+            os.dup2(old, STDERR)
 
     # --- the thread
 
@@ -204,7 +199,7 @@ class StderrTail:
             self._stop_recording(bad)
         finally:
             self._stopping = True
-            self._close_all()
+            self._own.close_all()
 
     def _move(self) -> None:
         """Move text until all writers have closed the pipe.
@@ -219,7 +214,7 @@ class StderrTail:
         ready = select.poll()
         ready.register(self._source, select.POLLIN)
         while True:
-            self._check(self._source)
+            self._own.check(self._source)
             if not self._splices:
                 ready.poll()
                 if not self._copy():
@@ -227,7 +222,7 @@ class StderrTail:
                 continue
             assert self._file is not None
             number, file = self._file
-            self._check(file)
+            self._own.check(file)
             inode = os.fstat(file).st_ino
             start = (number - 1) * FILE_BYTES
             size = self._sent - start
@@ -248,10 +243,10 @@ class StderrTail:
             except OSError as bad:
                 self._read_bytes, self._splices = start + size, False
                 if bad.errno not in _CANNOT_SPLICE:
-                    self._forward(file, start, size)
+                    self._forward(number, file, size)
                     self._stop_recording(bad)
                     continue
-            self._forward(file, start, size)
+            self._forward(number, file, size)
             if not moved:
                 return
             self._next_file()
@@ -267,36 +262,31 @@ class StderrTail:
             text = os.read(self._source, room)
             self._read_bytes += len(text)
         if file is not None:
-            self._check(file[1])
+            self._own.check(file[1])
             try:
                 if os.pwrite(file[1], text, size) < len(text):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             except OSError as bad:
                 self._stop_recording(bad)
             time.sleep(_QUIET_SECONDS)
-        self._send(text)
+        self._send(text, file, is_last=True)
         self._next_file()
         return bool(text)
 
-    def _forward(self, file: int, start: int, size: int) -> None:
+    def _forward(self, number: int, file: int, size: int) -> None:
+        """Forward the text of a file up to this size."""
+        start = (number - 1) * FILE_BYTES
         while (left := start + size - self._sent) > 0:
             text = os.pread(file, min(left, _CHUNK_BYTES), self._sent - start)
             if not text:  # the file was truncated
                 self._sent += left
-            self._send(text)
+                return
+            self._send(text, (number, file), is_last=len(text) == left)
 
-    def _send(self, text: bytes) -> None:
-        while text:
-            self._check(self._outlet)
-            try:
-                count = os.write(self._outlet, text)
-            except BlockingIOError:  # another program on this terminal set O_NONBLOCK
-                time.sleep(_STEP_SECONDS)
-                continue
-            except OSError:  # the reader is gone
-                count = len(text)
-            self._sent += count
-            text = text[count:]
+    def _send(self, text: bytes, file: tuple[int, int] | None, *, is_last: bool) -> None:
+        assert self._forwarding is not None
+        self._forwarding.send(text, file, is_last=is_last)
+        self._sent += len(text)
 
     def _next_file(self) -> None:
         """Start a new file when this one is full. The two newest files are kept."""
@@ -306,12 +296,14 @@ class StderrTail:
         try:
             if self._stopping:
                 raise FolderUnusable("The recording has ended.")
-            self._file = number + 1, self._own(self._folder.create(file_name(number + 1)))
+            assert self._forwarding is not None
+            self._forwarding.begin_file(number + 1)
+            self._file = number + 1, self._own.add(self._folder.create(file_name(number + 1)))
         except (OSError, FolderUnusable) as bad:
             self._read_bytes, self._splices = self._sent, False
             self._stop_recording(bad)
             return
-        close_ours(full, self._identities.pop(full, None))
+        self._own.close(full)
         if number > 1:
             with contextlib.suppress(OSError):
                 self._folder.remove(file_name(number - 1))
@@ -319,15 +311,13 @@ class StderrTail:
     def _stop_recording(self, why: Exception) -> None:
         """Stop recording. Text is still forwarded."""
         self._file = None
+        if self._forwarding is not None:
+            self._forwarding.end_files()
         if not self._stopping:
             reason = why.strerror if isinstance(why, OSError) else str(why)
             self._on_problem(
                 f"The stderr tail is no longer recorded: {reason or type(why).__name__}."
             )
-
-    def _check(self, descriptor: int) -> None:
-        if not self._is_ours(descriptor):
-            raise OSError(errno.EBADF, "other code closed a file descriptor of the guard")
 
 
 def _check_limit() -> None:

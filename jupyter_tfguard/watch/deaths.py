@@ -15,7 +15,6 @@ from typing import Any
 from ..collectors.os_log import SystemLogReader
 from ..collectors.shared_memory import shared_memory
 from ..record.facts import ExitFacts, ServerFacts, SharedMemory, SystemLog, SystemLogLine
-from ..record.native_text import add_last_words
 from ..shield import shielded
 from .child_kill import ChildKill
 from .death import Death, of_child, of_kernel
@@ -110,8 +109,7 @@ class Deaths:
             if known is None and by_starter is not None:
                 known = _retry(by_starter, noticed + _STARTER_SECONDS)
             wait_seconds = _TRACKER_SECONDS if known and known.signal == "SIGBUS" else 0.0
-            if last_words := stderr.last_words(wait_seconds):
-                add_last_words(self._recordings / monitored.identity.folder_name, last_words)
+            stderr.finish(self._recordings / monitored.identity.folder_name, wait_seconds)
             seen, pid = monitored.seen(died), monitored.identity.pid
             facts = of_kernel(seen, pid, monitored.children, known, after, asked=asked)
             facts = replace(facts, other_kernel_bytes=other_kernel_bytes)

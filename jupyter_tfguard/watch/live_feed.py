@@ -73,8 +73,7 @@ class LiveFeed(Loop):
                 feed.fresh_until = now + _FRESH_SECONDS
             feed.due = now if now < feed.fresh_until else now + _IDLE_SECONDS
             guard = (monitored.live.header or {}).get("guard")
-            pipe = guard.get("stderr_pipe") if isinstance(guard, dict) else None
-            monitored.stderr.hold(monitored.identity, pipe)
+            monitored.stderr.hold(monitored.identity, guard)
             if not monitored.is_busy:
                 # Reopened next time: user code may reload the guard, which creates a new folder.
                 feed.reader.close()

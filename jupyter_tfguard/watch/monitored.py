@@ -23,7 +23,7 @@ from ..places import disabled_by_environment
 from ..record.facts import Counters, Cull, Hang, ServerFacts
 from .child_kill import ChildKillDetector
 from .forecast import Forecast, Forecaster
-from .held_pipe import HeldPipe
+from .held_stderr import HeldStderr
 from .history import COLUMNS, OWN_COLUMNS, ULIMIT_COLUMNS, History
 from .live import Live
 from .process_handle import ProcessHandle
@@ -79,7 +79,7 @@ class MonitoredKernel:
         cull: The check of the server's culler that is shutting it down; None in any other case.
         before: Counters while the process was running; None before the second poll.
         group: Its memory group; shared.
-        stderr: The pipe of its native stderr.
+        stderr: The pipe and destination of its native stderr.
         child_kills: Detects children killed by the OOM killer.
         unavailable: What could not be read, and why.
 
@@ -106,7 +106,7 @@ class MonitoredKernel:
         self._shared: dict[str, float] = {}
         self._own_row = (_UNKNOWN, _UNKNOWN)
         self.unavailable: dict[str, str] = {}
-        self.stderr = HeldPipe()
+        self.stderr = HeldStderr()
         self.child_kills = ChildKillDetector()
         self.before: Counters | None = None
         self._fresh: Counters | None = None

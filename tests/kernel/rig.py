@@ -22,8 +22,7 @@ from jupyter_client.manager import KernelManager
 import jupyter_tfguard
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.native_text import add_last_words
-from jupyter_tfguard.watch.held_pipe import HeldPipe
+from jupyter_tfguard.watch.held_stderr import HeldStderr
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
 
 STARTUP_FILE = Path(jupyter_tfguard.__file__).parent / "etc" / "ipython_startup.py"
@@ -66,7 +65,7 @@ class GuardedKernel:
     startup_file: bool = True
     before: str = ""  # code of the user's own, run before all startup files
     kernel_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    _held: HeldPipe | None = None
+    _held: HeldStderr | None = None
 
     def start(self) -> GuardedKernel:
         """Start the kernel and wait until it answers."""
@@ -191,9 +190,9 @@ class GuardedKernel:
 
     def hold_stderr(self) -> None:
         """Keep what the kernel's native code writes until its end, as a watcher does."""
-        process, self._held = ProcessIdentity.of(self.pid), HeldPipe()
+        process, self._held = ProcessIdentity.of(self.pid), HeldStderr()
         assert process is not None
-        self._held.hold(process, self.recording().header["guard"]["stderr_pipe"])
+        self._held.hold(process, self.recording().header["guard"])
 
     def remains(self) -> str:
         """What a dead kernel has left of the reason: return code, stderr tail, stack."""
@@ -211,7 +210,7 @@ class GuardedKernel:
 
     def _add_stderr(self) -> None:
         if self._held is not None:
-            add_last_words(self.recording_paths()[0], self._held.last_words())
+            self._held.finish(self.recording_paths()[0])
 
     def wait_for_end(self, *, timeout: float = _WAIT_SECONDS) -> int:
         """Wait until the process has ended; its return code."""

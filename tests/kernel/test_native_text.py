@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.kernel.rig import GuardedKernel
+from tests.rigs.waiting import wait_until
 
 Make = Callable[..., GuardedKernel]
 
@@ -59,3 +66,56 @@ def test_an_option_leaves_the_descriptor_alone(new_kernel: Make, tmp_path: Path)
     assert "tfguard-stderr" not in names
     assert "tfguard" in names
     assert kernel.recording().header["guard"]["stderr"] is False
+
+
+# The assertion writes its line and aborts in one call, while the GIL is held.
+ASSERTION = """
+import ctypes, os
+c = ctypes.PyDLL(None)
+c.write(2, b"written before\\n", 15)
+c.__assert_fail(b"the last line", b"tensor.cc", 607, b"f")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the helper process is for Linux")
+@pytest.mark.parametrize("capture", [True, False], ids=["", "capture_fd_output=False"])
+def test_the_last_line_of_an_unwatched_kernel_reaches_its_stderr(
+    new_kernel: Make, tmp_path: Path, capture: bool
+) -> None:
+    profile = tmp_path / "ipython" / "profile_default"
+    profile.mkdir(parents=True)
+    settings = {"IPKernelApp": {"capture_fd_output": capture}}
+    (profile / "ipython_kernel_config.json").write_text(json.dumps(settings))
+    kernel = new_kernel()
+    kernel.run("import os; os.write(2, b'in a cell\\n');")
+    kernel.die(ASSERTION)
+    log = kernel.folder / "kernel-output.txt"
+    wait_until(lambda: "the last line" in log.read_text(), "the last line in the log")
+    wait_until(lambda: "the last line" in kernel.recording().stderr_tail, "and in the recording")
+    for line in ("in a cell", "written before", "the last line"):
+        assert log.read_text().count(line) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the helper process is for Linux")
+def test_the_helper_ends_with_the_guard_and_with_the_kernel(new_kernel: Make) -> None:
+    kernel = new_kernel()
+    pipe = kernel.recording().header["guard"]["stderr_pipe"]["inode"]
+    helpers = wait_until(lambda: holders(pipe) - {kernel.pid}, "the helper")
+    assert kernel.run("import psutil; print(psutil.Process().children())").stdout == "[]\n"
+    kernel.run("%unload_ext jupyter_tfguard")
+    wait_until(lambda: not holders(pipe), "the helper's end")
+    kernel.run("%load_ext jupyter_tfguard")
+    pipe = kernel.recording().header["guard"]["stderr_pipe"]["inode"]
+    assert helpers.isdisjoint(wait_until(lambda: holders(pipe) - {kernel.pid}, "another helper"))
+    kernel.shutdown()
+    wait_until(lambda: not holders(pipe), "its end")
+
+
+def holders(pipe: int) -> set[int]:
+    """Processes that have this pipe open."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(path) == f"pipe:[{pipe}]":
+                found.add(int(path.parts[2]))
+    return found

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_tfguard.record.stderr_tail import PARTS
 from tests.kernel.rig import GuardedKernel, run_terminal
 
 Make = Callable[..., GuardedKernel]
@@ -56,14 +57,14 @@ def test_the_header_tells_who_this_is(kernel: GuardedKernel) -> None:
     assert header["notebook_path"] is None
     assert set(header["versions"]) >= {"python", "ipython", "ipykernel", "jupyter_tfguard"}
     inode = int(kernel.run("import os; print(os.fstat(2).st_ino)").stdout)
-    assert header["guard"]["stderr_pipe"].pop("inode") == inode
-    assert set(header["guard"]["stderr_pipe"]) == {"descriptor"}
+    assert header["guard"]["stderr_pipe"]["inode"] == inode
+    shared = [header["guard"].pop(f"stderr_{name}") for name in PARTS]
+    assert all(set(part) == {"descriptor", "inode"} for part in shared)
     assert header["guard"]["stop"].pop("stop_bytes") > 0
-    assert header["guard"] | {"stderr_pipe": None} == {
+    assert header["guard"] == {
         "growth": None,
         "faulthandler": "ours",
         "stderr": True,
-        "stderr_pipe": None,
         "stop": {"state": "on", "level": "soft", "notes": []},
         "problems": [],
     }

@@ -11,12 +11,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.private_files import PrivateFolder
-from jupyter_tfguard.record.native_text import (
-    FILE_BYTES,
-    add_last_words,
-    last_words,
-    native_text_since,
-)
+from jupyter_tfguard.record.native_text import FILE_BYTES, last_words, native_text_since
 from tests.conftest import without_pytest
 
 pytestmark = [
@@ -201,15 +196,3 @@ def test_a_forked_child_keeps_only_fd_2(tmp_path: Path) -> None:
         """,
     )
     assert (ran.stdout, ran.stderr) == (b"True\n", b"by the child\n")
-
-
-def test_text_of_the_pipe_is_added_after_what_was_kept(tmp_path: Path) -> None:
-    folder = PrivateFolder(tmp_path)
-    folder.write_whole("stderr.1.txt", b"kept\n")
-    add_last_words(tmp_path, b"left in the pipe\n")
-    assert last_words(folder) == "kept\nleft in the pipe\n"
-
-
-def test_text_of_the_pipe_makes_no_recording(tmp_path: Path) -> None:
-    add_last_words(tmp_path / "none", b"text")
-    assert not (tmp_path / "none").exists()

@@ -34,10 +34,10 @@ from jupyter_tfguard.kernel.faults import FaultFiles
 from jupyter_tfguard.metrics import Metric, Sample, Unit
 from jupyter_tfguard.record.contents import RecordingContents, read_recording
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.record.native_text import KEPT_BYTES, add_last_words
+from jupyter_tfguard.record.native_text import KEPT_BYTES
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.record.stderr_tail import StderrTail
-from jupyter_tfguard.watch.held_pipe import HeldPipe
+from jupyter_tfguard.watch.held_stderr import HeldStderr
 from tests.rigs.deaths import Kind, kinds, write_natively
 from tests.rigs.long_run import Progress, Totals, long_run, options, show
 
@@ -109,7 +109,12 @@ class Life:
         assert FaultFiles(recording.folder).start() == "ours"
         tail = StderrTail(recording.folder, _problem)
         tail.start()
-        os.write(ready, json.dumps(tail.pipe).encode())
+        os.write(
+            ready,
+            json.dumps(
+                {f"stderr_{name}": part for name, part in (tail.shared or {}).items()}
+            ).encode(),
+        )
         os.read(go, 2)
         recording.event("cell_start", execution_count=1)
         values = {metric.name: 1.0 for metric in _METRICS}
@@ -228,7 +233,7 @@ class LastWords:
                     (root.parent / f"{number}.txt").write_text(traceback.format_exc())
             os._exit(_OWN_FAULT)
         os.close(tell_ready)
-        held = HeldPipe()
+        held = HeldStderr()
         said, process = os.read(ready, 1000), ProcessIdentity.of(pid)
         if self._watched and said and process is not None:
             held.hold(process, json.loads(said))
@@ -237,7 +242,7 @@ class LastWords:
             os.close(descriptor)
         _, status = os.waitpid(pid, 0)
         path = next(iter(root.glob("*")), root / "none")
-        add_last_words(path, held.last_words())
+        held.finish(path)
         found = judge(life, status, path)
         shutil.rmtree(root, ignore_errors=True)
         totals["deaths"] += 1

@@ -1,4 +1,4 @@
-"""The watcher's copy of a kernel's stderr pipe, with a program in the place of the kernel."""
+"""What the watcher holds of a kernel's stderr, with a program in the place of the kernel."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record.identity import ProcessIdentity
-from jupyter_tfguard.watch.held_pipe import HeldPipe
+from jupyter_tfguard.record.native_text import last_words
+from jupyter_tfguard.watch.held_stderr import HeldStderr
 from tests.rigs.waiting import DEADLINE_SECONDS
 
 pytestmark = [
@@ -44,24 +47,31 @@ def program() -> Iterator[tuple[subprocess.Popen[bytes], ProcessIdentity, dict[s
             descriptor, inode = map(int, process.stdout.readline().split())
             identity = ProcessIdentity.of(process.pid)
             assert identity is not None
-            yield process, identity, {"descriptor": descriptor, "inode": inode}
+            yield process, identity, {"stderr_pipe": {"descriptor": descriptor, "inode": inode}}
         finally:
             process.kill()
 
 
-def test_the_last_words_are_read_after_a_kill_and_a_child_then_ends() -> None:
-    held = HeldPipe()
+def finished(held: HeldStderr, recording: Path, child_seconds: float = 0.0) -> str:
+    """The text that is added to the recording after a death."""
+    before = last_words(PrivateFolder(recording))
+    held.finish(recording, child_seconds)
+    return last_words(PrivateFolder(recording))[len(before) :]
+
+
+def test_the_last_words_are_read_after_a_kill_and_a_child_then_ends(tmp_path: Path) -> None:
+    held = HeldStderr()
     with program() as (process, identity, claimed):
         held.hold(identity, claimed)
         process.kill()
         process.wait()
-        assert held.last_words() == b"the last words\n"
+        assert finished(held, tmp_path) == "the last words\n"
         # Its next write fails, as with a bare kernel; without that it would wait for a reader.
         assert process.communicate(b"go\n", timeout=120)[0] == b"ended\n"
-        assert held.last_words() == b""
+        assert finished(held, tmp_path) == ""
 
 
-def test_what_a_child_says_after_the_death_is_kept() -> None:
+def test_what_a_child_says_after_the_death_is_kept(tmp_path: Path) -> None:
     """As Python's resource tracker does, which waits for the end of its parent."""
     says = "import os; os.read(0, 1); os.write(2, b'left behind')"
     program = (
@@ -70,7 +80,7 @@ def test_what_a_child_says_after_the_death_is_kept() -> None:
         f"subprocess.Popen([sys.executable, '-S', '-c', {says!r}], stdin=0, stderr=target)\n"
         "print(source, os.fstat(source).st_ino, flush=True)\nos.read(source, 1)"
     )
-    held, (dead, alive) = HeldPipe(), os.pipe()
+    held, (dead, alive) = HeldStderr(), os.pipe()
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=dead, stdout=subprocess.PIPE
     ) as process:
@@ -79,44 +89,45 @@ def test_what_a_child_says_after_the_death_is_kept() -> None:
         descriptor, inode = map(int, process.stdout.readline().split())
         identity = ProcessIdentity.of(process.pid)
         assert identity is not None
-        held.hold(identity, {"descriptor": descriptor, "inode": inode})
+        held.hold(identity, {"stderr_pipe": {"descriptor": descriptor, "inode": inode}})
         process.kill()
         process.wait()
         os.close(alive)
-        assert held.detach().last_words(DEADLINE_SECONDS) == b"left behind"
-        assert held.last_words() == b""
+        assert finished(held.detach(), tmp_path, DEADLINE_SECONDS) == "left behind"
+        assert finished(held, tmp_path) == ""
 
 
-def test_the_living_are_not_read() -> None:
-    held = HeldPipe()
+def test_the_living_are_not_read(tmp_path: Path) -> None:
+    held = HeldStderr()
     with program() as (process, identity, claimed):
         held.hold(identity, claimed)
         held.close()
         process.kill()
         process.wait()
-        assert held.last_words() == b""
+        assert finished(held, tmp_path) == ""
 
 
 @pytest.mark.parametrize("number", ["0", "same", "huge", "text", "none"])
-def test_what_a_header_claims_is_checked(number: str) -> None:
+def test_what_a_header_claims_is_checked(number: str, tmp_path: Path) -> None:
     before = set(os.listdir("/proc/self/fd"))
-    held = HeldPipe()
+    held = HeldStderr()
     with program() as (_, identity, claimed):
+        pipe = claimed["stderr_pipe"]
         forged: Any = {
-            "0": claimed | {"descriptor": 0},
-            "same": claimed | {"inode": claimed["inode"] + 1},
-            "huge": claimed | {"descriptor": 1 << 70},
-            "text": claimed | {"descriptor": "../../1/fd/0"},
+            "0": pipe | {"descriptor": 0},
+            "same": pipe | {"inode": pipe["inode"] + 1},
+            "huge": pipe | {"descriptor": 1 << 70},
+            "text": pipe | {"descriptor": "../../1/fd/0"},
             "none": [],
         }[number]
-        held.hold(identity, forged)
-        assert held.last_words() == b""
+        held.hold(identity, {"stderr_pipe": forged})
+        assert finished(held, tmp_path) == ""
     assert set(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_kernel_that_gave_its_pipe_up_is_no_longer_held() -> None:
-    held = HeldPipe()
+def test_a_kernel_that_gave_its_pipe_up_is_no_longer_held(tmp_path: Path) -> None:
+    held = HeldStderr()
     with program() as (_, identity, claimed):
         held.hold(identity, claimed)
         held.hold(identity, None)
-        assert held.last_words() == b""
+        assert finished(held, tmp_path) == ""

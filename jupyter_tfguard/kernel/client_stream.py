@@ -1,0 +1,59 @@
+"""ipykernel's stream of stderr, through which the guard passes native text to the client.
+
+Uses private parts of ipykernel's OutStream (5 to 7). If they are missing or differ, the text goes through ipykernel's pipe.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from typing import Any
+
+from ..record.forwarding import STDERR
+from ..shield import is_users
+
+
+class ClientStream:
+    """Does what ipykernel's thread does with the text it reads from its pipe.
+
+    Args:
+        stream: The OutStream.
+        original: Descriptor of the kernel's original stderr.
+    """
+
+    def __init__(self, stream: Any, original: int) -> None:
+        self._stream = stream
+        self.original = original
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @classmethod
+    def found(cls) -> ClientStream | None:
+        """The stream whose pipe is fd 2; None if there is none."""
+        stream = sys.stderr
+        try:
+            pipe = os.fstat(stream._fid)  # type: ignore[union-attr]
+            original = stream._original_stdstream_copy  # type: ignore[union-attr]
+            os.fstat(original)
+            is_ours = os.path.samestat(pipe, os.fstat(STDERR)) and stream._should_watch  # type: ignore[union-attr]
+        except (AttributeError, TypeError, OSError):
+            return None
+        return cls(stream, original) if is_ours else None
+
+    def send(self, text: bytes, *, is_last: bool) -> bool:
+        """Pass text to the client; False if the stream is being closed, or does not take it.
+
+        Args:
+            text: UTF-8.
+            is_last: No more text is ready: an incomplete character is not completed soon.
+        """
+        # Closing the stream writes to fd 2 to wake ipykernel's thread.
+        if not self._stream._should_watch:
+            return False
+        try:
+            self._stream.write(self._decoder.decode(text, is_last))
+        except Exception as bad:
+            if is_users(bad):
+                raise
+            return False
+        return True
