@@ -75,11 +75,17 @@ FORMS: tuple[Form, ...] = (
         r"[A-Za-z0-9_/@-]{10,}",
     ),
     Form(("webhookb2",), r"/webhookb2/", r"[A-Za-z0-9_/@-]{10,}"),
+    # https://conda.example.org/t/.../channel
+    Form(
+        ("/t/",),
+        r"://[^\s/'\"]{1,100}/t/",
+        r"(?=[A-Za-z-]{0,60}[0-9])[A-Za-z0-9-]{12,}(?=/)",
+    ),
     # ?token=... and &sig=... in a URL
     Form(
         ("?", "&", "#"),
         r"[?&#](?i:[a-z_-]{0,20}(?:token|password|passwd|secret|api_?key|access_?key)|code(?==[^\s&]{8})|key|sig|signature|pwd?|pass|app_?id"
-        r"|credential|ticket|auth|x-amz-[a-z-]{1,30})=",
+        r"|credential|ticket|auth|x-amz-[a-z-]{1,30}|_{0,2}sign(?==[^\s&]{16})|(?:u|user|login)=[^\s&'\"]{1,60}&p)=",
         rf"(?!(?:{STAND_INS})?(?:[&'\"\s]|\Z))[^\s&'\"#]+",
     ),
     # Authorization: Bearer abc...   Cookie: session=...; and both as entries of a dict
@@ -186,7 +192,23 @@ FORMS: tuple[Form, ...] = (
         r"[(,][ \t]{0,4}['\"][\w.-]{0,60}(?i:key)[\w.-]{0,60}['\"][ \t]{0,4},[ \t]{0,4}['\"]",
         r"(?=[A-Za-z+/=]{0,80}[0-9])[A-Za-z0-9+/=]{32,}",
     ),
-    Form(("connect(",), rf"connect\(\s{{0,40}}{QUOTED},\s{{0,40}}{QUOTED},\s{{0,40}}", VALUE),
+    Form(
+        ("minio(", "client("),
+        rf"(?:[mM]inio|[cC]lient)\(\s{{0,40}}{QUOTED},\s{{0,40}}{QUOTED},\s{{0,40}}",
+        rf"(?=['\"][^'\"\n]{{0,60}}[0-9])(?=['\"][^'\"\n \t]{{12}}){VALUE}",
+    ),
+    # AES.new(b"...")
+    Form(
+        ("aes", "chacha", "arc4", "blowfish", "secretbox"),
+        r"(?:AES|ChaCha20\w{0,12}|ARC4|Blowfish|SecretBox|AESGCM)(?:\.new)?\(\s{0,40}(?:key[ \t]{0,4}=[ \t]{0,4})?",
+        VALUE,
+    ),
+    # connect("host", "ann", "..."), connect("host", 22, "ann", "...")
+    Form(
+        ("connect(",),
+        rf"connect\(\s{{0,40}}{QUOTED},\s{{0,40}}(?:\d{{1,5}},\s{{0,40}})?{QUOTED},\s{{0,40}}",
+        VALUE,
+    ),
     Form(
         ("jwt", "hmac"),
         r"(?:jwt\.(?:en|de)code\([^\n,]{1,80},[ \t]{0,4}|hmac\.new\([ \t]{0,4})",
@@ -238,6 +260,12 @@ FORMS: tuple[Form, ...] = (
         ("pass", "pw", "mdp", "clave"),
         rf"{WHOLE}{IS}{WRAPPED}",
         rf"{NO_VALUE}(?:{ODD_VALUE}|{LIKE_PASSWORD}(?![^\s,;'\"<>]))",
+    ),
+    # mail_pass = "abcd efgh ijkl mnop": a password for one program
+    Form(
+        ("pass", "pw"),
+        rf"(?:{STRONG}|{WHOLE}){IS}['\"]?",
+        r"[a-z0-9]{4}(?: [a-z0-9]{4}){3}(?![A-Za-z0-9])",
     ),
     # password=hunter   PASSWORD: 12345678
     Form(
@@ -299,6 +327,12 @@ FORMS: tuple[Form, ...] = (
         rf"{KEYS}{FILLED}[ \t]{{0,3}}(?:[:=][ \t]{{0,3}}|[ \t])['\"`]?",
         LIKE_KEY,
     ),
+    # The token that was sent with the request is invalid: X
+    Form(
+        ("key", "token", "secret"),
+        rf"{KEYS}(?:[ \t]{{1,3}}[a-z]{{1,12}}){{4,9}}[ \t]?:[ \t]{{1,3}}['\"`]?",
+        LIKE_KEY,
+    ),
     Form(
         ("key",),
         rf"{PLAIN_KEY}[\w]{{0,20}}['\"]?\]?[ \t]{{0,3}}(?:is|was|now|=|:)?[ \t]{{0,3}}(?:is[ \t])?['\"`]?",
@@ -308,6 +342,12 @@ FORMS: tuple[Form, ...] = (
         ("code",),
         r"(?i:auth\w{0,12}|access|device|login|recovery|backup|security|activation)[ _-](?i:code)s?[ \t:=]{1,4}(?:is[ \t])?['\"]?",
         r"(?=[A-Za-z-]{0,40}[0-9])[A-Za-z0-9-]{6,}(?![\w./(\[-])",
+    ),
+    # seed phrase: a dozen words or more
+    Form(
+        ("phrase", "mnemonic"),
+        r"(?:(?i:seed|recovery|backup|secret)[ _-]?(?i:phrase|words)|[mM]nemonic)['\"]?[ \t]{0,3}(?:is|[:=])[ \t]{0,3}['\"]?",
+        r"(?:[a-z]{3,8}[ ,]{1,3}){11,23}[a-z]{3,8}",
     ),
     # login: ann / ...
     Form(

@@ -35,7 +35,7 @@ _FOREIGN_NAMES = """
     heslo l[oö]senord adgangskode passord kodeord salasana jelsz[oó] sifre şifre lozinka geslo slapta[zž]odis parool
     kata_?sandi пароль парола κωδικός 密码 密碼 口令 パスワード 비밀번호 암호 סיסמה รหัสผ่าน
 """
-NAME_END = r"(?:[_-]?(?:dev|prod|staging|test|live|old|new|value|[0-9]{1,3}))?"
+NAME_END = r"(?:[_-]?(?:dev|prod|staging|test|live|old|new|value|default|backup|[0-9]{1,3}))?"
 MANY = any_case(
     "passwords passwds secrets credentials api[._-]?keys access[._-]?keys secret[._-]?keys auth[._-]?tokens access[._-]?tokens"
 )

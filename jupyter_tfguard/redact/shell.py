@@ -60,6 +60,12 @@ FORMS: tuple[Form, ...] = (
         rf"(?=['\"]?[^\s'\"]{{0,60}}[0-9])(?=['\"]?[^\s'\"]{{0,60}}[A-Za-z])(?=['\"]?[^\s'\"]{{8}}){ARGUMENT}",
     ),
     Form(("obscure",), r"rclone obscure ", ARGUMENT),
+    # sftp ann:hunter2@host
+    Form(
+        ("ftp", "scp", "ssh", "rsync", "proxy"),
+        rf"\b(?:(?:[sl]|nc)?ftp|scp|ssh|rsync|proxy\w{{0,10}}){REST}[\s'\"=][A-Za-z][\w.-]{{0,60}}:",
+        r"(?=[^\s'\"@:/]{0,60}[0-9!#$%&*+?^~])[^\s'\"@:/]{5,80}(?=@[A-Za-z])",
+    ),
     Form(("alias set",), r"\bmc alias set \S{1,60} \S{1,100} ", r"\S{1,100} \S{1,200}"),
     Form(("lftp",), rf"\blftp(?: {REST})?\s-u ?[^\s,]{{1,60}},", ARGUMENT),
     Form(("ssh-keygen",), rf"ssh-keygen(?: {REST})?\s-[NP] ?", ARGUMENT),

@@ -20,12 +20,16 @@ _TOKEN = re.compile(
     # Base64, with marks between short pieces.
     r"|(?<![A-Za-z0-9_+/=.~-])(?=[A-Za-z0-9/]{0,60}[+]|[A-Za-z0-9+/]{30,500}=)[A-Za-z0-9][A-Za-z0-9+/]{30,500}={0,2}"
 )
+# trace_id=4bf92f35...: the name belongs to what is before the value
+_NAMED = re.compile(r"[A-Za-z_]\w{0,30}=(?=[^=])")
 _PIECE = re.compile(r"[A-Za-z0-9]+")
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _HASH = re.compile(r"[0-9a-f]{7,64}|[0-9A-F]{7,64}")
 _SAID_TO_BE_A_HASH = re.compile(
     r"(?i:commit|checkout|head|hash|hard|sha-?\d{0,3}|md5|digest|revision|checksum|blob|tree|etag|build[ _-]?id|git|@|checkpoint"
-    r"|boot|gpu|mig|kernel|run|trace|request|cell)[^\n]{0,24}$"
+    r"|boot|gpu|mig|kernel|run|trace|span|request|cell|uuid|restoring connection|websocket closed)[^\n]{0,24}$"
+    # kernel:session in Jupyter's log
+    r"|[0-9a-f]{4}-[0-9a-f]{12}:$"
 )
 _MACHINE_CODE = re.compile(
     r"0x[0-9a-fA-F]+|_*Z[A-Z]{0,2}\d\w*|_ZN?[\w+]+|[A-Z0-9_]+_[A-Z_]+|(?i:b?float)\d\w*"
@@ -69,7 +73,9 @@ def _is_random(match: re.Match[str]) -> bool:
     token = match[0]
     if _MACHINE_CODE.fullmatch(token):
         return False
-    before = match.string[max(0, match.start() - 40) : match.start()]
+    name = _NAMED.match(token)
+    start = match.start() + (name.end() if name else 0)
+    before, token = match.string[max(0, start - 40) : start], match.string[start : match.end()]
     is_hash = _HASH.fullmatch(token) or _UUID.fullmatch(token)
     if is_hash:
         return len(token) >= 32 and not _SAID_TO_BE_A_HASH.search(before)

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.redaction [--missed]
 
 The secrets of a line must be gone from what is kept on disk; names, addresses and homes from what is exported. The lines
-"aside" were written with the others and not looked at while the rules were made. Those "later", "unseen" and "last" were written
-afterwards; their first scores are in ``RESULTS.md``, and then the rules learned their kinds.
+"aside" were written with the others and not looked at while the rules were made. Those "later", "unseen", "last" and "fresh" were
+written afterwards; their first scores are in ``RESULTS.md``, and then the rules learned their kinds.
 """
 
 from __future__ import annotations
@@ -18,8 +18,16 @@ from jupyter_tfguard.report.anonymous import Anonymous, Identity
 from jupyter_tfguard.report.suspicious import suspicious
 from tests.rigs.redaction_corpus import Line, lines
 
-SECRETS = ("secrets", "secrets_aside", "secrets_later", "secrets_unseen", "secrets_last")
-HARMLESS = ("harmless", "harmless_aside", "harmless_later")
+SECRETS = (
+    "secrets",
+    "secrets_aside",
+    "secrets_later",
+    "secrets_unseen",
+    "secrets_last",
+    "secrets_fresh",
+    "secrets_fresh_aside",
+)
+HARMLESS = ("harmless", "harmless_aside", "harmless_later", "harmless_fresh")
 LEAST_RECALL = 0.97
 MOST_FALSE = 0.01
 ANN = ("/home/ann", "ann", "gpu01.cluster.example")
@@ -75,7 +83,7 @@ def main() -> None:
     for name in (*SECRETS, *HARMLESS):
         found = score(name)
         print(
-            f"{name:<15} {found.changed:>4} of {found.total} changed ({found.changed / found.total:.1%}), "
+            f"{name:<19} {found.changed:>4} of {found.total} changed ({found.changed / found.total:.1%}), "
             f"{found.flagged} flagged in what is left"
         )
         for kind, counts in found.kinds.items():

@@ -26,6 +26,8 @@ _BLOCKS = (
     "api key a ", "PIN ", "('token', ", "jwt.encode(a,", "a_aA1", "https://a:", "--from-literal=a=", "user@", "ssh a ", "ssh a@",
     "key is ", "key_a", "auth code: a", "login: a / ", " -u a -p ", " -password ", "send ", "passwords = [", "passwords = ['a',", "login_a('a', ",
     "check_password('", "Session('a', ", "a.key.a', ", "mysql', '-", "vault write a ", "$2b$", "getenv(a, ", "_auth=", "value=", "secrets.put(",
+    "https://a/t/", "mnemonic: ", "seed phrase: a", "abcd ", "password = 'abcd ", "connect('a', 22, 'a', ", "Minio('a', 'a', ", "AES.new(",
+    "sftp a:", "ssh a:a", "?u=a&p=", "token a a a a a: ", "cio", "ak-", "npg_", "aaa8Q~", "secret_a_", "sl.u.", "01234567-0123-0123-0123-0123456789ab:",
     "token = a(", "token = a(a=", "token() return ", "passwords[a] = ", "signature=", "password a a: ", "user a ", " --key ",
 )  # fmt: skip
 
