@@ -69,6 +69,7 @@ class FitProgress:
     compared: str | None = None
     _anchor: tuple[float, int] | None = None
     _next_anchor: tuple[float, int] | None = None
+    _rate_then: float | None = None
 
     @property
     def steps_begun(self) -> int:
@@ -89,7 +90,13 @@ class FitProgress:
             return None
         if self.validation_step is not None or self.steps_begun == 0:
             return True
-        return self.step is not None and (self.finished_step or 0) < self.step
+        return self.step is not None and not self.is_between_steps
+
+    @property
+    def is_between_steps(self) -> bool:
+        """True if the last step of training has ended, and the next has not begun; never for a loop."""
+        ended = self.step is not None and (self.finished_step or 0) >= self.step
+        return ended and not self.is_loop
 
     @property
     def place(self) -> tuple[int, int | None, bool | None]:
@@ -137,6 +144,8 @@ class FitProgress:
 
     def _rate(self, now: float) -> float | None:
         """Steps per second over the last two to four seconds; None before the first step has ended."""
+        if self.is_between_steps:
+            return self._rate_then  # measured from beginning to beginning
         done = max(0, self.steps_begun - 1)
         if self._anchor is None or self._next_anchor is None:
             if done:  # the first step compiles the model, so count from its end
@@ -147,7 +156,8 @@ class FitProgress:
         began, done_then = self._anchor
         if done == done_then or now == began:
             return None
-        return round((done - done_then) / (now - began), 4)
+        self._rate_then = round((done - done_then) / (now - began), 4)
+        return self._rate_then
 
 
 class ProgressBoard:
@@ -232,7 +242,8 @@ class ProgressBoard:
         try:
             now = time.monotonic()
             self._written, self._written_place = now, current.place
-            current.look_due = now + WRITE_SECONDS
+            if not current.is_between_steps:  # else the next step would be written late
+                current.look_due = now + WRITE_SECONDS
             self._write(current.record(now))
         finally:
             self._lock.release()
