@@ -23,6 +23,8 @@ from ..record.identity import ProcessIdentity
 from ..record.recording import Recording
 
 _COMMAND_CHARACTERS = 500
+# Set by jupyter_client to the process that starts a kernel; on Windows it is a handle.
+_STARTER_VARIABLE = "JPY_PARENT_PID"
 _KERNEL_ID = re.compile(r"kernel-(.+)\.json")
 # Versions are read once these are imported; nothing is imported to read them.
 _LIBRARIES = ("tensorflow", "keras", "tf_keras", "numpy")
@@ -96,8 +98,13 @@ def _starter_command() -> str | None:
 
 
 def watcher_pid() -> int | None:
-    """Process id, from the environment, of the server whose watcher tracks this kernel."""
+    """Process id, from the environment, of the server whose watcher tracks this kernel.
+
+    Programs in a terminal of the server inherit its environment too; no server tracks the kernels that they start.
+    """
     text = "" if _is_inherited() else os.environ.get(WATCHER_VARIABLE, "")
+    if sys.platform != "win32" and os.environ.get(_STARTER_VARIABLE, text) != text:
+        return None
     return int(text) if text.isascii() and text.isdigit() else None
 
 
@@ -109,7 +116,7 @@ def watcher_alive() -> bool:
 
 
 def is_watched() -> bool:
-    """True if that server started this kernel itself. A terminal of the server inherits the environment too."""
+    """True if that server runs and started this kernel itself. It tracks only the starter of another kernel."""
     return os.getppid() == watcher_pid() and watcher_alive()
 
 

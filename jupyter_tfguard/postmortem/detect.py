@@ -24,6 +24,7 @@ from ..record.alive import (
 )
 from ..record.contents import RecordingContents, read_recording, recording_header
 from ..record.identity import ProcessIdentity, boot_id
+from ..record.last_words import wait_until_finished
 from ..record.recording import remove_recording
 
 # A watcher needs about a tenth of a second for its report; after this time, it will not report.
@@ -135,6 +136,7 @@ def _claimed(path: Path, place: Place, copy: Path | None, in_hand: InHand) -> It
     judged_by = death_known_by(path, identity, recording_header(path))
     if judged_by is None or (place == Place.here() and in_hand(identity)):
         return
+    wait_until_finished(path)
     try:
         contents = read_recording(path)
     except RecordUnreadable:

@@ -166,6 +166,37 @@ def opened_again(descriptor: int) -> int:
     return os.dup(descriptor)
 
 
+def wait_for_lock(folder: int) -> None:
+    """Lock a recording's folder, for at most about a second: a helper process may be at work there."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    end = time.monotonic() + 1.5 * FINISH_SECONDS
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < end:
+                time.sleep(0.005)
+                continue
+        except OSError:  # a file system without such locks
+            pass
+        return
+
+
+def wait_until_finished(path: str | os.PathLike[str]) -> None:
+    """Wait until a dead kernel's recording has its last text."""
+    try:
+        folder = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    except OSError:
+        return
+    try:
+        wait_for_lock(folder)
+    finally:
+        os.close(folder)
+
+
 # --- as a program
 
 
@@ -173,11 +204,9 @@ def main() -> None:
     """Wait for the end of the kernel, and finish its work; end at once when dismissed."""
     path, *numbers = sys.argv[1:]
     pipe, position, original, kernel, lifeline = map(int, numbers)
-    import fcntl
-
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     # Held until this process ends: a reader of the recording waits for it.
-    fcntl.flock(folder, fcntl.LOCK_EX)
+    wait_for_lock(folder)
     ends = select.poll()
     ends.register(kernel, select.POLLIN)
     ends.register(lifeline, select.POLLIN)

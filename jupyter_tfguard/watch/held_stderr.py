@@ -13,23 +13,16 @@ import contextlib
 import os
 import stat
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..record.identity import ProcessIdentity
-from ..record.last_words import FINISH_SECONDS, POSITION, finish, opened_again
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from ..record.last_words import POSITION, finish, opened_again, wait_for_lock
 
 _STDERR = 2
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _WRITE_FLAGS = os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-_LOCK_STEP_SECONDS = 0.01
 
 
 class HeldStderr:
@@ -87,7 +80,7 @@ class HeldStderr:
             with contextlib.suppress(OSError):
                 folder = os.open(recording, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
                 closes.callback(_close, folder)
-                wait_until_finished(folder)
+                wait_for_lock(folder)
             finish(folder, *held, child_seconds=child_seconds)
 
     def close(self) -> None:
@@ -100,19 +93,6 @@ class HeldStderr:
         held, self._held = self._held, None
         for descriptor in held or ():
             _close(descriptor)
-
-
-def wait_until_finished(folder: int) -> None:
-    """Lock a recording's folder, for at most a second: a helper process may be at work there."""
-    end = time.monotonic() + FINISH_SECONDS
-    while fcntl is not None:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() < end:
-                time.sleep(_LOCK_STEP_SECONDS)
-                continue
-        return
 
 
 def _close(descriptor: int) -> None:

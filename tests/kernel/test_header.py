@@ -44,5 +44,15 @@ def test_variables_of_a_kernel_are_not_those_of_kernels_that_its_code_starts(
     assert (header["notebook_path"], header["watcher_pid"]) == (None, None)
 
 
+def test_a_kernel_that_another_program_starts_in_a_terminal_of_the_server_is_not_its(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TFGUARD_WATCHER_PID", "4711")
+    monkeypatch.delenv(KERNEL_VARIABLE, raising=False)
+    for starter, watcher in (("4711", 4711), ("5000", None)):
+        monkeypatch.setenv("JPY_PARENT_PID", starter)
+        assert kernel_header(SHELL)["watcher_pid"] == watcher
+
+
 def test_the_command_line_of_the_starter_is_kept() -> None:
     assert kernel_header(SHELL)["starter_command"]

@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
 
 from jupyter_tfguard.private_files import PrivateFolder
-from jupyter_tfguard.record.last_words import POSITION, finish
+from jupyter_tfguard.record.last_words import POSITION, finish, wait_for_lock, wait_until_finished
 from jupyter_tfguard.record.native_text import last_words
 from tests.conftest import without_pytest
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until
@@ -74,6 +75,20 @@ def test_the_rest_of_file_and_pipe_is_forwarded_and_recorded_once(tmp_path: Path
     for descriptor in (position, source, target, opened):
         os.close(descriptor)
     terminal.close()
+
+
+def test_a_reader_of_the_recording_waits_for_the_helper(tmp_path: Path) -> None:
+    helper = os.open(tmp_path, os.O_RDONLY)
+    wait_for_lock(helper)
+    order = []
+    reader = threading.Thread(target=lambda: (wait_until_finished(tmp_path), order.append("read")))
+    reader.start()
+    assert not order
+    order.append("written")
+    os.close(helper)
+    reader.join(DEADLINE_SECONDS)
+    assert order == ["written", "read"]
+    wait_until_finished(tmp_path / "none")
 
 
 def test_text_is_recorded_where_nobody_reads_what_is_forwarded(tmp_path: Path) -> None:
