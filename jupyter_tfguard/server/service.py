@@ -17,11 +17,12 @@ from ..postmortem.handle import Postmortem
 from ..postmortem.rehearsal import rehearse
 from ..postmortem.wrapped import recorder_of
 from ..record.alive import FRESH_SECONDS
-from ..record.bundle import ANNOUNCED
+from ..record.bundle import ANNOUNCED, died_of
 from ..record.identity import ProcessIdentity
 from ..record.recording import mark_end
 from ..record.unsaved import BackedStore
 from ..shield import read_problems, shielded
+from ..watch.child_kill import ReportedKill
 from ..watch.copies import Copies
 from ..watch.gpu_helper import GpuHelper, Gpus
 from ..watch.watcher import Watcher
@@ -161,6 +162,10 @@ class Service:
 
     def _on_report(self, entry: Entry) -> None:
         log_crash(self._app.log, entry)
+        view = self._tracker.view(entry["kernel_id"]) if self._tracker is not None else None
+        if entry["kernel_alive"] and view is not None and view.monitored is not None:
+            facts = tuple(entry["because"])
+            view.monitored.reported_kill = ReportedKill(died_of(entry["id"]), facts)
         # Open pages show the report, so the next kernel need not print it into the notebook.
         if self._clients:
             with shielded("marking a report as announced"):

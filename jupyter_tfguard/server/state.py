@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from dataclasses import asdict, dataclass
@@ -113,7 +114,7 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         "host": _host(monitored),
         "training": live.training,
         "marks": list(live.marks),
-        "hang": _hang(monitored),
+        "hang": _hang(view),
         "gpu": gpus.watch.of_kernel(monitored, gpus.gpus) if gpus.watch is not None else None,
         "cells": list(live.cells),
         "gpu_oom": live.gpu_oom,
@@ -173,7 +174,7 @@ def number(view: KernelView) -> dict[str, Any]:
         "pid": monitored.identity.pid if monitored else None,
         "watched": monitored is not None,
         "host": _host(monitored),
-        "hang": _hang(monitored),
+        "hang": _hang(view),
     }
 
 
@@ -286,10 +287,14 @@ def _forecast(
     return None if found is None else asdict(found)
 
 
-def _hang(monitored: MonitoredKernel | None) -> dict[str, Any] | None:
-    hang = monitored.hang if monitored else None
+def _hang(view: KernelView) -> dict[str, Any] | None:
+    hang = view.monitored.hang if view.monitored else None
     if hang is None:
         return None
+    kill = view.monitored.reported_kill if view.monitored else None
+    # The time of a report is in whole seconds.
+    is_of_run = kill is not None and kill.time >= (view.run_since or math.inf) - 1
+    waits = is_of_run and hang.wait != RUNNING
     return {
         "since": hang.since,
         "in_fit": hang.in_fit,
@@ -297,6 +302,7 @@ def _hang(monitored: MonitoredKernel | None) -> dict[str, Any] | None:
         "text": wait_text(hang.wait),
         "line": line_of(hang.stacks, hang.main_thread, hang.wait),
         "has_stacks": bool(hang.stacks),
+        "worker_killed": list(kill.facts) if kill is not None and waits else None,
     }
 
 

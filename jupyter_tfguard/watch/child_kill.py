@@ -34,6 +34,19 @@ class ChildKill:
     time: float
 
 
+@dataclass(frozen=True)
+class ReportedKill:
+    """A kill that has a report.
+
+    Attributes:
+        time: Unix seconds.
+        facts: The evidence in the report, as sentences with numbers.
+    """
+
+    time: float
+    facts: tuple[str, ...]
+
+
 class ChildKillDetector:
     """Compares each poll with the previous one, about once a second."""
 

@@ -21,7 +21,7 @@ from ..limits import Limit, fullest_limit, memory_in_use
 from ..metrics import Sample
 from ..places import disabled_by_environment
 from ..record.facts import Counters, Cull, Hang, ServerFacts
-from .child_kill import ChildKillDetector
+from .child_kill import ChildKillDetector, ReportedKill
 from .forecast import Forecast, Forecaster
 from .held_stderr import HeldStderr
 from .history import COLUMNS, OWN_COLUMNS, ULIMIT_COLUMNS, History
@@ -80,6 +80,7 @@ class MonitoredKernel:
         before: Counters while the process was running; None before the second poll.
         group: Its memory group; shared.
         stderr: The pipe and destination of its native stderr.
+        reported_kill: The newest killed child that has a report; None if there is none. The host sets it.
         child_kills: Detects children killed by the OOM killer.
         unavailable: What could not be read, and why.
 
@@ -107,6 +108,7 @@ class MonitoredKernel:
         self._own_row = (_UNKNOWN, _UNKNOWN)
         self.unavailable: dict[str, str] = {}
         self.stderr = HeldStderr()
+        self.reported_kill: ReportedKill | None = None
         self.child_kills = ChildKillDetector()
         self.before: Counters | None = None
         self._fresh: Counters | None = None

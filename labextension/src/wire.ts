@@ -174,6 +174,8 @@ export type Hang = Readonly<{
   line: string | null;
   text: string | null;
   has_stacks: boolean;
+  /** Facts about a child process that was killed for lack of memory in the cell that hangs; null if none was. */
+  worker_killed: readonly string[] | null;
 }>;
 
 /** Values of TensorFlow's allocator for one device. */

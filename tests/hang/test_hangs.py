@@ -6,10 +6,13 @@ import json
 import time
 import urllib.error
 from collections.abc import Callable
+from textwrap import indent
 from typing import Any
 
 import pytest
 
+from tests.crash.cells import EAT
+from tests.crash.settings import MIB, memory_limit
 from tests.hang.conftest import HANG_SECONDS, WatchedKernel
 from tests.rigs.waiting import wait_until
 
@@ -248,3 +251,26 @@ def test_a_fit_in_a_child_that_was_forked_after_tensorflow_is_named(make_kernel:
     assert any("after TensorFlow was imported" in fact["text"] for fact in report["evidence"])
     assert [other["cause"] for other in report["other_findings"]] == ["hang"]
     assert "spawn" in (report["advice"][0]["code"] or "")
+
+
+def test_a_pool_that_waits_for_a_killed_worker_is_named_while_it_lasts(make_kernel: Make) -> None:
+    kernel = make_kernel()
+    with memory_limit(500 * MIB) as limit:
+        limit.add(kernel.pid)
+        paused = kernel.run(
+            "import multiprocessing\nget_ipython().run_line_magic('tfguard', 'pause')\n"
+            f"def fill(_):\n    open('/proc/self/oom_score_adj', 'w').write('500')\n{indent(EAT, '    ')}"
+        )
+        assert paused["status"] == "ok"
+        kernel.start("multiprocessing.get_context('fork').Pool(1).map(fill, [1])")
+
+        def facts() -> list[str] | None:
+            found: list[str] | None = kernel.hang()["worker_killed"]
+            return found
+
+        named = wait_until(facts, "the killed worker in the notice")
+        assert any("OOM kill" in fact or "memory ran out" in fact for fact in named)
+        kernel.restart()
+        wait_until(lambda: len(kernel.entries()) == 2, "both reports")
+        assert {entry["cause"] for entry in kernel.entries()} == {"child_oom_killed", "hang"}
+        kernel.close()

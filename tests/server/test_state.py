@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -16,6 +17,8 @@ import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
 from jupyter_tfguard.collectors.procfs import read_environ
+from jupyter_tfguard.diagnosis.standstill import RUNNING
+from jupyter_tfguard.record.facts import Hang
 from jupyter_tfguard.server.state import (
     KernelView,
     history,
@@ -25,6 +28,7 @@ from jupyter_tfguard.server.state import (
     other_kernel,
 )
 from jupyter_tfguard.server.tracked import guard_command
+from jupyter_tfguard.watch.child_kill import ReportedKill
 from jupyter_tfguard.watch.history import COLUMNS, Rows
 from jupyter_tfguard.watch.live import Live
 from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
@@ -263,6 +267,30 @@ def test_a_kernel_of_another_language_is_not_told_to_install_python(
     guard = state(monitored, language="R")["guard"]
     assert (guard["loaded"], guard["fix"]) == (False, None)
     assert "Python" in guard["text"]
+
+
+def test_a_hang_names_the_worker_that_was_killed_in_the_same_run(
+    monitored: MonitoredKernel,
+) -> None:
+    def worker(run_since: float | None) -> list[str] | None:
+        view = KernelView(monitored.kernel, "python", monitored, None, run_since=run_since)
+        hang = kernel_state(view)["hang"]
+        assert hang.keys() == sample["hang"].keys()
+        assert hang == number(view)["hang"]
+        found: list[str] | None = hang["worker_killed"]
+        return found
+
+    kernels = json.loads((SAMPLES / "status.json").read_text())["kernels"]
+    sample = next(kernel for kernel in kernels if kernel["hang"])
+    monitored.hang = Hang(since=1060.0, noticed=1360.0, wait="lock", in_fit=True)
+    assert worker(1000.0) is None
+    monitored.reported_kill = ReportedKill(1050.0, ("Process 7 held 1.10 GiB",))
+    assert worker(1000.0) == ["Process 7 held 1.10 GiB"]
+    assert worker(1050.9) == ["Process 7 held 1.10 GiB"]  # reports have whole seconds
+    assert worker(1052.0) is None  # of an earlier cell
+    assert worker(None) is None
+    monitored.hang = dataclasses.replace(monitored.hang, wait=RUNNING)
+    assert worker(1000.0) is None  # it computes
 
 
 def test_growth_is_absent_without_tensorflow_and_told_with_it(monitored: MonitoredKernel) -> None:

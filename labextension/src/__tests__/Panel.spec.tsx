@@ -206,6 +206,17 @@ describe('Panel', () => {
     expect(statusText(kernel(0), trans)).not.toContain('no progress');
   });
 
+  it('names the killed worker that a hanging fit waits for', () => {
+    const hung = kernel(1);
+    const killed = ['The system log says that process 15 was killed; it held 1.10 GiB'];
+    const hang = { ...hung.hang!, in_fit: true, worker_killed: killed };
+    const { text } = draw({ kernel: { ...hung, hang } });
+    expect(text).toContain('The training waits for its answer and will never get it.');
+    expect(text).toContain('it held 1.10 GiB.');
+    expect(text).toContain('use fewer workers');
+    expect(text).not.toContain('something outside the kernel');
+  });
+
   it('offers no stacks where the kernel gave none, and is silent while it works', () => {
     const hung = kernel(1);
     const bare = { ...hung, hang: hung.hang === null ? null : { ...hung.hang, has_stacks: false } };
