@@ -20,7 +20,8 @@ _NAMES = (
     ("rocm", ("hip out of memory", "hiperror", "hipmalloc", "rocm")),
     ("xpu", ("xpu out of memory", "out_of_device_memory", "torch.xpu")),
     ("pytorch", ("torch", "cuda out of memory. tried to", "c10::", "c10_", "aten/src")),
-    ("jax", ("jax", "xlaruntimeerror")),
+    # TensorFlow has XLA under external/local_xla; jaxlib contains XLA, and earlier TensorFlow, under external/.
+    ("jax", ("jax", "xlaruntimeerror", "external/org_tensorflow/", "external/xla/xla/", "pjrt_stream_executor_client")),
     (TENSORFLOW, ("tensorflow", "keras", "gpu_0_bfc", "_bfc)", "[op:", "stream_executor", "allocator gpu_", "{{node", "blas gemm")),
 )  # fmt: skip
 _NEAR = 12

@@ -11,9 +11,9 @@ from .line_sizes import size_bytes
 from .log_lines import LogLine
 
 _SIZE = r"([\d.]{1,18} ?(?:[KMGT]i?B|[KMGT]|bytes)?)"
-# Tried to allocate 3.91 GiB      Requested memory: 2516582400      allocating 4821.33 MiB on device 0
+# Tried to allocate 3.91 GiB      Failed to allocate request for 32.00MiB      Requested memory: 2516582400      allocating 4821.33 MiB on device 0
 _ASKED = re.compile(
-    rf"(?:Tried to allocate|Requested memory:|[Aa]llocating|trying to allocate) {_SIZE}(?![\d.])"
+    rf"(?:Tried to allocate|Requested memory:|[Aa]llocating|trying to allocate|ailed to allocate(?: request for)?) {_SIZE}(?![\d.])"
 )
 # total capacity of 23.98 GiB of which 1.02 GiB is free      11.17 GiB total capacity; 10.6 GiB already allocated; 45.19 MiB free
 _TOTAL = re.compile(rf"(?:total capacity of {_SIZE}|{_SIZE} total capacity|max allowed: {_SIZE})")

@@ -14,6 +14,8 @@ _KEYS = {"kib": 2**10, "mib": 2**20, "bytes": 1}
 # memory: usage 6291456kB, limit 6291456kB, failcnt 118: of the group whose limit was reached
 _USAGE = re.compile(r"\bmemory: usage (?P<used>\d{1,15})kB, limit (?P<limit>\d{1,15})kB")
 _NO_LIMIT_BYTES = 2**60
+# memory:  4Gi
+_MEMORY = re.compile(r"memory: {1,8}(?P<size>\d{1,15}[KMGTkm]?i?)$")
 
 
 def size_bytes(text: str) -> int | None:
@@ -34,6 +36,16 @@ def readable(text: str) -> str:
     """The size with the project's units; the text itself when it is no size."""
     size = size_bytes(text)
     return text if size is None or not re.search(r"[A-Za-z]", text) else human_bytes(size)
+
+
+def pod_limit_bytes(lines: list[LogLine]) -> int | None:
+    """The memory limit in a pod's description (``Limits:``, then ``memory:  4Gi``); None when it gives none."""
+    for place, line in enumerate(lines):
+        if line.message.lower().rstrip(":") == "limits":
+            near = (_MEMORY.match(other.message) for other in lines[place + 1 : place + 4])
+            if found := next((hit for hit in near if hit), None):
+                return size_bytes(found["size"])
+    return None
 
 
 def group_limit_bytes(lines: list[LogLine]) -> int | None:

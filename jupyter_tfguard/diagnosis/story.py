@@ -158,9 +158,14 @@ class Story:
 
     @cached_property
     def settled(self) -> Sign | None:
-        """What a batch system or container runtime says about the end; progress after it does not matter."""
+        """What a batch system or container runtime says about the end; progress after it does not matter.
+
+        The last such line, or one before it that says the same with numbers.
+        """
         everything = [*self.survived, *self.signs]
-        return next((sign for sign in reversed(everything) if sign.role is Role.SETTLES), None)
+        settles = [sign for sign in reversed(everything) if sign.role is Role.SETTLES]
+        same = (sign for sign in settles if sign.cause == settles[0].cause and sign.details)
+        return next(same, settles[0] if settles else None)
 
     @cached_property
     def reported(self) -> Sign | None:

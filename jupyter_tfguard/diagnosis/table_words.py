@@ -12,7 +12,8 @@ from .catalog.native_aborts import heap_damage
 from .ending import TextEvidence, ending_chips, exit_fact, last_words, stack_facts, sure
 from .evidence import Evidence
 from .finding import Confidence, Fact, Source, quoted
-from .gpu_stack import cudnn_package, which_builds_run, which_driver_fits
+from .framework_words import build_words, driver_words, forked_words
+from .gpu_stack import cudnn_package
 from .line_sizes import readable
 from .os_log import KILLS, MEMORY, STORAGE, runs_python
 from .python_stacks import endless, own_stacks
@@ -59,6 +60,7 @@ _MANAGERS = {"Kubernetes": "kubernetes", "Ray": "ray", "Dask": "dask"}
 _BATCH_REASONS = {
     "preempt": "it was preempted: another job got its place",
     "node failure": "its node failed",
+    "taken back": "the platform took the machine back, or the machine was shut down",
     "time limit": "it reached its time limit",
     "walltime": "it reached its time limit",
     "wallclock": "it reached its time limit",
@@ -107,20 +109,6 @@ def _damage(_: Evidence, text: TextEvidence) -> Words:
 def _cudnn(seen: Evidence, text: TextEvidence) -> Words:
     package = cudnn_package(text.details.get("built", "").rstrip("."))
     return package_words(seen, text) | ({"cudnn_package": package} if package else {})
-
-
-def _forked(_: Evidence, text: TextEvidence) -> Words:
-    return {} if "mutex" in text.details else {"forked": "yes"}
-
-
-def _driver(seen: Evidence, _: TextEvidence) -> Words:
-    fits = which_driver_fits(seen)
-    return {"driver_that_fits": fits} if fits else {}
-
-
-def _builds(seen: Evidence, _: TextEvidence) -> Words:
-    run = which_builds_run(seen)
-    return {"builds_that_run": run} if run else {}
 
 
 def _hang_words(seen: Evidence, _: TextEvidence) -> Words:
@@ -210,12 +198,12 @@ def _thread_words(seen: Evidence, _: TextEvidence) -> Words:
 
 WORDS: dict[str, Callable[[Evidence, TextEvidence], Words]] = {
     "abi_mismatch": _numpy,
-    "cuda_driver_mismatch": _driver,
+    "cuda_driver_mismatch": driver_words,
     "cuda_library_missing": package_words,
     "cudnn_version_mismatch": _cudnn,
-    "fork_or_thread_deadlock": _forked,
+    "fork_or_thread_deadlock": forked_words,
     "glibc_abort_heap_corruption": _damage,
-    "gpu_arch_unsupported": _builds,
+    "gpu_arch_unsupported": build_words,
     "hang": _hang_words,
     "memory_daemon": _memory_daemon,
     "storage_limit": _storage,

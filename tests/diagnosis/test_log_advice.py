@@ -242,3 +242,83 @@ def test_a_tpu_in_use_names_its_process() -> None:
     best = best_of("ABORTED: The TPU is already in use by process with pid 6120. Not attempting")
     assert best.title == "Another process (6120) uses the TPU."
     assert "nvidia-smi" not in advice_of(best)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (
+            "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 41.2 GiB for an array with shape (720000, 7680) and data type float64",
+            "A request for 41.2 GiB of memory was refused, and the program did not handle it.",
+        ),
+        (
+            "RuntimeError: [enforce fail at alloc_cpu.cpp:83] data. DefaultCPUAllocator: not enough memory: you tried to allocate 34359738368 bytes.",
+            "A request for 32.0 GiB of memory was refused, and the program did not handle it.",
+        ),
+        (
+            "memory allocation of 12884901888 bytes failed",
+            "A request for 12.0 GiB of memory was refused, and the program did not handle it.",
+        ),
+        (
+            "slurmstepd: error: Job 71 exceeded memory limit (9437184 > 8388608), being killed\nslurmstepd: error: Exceeded job memory limit",
+            "The program used 9.00 GiB where its job or container may use 8.00 GiB, and was ended.",
+        ),
+        (
+            "    Last State:  Terminated\n      Reason:    OOMKilled\n      Exit Code: 137\n    Limits:\n      cpu:     4\n      memory:  6Gi",
+            "The program used more memory than the 6.00 GiB that its job or container may use, and was ended.",
+        ),
+        (
+            "E external/org_tensorflow/tensorflow/compiler/xla/pjrt/pjrt_client.cc:1981] Execution of replica 0 failed: Resource exhausted: Failed to allocate request for 96.00MiB (100663296B) on device ordinal 0",
+            "The GPU ran out of memory: 96 MiB requested.",
+        ),
+        (
+            "E tensorflow/stream_executor/cuda/cuda_driver.cc:932] failed to allocate 170.50M (178782208 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY\n"
+            "E tensorflow/stream_executor/cuda/cuda_dnn.cc:289] could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR\nTraceback (most recent call last):",
+            "The GPU ran out of memory: 170 MiB requested.",
+        ),
+        (
+            "INFO:tensorflow:ShutdownHook: lame workers found: HeartbeatManager(/job:worker/task:0)",
+            "The program was ended from outside: the platform took the machine back, or the machine was shut down.",
+        ),
+    ],
+)
+def test_the_numbers_and_the_reason_of_the_line_are_in_the_title(text: str, title: str) -> None:
+    assert best_of(text).title == title
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "unwanted"),
+    [
+        (
+            "torch.AcceleratorError: CUDA error: no kernel image is available for execution on the device",
+            "get_arch_list",
+            "TensorFlow",
+        ),
+        (
+            "tensorflow InternalError: CUDA error: no kernel image is available for execution on the device",
+            "TensorFlow container",
+            "PyTorch",
+        ),
+        (
+            "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, use torch.multiprocessing",
+            "multiprocessing_context",
+            "import TensorFlow",
+        ),
+        (
+            "torch/cuda: The NVIDIA driver on your system is too old (found version 11040).",
+            "a PyTorch built for an older CUDA",
+            "TensorFlow",
+        ),
+        (
+            "NCCL WARN Error while creating shared memory segment nccl-Ab12 (size 4194656), error: No space left on device (28)",
+            "NCCL_SHM_DISABLE",
+            "fewer worker",
+        ),
+    ],
+)
+def test_advice_about_builds_and_workers_follows_the_framework(
+    text: str, wanted: str, unwanted: str
+) -> None:
+    said = advice_of(best_of(text))
+    assert wanted in said
+    assert unwanted not in said

@@ -13,7 +13,7 @@ from ..ending import TextEvidence, exit_fact, oom_fact, starter_facts, text_evid
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..group import Group
-from ..line_sizes import group_limit_bytes, named_bytes
+from ..line_sizes import group_limit_bytes, named_bytes, pod_limit_bytes
 from ..memory import (
     came_near_limit,
     growth_fact,
@@ -124,6 +124,7 @@ def _advice(seen: Evidence, limit: int | None) -> tuple[Advice, ...]:
 def _of_text(seen: Evidence, text: TextEvidence) -> Finding:
     """For a message of a batch system, container runtime or platform, with the sizes that it gives."""
     used, limit = (named_bytes(text.details, name) for name in ("used", "limit"))
+    limit = limit or pod_limit_bytes([*seen.story.lines])
     platform = text.details.get("platform")
     where = f"{platform} allows" if platform else "its job or container may use"
     if limit is None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ...units import human_bytes
 from ..ending import text_evidence
 from ..evidence import Evidence
 from ..finding import Finding
+from ..line_sizes import named_bytes
 from ..memory import peak_chips, peak_fact
 from ..memory_advice import memory_advice
 from ..rule import rule
@@ -20,10 +22,11 @@ def cpu_alloc_failure(seen: Evidence) -> Finding | None:
     text = text_evidence(seen, "cpu_alloc_failure")
     if text is None:
         return None
-    peak = peak_fact(seen)
+    peak, size = peak_fact(seen), named_bytes(text.details, "size")
+    what = f"A request for {human_bytes(size)} of memory" if size else "A request for memory"
     return Finding(
         text.confidence,
-        title="A memory allocation in native code failed, and the code aborted.",
+        title=f"{what} was refused, and the program did not handle it.",
         short_title="Memory allocation failed",
         because=(*text.facts, *((peak,) if peak else ())),
         advice=memory_advice(seen, seen.limit()),

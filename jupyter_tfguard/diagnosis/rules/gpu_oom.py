@@ -52,6 +52,8 @@ def gpu_oom(seen: Evidence) -> Finding | None:
     sign = seen.verdict.sign if seen.verdict is not None else None
     if seen.pasted is not None and sign is not None:
         numbers = gpu_numbers(seen.story.lines, sign.index)
+        if not numbers.text:  # the allocator's own line comes first
+            numbers = gpu_numbers(seen.story.lines, max(0, sign.index - 2))
         framework = framework_of(seen.story.lines, sign.index)
         if dict(sign.details).get("card") == "Apple" and framework not in _NO_NVIDIA:
             framework = "apple"
