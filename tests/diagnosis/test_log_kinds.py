@@ -227,6 +227,54 @@ KINDS = [
         "Waiting for a preemption notice on port 8471\nEpoch 4/9\n 20/20 - 1s 40ms/step - loss: 0.2",
         "no_crash",
     ),
+    # The server's culler, and the hub's
+    (
+        "[I 12:00:00.101 ServerApp] Culling 'busy' kernel 'python3' (3f2b8c1e) with 0 connections due to 3610 seconds of inactivity.\n"
+        "[I 12:00:00.120 ServerApp] Kernel shutdown: 3f2b8c1e",
+        "culled",
+    ),
+    (
+        "Culling kernel 3f2b8c1e (python3) due to 7215 seconds of inactivity.",
+        "culled",
+    ),
+    ("[I 260203 10:00:00 __init__:191] Culling server ann (inactive for 01:00:12)", "culled"),
+    (
+        "[I 12:00:00.101 ServerApp] Culling kernels with idle durations > 3600 seconds at 300 second intervals ...\nEpoch 2/4\n 9/9 - 1s 40ms/step - loss: 0.2",
+        "no_crash",
+    ),
+    # GPUs of AMD and Apple
+    (
+        "Memory access fault by GPU node-1 (Agent handle: 0x55e0) on address 0x7f0000. Reason: Page not present or supervisor privilege.\nAborted (core dumped)",
+        "cuda_illegal_access",
+    ),
+    (
+        ":0:rocdevice.cpp:2726: Callback: Queue 0x7f aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception.",
+        "cuda_illegal_access",
+    ),
+    (
+        "Execution of the command buffer was aborted due to an error during execution. Caused GPU Hang Error (00000003:kIOGPUCommandBufferCallbackErrorHang)",
+        "cuda_illegal_access",
+    ),
+    (
+        "Execution of the command buffer was aborted. Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)",
+        "gpu_oom",
+    ),
+    ("misc dxg: dxgk: dxgkio_make_resident: Ioctl failed: -12", "gpu_oom"),
+    ("misc dxg: dxgk: dxgkio_query_adapter_info: Ioctl failed: -22", "unknown"),
+    # TensorFlow's own handler of signals
+    ("*** Received signal 11 ***\n*** BEGIN MANGLED STACK TRACE ***", "segfault_native"),
+    ("[1,3]<stderr>:*** Received signal 7 ***", "segfault_native"),
+    ("*** Received signal 4 ***", "illegal_instruction"),
+    ("*** Received signal 8 ***\n*** BEGIN MANGLED STACK TRACE ***", "unknown"),
+    # macOS: an exception that nothing caught
+    (
+        "libc++abi.dylib: terminating with uncaught exception of type std::runtime_error: queue closed",
+        "tf_check_failed",
+    ),
+    (
+        "libc++abi: terminating due to uncaught exception of type std::logic_error: bad state",
+        "tf_check_failed",
+    ),
     # The OS log says only who asked for memory.
     ("Nov 04 23:13:08 lab kernel: python3 invoked oom-killer: gfp_mask=0xd0, order=0", "host_oom"),
     (

@@ -9,6 +9,12 @@ from ..finding import Advice, Confidence, Finding
 from ..rule import rule
 from ..xid import SOFTWARE, first_xid, xid_fact
 
+_DRIVERS = {
+    "AMD": "Each tensorflow-rocm release is made for one ROCm release, and each ROCm release for certain cards: "
+    "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html",
+    "Apple": "Each tensorflow-metal release is made for certain TensorFlow releases: https://pypi.org/project/tensorflow-metal/",
+}
+
 
 @rule(
     "cuda_illegal_access",
@@ -40,6 +46,18 @@ def cuda_illegal_access(seen: Evidence) -> Finding | None:
             "with the number of classes, and token numbers with the size of the embedding. On the CPU the same step raises an error with the line."
         )
         restart = (Advice("Check the indices and labels of this batch.", reason),)
+    card = text.details.get("card", "NVIDIA") if text is not None else "NVIDIA"
+    if text is not None and card in _DRIVERS:
+        title = (
+            f"An operation on the {card} GPU failed, and the program cannot use the GPU any more."
+        )
+        update = Advice(
+            "Compare the versions of the framework and the GPU's driver.", _DRIVERS[card]
+        )
+        cpu = Advice(
+            "Run the same step on the CPU.", "If it fails there too, the error names the line."
+        )
+        return text.finding(title=title, short_title="GPU fault", advice=(update, cpu))
     return Finding(
         text.confidence if text is not None else Confidence.LIKELY,
         title="An operation on the GPU failed and made its CUDA context unusable.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...units import human_seconds
 from ..activity import last_cell
+from ..ending import TextEvidence, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
@@ -27,6 +28,8 @@ def culled(seen: Evidence) -> Finding | None:
 
     The server's culler was shutting this kernel down when it ended.
     """
+    if (text := text_evidence(seen, "culled")) is not None:
+        return _of_text(text)
     cull = seen.cull
     if cull is None:
         return None
@@ -52,4 +55,25 @@ def culled(seen: Evidence) -> Finding | None:
         because=tuple(because),
         advice=(_BUSY, _IDLE) if cull.was_busy else (_IDLE,),
         chips=(f"{idle} without activity",),
+    )
+
+
+def _of_text(text: TextEvidence) -> Finding:
+    """For a line of the server's or JupyterHub's culler."""
+    since = text.details.get("since")
+    if since is not None:
+        hub = Advice(
+            "Ask for a longer time in JupyterHub's settings.",
+            "The hub's idle culler stops the whole server, with all of its kernels.",
+            "python -m jupyterhub_idle_culler --timeout=86400",
+        )
+        title = f"JupyterHub stopped the server: it saw no activity for {since} (hours, minutes, seconds)."
+        return text.finding(
+            title=title, short_title="Stopped by JupyterHub's culler", advice=(hub,)
+        )
+    idle = human_seconds(int(text.details["idle"]))
+    return text.finding(
+        title=f"The Jupyter server shut down the kernel: it saw no activity for {idle}.",
+        short_title="Shut down by the server's culler",
+        advice=(_BUSY, _IDLE) if text.details.get("state") == "busy" else (_IDLE,),
     )
