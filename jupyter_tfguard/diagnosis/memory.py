@@ -14,6 +14,9 @@ NEAR_LIMIT_FRACTION = 0.85
 SPARE_BYTES = 64 * 1024 * 1024
 _SHORT_FRACTION = 0.08
 _LAST_MOMENTS_SECONDS = 2.0
+# Child processes are measured every two seconds.
+_LAST_OF_CHILDREN_SECONDS = 4.0
+_LARGE_FRACTION = 0.5
 # A peak this much before the death is not of its end.
 _OLD_SECONDS = 60.0
 _SAME_FRACTION = 0.98
@@ -117,6 +120,24 @@ def peak_fact(seen: Evidence) -> Fact | None:
     if binding is not None and binding.counts_address_space:
         used = max((value for _, value in use_of(seen, binding)), default=None)
         text += f"; {human_bytes(used)} of its {binding.name} of {human_bytes(binding.size_bytes)} was in use"
+    return Fact(memory_source(seen), text)
+
+
+def children_fact(seen: Evidence) -> Fact | None:
+    """What child processes held at the end, if that was at least half of what the kernel itself held; else None.
+
+    A page that processes share counts in each of them, so no more is reported than the group used beside the kernel.
+    """
+    limit, used = seen.memory_limit(), use_at_death(seen)
+    own = seen.last("process.rss_bytes")
+    if own is None or used is None or limit is None or limit.name == MACHINE_MEMORY:
+        return None
+    sizes = seen.timeline("process.children_rss_bytes")
+    last = [p.highest for p in sizes if 0 <= seen.died - p.time <= _LAST_OF_CHILDREN_SECONDS]
+    held = min(max(last, default=0.0), used - own)
+    if held < max(SPARE_BYTES, _LARGE_FRACTION * own):
+        return None
+    text = f"At the end its child processes held {human_bytes(held)}, the kernel itself {human_bytes(own)}"
     return Fact(memory_source(seen), text)
 
 

@@ -20,10 +20,11 @@ from .evidence import Evidence
 from .finding import Advice
 from .fitted_models import OWN_PROCESS
 from .growth import Growth, Per
-from .memory import SPARE_BYTES, growth_fact
+from .memory import SPARE_BYTES, children_fact, growth_fact
 from .moments import grown_arrays, kept_at_stop, kept_by_loop
 from .verdict import record_is_old
 
+FEWER_WORKERS = "Use fewer worker processes, or give each one less data."
 _SETTERS = {
     CONTAINER_LIMIT: "The administrator of this container, batch job or service sets the limit.",
     ADDRESS_SPACE_LIMIT: "It is set by `ulimit -v` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
@@ -47,6 +48,8 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
     """
     found: list[Advice] = []
     arrays = largest_arrays(seen)
+    if (children := children_fact(seen)) is not None:
+        found.append(Advice(FEWER_WORKERS, f"{children.text}."))
     if seen.growth is not None:
         found += leak_advice(seen, seen.growth)[:2]
     elif held_at_stop := kept_at_stop(seen):

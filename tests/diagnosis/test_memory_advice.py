@@ -114,3 +114,30 @@ def test_a_smaller_batch_is_set_where_the_fit_had_it(
     assert found.text.endswith(text)
     assert (found.code is None) == (code is None)
     assert code is None or (found.code or "").startswith(code)
+
+
+@pytest.mark.parametrize(
+    ("children_bytes", "used_bytes", "is_named"),
+    [
+        (2 * GIB, 4 * GIB, True),
+        (8 * GIB, 4 * GIB, True),  # they share pages: the group says how much is theirs
+        (8 * GIB, int(1.6 * GIB), False),  # nearly all is shared with the kernel
+        (GIB // 4, 4 * GIB, False),
+    ],
+)
+def test_workers_that_hold_the_memory_come_first(
+    children_bytes: int, used_bytes: int, is_named: bool
+) -> None:
+    bundle = json.loads((EXAMPLES / "cgroup_oom" / "fires-v2-own-limit.json").read_text())
+    server = bundle["server"]
+    used = server["columns"].index("cgroup.used_bytes")
+    server["columns"].append("process.children_rss_bytes")
+    for row in server["rows"]:
+        row[server["columns"].index("process.rss_bytes")] = int(1.5 * GIB)
+        row[used] = used_bytes
+        row.append(children_bytes)
+    for look in ("before", "after"):
+        server[look]["groups"][0]["peak_bytes"] = used_bytes
+    first = advice(bundle, "cgroup_oom")[0]
+    assert first.startswith("Use fewer worker processes") == is_named
+    assert ("the kernel itself 1.50 GiB" in first) == is_named

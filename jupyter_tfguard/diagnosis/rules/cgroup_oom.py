@@ -16,6 +16,7 @@ from ..group import Group
 from ..line_sizes import group_limit_bytes, named_bytes, pod_limit_bytes
 from ..memory import (
     came_near_limit,
+    children_fact,
     growth_fact,
     host_was_short,
     peak_chips,
@@ -72,7 +73,8 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
         because.append(Fact(Source.SERVER, "No other process in the group ended at that time"))
     because += starter_facts(seen)
     steady = seen.growth.fact if seen.growth is not None else None
-    because += [fact for fact in (peak_fact(seen), growth_fact(seen), steady) if fact]
+    held = (peak_fact(seen), children_fact(seen), growth_fact(seen), steady)
+    because += [fact for fact in held if fact]
     against: tuple[Fact, ...] = ()
     if came_near_limit(seen) is False:
         low = (

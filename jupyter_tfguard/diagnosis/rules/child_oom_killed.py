@@ -6,6 +6,7 @@ from ...units import human_bytes
 from ..ending import oom_fact
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
+from ..memory_advice import FEWER_WORKERS
 from ..rule import rule
 
 
@@ -52,6 +53,6 @@ def child_oom_killed(seen: Evidence) -> Finding | None:
         title=f"Memory ran out{size}, and the operating system killed a child process of the kernel. The kernel is still running.",
         short_title="Child process out of memory",
         because=tuple(because),
-        advice=(Advice("Use fewer worker processes, or give each one less data.", text),),
+        advice=(Advice(FEWER_WORKERS, text),),
         chips=("kernel still running",),
     )
