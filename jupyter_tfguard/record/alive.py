@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
 import time
@@ -33,6 +34,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 LOCK = "alive.lock"
+# In a claimed recording: the process that makes the report, and its place.
+_CLAIMANT = "claimant.json"
+_CLAIMANT_LIMIT_BYTES = 1000
 # If nothing else is known, a recording unchanged for this long belongs to a dead kernel, and an unchanged claim is
 # abandoned. The watcher touches its copies of a running kernel's recording every three seconds. Other machines may see
 # that a minute late (acregmax of nfs(5)), and their clocks may be some minutes off.
@@ -193,6 +197,10 @@ def claim(path: Path) -> Path | None:
         return None
     with contextlib.suppress(OSError):
         os.utime(target)  # the age of the claim starts now
+    with contextlib.suppress(OSError, FolderUnusable):  # a full or read-only disk
+        mine = ProcessIdentity.of(os.getpid())
+        named = Place.here()._asdict() | {"process": mine.folder_name if mine else ""}
+        PrivateFolder(target, make=False).write_whole(_CLAIMANT, json.dumps(named).encode())
     return target
 
 
@@ -208,7 +216,22 @@ def give_back(claimed: Path) -> Path:
 
 def is_claimed(path: Path) -> bool:
     """True if a process has claimed this recording and may still be writing its report."""
-    return _CLAIMED.fullmatch(path.name) is not None and silent_seconds(path) < FRESH_SECONDS
+    if _CLAIMED.fullmatch(path.name) is None or silent_seconds(path) >= FRESH_SECONDS:
+        return False
+    claimant = _claimant(path)
+    return claimant is None or claimant.is_running()
+
+
+def _claimant(path: Path) -> ProcessIdentity | None:
+    """The process that has claimed this recording; None if that is unknown, or not a process of this place."""
+    try:
+        text = PrivateFolder(path, make=False).read(_CLAIMANT, _CLAIMANT_LIMIT_BYTES)
+        named = json.loads(text or b"null")
+    except (OSError, ValueError, FolderUnusable):
+        return None
+    if not isinstance(named, dict) or Place.of(named) != Place.here():
+        return None
+    return ProcessIdentity.from_folder_name(str(named.get("process")))
 
 
 def recording_name(path: Path) -> str:

@@ -165,3 +165,25 @@ def test_a_claim_is_respected_until_it_is_silent_and_then_taken_over_once(root: 
     (orphan,) = each_orphan(root)
     assert orphan.contents.path != mine
     assert claim(mine) is None
+
+
+@pytest.mark.quick
+def test_the_claim_of_a_process_that_ended_is_taken_over_at_once(root: Path) -> None:
+    Recording(root, ProcessIdentity(7, 7), ELSEWHERE, ()).close()
+    code = (
+        "import sys, pathlib\nfrom jupyter_tfguard.record.alive import claim\n"
+        "print(claim(pathlib.Path(sys.argv[1])), flush=True)\nsys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(root / "7-7")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as claimant:
+        assert claimant.stdout is not None
+        claimed = Path(claimant.stdout.readline().strip())
+        assert is_claimed(claimed)
+    assert not is_claimed(claimed)
+    for elsewhere in ('{"process": "1-1", "boot_id": "other"}', "[", '{"process": 5}'):
+        (claimed / "claimant.json").write_text(elsewhere)
+        assert is_claimed(claimed)
