@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
@@ -114,16 +115,18 @@ class CellRecorder:
         if self._open:
             self._drop_abandoned(thread)
         source = getattr(info, "raw_cell", None)
+        # Without history (nbval) the counter does not move, so its number is that of another cell.
+        count = self._next_count if getattr(info, "store_history", True) else None
         head = _head(source or "") if self._keep_text else None
         memory = self._meter.begin()
         beginning = self._gpu_oom.begin()
         self._open[thread] = _Open(
-            self._next_count, head, time.monotonic(), memory, beginning, request, source
+            count, head, time.monotonic(), memory, beginning, request, source
         )
         try:
             self._emit(
                 "cell_start",
-                execution_count=self._next_count,
+                execution_count=count,
                 cell_id=self._cell_id(info),
                 head=head,
                 rss_bytes=memory.rss_bytes,
@@ -183,15 +186,22 @@ class CellRecorder:
             self._meter.end(self._open.pop(abandoned).memory)
 
     def _request(self) -> str | None:
-        parent = self._shell.kernel.get_parent("shell") or {}
-        found: str | None = (parent.get("header") or {}).get("msg_id")
+        found: str | None = (self._parent().get("header") or {}).get("msg_id")
         return found
+
+    def _parent(self) -> dict[str, Any]:
+        """The execute request; {} if the kernel does not give it."""
+        kernel = self._shell.kernel
+        with contextlib.suppress(AttributeError, TypeError):
+            return kernel.get_parent("shell") or {}
+        with contextlib.suppress(AttributeError, TypeError):
+            return kernel.get_parent() or {}  # xeus-python
+        return {}
 
     def _cell_id(self, info: Any) -> str | None:
         found = getattr(info, "cell_id", None)
         if found is None:
-            parent = self._shell.kernel.get_parent("shell")
-            found = (parent.get("metadata") or {}).get("cellId")
+            found = (self._parent().get("metadata") or {}).get("cellId")
         return None if found is None else str(found)[:100]
 
 

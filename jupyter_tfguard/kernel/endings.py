@@ -41,9 +41,8 @@ class Endings:
         atexit.register(self._at_exit)
         with shielded("watching for the kernel's shutdown"):
             self._shell.observe(self._exit_now, "exit_now")
-            kernel = self._shell.kernel
-            for handlers in (kernel.control_handlers, kernel.shell_handlers):
-                self._wrap(handlers)
+            for channel in ("control", "shell"):  # a kernel that is not ipykernel has none
+                self._wrap(getattr(self._shell.kernel, f"{channel}_handlers", {}))
 
     def stop(self) -> None:
         """Remove the hooks."""

@@ -62,9 +62,7 @@ class StoppedCell:
     @property
     def headline(self) -> str:
         """``2026-11-27 09:12:44, cell [3] of train.ipynb: stopped, because memory was nearly full``."""
-        cell = (
-            "outside a cell" if self.execution_count is None else f"cell [{self.execution_count}]"
-        )
+        cell = "a cell" if self.execution_count is None else f"cell [{self.execution_count}]"
         place = cell if self.notebook_path is None else f"{cell} of {self.notebook_path}"
         title = _TITLES.get(self.what, _STOPPED)
         return one_line(f"{local_time(utc_text(self.time))}, {place}: {title}")

@@ -127,16 +127,23 @@ class GuardedKernel:
         """Process id of the kernel."""
         return int(self.manager.provisioner.process.pid)
 
-    def run(self, code: str, *, timeout: float = _WAIT_SECONDS, cell_id: str | None = None) -> Ran:
+    def run(
+        self,
+        code: str,
+        *,
+        timeout: float = _WAIT_SECONDS,
+        cell_id: str | None = None,
+        history: bool = True,
+    ) -> Ran:
         """Run a cell to its end."""
-        return self.finish(self.send(code, cell_id=cell_id), timeout=timeout)
+        return self.finish(self.send(code, cell_id=cell_id, history=history), timeout=timeout)
 
-    def send(self, code: str, *, cell_id: str | None = None) -> str:
+    def send(self, code: str, *, cell_id: str | None = None, history: bool = True) -> str:
         """Begin to run a cell; the id of the request."""
         content = {
             "code": code,
             "silent": False,
-            "store_history": True,
+            "store_history": history,
             "user_expressions": {},
             "allow_stdin": False,
             "stop_on_error": True,

@@ -205,3 +205,32 @@ def test_a_thread_whose_cell_runs_on_keeps_it(kernel: GuardedKernel) -> None:
     assert ran.stdout == "2 2\n"
     ran = kernel.run("go_on.set(); thread.join(); print(*map(len, running()[:1]))")
     assert ran.stdout.splitlines()[-1] == "1"
+
+
+def test_a_cell_without_history_has_no_number(kernel: GuardedKernel) -> None:
+    start, end = pair(kernel, "without = 1", history=False)
+    assert (start["execution_count"], end["execution_count"]) == (None, None)
+    assert start["head"] == "without = 1"
+    start, _ = pair(kernel, "counted = 1")
+    assert start["execution_count"] == int(kernel.run("print(len(In) - 2)").stdout)
+
+
+OTHER_KERNEL = """
+class Other:  # as xeus-python's: no handlers, and get_parent() without a channel
+    def __init__(self, kernel):
+        self._kernel = kernel
+    def get_parent(self):
+        return {"header": self._kernel.get_parent("shell")["header"]}
+    def __getattr__(self, name):
+        if name.endswith("_handlers"):
+            raise AttributeError(name)
+        return getattr(self._kernel, name)
+get_ipython().kernel = Other(get_ipython().kernel)
+"""
+
+
+def test_a_kernel_that_is_not_ipykernel_is_guarded(new_kernel: Make) -> None:
+    kernel = new_kernel(before=OTHER_KERNEL)
+    start, end = pair(kernel, "x = 1")
+    assert (start["head"], end["ok"]) == ("x = 1", True)
+    assert "Problem" not in kernel.run("%tfguard status").stdout
