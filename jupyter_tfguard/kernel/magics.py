@@ -202,6 +202,9 @@ def _why(number: int | None = None) -> None:
 
 def _doctor() -> None:
     """Check whether every part is in place and whether TensorFlow will work here."""
+    if changed_since(_LOADED):
+        print("The checks are those of the new version: run jupyter tfguard doctor in a terminal.")
+        return
     from ..doctor.check import run_checks
     from ..doctor.environment import Environment
     from ..doctor.text import text

@@ -42,7 +42,8 @@ _CLAIMANT_LIMIT_BYTES = 1000
 # that a minute late (acregmax of nfs(5)), and their clocks may be some minutes off.
 FRESH_SECONDS = 300.0
 _TAKEN = (errno.EAGAIN, errno.EACCES)
-_CLAIMED = re.compile(r"claimed-[0-9a-f]{8}-(\d{1,10}-\d{1,20})", re.ASCII)
+# Early versions wrote a process id instead of eight random digits.
+_CLAIMED = re.compile(r"claimed-[0-9a-f]{1,8}-(\d{1,10}-\d{1,20})", re.ASCII)
 
 
 class Place(NamedTuple):

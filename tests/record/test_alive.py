@@ -158,6 +158,7 @@ def test_a_claim_is_respected_until_it_is_silent_and_then_taken_over_once(root: 
     assert mine is not None
     assert claim(root / "7-7") is None
     assert recording_name(mine) == "7-7"
+    assert recording_name(root / "claimed-4711-7-7") == "7-7"  # of an early version
     assert is_claimed(mine)
     assert list(each_orphan(root)) == []
     age(mine, FRESH_SECONDS + 30)
