@@ -119,6 +119,13 @@ class DeathLog:
             return False
         return self._names_process(kill) or (runs_python(kill.name) and not self._program_lines)
 
+    @property
+    def is_all(self) -> bool:
+        """True for a pasted log that has nothing but lines of the operating system, and no other hint at the end."""
+        if self._seen.pasted is None or self._seen.pasted.status is not None:
+            return False
+        return self._seen.story.best is None and not any(map(str.strip, self._program_lines))
+
     @cached_property
     def _program_lines(self) -> list[str]:
         """Lines of a pasted log that the program wrote, not the operating system."""

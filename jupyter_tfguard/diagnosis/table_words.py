@@ -302,14 +302,20 @@ def _left_no_stack(seen: Evidence) -> bool:
 
 
 def _failed_storage(seen: Evidence) -> TextEvidence | None:
-    """A mapped page that cannot be read causes a bus error. With another end, the error may belong to any program."""
-    if seen.kernel_alive or seen.first_signal != "SIGBUS":
+    """A mapped page that cannot be read causes a bus error. With another end, the error may belong to any program.
+
+    It is still the best guess if a pasted log has nothing but lines of the operating system.
+    """
+    alone = seen.system_log.is_all
+    if seen.kernel_alive or (seen.first_signal != "SIGBUS" and not alone):
         return None
     faults = (f for f in seen.system_log.faults if f.about == STORAGE)
     fault = next((f for f in faults if not _REMOVABLE.match(f.device)), None)
     if fault is None:
         return None
     logged = quoted(f"The system log says that {fault.says}", fault.line)
+    if alone:
+        return _seen(seen, Confidence.POSSIBLE, logged)
     return _seen(seen, Confidence.LIKELY, exit_fact(seen), logged, *stack_facts(seen))
 
 

@@ -275,6 +275,52 @@ KINDS = [
         "libc++abi: terminating due to uncaught exception of type std::logic_error: bad state",
         "tf_check_failed",
     ),
+    # Exit codes as container runtimes and launchers write them
+    ('"State": {"Running": false, "ExitCode": 139}', "segfault_native"),
+    ("{'pod': 'train-0', 'exit_code': 139, 'reason': 'Error'}", "segfault_native"),
+    ("f00dcafe1234   lab/train   Exited (139) 2 minutes ago", "segfault_native"),
+    ("=   EXIT CODE: 139", "segfault_native"),
+    ("trainer-2 exited with 132", "illegal_instruction"),
+    ('"exitCode": 132,', "illegal_instruction"),
+    ("the child exited with return code -4", "illegal_instruction"),
+    ('"OOMKilled": false,\n"ExitCode": 137', "sigkill_unattributed"),
+    ("f00dcafe1234   lab/train   Exited (137) 2 minutes ago", "sigkill_unattributed"),
+    ('"OOMKilled": true,\n"ExitCode": 137', "cgroup_oom"),
+    ('"exitCode": 1320', "unknown"),
+    ("139 workers exited with 2 warnings", "unknown"),
+    ('"ExitCode": 1, "Pid": 139', "unknown"),
+    ("the exit 132 of the motorway", "unknown"),
+    # Nothing but an OS log: a failed disk is the best guess. Beside other lines it may be another program's.
+    (
+        "[ 512.10] I/O error, dev nvme1n1, sector 4096 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2",
+        "io_error",
+    ),
+    (
+        "[ 512.10] Aborting journal on device sda2-8.\n\n[ 512.11] EXT4-fs (sda2): Remounting filesystem read-only",
+        "io_error",
+    ),
+    (
+        "Feb 03 10:11:12 lab kernel: nfs: server store.lab not responding, still trying",
+        "io_error",
+    ),
+    ("[ 512.10] Buffer I/O error on dev sr0, logical block 0, async page read", "unknown"),
+    (
+        "[ 512.10] Buffer I/O error on dev sda2, logical block 7, async page read\nthe kernel died",
+        "unknown",
+    ),
+    (
+        "[ 512.10] Buffer I/O error on dev sda2, logical block 7, async page read\n[ 512.11] python3[71]: segfault at 0 ip 00007f sp 00007f error 4 in libfit.so[7f+1]",
+        "segfault_native",
+    ),
+    # TensorFlow could not estimate a duration.
+    (
+        'W0203 10:11:12.109440    71 op_level_cost_estimator.cc:690] Error in PredictCost() for the op: op: "MaxPool3D"',
+        "no_crash",
+    ),
+    (
+        '2026-02-03 10:11:12.109440: W tensorflow/core/grappler/costs/op_level_cost_estimator.cc:690] Error in PredictCost() for the op: op: "MaxPool3D"\nKilled',
+        "sigkill_unattributed",
+    ),
     # The OS log says only who asked for memory.
     ("Nov 04 23:13:08 lab kernel: python3 invoked oom-killer: gfp_mask=0xd0, order=0", "host_oom"),
     (
