@@ -13,6 +13,7 @@ from ..errors import SettingsUnreadable
 from ..places import DISABLE_VARIABLE, disabled_by_environment, user_settings_file
 from ..shield import fall_silent, note_problem, shield, shielded
 from .current import current, of_parent, set_current
+from .gateway import adopt_environment, release_environment
 from .session import GuardSession
 
 # The extension can be loaded under both names.
@@ -38,6 +39,9 @@ def start(shell: Any) -> GuardSession | None:
     running = current()
     if running is not None:
         return running
+    if is_kernel(shell):
+        with shielded("environment of a gateway"):
+            adopt_environment()
     if not is_kernel(shell) or not (settings := read_settings(shell)).active:
         _register_without_guard(shell)
         return None
@@ -67,6 +71,7 @@ def stop(shell: Any) -> None:
         unregister(shell)
     if session is not None:
         session.unload()
+    release_environment()
 
 
 @shield("%load_ext tfguard")

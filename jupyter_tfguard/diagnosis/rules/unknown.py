@@ -79,8 +79,7 @@ def unknown(seen: Evidence) -> Finding | None:
             ),
         )
     elif not seen.exit_was_seen and not advice:
-        text = "A Jupyter server with jupyter-tfguard records the exit status of its kernels."
-        advice = (Advice("Start the kernel from a Jupyter server with jupyter-tfguard.", text),)
+        advice = (_watched_advice(seen),)
     if near is not None:
         advice = (*memory_advice(seen, near)[:2], *advice)
     return Finding(
@@ -97,6 +96,19 @@ def _short_title(signal: str | None) -> str:
     if signal in _OF_NATIVE_CODE:
         return f"{signal} in native code"
     return f"Unknown, {signal}" if signal else "Unknown"
+
+
+def _watched_advice(seen: Evidence) -> Advice:
+    """How to get the exit status next time."""
+    starter = str(seen.header.get("starter_command"))
+    if "kernelgateway" in starter or "kernel_gateway" in starter:
+        text = "A kernel gateway loads no server extension, so nobody reads the exit status. If memory ran out, the log names the killed process."
+        command = "sudo dmesg --ctime | grep -i 'killed process'"
+        return Advice(
+            "Search the log of the operating system on the host of the gateway.", text, command
+        )
+    text = "A Jupyter server with jupyter-tfguard records the exit status of its kernels."
+    return Advice("Start the kernel from a Jupyter server with jupyter-tfguard.", text)
 
 
 def _native_advice(seen: Evidence, frame: str | None) -> tuple[Advice, ...]:
