@@ -16,13 +16,17 @@ import select
 import stat
 import sys
 import time
+from pathlib import Path
 from typing import Any, Protocol
 
+from ..mounts import is_remote
 from .last_words import NOTHING_LEFT, POSITION, opened_again
 from .own_descriptors import OwnDescriptors, unread_bytes
 
 STDERR = 2
 _AGAIN_SECONDS = 0.001
+_CHUNK_BYTES = 1 << 16  # the longest text of one call
+_LINES_BYTES = 4096  # more may have to wait for the disk
 # Through PyDLL the GIL is held during the call.
 _HOLDING: Any = ctypes.PyDLL(None, use_errno=True) if sys.platform == "linux" else None
 _UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP)
@@ -66,7 +70,8 @@ class Forwarding:
             self.original = own.add(os.dup(client.original))
         self.shown_bytes = 0
         self._offsets = (ctypes.c_int64 * 2)()
-        self._pipe = self.position = -1
+        self.position = -1
+        self._at_once_bytes = 0
         self._sendfile: Any = None
         # Not on other systems; a sandbox may forbid it.
         with contextlib.suppress(AttributeError, OSError):
@@ -76,10 +81,13 @@ class Forwarding:
             os.pwrite(position, bytes(POSITION.size), 0)
             self._offsets = (ctypes.c_int64 * 2).from_address(_mapped(position))
             self.position, self._sendfile = position, sendfile
-            if stat.S_ISFIFO(os.fstat(self.original).st_mode):
+            kind = os.fstat(self.original).st_mode
+            if stat.S_ISFIFO(kind):
                 again = own.add(opened_again(self.original))
                 if not os.get_blocking(again):
-                    self.original = self._pipe = again
+                    self.original, self._at_once_bytes = again, _CHUNK_BYTES
+            elif stat.S_ISREG(kind) and _appends(self.original):
+                self._at_once_bytes = _LINES_BYTES
 
     def begin_file(self, number: int) -> None:
         """Nothing of the file with this number was forwarded. Call it before the file is created."""
@@ -117,7 +125,7 @@ class Forwarding:
     def _pass_on(self, target: int, text: bytes, file: tuple[int, int] | None) -> None:
         if file is None:
             self._write(target, text)
-        elif target == self._pipe:
+        elif target == self.original and len(text) <= self._at_once_bytes:
             self._write_at_once(target, text, file[0] % 2)
         elif self._sendfile is not None and target == self.original:
             self._send_file(target, text, *file)
@@ -132,22 +140,23 @@ class Forwarding:
         place = ctypes.byref(self._offsets, slot * ctypes.sizeof(ctypes.c_int64))
         while (left := end - self._offsets[slot]) > 0:
             self._own.check(target)
+            ctypes.set_errno(0)
             if self._sendfile(target, file, place, ctypes.c_size_t(left)) > 0:
                 continue
             bad = ctypes.get_errno()
             if bad == errno.EAGAIN:
                 time.sleep(_AGAIN_SECONDS)
             elif bad != errno.EINTR:
-                if bad in _UNSUPPORTED:  # a file opened for appending, or some terminals
+                if bad in _UNSUPPORTED:  # a file opened for appending, or an old OS kernel
                     self._sendfile = None
                     self._write(target, text[-left:])
                 # Also if the reader is gone, or the file was truncated.
                 self._offsets[slot] = end
 
     def _write_at_once(self, target: int, text: bytes, slot: int) -> None:
-        """Write to a pipe and note the position before another thread gets the GIL.
+        """Write, and note the position before another thread gets the GIL. For targets that take the text without a wait.
 
-        `sendfile` would take one of a pipe's few buffers for each short line.
+        `sendfile` would take one of a pipe's few buffers for each short line, and cannot append to a file.
         """
         room = select.poll()
         room.register(target, select.POLLOUT)
@@ -170,6 +179,14 @@ class Forwarding:
                 time.sleep(_AGAIN_SECONDS)
             except OSError:  # the reader is gone
                 return
+
+
+def _appends(descriptor: int) -> bool:
+    """True for a file on this machine that was opened for appending."""
+    import fcntl
+
+    path = os.readlink(f"/proc/self/fd/{descriptor}")
+    return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND) and not is_remote(Path(path))
 
 
 def _mapped(descriptor: int) -> int:
