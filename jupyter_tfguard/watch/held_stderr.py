@@ -34,6 +34,11 @@ class HeldStderr:
         self._claimed: tuple[tuple[int, int] | None, ...] = (None, None, None)
         self._held: tuple[int, int, int] | None = None
 
+    @property
+    def is_held(self) -> bool:
+        """True while there is something to finish after the kernel's end."""
+        return self._held is not None
+
     def hold(self, process: ProcessIdentity, guard: Any) -> None:
         """Hold what the kernel's header names; release it if the header names no pipe.
 

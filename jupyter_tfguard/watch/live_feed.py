@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ..record.contents import recording_header
 from .live import LiveReader
 from .live_cells import Resident
 from .monitored import MonitoredKernel
 from .polling import Loop
 
 _ROUND_SECONDS = 0.5
+_NEW_ROUND_SECONDS = 0.1  # a kernel may end right after its start
 _IDLE_SECONDS = 8.0
 _FRESH_SECONDS = 10.0  # the header of a new recording is completed a moment after it appears
 _AFTER_BUSY_SECONDS = 1.5  # to read what a cell wrote at its end
@@ -40,6 +42,8 @@ def _resident(monitored: MonitoredKernel) -> Resident:
 class LiveFeed(Loop):
     """Fills :attr:`MonitoredKernel.live`: twice a second for a busy or recently active kernel, else every 8 seconds.
 
+    Ten times a second until the stderr of a new kernel is held.
+
     Args:
         recordings: Folder of all recordings.
         monitored_kernels: Returns the kernels that are tracked now.
@@ -55,6 +59,7 @@ class LiveFeed(Loop):
     def _round(self, monitored_kernels: tuple[MonitoredKernel, ...], now: float) -> float:
         for monitored in self._feeds.keys() - set(monitored_kernels):
             self._feeds.pop(monitored).reader.close()
+        pause = _ROUND_SECONDS
         for monitored in monitored_kernels:
             if self._stopping:
                 break
@@ -72,12 +77,17 @@ class LiveFeed(Loop):
             if monitored.live.header is None:
                 feed.fresh_until = now + _FRESH_SECONDS
             feed.due = now if now < feed.fresh_until else now + _IDLE_SECONDS
-            guard = (monitored.live.header or {}).get("guard")
-            monitored.stderr.hold(monitored.identity, guard)
+            header = monitored.live.header or {}
+            is_new = now < monitored.since + _FRESH_SECONDS
+            if is_new:  # the reader's header may be half a second old
+                header = recording_header(feed.reader.path)
+            monitored.stderr.hold(monitored.identity, header.get("guard"))
+            if is_new and not monitored.stderr.is_held:
+                pause = _NEW_ROUND_SECONDS
             if not monitored.is_busy:
                 # Reopened next time: user code may reload the guard, which creates a new folder.
                 feed.reader.close()
-        return _ROUND_SECONDS
+        return pause
 
     def _end(self) -> None:
         for feed in self._feeds.values():

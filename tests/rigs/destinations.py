@@ -119,8 +119,8 @@ def judge(text: str) -> dict[str, int]:
     }
 
 
-def recorded(folder: Path) -> int:
-    """1 if the recording, or the bundle made of it, has all lines."""
+def recorded(folder: Path, report_id: str = "") -> int:
+    """1 if a recording, or a bundle whose id begins so, has all lines."""
 
     def texts() -> Iterator[str]:
         for path in (folder / "tfguard").glob("recordings/*"):
@@ -128,7 +128,7 @@ def recorded(folder: Path) -> int:
                 yield read_recording(path).stderr_tail
             except RecordUnreadable:
                 continue
-        for path in (folder / "tfguard").glob("bundles/*/bundle.json*"):
+        for path in (folder / "tfguard").glob(f"bundles/{report_id}*/bundle.json*"):
             kernel: dict[str, Any] = json.loads(path.read_text()).get("kernel") or {}
             yield "\n".join(kernel.get("stderr_tail") or [])
 
@@ -217,9 +217,8 @@ class Server:
         report = wait_until(lambda: self.server.report_of(kernel), "the report")
         client.stop_channels()
         self.server.end_session(session)
-        tail = "\n".join(report["kernel"]["stderr_tail"]) if "kernel" in report else ""
         text = self.log.read_bytes()[begun:].decode("utf-8", "replace")
-        return text, int(guarded and (judge(tail)["all"] or recorded(self.data)))
+        return text, recorded(self.data, str(report["id"]))
 
 
 def count(client: str, kind: str, death: str, number: int, server: Server | None) -> dict[str, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,9 @@ from jupyter_tfguard.private_files import PrivateFolder
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.native_text import last_words
 from jupyter_tfguard.watch.held_stderr import HeldStderr
+from jupyter_tfguard.watch.live_feed import LiveFeed
+from jupyter_tfguard.watch.monitored import Kernel, MonitoredKernel
+from jupyter_tfguard.watch.shared_group import SharedGroups
 from tests.rigs.waiting import DEADLINE_SECONDS
 
 pytestmark = [
@@ -131,3 +136,16 @@ def test_a_kernel_that_gave_its_pipe_up_is_no_longer_held(tmp_path: Path) -> Non
         held.hold(identity, claimed)
         held.hold(identity, None)
         assert finished(held, tmp_path) == ""
+
+
+def test_the_stderr_of_a_new_kernel_is_held_as_soon_as_its_header_names_it(tmp_path: Path) -> None:
+    with program() as (process, identity, claimed):
+        monitored = MonitoredKernel(process.pid, Kernel("new"), SharedGroups())
+        feed = LiveFeed(tmp_path, lambda: (monitored,))
+        folder = PrivateFolder(tmp_path / identity.folder_name)
+        for guard in ({"stderr_pipe": None}, claimed):
+            assert not monitored.stderr.is_held
+            folder.write_whole("header.json", json.dumps({"guard": guard}).encode())
+            feed._round((monitored,), time.monotonic())
+        assert monitored.stderr.is_held
+        monitored.close()
