@@ -77,6 +77,7 @@ class KernelTracker:
             self._app.event_logger.add_listener(
                 schema_id=_KERNEL_ACTIONS, listener=self._on_kernel_action
             )
+        self._paths.start()
         with shielded("observing the server's culler"):
             self._culling.start()
         self._timer = self._loop.call_soon(self._look)

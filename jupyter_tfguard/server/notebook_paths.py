@@ -1,12 +1,13 @@
 """Finds the notebook of each kernel of this server.
 
 The server's sessions are read every few seconds, sooner for a new kernel. Nothing waits for a session manager that
-hangs.
+hangs. An event of the server announces the new name of a file at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import time
@@ -19,6 +20,7 @@ from ..shield import note_problem
 from ..watch.monitored import Kernel
 
 _SECONDS = 5.0
+_CONTENTS = "https://events.jupyter.org/jupyter_server/contents_service/v1"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -47,9 +49,29 @@ class NotebookPaths:
         self._kernels = kernels
         self._task: asyncio.Task[None] | None = None
         self._next = 0.0
+        self._renamed: dict[str, str] = {}  # old path by the new one
+
+    def start(self) -> None:
+        """Listen to the server's events."""
+        with contextlib.suppress(
+            Exception
+        ):  # a server without this schema: sessions are read anyway
+            self._app.event_logger.add_listener(schema_id=_CONTENTS, listener=self._on_contents)
+
+    async def _on_contents(self, logger: Any, schema_id: str, data: dict[str, Any]) -> None:
+        old, new = str(data.get("source_path")).strip("/"), str(data.get("path")).strip("/")
+        if data.get("action") != "rename" or not old:
+            return
+        for named in self._kernels().values():
+            path = named.kernel.notebook_path
+            if path is not None and f"{path}/".startswith(f"{old}/"):  # the notebook, or its folder
+                named.kernel.notebook_path = new + path[len(old) :]
+                self._renamed[named.kernel.notebook_path] = path
 
     async def stop(self) -> None:
         """Stop."""
+        with contextlib.suppress(Exception):
+            self._app.event_logger.remove_listener(listener=self._on_contents)
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -84,8 +106,17 @@ class NotebookPaths:
                 named is not None
                 and session.get("type") != "console"
                 and not _UUID.fullmatch(path or "")
+                and not self._is_old(named, path)
             ):
                 named.kernel.notebook_path = path or None
+
+    def _is_old(self, named: Named, path: str | None) -> bool:
+        """True while the page has not given the new name to the session."""
+        now = named.kernel.notebook_path or ""
+        if path is not None and self._renamed.get(now) == path:
+            return True
+        self._renamed.pop(now, None)
+        return False
 
     def relative(self, path: str | None) -> str | None:
         """The path of a notebook, relative to the server's root folder if it is below; None if it names no notebook."""

@@ -31,6 +31,31 @@ async def test_the_path_is_that_of_the_session_also_when_it_changes(server: Serv
     await wait_until_async(lambda: has_path("b/c.ipynb"), "the new path")
 
 
+@pytest.mark.parametrize(("old", "new"), [("a/n.ipynb", "a/m.ipynb"), ("a", "b")])
+async def test_a_crash_right_after_a_rename_names_the_new_notebook(
+    server: Server, old: str, new: str
+) -> None:
+    await server.fetch("api", "contents", "a", method="PUT", body='{"type": "directory"}')
+    empty = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    written = json.dumps({"type": "notebook", "content": empty})
+    await server.fetch("api", "contents", "a", "n.ipynb", method="PUT", body=written)
+    body = {"path": "a/n.ipynb", "type": "notebook", "name": "", "kernel": {"name": "python3"}}
+    answer = await server.fetch("api", "sessions", method="POST", body=json.dumps(body))
+    kernel_id: str = json.loads(answer.body)["kernel"]["id"]
+
+    async def has_path(path: str) -> bool:
+        state = await server.state(kernel_id)
+        return state is not None and state["notebook_path"] == path
+
+    await wait_until_async(lambda: has_path("a/n.ipynb"), "the path")
+    pid = await server.pid(kernel_id)
+    renamed = json.dumps({"path": new})
+    await server.fetch("api", "contents", *old.split("/"), method="PATCH", body=renamed)
+    os.kill(pid, signal.SIGKILL)
+    [crash] = await server.crashes(1)
+    assert crash["notebook_path"] == ("a/m.ipynb" if old.endswith("ipynb") else "b/n.ipynb")
+
+
 async def test_a_kernel_that_dies_before_the_sessions_are_read_has_its_notebook_too(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
