@@ -47,10 +47,12 @@ _PROGRESS = re.compile(
     r"|\b(?:global )?step:? ?\d{1,12}\b)",
     re.IGNORECASE,
 )
+# A container's state says when it ended: `Finished:   Mon, 02 Feb ...`, "FinishedAt": "2026-02-03T...". That is no progress.
 _DONE = re.compile(
     r"\b(?:sav(?:ed|ing) (?:the |trained |best |final )*(?:model|checkpoint|weights|predictions|results?|file|output)"
     r"|(?:models?|checkpoint|weights|predictions|results?|files?|output|report|table) (?:(?:is|are|was|were) )?(?:saved|written|stored)\b"
-    r"|training (?:complete|completed|finished|done)|completed successfully|finished|done[.!]?$"
+    r"|training (?:complete|completed|finished|done)|completed successfully|done[.!]?$"
+    r"|finished(?!(?:At)?[\"']?:\s{1,20}[\"']?(?:[A-Z][a-z]{2}, \d|\d{4}-\d\d-\d\d))"
     r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
     re.IGNORECASE,
 )

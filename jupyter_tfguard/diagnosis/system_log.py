@@ -124,7 +124,8 @@ class DeathLog:
         """True for a pasted log that has nothing but lines of the operating system, and no other hint at the end."""
         if self._seen.pasted is None or self._seen.pasted.status is not None:
             return False
-        return self._seen.story.best is None and not any(map(str.strip, self._program_lines))
+        others = (line for line in self._program_lines if line.strip() and not os_faults([line]))
+        return self._seen.story.best is None and next(others, None) is None
 
     @cached_property
     def _program_lines(self) -> list[str]:

@@ -312,6 +312,58 @@ KINDS = [
         "[ 512.10] Buffer I/O error on dev sda2, logical block 7, async page read\n[ 512.11] python3[71]: segfault at 0 ip 00007f sp 00007f error 4 in libfit.so[7f+1]",
         "segfault_native",
     ),
+    (
+        "  Warning  Ext4Error  2m13s  kernel-monitor  EXT4-fs error (device sdb1): ext4_lookup:1700: inode #2: comm python3: reading directory\n"
+        "  Warning  Ext4Error  2m12s  kernel-monitor  EXT4-fs error (device sdb1): ext4_lookup:1700: inode #9: comm sh: reading directory",
+        "io_error",
+    ),
+    (
+        "[ 9744.296] nvme nvme0: Device not ready; aborting reset\n[ 9744.297] nvme nvme0: Removing after probe failure status: -19",
+        "io_error",
+    ),
+    ("[ 9744.296] nvme nvme0: 8/0/0 default/read/poll queues", "unknown"),
+    # When a container ended is no progress, and the name of its state no signal.
+    (
+        '"ExitCode": 137,\n"StartedAt": "2026-02-03T10:11:12.1Z",\n"FinishedAt": "2026-02-03T10:12:13.1Z"',
+        "sigkill_unattributed",
+    ),
+    (
+        "    Last State:   Terminated\n      Reason:     Error\n      Exit Code:  139\n      Started:    Tue, 03 Feb 2026 10:11:12 +0000\n      Finished:   Tue, 03 Feb 2026 10:12:13 +0000",
+        "segfault_native",
+    ),
+    ("    Last State:   Terminated\n      Reason:     Error\n      Exit Code:  1", "unknown"),
+    ("Finished: 12 of 12 folds\nKilled", "sigkill_unattributed"),
+    (
+        "Segmentation fault (core dumped)\nfinished: Tue 3 Feb",
+        "no_crash",
+    ),
+    (
+        "./train.sh: line 3:    71 Terminated              python fit.py",
+        "terminated_by_user_or_manager",
+    ),
+    # A container that did not start
+    (
+        '      Reason:       ContainerCannotRun\n      Message:      OCI runtime create failed: exec: "start-lab.sh": executable file not found in $PATH',
+        "kernel_start_failed",
+    ),
+    (
+        'docker: Error response from daemon: OCI runtime create failed: starting container process caused "exec format error": unknown.',
+        "kernel_start_failed",
+    ),
+    ('OCI runtime exec failed: exec: "bash": executable file not found', "unknown"),
+    # A quota, in small letters
+    (
+        "ResourceExhaustedError: /scratch/run/ckpt-7.index; disk quota exceeded [Op:SaveV2]",
+        "disk_full",
+    ),
+    ("cp: error writing 'weights.h5': Disk quota exceeded", "disk_full"),
+    ("ResourceExhaustedError: api quota exceeded for project lab", "unknown"),
+    # Ray 2.0
+    (
+        "(raylet) System memory low at node with IP 10.0.0.9. Used memory (30.10GB) / total capacity (31.00GB) (0.97) exceeds threshold 0.95, killing latest task with name fit",
+        "memory_daemon",
+    ),
+    ("(raylet) System memory low at node with IP 10.0.0.9.", "unknown"),
     # TensorFlow could not estimate a duration.
     (
         'W0203 10:11:12.109440    71 op_level_cost_estimator.cc:690] Error in PredictCost() for the op: op: "MaxPool3D"',
