@@ -11,10 +11,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from ..record.facts import QUIT
 from ..shield import shield, shielded
 
 Emit = Callable[..., None]
 _REQUEST = "shutdown_request"
+_EXIT = "exit"
 
 
 class Endings:
@@ -31,7 +33,7 @@ class Endings:
         self._emit = emit
         self._on_exit = on_exit
         self._pid = os.getpid()
-        self._reason = "exit"
+        self._reason = _EXIT
         self._wrapped: list[tuple[dict[str, Any], Any, Any]] = []
 
     def start(self) -> None:
@@ -53,6 +55,10 @@ class Endings:
                 if handlers.get(_REQUEST) is ours:
                     handlers[_REQUEST] = original
         self._wrapped.clear()
+
+    def is_unasked(self, reason: str) -> bool:
+        """True for the end of the interpreter without a request; False if requests cannot be seen in this kernel."""
+        return reason == _EXIT and bool(self._wrapped)
 
     def _wrap(self, handlers: dict[str, Any]) -> None:
         original = handlers.get(_REQUEST)
@@ -77,8 +83,8 @@ class Endings:
     def _exit_now(self, change: Any) -> None:
         # A shutdown request also sets exit_now, after `_requested` has recorded it.
         if change["new"] and self._reason != _REQUEST:
-            self._reason = "quit"
-            self._emit("exit_requested", how="quit", restart=None)
+            self._reason = QUIT
+            self._emit("exit_requested", how=QUIT, restart=None)
 
     @shield("end of the kernel")
     def _at_exit(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from ..config import TfGuard
 from ..errors import SourceUnavailable
 from ..metrics import Sample
 from ..places import copies_folder, recordings_folder
+from ..record.facts import QUIT, UNASKED
 from ..record.identity import ProcessIdentity
 from ..record.recording import Recording, remove_recording
 from ..sampler import Sampler
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from .panel import Panel
 
 _TEXT_SECONDS = 0.2
+_AFTER_STOP_SECONDS = 5.0
 
 
 class GuardSession:
@@ -275,16 +278,22 @@ class GuardSession:
             self.recording = None
 
     def _at_exit(self, reason: str) -> None:
+        if self._endings.is_unasked(reason) and (self.cells.is_running or self._was_just_stopped()):
+            reason = UNASKED  # an exception of the cell has reached the kernel's event loop
         self._stop()
         if self.recording is None:
             return
         self.recording.end(reason)
-        if watcher_alive() or reason == "quit":
-            # The watcher reads the end mark and removes the recording; without one, the next kernel reports quit().
+        if watcher_alive() or reason in (QUIT, UNASKED):
+            # The watcher reads the end mark and removes the recording; without one, the next kernel makes the report.
             self.recording.close()
         else:
             self.recording.remove()
         self.recording = None
+
+    def _was_just_stopped(self) -> bool:
+        latest = self.stop.latest
+        return latest is not None and time.time() - float(latest["t"]) < _AFTER_STOP_SECONDS
 
     def _stop(self) -> None:
         """Stop every part; a failure of one does not prevent the others from stopping."""

@@ -23,6 +23,7 @@ from ..record.alive import (
     silent_seconds,
 )
 from ..record.contents import RecordingContents, read_recording, recording_header
+from ..record.facts import QUIT, UNASKED
 from ..record.identity import ProcessIdentity, boot_id
 from ..record.last_words import wait_until_finished
 from ..record.recording import remove_recording
@@ -178,9 +179,9 @@ def _ended_orderly(contents: RecordingContents) -> bool:
     """
     asked = [e.get("how") for e in contents.events if e.get("kind") == "exit_requested"]
     if contents.end is not None:
-        return contents.end.get("reason") != "quit"
+        return contents.end.get("reason") not in (QUIT, UNASKED)
     if asked:
-        return asked[-1] != "quit"
+        return asked[-1] != QUIT
     return not (
         _is_watched(contents)
         or _cell_runs(contents)

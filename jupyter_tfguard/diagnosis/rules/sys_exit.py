@@ -5,11 +5,15 @@ sys.exit() does not end the kernel: IPython catches it in a cell, and in a threa
 
 from __future__ import annotations
 
+from ...record.facts import QUIT, UNASKED
 from ..activity import last_cell
 from ..ending import exit_fact, last_words, sure, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..rule import rule
+from ..typed import number_of
+
+_AFTER_STOP_SECONDS = 10.0
 
 
 @rule("sys_exit", needs=("exit.status",))
@@ -17,7 +21,8 @@ def sys_exit(seen: Evidence) -> Finding | None:
     """The code ended its own process: `quit()`, `exit()`, `os._exit()`, or native code that gives up with an exit code.
 
     The process ended with an exit code and without a signal. For `quit()` and `exit()` the kernel also recorded the request.
-    `sys.exit()` in a cell does not end a kernel, because IPython catches it.
+    `sys.exit()` in a cell does not end a kernel, because IPython catches it. A kernel also ends itself if its event loop ends: without
+    a request, while a cell ran or right after a stop.
     """
     if (text := text_evidence(seen, "sys_exit")) is not None:
         return text.finding(
@@ -32,9 +37,11 @@ def sys_exit(seen: Evidence) -> Finding | None:
         )
     if seen.kernel_alive or seen.exit_signal is not None:
         return None
-    code, quit_by_code = seen.exit_code, seen.end_reason == "quit"
+    code, quit_by_code = seen.exit_code, seen.end_reason == QUIT
     cell = last_cell(seen)
     where = f" in {cell.name}" if cell is not None and cell.running else ""
+    if seen.end_reason == UNASKED:
+        return _unasked(seen, where)
     if code is None and not quit_by_code:
         return None
     if quit_by_code:
@@ -75,4 +82,31 @@ def sys_exit(seen: Evidence) -> Finding | None:
             ),
         ),
         chips=(f"exit code {code}",),
+    )
+
+
+def _unasked(seen: Evidence, where: str) -> Finding:
+    """The interpreter ended in an orderly way, but nobody had asked the kernel to end."""
+    status = () if seen.exit_code is None else (exit_fact(seen),)
+    mark = Fact(Source.KERNEL, "Python ended in an orderly way, without a request for shutdown")
+    stops = [
+        number_of(event.get("t")) or 0.0
+        for event in seen.journal
+        if event.get("kind") == "memory_stop"
+    ]
+    said = "Right before, tfguard had stopped a cell because memory was nearly full"
+    is_near = bool(stops) and seen.died - stops[-1] < _AFTER_STOP_SECONDS
+    stopped = (Fact(Source.KERNEL, said),) if is_near else ()
+    return Finding(
+        Confidence.LIKELY,
+        title=f"The kernel's event loop ended{where}, although nothing had asked the kernel to end.",
+        short_title="Event loop ended",
+        because=(mark, *stopped, *status, *last_words(seen)),
+        advice=(
+            Advice(
+                "Do not stop the kernel's event loop, and let no KeyboardInterrupt or MemoryError leave a task.",
+                "An exception in a task or callback of asyncio can end the loop in which the kernel itself runs. asyncio.run() in a "
+                "thread, or a script, has a loop of its own.",
+            ),
+        ),
     )
