@@ -1,6 +1,6 @@
 """ipykernel's stream of stderr, through which the guard passes native text to the client.
 
-Uses private parts of ipykernel's OutStream (5 to 7). If they are missing or differ, the text goes through ipykernel's pipe.
+Uses private parts of ipykernel's OutStream (6.29 to 7). If they are missing or differ, the text goes through ipykernel's pipe.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class ClientStream:
             pipe = os.fstat(stream._fid)  # type: ignore[union-attr]
             original = stream._original_stdstream_copy  # type: ignore[union-attr]
             os.fstat(original)
+            stream._parent_header, stream._parent_header_global  # type: ignore[union-attr]  # noqa: B018
             is_ours = os.path.samestat(pipe, os.fstat(STDERR)) and stream._should_watch  # type: ignore[union-attr]
         except (AttributeError, TypeError, OSError):
             return None
@@ -51,6 +52,8 @@ class ClientStream:
         if not self._stream._should_watch:
             return False
         try:
+            # ipykernel's thread has no parent header of its own either. In version 6, threads inherit one.
+            self._stream._parent_header.set(self._stream._parent_header_global)
             self._stream.write(self._decoder.decode(text, is_last))
         except Exception as bad:
             if is_users(bad):
