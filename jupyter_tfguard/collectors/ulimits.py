@@ -5,6 +5,7 @@ Not here: RLIMIT_RSS and RLIMIT_MEMLOCK, which do not limit the arrays of a kern
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import re
 import time
@@ -139,6 +140,19 @@ def tasks_of_group(root: str = "") -> TasksOfGroup | None:
         if limit is not None:
             limits.append(TasksOfGroup(limit, read_int(f"{folder}/pids.current")))
     return min(limits, key=lambda found: found.limit_count, default=None)
+
+
+def thread_limits() -> dict[str, int | None]:
+    """Limits of the threads of this process: ``group_count`` of its control group, ``user_count`` of its user.
+
+    None = there is none, or it is unknown. Children inherit both, but may be put into another group.
+    """
+    group, user = None, None
+    with contextlib.suppress(SourceUnavailable):
+        group = tasks_of_group()
+    with contextlib.suppress(SourceUnavailable):
+        user = soft_limits().get("processes")
+    return {"group_count": group.limit_count if group else None, "user_count": user}
 
 
 def _folders(root: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import Any
 from .._version import __version__
 from ..collectors.cgroup import CgroupCollector
 from ..collectors.procfs import read_small
+from ..collectors.ulimits import thread_limits
 from ..places import KERNEL_VARIABLE, WATCHER_VARIABLE
 from ..record.identity import ProcessIdentity
 from ..record.recording import Recording
@@ -41,6 +42,7 @@ def kernel_header(shell: Any) -> dict[str, Any]:
         "starter_command": _starter_command(),
         "watcher_pid": watcher_pid(),
         "prefix": sys.prefix,
+        "thread_limits": thread_limits(),
         "versions": {
             "python": platform.python_version(),
             "ipython": _module_version("IPython"),

@@ -6,17 +6,16 @@ disk that outlives the kernel.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..collectors.machine import machine
-from ..collectors.ulimits import soft_limits, tasks_of_group
-from ..errors import RecordUnreadable, SourceUnavailable
+from ..collectors.ulimits import thread_limits
+from ..errors import RecordUnreadable
 from ..metrics import Sample
 from ..record.bundle import FORMAT, is_bundle_id, new_bundle_id
 from ..record.contents import RecordingContents, read_recording
@@ -86,7 +85,7 @@ def capture(
         "checkpoint_file": checkpoint_file(contents.events) if contents and server else None,
         "problems": problems,
         "machine": machine() if server else None,
-        "thread_limits": _thread_limits() if server else None,
+        "thread_limits": _thread_limits(header) if server else None,
     }
 
 
@@ -107,7 +106,7 @@ def capture_orphan(orphan: Orphan) -> Bundle:
         bundle["counters"] = clean_value(counters_around(orphan.contents))
         bundle["checkpoint_file"] = checkpoint_file(orphan.contents.events)
         bundle["machine"] = machine()
-        bundle["thread_limits"] = _thread_limits()
+        bundle["thread_limits"] = _thread_limits(orphan.contents.header)
     return bundle
 
 
@@ -129,14 +128,12 @@ def _with_seen(bundle: Bundle, seen: dict[str, Any]) -> Bundle:
     return bundle | {name: seen.get(name) for name in _SEEN}
 
 
-def _thread_limits() -> dict[str, int | None]:
-    """Limits of this process, which its kernels inherit: of its control group, and of its user; None = none, or unknown."""
-    group, user = None, None
-    with contextlib.suppress(SourceUnavailable):
-        group = tasks_of_group()
-    with contextlib.suppress(SourceUnavailable):
-        user = soft_limits().get("processes")
-    return {"group_count": group.limit_count if group else None, "user_count": user}
+def _thread_limits(header: Mapping[str, Any]) -> dict[str, int | None]:
+    """Those of the kernel's recording; else those of this process, which its kernels usually share."""
+    claimed = header.get("thread_limits")
+    if not isinstance(claimed, dict):
+        return thread_limits()
+    return {name: claimed.get(name) for name in ("group_count", "user_count")}
 
 
 def _seen(server: ServerFacts) -> dict[str, Any]:

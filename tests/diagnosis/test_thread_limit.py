@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +11,9 @@ import pytest
 from jupyter_tfguard.diagnosis.diagnose import diagnose, explain
 from jupyter_tfguard.diagnosis.finding import Finding
 from jupyter_tfguard.diagnosis.pasted import Pasted
+from jupyter_tfguard.kernel.header import kernel_header
 from jupyter_tfguard.postmortem.capture import capture
+from jupyter_tfguard.record.contents import RecordingContents
 from jupyter_tfguard.record.facts import ServerFacts
 from jupyter_tfguard.record.identity import ProcessIdentity
 from tests.rigs.examples import EXAMPLES, Example
@@ -63,3 +67,24 @@ def test_a_bundle_of_a_watched_kernel_has_the_limits() -> None:
     assert set(limits) == {"group_count", "user_count"}
     assert all(count is None or count > 0 for count in limits.values())
     assert capture(identity=ProcessIdentity(4711, 1))["thread_limits"] is None
+
+
+def test_the_limits_of_a_kernel_in_a_group_of_its_own_are_its_own() -> None:
+    own = {"group_count": 180, "user_count": None}
+    parts: dict[str, Any] = {name: [] for name in ("events", "samples", "seconds", "minutes")}
+    contents = RecordingContents(
+        Path(),
+        {"thread_limits": own},
+        **parts,
+        progress=None,
+        stderr_tail="",
+        fault_text="",
+        signal_texts={},
+        end=None,
+    )
+    facts = ServerFacts(exit=None, died=1.0)
+    bundle = capture(identity=ProcessIdentity(4711, 1), recording=contents, server=facts)
+    assert bundle["thread_limits"] == own
+    assert set(kernel_header(SimpleNamespace(kernel=SimpleNamespace()))["thread_limits"]) == set(
+        own
+    )
