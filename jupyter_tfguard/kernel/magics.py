@@ -174,7 +174,7 @@ def _why(number: int | None = None) -> None:
     # The report of that crash may still be in progress.
     if (session := current()) is not None:
         session.news.wait_reported(_REPORT_SECONDS)
-    store = BundleStore(bundles_folder())
+    store = BundleStore(bundles_folder()) if session is None else session.news.reports()
     entries = store.entries()
     stopped = StoppedCell.of(None if session is None else session.stop.latest)
     is_newer = not entries or (stopped is not None and stopped.time > died_of(entries[0]["id"]) + 1)

@@ -8,14 +8,19 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from typing import TYPE_CHECKING
 
 from ..config import TfGuard
 from ..places import bundles_folder, copies_folder, recordings_folder
 from ..record.alive import recording_name
 from ..record.identity import ProcessIdentity
+from ..record.recording import SEEN
 from ..shield import shielded
 from ..threads import background_thread
 from .header import watcher_alive
+
+if TYPE_CHECKING:
+    from ..record.unsaved import BackedStore
 
 _WAIT_SECONDS = 0.25
 # Voila sets it in kernels whose output visitors of a page see.
@@ -35,6 +40,7 @@ class News:
         self._kernel_id = kernel_id
         self._notebook_path = notebook_path
         self._lines: list[str] = []
+        self._store: BackedStore | None = None
         self._reported = threading.Event()
         self._ready: threading.Event | None = None  # from the first cell on
         self._printed = not settings.announce_last_death or _VOILA_VARIABLE in os.environ
@@ -56,7 +62,8 @@ class News:
             return
         wait = 0.0
         if self._ready is None:
-            if self._reported.is_set() and not _any_bundle():
+            is_kept = self._store is not None and bool(self._store.unsaved())
+            if self._reported.is_set() and not is_kept and not _any_bundle():
                 self._printed = True
                 return
             wait = _WAIT_SECONDS
@@ -67,28 +74,40 @@ class News:
             for line in self._lines:
                 print(line)
 
+    def reports(self) -> BackedStore:
+        """All reports of this user, with those that a server could not save. Reads files."""
+        if _has_left_recordings():
+            with shielded("reports that a server could not save"):
+                self._report_unwatched()
+        return self._reports()
+
+    def _reports(self) -> BackedStore:
+        if self._store is None:
+            from ..record.unsaved import BackedStore
+
+            self._store = BackedStore(bundles_folder())
+        return self._store
+
     def _report(self) -> None:
         try:
             with shielded("reports of kernels that died without a server"):
-                from ..postmortem.handle import Postmortem
-                from ..record.bundle import BundleStore
-
-                store = BundleStore(bundles_folder())
-                Postmortem(
-                    recordings_folder(), store, self._settings, copies=copies_folder()
-                ).handle_unwatched()
+                self._report_unwatched()
         finally:
             self._reported.set()
+
+    def _report_unwatched(self) -> None:
+        from ..postmortem.handle import Postmortem
+
+        root, copies = recordings_folder(), copies_folder()
+        Postmortem(root, self._reports(), self._settings, copies=copies).handle_unwatched()
 
     def _fetch(self, ready: threading.Event) -> None:
         self._reported.wait()
         try:
             with shielded("announcing the last crash"):
-                from ..record.bundle import BundleStore
                 from ..report.announce import announcement
 
-                store = BundleStore(bundles_folder())
-                self._lines = announcement(store, self._kernel_id, self._notebook_path)
+                self._lines = announcement(self._reports(), self._kernel_id, self._notebook_path)
         finally:
             ready.set()
 
@@ -104,6 +123,14 @@ def has_dead_recordings() -> bool:
         if writer is not None and not writer.is_running():
             return True
     return False
+
+
+def _has_left_recordings() -> bool:
+    """True if a server has left what it saw of a crash beside the recording, because it could not report the crash."""
+    try:
+        return any((path / SEEN).exists() for path in recordings_folder().iterdir())
+    except OSError:
+        return False
 
 
 def _any_bundle() -> bool:

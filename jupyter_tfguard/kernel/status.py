@@ -6,8 +6,7 @@ import os
 
 from .._version import __version__
 from ..limits import fullest_limit, memory_in_use
-from ..places import FAST_FIX, bundles_folder, slow_recordings
-from ..record.bundle import BundleStore
+from ..places import FAST_FIX, slow_recordings
 from ..redact import one_line
 from ..report.stopped import StoppedCell
 from ..shield import noted_in_this_process
@@ -59,7 +58,7 @@ def status_text(session: GuardSession) -> str:
         lines.append(training)
     if (stopped := StoppedCell.of(session.stop.latest)) is not None:
         lines.append(f"Last stop: {stopped.headline}. Details: %tfguard why")
-    lines.append(_last_death())
+    lines.append(_last_death(session))
     return "\n".join(lines)
 
 
@@ -121,8 +120,8 @@ def _first_sentence(text: str) -> str:
     return text.split(". ", 1)[0].rstrip(".") + "."
 
 
-def _last_death() -> str:
-    entries = BundleStore(bundles_folder()).entries()
+def _last_death(session: GuardSession) -> str:
+    entries = session.news.reports().entries()
     if not entries:
         return "Last crash: none recorded"
     newest = entries[0]

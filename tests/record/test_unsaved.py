@@ -11,6 +11,7 @@ import pytest
 
 from jupyter_tfguard.config import TfGuard
 from jupyter_tfguard.errors import FolderUnusable
+from jupyter_tfguard.kernel.news import News
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.postmortem.handle import Postmortem
 from jupyter_tfguard.record.bundle import ANNOUNCED, READ, BundleStore
@@ -19,6 +20,7 @@ from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording
 from jupyter_tfguard.record.unsaved import KEPT_LIMIT, BackedStore
 from jupyter_tfguard.watch.death import Death
+from tests.rigs.waiting import wait_until
 
 pytestmark = pytest.mark.quick
 
@@ -110,6 +112,24 @@ def test_a_crash_that_two_processes_report_has_one_id(in_the_way: Path) -> None:
     assert [e["id"] for e in store.entries()] == [entry["id"]]
     assert store.unsaved() == []
     assert len(seen) == 1
+
+
+def test_a_kernel_without_a_server_says_what_it_could_not_save(
+    in_the_way: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TFGUARD_WATCHER_PID", raising=False)
+    identity = ProcessIdentity(2**22 - 7, 1)
+    header = {"kernel_id": "k", "notebook_path": "a.ipynb"}
+    recording = Recording(in_the_way.with_name("recordings"), identity, header, METRICS)
+    recording.event("cell_start", execution_count=1, head="x = 1")
+    recording.close()
+    news = News(TfGuard(), "k", None)
+    news.start()
+    news.wait_reported(60)
+    wait_until(lambda: news.at_cell() or news._printed, "the lines at a cell")
+    assert capsys.readouterr().out.startswith("tfguard: the last kernel of a.ipynb died")
+    [entry] = news.reports().entries()
+    assert "Set TFGUARD_DIR" in entry["unsaved"]
 
 
 def test_damaged_facts_are_no_facts(data_folder: Path) -> None:

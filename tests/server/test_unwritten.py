@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard import shield
+from jupyter_tfguard.config import TfGuard
+from jupyter_tfguard.kernel.news import News
 from jupyter_tfguard.record.contents import read_recording
 from jupyter_tfguard.shield import note_problem
 from tests.rigs.schemas import matches
@@ -101,6 +103,9 @@ async def test_a_crash_on_a_full_disk_is_shown_and_saved_later(
     assert contents.seen is not None
     assert contents.seen["id"] == crash["id"]
     assert contents.seen["server"]["exit"]["signal"] == "SIGKILL"
+
+    [same] = News(TfGuard(), kernel_id, None).reports().entries()  # as a magic has it
+    assert (same["id"], same["unsaved"]) == (crash["id"], crash["unsaved"])
 
     (full_disk / "bundles" / "filling").unlink()
     await asyncio.to_thread(service._postmortem.handle_unwatched)
