@@ -24,6 +24,7 @@ from .python_stacks import (
     cell_frame,
     own_stacks,
     package_of,
+    without_fault_text,
     without_import,
 )
 from .standstill import Standstill, standstill_of
@@ -178,11 +179,18 @@ class Observed:
     @cached_property
     def fault_lines(self) -> list[str]:
         """faulthandler's text: from tfguard's file, else from the stderr tail (if the user enabled faulthandler)."""
-        lines = lines_of((self.kernel or {}).get("fault_text"))
-        if lines:
-            return lines
-        starts = [i for i, line in enumerate(self.stderr_lines) if FAULT_LINE.match(line)]
-        return self.stderr_lines[starts[-1] :] if starts else []
+        if self._own_fault_lines:
+            return self._own_fault_lines
+        starts = [i for i, line in enumerate(self._stderr_tail) if FAULT_LINE.match(line)]
+        return self._stderr_tail[starts[-1] :] if starts else []
+
+    @cached_property
+    def _own_fault_lines(self) -> list[str]:
+        return lines_of((self.kernel or {}).get("fault_text"))
+
+    @cached_property
+    def _stderr_tail(self) -> list[str]:
+        return lines_of((self.kernel or {}).get("stderr_tail"))
 
     @property
     def fault_title(self) -> str | None:
@@ -198,8 +206,8 @@ class Observed:
 
     @cached_property
     def stderr_lines(self) -> list[str]:
-        """The lines of the stderr tail, oldest first."""
-        return lines_of((self.kernel or {}).get("stderr_tail"))
+        """The lines of the stderr tail, oldest first, without those in `fault_lines`."""
+        return self._stderr_tail if self._own_fault_lines else without_fault_text(self._stderr_tail)
 
     @cached_property
     def story(self) -> Story:

@@ -36,6 +36,27 @@ _LEAF_FRAMES = 5
 _REPEATED_FRAMES = 8
 
 
+# Lines of faulthandler's text below its first: heads of threads, frames, modules; since Python 3.14 also the C stack.
+_FAULT_TEXT = re.compile(
+    r"^(?:(?:Current thread|Thread|Stack|Current thread's C stack trace)\b.{0,160}\(most recent call first\):"
+    r"|  (?:File |\.\.\.|<|Binary file |Cannot get )|Extension modules: |Python runtime state: |\s*$)"
+)
+
+
+def without_fault_text(lines: list[str]) -> list[str]:
+    """The lines without faulthandler's last text about a signal.
+
+    A user who has enabled faulthandler has it in the stderr tail, after the message that explains the crash.
+    """
+    heads = [i for i, line in enumerate(lines) if FAULT_LINE.match(line)]
+    if not heads or (found := FAULT_LINE.match(lines[heads[-1]])) is None:
+        return lines
+    if found[1] not in FAULT_SIGNALS:
+        return lines  # the interpreter's own message about its state
+    below = itertools.dropwhile(_FAULT_TEXT.match, lines[heads[-1] + 1 :])
+    return [*lines[: heads[-1]], *below]
+
+
 def own_stacks(texts: Iterable[list[str]]) -> list[list[str]]:
     """The frames of the thread that got the signal, innermost first, of each text that contains them.
 

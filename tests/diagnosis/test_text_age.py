@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.diagnosis.diagnose import diagnose
+from jupyter_tfguard.diagnosis.python_stacks import without_fault_text
 from jupyter_tfguard.diagnosis.verdict import record_is_old
+from jupyter_tfguard.report.wire import to_entry_and_report
 from tests.rigs.examples import EXAMPLES, Example
 
 pytestmark = pytest.mark.quick
@@ -68,3 +70,43 @@ def test_a_record_of_another_time_is_old(seconds: float) -> None:
 def test_a_record_without_a_time_is_not_called_old(text: str) -> None:
     assert not record_is_old(text, DIED)
     assert not record_is_old(text, 0.0)
+
+
+# faulthandler's text in the stderr tail: the user has set PYTHONFAULTHANDLER=1.
+FAULT = [
+    "Fatal Python error: Aborted",
+    "",
+    *(
+        line
+        for number in range(40)
+        for line in (
+            f"Thread 0x{number:016x} (most recent call first):",
+            *[f'  File "/opt/env/lib/python3.11/threading.py", line {n} in wait' for n in range(9)],
+            "",
+        )
+    ),
+    "Current thread 0x00007f1d5c7ff700 (most recent call first):",
+    '  File "/tmp/ipykernel_4711/2093841.py", line 4 in load',
+    "",
+    "Extension modules: numpy.core._multiarray_umath (total: 1)",
+]
+
+
+@pytest.mark.parametrize(("age_seconds", "cause"), [(0.5, "tf_check_failed"), (3700.0, "unknown")])
+def test_stacks_of_a_user_who_enabled_faulthandler_hide_no_line_and_make_no_old_one_new(
+    age_seconds: float, cause: str
+) -> None:
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(DIED - age_seconds))
+    tail = ["loading", f"{stamp}.123456: {FATAL}", *FAULT]
+    bundle = aborted(stderr_tail=tail, fault_text=[], stderr_time=DIED - 0.1)
+    entry, report = to_entry_and_report(bundle | {"earlier_deaths": []}, diagnose(bundle))
+    assert entry["cause"] == cause
+    assert report["native_tail"] == tail[:2]
+    assert '  File "/tmp/ipykernel_4711/2093841.py", line 4 in load' in report["python_stack"]
+
+
+def test_only_the_stacks_are_taken_out_of_the_stderr_tail() -> None:
+    fatal = ["Fatal Python error: _Py_CheckRecursiveCall: Cannot recover from stack overflow."]
+    for lines in (["a", "b"], ["  File x", "Thread started"], fatal, []):
+        assert without_fault_text(lines) == lines
+    assert without_fault_text(["a", *FAULT, "after"]) == ["a", "after"]
