@@ -98,6 +98,11 @@ class NativeParts:
         if self._tail is not None:
             self._tail.wait_forwarded(seconds)
 
+    def cell_starts(self) -> None:
+        """Called before each cell: the helper process must have been started."""
+        if self._helper is not None:
+            self._helper.begin()
+
     def cell_ends(self) -> None:
         """Called after each cell: its native text must be forwarded before ipykernel reports the end of the cell."""
         with contextlib.suppress(KeyboardInterrupt):  # Stop ends only this wait: the cell has ended

@@ -177,6 +177,7 @@ class GuardSession:
         return self.memory.allocators.read()
 
     def _cell_starts(self) -> None:
+        self._native.cell_starts()
         if self.pulse is not None:
             self.pulse.set_busy(True)
         if self.panel is not None:

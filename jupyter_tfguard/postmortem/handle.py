@@ -19,6 +19,7 @@ from ..errors import BundleNotFound, FolderUnusable, RecordUnreadable
 from ..record.alive import claim, give_back
 from ..record.bundle import STAMP_LENGTH, BundleStore, died_of, stamp
 from ..record.identity import ProcessIdentity
+from ..record.last_words import wait_until_finished
 from ..record.recording import leave_seen, remove_recording
 from ..record.retention import prune
 from ..record.unsaved import BackedStore, fix_of
@@ -106,6 +107,8 @@ class Postmortem:
         if self._settle is not None and not alive:
             death = replace(death, recording=self._settle(death.identity))
         # Claim it, so that no other process reports it; the recording of a running kernel is not claimed.
+        if not alive:
+            wait_until_finished(death.recording)  # of a kernel that another program started
         claimed = None if alive else claim(death.recording)
         bad = self._try(death, claimed)
         if bad is not None:

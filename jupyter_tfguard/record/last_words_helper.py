@@ -23,6 +23,7 @@ from .own_descriptors import OwnDescriptors
 # The shell ends at once, so the program is a child of process 1, or of a process that adopts orphans.
 _COMMAND = ("/bin/sh", "-c", '"$@" &', "sh")
 _STOP_SECONDS = 2.0
+_LATER_SECONDS = 2.0  # the kernel has started by then
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")
 
 
@@ -44,10 +45,14 @@ class LastWordsHelper:
         self._pid = os.getpid()
         self._own = OwnDescriptors()
         self._lifeline = -1
+        self._passed: tuple[int, ...] = ()
+        self._lock = threading.Lock()
+        self._begun = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start it in a thread; nothing waits for it. Does nothing where the system has no such processes.
+        """Start it later, in a thread, so that the start of the kernel does not wait. Does nothing if the system has none.
 
         Raises:
             OSError: No descriptor is free, or a sandbox forbids it.
@@ -59,45 +64,52 @@ class LastWordsHelper:
         self._own.add(lifeline)
         self._lifeline = self._own.add(target)
         parts = [self._shared[name]["descriptor"] for name in ("pipe", "position", "original")]
-        descriptors = (*parts, kernel, lifeline)
-
-        def start() -> None:
-            try:
-                self._run(descriptors)
-            except (OSError, subprocess.CalledProcessError) as bad:
-                reason = (
-                    bad.strerror if isinstance(bad, OSError) else "the shell could not start it"
-                )
-                self._on_problem(
-                    f"Could not start the process that forwards the last native text of a crash: {reason}."
-                )
-            self._own.close(kernel)
-            self._own.close(lifeline)
-
-        self._thread = background_thread(start, "tfguard-helper")
+        self._passed = (*parts, kernel, lifeline)
+        self._thread = background_thread(self._begin_later, "tfguard-helper")
         try:
             self._thread.start()
         except RuntimeError as bad:
             self._own.close_all()
+            self._passed = ()
             raise OSError(errno.EAGAIN, str(bad)) from bad
 
-    def _run(self, descriptors: tuple[int, ...]) -> None:
-        program = (sys.executable, "-I", "-S", last_words.__file__, str(self._folder))
-        subprocess.run(
-            [*_COMMAND, *program, *map(str, descriptors)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=descriptors,
-            start_new_session=True,
-            cwd="/",
-            env={name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
-            check=True,
+    def begin(self) -> None:
+        """Start it now, unless it was started: a cell may end the kernel at once."""
+        with self._lock:
+            if self._passed and not self._begun.is_set():
+                program = (sys.executable, "-I", "-S", last_words.__file__, str(self._folder))
+                try:
+                    self._process = subprocess.Popen(
+                        [*_COMMAND, *program, *map(str, self._passed)],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                        pass_fds=self._passed,
+                        start_new_session=True,
+                        cwd="/",
+                        env={n: os.environ[n] for n in _KEPT_VARIABLES if n in os.environ},
+                    )
+                except OSError as bad:
+                    self._problem(bad.strerror)
+                self._begun.set()
+
+    def _begin_later(self) -> None:
+        self._begun.wait(_LATER_SECONDS)
+        self.begin()
+        if self._process is not None and self._process.wait():
+            self._problem("the shell could not start it")
+        for descriptor in self._passed[-2:]:
+            self._own.close(descriptor)
+
+    def _problem(self, reason: str | None) -> None:
+        self._on_problem(
+            f"Could not start the process that forwards the last native text of a crash: {reason}."
         )
 
     def stop(self) -> None:
         """Dismiss it."""
-        if self._thread is not None:
+        if self._thread is not None and os.getpid() == self._pid:
+            self._begun.set()
             self._thread.join(_STOP_SECONDS)
         if self._lifeline >= 0 and os.getpid() == self._pid:
             with contextlib.suppress(OSError):

@@ -33,6 +33,7 @@ tail = StderrTail(PrivateFolder(Path(sys.argv[1])), print)
 tail.start()
 helper = LastWordsHelper(Path(sys.argv[1]), tail.shared, print)
 helper.start()
+helper.begin()
 helper._thread.join()
 holding = ctypes.PyDLL(None)
 def write(text):
@@ -191,6 +192,7 @@ def test_a_helper_that_cannot_start_is_reported(tmp_path: Path) -> None:
         last_words_helper._COMMAND = ("/none/sh",)
         other = LastWordsHelper(Path(sys.argv[1]), tail.shared, print)
         other.start()
+        other.begin()
         other._thread.join()
         other.stop(), helper.stop(), tail.stop()
         """,
