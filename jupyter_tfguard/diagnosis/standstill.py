@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..record.stacks import Frame, feeding, stacks_of
+from ..record.stacks import Frame, feeding, stacks_of, waits_in_library
 from ..units import human_seconds
 from .finding import Fact, Source
 from .python_stacks import cell_frame
@@ -174,9 +174,10 @@ def line_of(stacks: tuple[str, ...], main_thread: str | None, wait: str) -> str 
 def _frames(
     stacks: dict[str, list[Frame]], main_thread: str | None, wait: str
 ) -> tuple[Frame, ...]:
-    """The stack of the main thread; of a generator that ran instead, if the kernel computed."""
-    runs = (feeding(stacks) if wait == RUNNING else None) or []
-    return tuple(runs or stacks.get(main_thread or "", []))
+    """The stack of the main thread; of the user's generator if it computes, or if TensorFlow or Keras waits for it."""
+    main = stacks.get(main_thread or "", [])
+    waits = wait == RUNNING or waits_in_library(main)
+    return tuple((feeding(stacks) if waits else None) or main)
 
 
 def standstill_of(bundle: dict[str, Any]) -> Standstill | None:

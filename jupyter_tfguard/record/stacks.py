@@ -20,6 +20,7 @@ _FEEDS = (
     "data_adapter.py",
 )
 _LIBRARIES = ("/tensorflow/", "/keras/", "/tf_keras/")
+_STANDARD_LIBRARY = re.compile(r"/lib(?:64)?/python3\.\d+/(?!site-packages/|dist-packages/)")
 
 # Thread 0x00007f3a [name] (most recent call first):      Current thread 0x...      Stack (most recent call first):
 _THREAD = re.compile(
@@ -57,9 +58,20 @@ def feeding(stacks: dict[str, list[Frame]]) -> list[Frame] | None:
     for frames in stacks.values():
         files = [frame.file.replace("\\", "/") for frame in frames]
         called = [i for i, file in enumerate(files) if file.rsplit("/", 1)[-1] in _FEEDS]
-        if called and any(not _of_library(file) for file in files[: called[0]]):
+        if called and any(_is_users(file) for file in files[: called[0]]):
             return frames
     return None
+
+
+def waits_in_library(frames: list[Frame]) -> bool:
+    """True if the innermost frames are of TensorFlow or Keras, apart from the standard library's."""
+    files = (frame.file.replace("\\", "/") for frame in frames)
+    inner = next((file for file in files if not _STANDARD_LIBRARY.search(file)), "")
+    return _of_library(inner)
+
+
+def _is_users(file: str) -> bool:
+    return not _of_library(file) and not _STANDARD_LIBRARY.search(file)
 
 
 def _of_library(file: str) -> bool:

@@ -165,3 +165,24 @@ def test_a_fit_without_steps_in_a_kernel_that_computes_is_possible_and_names_its
     assert any("no step, although the kernel used CPU time" in text for text in texts)
     assert "Python was at line 4 of the cell, in load" in texts
     assert [one.title for one in found.advice] == ["Run the input pipeline without the model."]
+
+
+PY_DATASET = '  File "/opt/env/lib/python3.11/site-packages/keras/src/trainers/data_adapters/py_dataset_adapter.py", line 12 in run'
+FIT = CELL.replace("load", "<module>")
+WAITS = ["threading.py wait", "queue.py get", CELL, GENERATOR]
+
+
+@pytest.mark.parametrize(
+    ("main", "other", "line"),
+    [
+        ([STEP, FIT], WAITS, "threading.py, line 9, in wait, called from line 4 of the cell, in load"),
+        # An idle worker of Keras, and a callback of the user that waits while the generator waits too.
+        ([STEP, FIT], ["queue.py get", PY_DATASET], "execute.py, line 53, in quick_execute, called from"),
+        (["threading.py wait", CELL, STEP, FIT], WAITS, "threading.py, line 9, in wait, called from"),
+    ],
+)  # fmt: skip
+def test_where_tensorflow_waits_for_the_users_generator_its_line_is_named(
+    main: list[str], other: list[str], line: str
+) -> None:
+    texts = [fact.text for fact in hung("lock", main, other, in_fit=True).because]
+    assert any(text.startswith(f"Python was at {line}") for text in texts), texts
