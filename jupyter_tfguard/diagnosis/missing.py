@@ -20,7 +20,7 @@ def missing(seen: Evidence, need: str) -> str | None:
     if seen.pasted is not None:
         return _missing_from_text(seen, seen.pasted, need)
     if need == "exit.status":
-        if seen.exit_was_seen or seen.kernel_alive:
+        if seen.exit_is_known or seen.kernel_alive:
             return None
         reason = (
             seen.why_unavailable("exit") or "no server saw the crash, so only files are available"

@@ -59,20 +59,29 @@ class Observed:
     # --- how it ended -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _exit(self) -> dict[str, Any]:
+    def _seen_exit(self) -> dict[str, Any]:
         return dict_of((self.server or {}).get("exit"))
+
+    @cached_property
+    def _exit(self) -> dict[str, Any]:
+        return self._seen_exit or dict_of((self.kernel or {}).get("exit"))
 
     @property
     def exit_was_seen(self) -> bool:
         """True when the watcher itself read the exit status of the kernel."""
+        return bool(self._seen_exit) and self.exit_code_around is None
+
+    @property
+    def exit_is_known(self) -> bool:
+        """True if the exit status of the kernel is known, also if only the helper process of its recording read it."""
         return bool(self._exit) and self.exit_code_around is None
 
     @property
     def exit_code_around(self) -> int | None:
         """Exit code of the program that started the kernel and waited for it; None if the kernel's exit code was read."""
-        if self._exit.get("how") != AROUND_THE_KERNEL:
+        if self._seen_exit.get("how") != AROUND_THE_KERNEL:
             return None
-        return whole_of(self._exit.get("code"))
+        return whole_of(self._seen_exit.get("code"))
 
     @property
     def never_answered(self) -> bool:
@@ -108,7 +117,7 @@ class Observed:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, only when the watcher read it; None for a code that means a signal."""
+        """Exit code, only when the watcher or a helper process read it; None for a code that means a signal."""
         if self.asked_to_end or (self.exit_code_around is not None and self.exit_signal):
             return None
         return whole_of(self._exit.get("code"))

@@ -151,7 +151,7 @@ def gave_up(seen: Observed) -> bool:
     return not seen.kernel_alive and (
         seen.exit_signal in _SIGNALS_OF_A_CRASH
         or (seen.exit_signal is None and seen.exit_code not in (None, 0))
-        or (not seen.exit_was_seen and seen.exit_signal is None and seen.end_reason is None)
+        or (not seen.exit_is_known and seen.exit_signal is None and seen.end_reason is None)
     )
 
 

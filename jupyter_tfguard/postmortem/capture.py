@@ -19,7 +19,7 @@ from ..errors import RecordUnreadable
 from ..metrics import Sample
 from ..record.bundle import FORMAT, is_bundle_id, new_bundle_id
 from ..record.contents import RecordingContents, read_recording
-from ..record.facts import ServerFacts, SystemLog
+from ..record.facts import ExitFacts, ServerFacts, SystemLog
 from ..record.identity import ProcessIdentity
 from ..record.native_text import NATIVE_TEXT_FILES
 from ..record.timeline import thinned_table
@@ -164,6 +164,9 @@ def _claims(contents: RecordingContents) -> dict[str, Any]:
         "fault_time": _last_written([contents.path / "fault.txt"]),
         "signal_texts": {clean(name): _lines(t) for name, t in contents.signal_texts.items()},
         "end": clean_value(contents.end),
+        "exit": None
+        if contents.exit_status is None
+        else dataclasses.asdict(ExitFacts.of_status(contents.exit_status, "helper")),
         "problems": contents.problems,
     }
 

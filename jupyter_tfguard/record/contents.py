@@ -12,6 +12,7 @@ from ..errors import FolderUnusable, RecordTooNew, RecordUnreadable
 from ..metrics import Sample
 from ..private_files import PrivateFolder
 from . import journal, newest, series
+from .last_words import EXIT
 from .native_text import last_words
 from .recording import (
     END,
@@ -32,6 +33,7 @@ from .series import Summary
 # No kernel is ended by more kinds of signals. A folder with more such files is forged.
 SIGNALS_LIMIT = 32
 _TEXT_LIMIT_BYTES = 64 * 1024
+_HIGHEST_STATUS = 0xFFFF
 # The guard writes no larger file. A larger file is damaged or forged, and is not read to its end.
 RECORDS_LIMIT_BYTES = 8 * 1024 * 1024
 
@@ -40,6 +42,7 @@ RECORDS_LIMIT_BYTES = 8 * 1024 * 1024
 class RecordingContents:
     """The content of a recording. All but `seen` is self-reported by the kernel. Damaged or absent parts are empty.
 
+    `exit_status` is as of wait(2), written by the helper process of a kernel without a watcher.
     `seen` is the bundle of a server that saw the end and could not save its report, without the part of the kernel.
     """
 
@@ -56,6 +59,7 @@ class RecordingContents:
     end: dict[str, Any] | None
     gpu_memory: list[dict[str, Any]] | None = None
     seen: dict[str, Any] | None = None
+    exit_status: int | None = None
     problems: list[str] = field(default_factory=list)
 
 
@@ -102,6 +106,7 @@ def read_recording(path: Path) -> RecordingContents:
         progress=newest.newest_progress(files[PROGRESS].records),
         gpu_memory=newest.newest_gpu_memory(files[GPU_MEMORY].records),
         seen=_seen(folder),
+        exit_status=_exit_status(folder),
         stderr_tail=last_words(folder),
         fault_text=_text(folder, FAULT),
         signal_texts=signals,
@@ -125,6 +130,11 @@ def _header(folder: PrivateFolder) -> dict[str, Any] | None:
 def _seen(folder: PrivateFolder) -> dict[str, Any] | None:
     seen = _json_object(folder.read(SEEN, RECORDS_LIMIT_BYTES))
     return seen if seen is not None and isinstance(seen.get("server"), dict) else None
+
+
+def _exit_status(folder: PrivateFolder) -> int | None:
+    status = (_json_object(folder.read(EXIT, _TEXT_LIMIT_BYTES)) or {}).get("status")
+    return status if type(status) is int and 0 <= status <= _HIGHEST_STATUS else None
 
 
 def _records(folder: PrivateFolder, name: str, problems: list[str]) -> RecordFile:

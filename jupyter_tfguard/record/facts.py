@@ -5,10 +5,23 @@ All classes are plain data; :func:`dataclasses.asdict` gives the JSON. Unknown i
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 from typing import Any
 
 AROUND_THE_KERNEL = "around_the_kernel"
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9; ``SIGRTMIN+3`` and similar for unnamed signals."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        first = getattr(signal, "SIGRTMIN", None)
+        last = getattr(signal, "SIGRTMAX", None)
+        if first is not None and last is not None and first <= number <= last:
+            return f"SIGRTMIN+{number - first}"
+        return f"signal {number}"
 
 
 @dataclass(frozen=True)
@@ -18,13 +31,21 @@ class ExitFacts:
     Attributes:
         signal: Such as ``"SIGKILL"``; None if no signal ended it.
         code: Exit code; None if a signal ended it.
-        how: The source: ``waitid``, ``pidfd_info`` or ``returncode``; `AROUND_THE_KERNEL` if the status is that of a
+        how: The source: ``waitid``, ``pidfd_info``, ``returncode`` or ``helper``; `AROUND_THE_KERNEL` if the status is that of a
             program that started the kernel and waited for it.
     """
 
     signal: str | None
     code: int | None
     how: str
+
+    @classmethod
+    def of_status(cls, status: int, how: str) -> ExitFacts:
+        """From a status as of wait(2)."""
+        number = status & 0x7F
+        return cls(
+            signal_name(number) if number else None, None if number else status >> 8 & 0xFF, how
+        )
 
 
 @dataclass(frozen=True)

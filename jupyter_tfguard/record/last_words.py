@@ -8,6 +8,8 @@ one waits beside each such kernel. It reads nothing while the kernel runs.
 The position up to which text was forwarded is in memory shared by these processes: one offset for each of the two
 newest files. The kernel's operating system updates it in the same call that forwards the text (``sendfile``), so no text is
 forwarded twice, even if the kernel is killed during that call.
+
+The helper also records how the kernel ended, because the program that started the kernel keeps that to itself.
 """
 
 from __future__ import annotations
@@ -20,6 +22,13 @@ import struct
 import sys
 import time
 
+# How the kernel ended: ``{"status": N}``, N as of wait(2).
+EXIT = "exit.json"
+_EXIT_FIELD = 52
+# Source: include/uapi/linux/pidfd.h, struct pidfd_info, first version: 64 bytes.
+_PIDFD_INFO = struct.Struct("<QQ11Ii")
+_PIDFD_INFO_EXIT = 1 << 3
+_PIDFD_GET_INFO = (3 << 30) | (_PIDFD_INFO.size << 16) | (0xFF << 8) | 11
 # Offsets in the files with even and odd numbers.
 POSITION = struct.Struct("<2q")
 NOTHING_LEFT = POSITION.pack(1 << 62, 1 << 62)
@@ -166,6 +175,50 @@ def opened_again(descriptor: int) -> int:
     return os.dup(descriptor)
 
 
+def status_of_reaped(pidfd: int) -> int | None:
+    """The wait status of a process that its parent has waited for (Linux 6.15 and later); None if it is not known."""
+    if sys.platform != "linux":
+        return None
+    import fcntl
+
+    try:
+        request = _PIDFD_INFO.pack(_PIDFD_INFO_EXIT, *[0] * 13)
+        mask, *_, status = _PIDFD_INFO.unpack(fcntl.ioctl(pidfd, _PIDFD_GET_INFO, request))
+    except OSError:
+        return None
+    return int(status) if mask & _PIDFD_INFO_EXIT else None
+
+
+def status_of_zombie(pidfd: int) -> int | None:
+    """The wait status of a process that has ended and that its parent has not yet waited for; None if it is not known.
+
+    Source: proc_pid_stat(5), ``exit_code``; proc_pid_fdinfo(5).
+    """
+    try:
+        with open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as info:
+            pid = next((int(line[4:]) for line in info if line.startswith("Pid:")), -1)
+        with open(f"/proc/{pid}/stat", "rb") as stat_file:
+            fields = stat_file.read().rpartition(b")")[2].split()
+    except (OSError, ValueError):
+        return None
+    # The first two fields are before the parenthesis. X: being removed.
+    return int(fields[_EXIT_FIELD - 3]) if fields and fields[0] in (b"Z", b"X") else None
+
+
+def _leave_exit(folder: int, pidfd: int) -> None:
+    status = status_of_zombie(pidfd)
+    if status is None:
+        status = status_of_reaped(pidfd)
+    if status is None:
+        return
+    try:
+        file = os.open(EXIT, _NEW_FILE, 0o600, dir_fd=folder)
+        os.write(file, b'{"status": %d}' % status)
+        os.close(file)
+    except OSError:
+        pass
+
+
 def wait_for_lock(folder: int) -> None:
     """Lock a recording's folder, for at most about a second: a helper process may be at work there."""
     try:
@@ -216,6 +269,7 @@ def main() -> None:
         # No process holds the other end: the kernel is ending, or has become another program.
         ends.unregister(lifeline)
         ends.poll(FINISH_SECONDS * 1000)
+    _leave_exit(folder, kernel)
     finish(folder, pipe, position, opened_again(original), child_seconds=CHILD_SECONDS)
 
 

@@ -10,18 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
-import struct
-import sys
 
 from ..errors import SourceUnavailable
-from ..record.facts import ExitFacts
+from ..record.facts import ExitFacts, signal_name
 from ..record.identity import ProcessIdentity
-
-# Source: include/uapi/linux/pidfd.h, struct pidfd_info, first version: 64 bytes.
-_PIDFD_INFO = struct.Struct("<QQ11Ii")
-_PIDFD_INFO_EXIT = 1 << 3
-_PIDFD_GET_INFO = (3 << 30) | (_PIDFD_INFO.size << 16) | (0xFF << 8) | 11
+from ..record.last_words import status_of_reaped
 
 
 class ProcessHandle:
@@ -88,18 +81,6 @@ def from_returncode(returncode: int) -> ExitFacts:
     return ExitFacts(None, returncode, "returncode")
 
 
-def signal_name(number: int) -> str:
-    """``SIGKILL`` for 9; ``SIGRTMIN+3`` and similar for unnamed signals."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        first = getattr(signal, "SIGRTMIN", None)
-        last = getattr(signal, "SIGRTMAX", None)
-        if first is not None and last is not None and first <= number <= last:
-            return f"SIGRTMIN+{number - first}"
-        return f"signal {number}"
-
-
 def _by_waitid(pid: int, pidfd: int | None) -> ExitFacts | None:
     if not hasattr(os, "waitid"):
         return None
@@ -118,18 +99,5 @@ def _by_waitid(pid: int, pidfd: int | None) -> ExitFacts | None:
 
 
 def _by_pidfd_info(pidfd: int | None) -> ExitFacts | None:
-    if pidfd is None or sys.platform != "linux":
-        return None
-    import fcntl
-
-    request = _PIDFD_INFO.pack(_PIDFD_INFO_EXIT, *[0] * 13)
-    try:
-        answer = fcntl.ioctl(pidfd, _PIDFD_GET_INFO, request)
-    except OSError:
-        return None
-    mask, *_, status = _PIDFD_INFO.unpack(answer)
-    if not mask & _PIDFD_INFO_EXIT:
-        return None
-    if status & 0x7F:
-        return ExitFacts(signal_name(status & 0x7F), None, "pidfd_info")
-    return ExitFacts(None, (status >> 8) & 0xFF, "pidfd_info")
+    status = None if pidfd is None else status_of_reaped(pidfd)
+    return None if status is None else ExitFacts.of_status(status, "pidfd_info")

@@ -40,7 +40,7 @@ def unknown(seen: Evidence) -> Finding | None:
         return _of_text(seen)
     signal = seen.first_signal
     # A kill for lack of memory is a SIGKILL, which a kernel without a watcher cannot record.
-    unseen = signal is None and not seen.exit_was_seen and not seen.only_silent
+    unseen = signal is None and not seen.exit_is_known and not seen.only_silent
     near = seen.memory_limit() if unseen and near_limit(seen) else None
     advice: tuple[Advice, ...] = ()
     if signal in _OF_NATIVE_CODE:
@@ -78,7 +78,7 @@ def unknown(seen: Evidence) -> Finding | None:
                 "python -m pip install jupyter-tfguard",
             ),
         )
-    elif not seen.exit_was_seen and not advice:
+    elif not seen.exit_is_known and not advice:
         advice = (_watched_advice(seen),)
     if near is not None:
         advice = (*memory_advice(seen, near)[:2], *advice)
