@@ -226,6 +226,9 @@ def lab(server: DemoServer, browser: Browser) -> Iterator[Lab]:
     made = Lab(server, browser)
     yield made
     for context in list(browser.contexts):
+        for page in context.pages:
+            # A request in flight would fail in the next test.
+            page.unroute_all(behavior="ignoreErrors")
         context.close()
     for session in server.get("api/sessions"):
         server.end_session(session)

@@ -7,11 +7,15 @@ import json
 import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import mistune
 import pytest
 
 from jupyter_tfguard.cli import main
+from jupyter_tfguard.config import TfGuard
+from jupyter_tfguard.kernel.news import News
 from jupyter_tfguard.kernel.status import _last_death
 from jupyter_tfguard.record.bundle import BundleStore, new_bundle_id
 from jupyter_tfguard.report import text
@@ -58,6 +62,7 @@ def test_lists_and_lines_for_the_next_kernel_are_single_lines_of_text(
     data_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = BundleStore(data_folder / "bundles")
+    session: Any = SimpleNamespace(news=News(TfGuard(), None, None))
     kinds = hostile_texts(400, seed=7)
     for hostile in kinds[:40]:
         bundle_id = new_bundle_id(1, 1.0)
@@ -67,7 +72,7 @@ def test_lists_and_lines_for_the_next_kernel_are_single_lines_of_text(
         )
         for line in announcement(store, report["kernel_id"], None):
             check(line, line_ends="")
-        check(_last_death(), line_ends="")
+        check(_last_death(session), line_ends="")
         assert main(["list"]) == 0
         printed = capsys.readouterr().out
         check(printed)
