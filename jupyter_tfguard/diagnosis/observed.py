@@ -64,7 +64,8 @@ class Observed:
 
     @cached_property
     def _exit(self) -> dict[str, Any]:
-        return self._seen_exit or dict_of((self.kernel or {}).get("exit"))
+        # The status that a helper process recorded counts only where no server watched.
+        return self._seen_exit if self.server else dict_of((self.kernel or {}).get("exit"))
 
     @property
     def exit_was_seen(self) -> bool:

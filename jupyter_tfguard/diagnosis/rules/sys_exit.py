@@ -44,6 +44,9 @@ def sys_exit(seen: Evidence) -> Finding | None:
         return _unasked(seen, where)
     if code is None and not quit_by_code:
         return None
+    # ipykernel ends itself with this code once the program that started it is gone.
+    if code == 1 and not seen.exit_was_seen and (seen.outlived_starter or seen.parent_gone):
+        return None
     if quit_by_code:
         mark = Fact(Source.KERNEL, "The code in the notebook called quit() or exit()")
         # quit() and exit() end a kernel this way; with another status, something else was called too, or instead.
