@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..units import human_bytes
 from .log_lines import LogLine
@@ -38,7 +38,7 @@ def readable(text: str) -> str:
     return text if size is None or not re.search(r"[A-Za-z]", text) else human_bytes(size)
 
 
-def pod_limit_bytes(lines: list[LogLine]) -> int | None:
+def pod_limit_bytes(lines: Sequence[LogLine]) -> int | None:
     """The memory limit in a pod's description (``Limits:``, then ``memory:  4Gi``); None when it gives none."""
     for place, line in enumerate(lines):
         if line.message.lower().rstrip(":") == "limits":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,6 +166,8 @@ def wait_text(wait: str) -> str | None:
     return _WAITS.get(wait)
 
 
+# Every message to a page asks again, and the stacks may have 256 KiB.
+@functools.lru_cache(maxsize=8)
 def line_of(stacks: tuple[str, ...], main_thread: str | None, wait: str) -> str | None:
     """The Python line of a hanging kernel: ``line 4 of the cell, in load``; None if it is not known."""
     frames = _frames(stacks_of(list(stacks)), main_thread, wait)

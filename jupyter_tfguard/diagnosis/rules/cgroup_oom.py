@@ -126,7 +126,7 @@ def _advice(seen: Evidence, limit: int | None) -> tuple[Advice, ...]:
 def _of_text(seen: Evidence, text: TextEvidence) -> Finding:
     """For a message of a batch system, container runtime or platform, with the sizes that it gives."""
     used, limit = (named_bytes(text.details, name) for name in ("used", "limit"))
-    limit = limit or pod_limit_bytes([*seen.story.lines])
+    limit = limit or pod_limit_bytes(seen.story.lines)
     platform = text.details.get("platform")
     where = f"{platform} allows" if platform else "its job or container may use"
     if limit is None:
