@@ -22,7 +22,7 @@ _MESSAGE = re.compile(
     r"munmap_chunk|corrupted (?:size|double)|slurmstepd: |srun: |=>> PBS|LLVM ERROR|\*\*\* |(?:zsh|bash|fish|sh): |\^C|CUDA (?:error|out of)|"
     r"(?:(?<=it/s)|(?<=s/it)|(?<=/step)|(?<=\d[smh])|(?<![A-Za-z_./])(?![smh][A-Z]))[A-Za-z_][\w.]{0,80}(?:Error|Exception|Interrupt)\b|Check failed|Out of memory: Kill|Memory cgroup out|Killed process|"
     r"[\w./+-]{1,200}\.(?:cu|cuh|cc|cpp|hip|h):\d{1,6}: |[Kk]ernel (?:[Dd]ied|[Rr]estarting)|Dead ?Kernel|Your (?:session|notebook) |"
-    r"thread '|python\S{0,40}: |Connection to |\[ *\d{2,9}\.\d{3,6}\] "
+    r"thread '|python\S{0,40}: |Connection to |\[ *\d{2,9}\.\d{3,6}\] |(?:\[rank\d{1,5}\]:)?\[[EF]\d{0,4} |ERROR:? |FATAL:? "
 )
 # Any other output without a line end, and a message after its last number, bracket or dots: 12.1Killed   ....MemoryError
 _GLUED = re.compile(

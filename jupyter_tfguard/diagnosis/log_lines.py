@@ -71,6 +71,11 @@ _RECORD = re.compile(
 )
 
 
+# F0000 00:00:1700000000.123456    4711 gpu_exec: the rest of the last line was not copied
+_CUT_RECORD = re.compile(
+    r"(?P<severity>[EF])\d{4} \d\d:\d\d:\d{2,12}(?:\.\d{1,9})?\s{1,12}\d{1,10}(?: [\w./+-]{0,200})?$"
+)
+
 # A library that does not know the reason lists what it could have been: "This could be caused by a segmentation fault or by
 # excessive memory usage. The exit codes of the workers are {SIGKILL(-9)}". Only the end of this line is evidence.
 _GUESS = re.compile(
@@ -213,6 +218,8 @@ def _read(numbered: Iterable[tuple[int, str]]) -> Iterator[LogLine]:
 
 def _line(number: int, text: str) -> LogLine:
     message = text.strip()
+    if message[:1] in "EF" and (cut := _CUT_RECORD.match(message[:300])) is not None:
+        return LogLine(number, message, cut["severity"], "", message)
     if "] " not in text[:400] or (found := _RECORD.search(text[:400])) is None:
         return LogLine(number, text, "", "", message)
     said = text[found.start("text") :].strip()

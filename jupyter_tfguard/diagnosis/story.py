@@ -44,14 +44,15 @@ _PROGRESS = re.compile(
     r"|\b\d{1,3}%\|"
     r"|\b\d+(?:\.\d+)?(?:s|ms|us)/(?:step|sample|epoch|it)\b|\b\d+(?:\.\d+)?(?:it/s|s/it)\b"
     r"|\b(?:loss|accuracy|acc|mae|mse|auc|f1|precision|recall|reward|return|score)\b\s?[:=]\s?\[?-?\d"
-    r"|\b(?:global )?step:? ?\d{1,12}\b)",
+    r"|\b(?:global )?step:? ?\d{1,12}\b"
+    r"|\b(?:finished with exit code|exited with (?:code|status)|exit code:) 0(?![\dx])\b)",
     re.IGNORECASE,
 )
 # A container's state says when it ended: `Finished:   Mon, 02 Feb ...`, "FinishedAt": "2026-02-03T...". That is no progress.
 _DONE = re.compile(
     r"\b(?:sav(?:ed|ing) (?:the |trained |best |final )*(?:model|checkpoint|weights|predictions|results?|file|output)"
     r"|(?:models?|checkpoint|weights|predictions|results?|files?|output|report|table) (?:(?:is|are|was|were) )?(?:saved|written|stored)\b"
-    r"|training (?:complete|completed|finished|done)|completed successfully|done[.!]?$"
+    r"|training (?:complete|completed|finished|done)|completed successfully|successfully completed|done[.!]?$"
     r"|finished(?!(?:At)?[\"']?:\s{1,20}[\"']?(?:[A-Z][a-z]{2}, \d|\d{4}-\d\d-\d\d))"
     r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
     re.IGNORECASE,
@@ -99,6 +100,11 @@ _HANDLED = re.compile(
     r"|(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
     re.IGNORECASE,
 )
+# Epoch 0:   4%|#         | 120/3000 [00:41<16:20, 2.94it/s]    Epoch 0:   4%|##
+_UNFINISHED = re.compile(r"[^%|]{0,60}\b\d{1,2}(?:\.\d{1,3})?%\|")
+# Finished processing all songs
+_FINISHED = re.compile(r"(?i)(?:finished|done|completed?)\b(?!.{0,40}\d)")
+_EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]{0,120}\.)?[A-Z]\w{0,60}(?:Error|Exception)\b: ")
 # A bar is drawn again once or twice by each process that ends. Earlier lines than these are not compared.
 _REDRAWN = 50
 _STARVED_FRACTION = 0.1
@@ -133,7 +139,25 @@ class Story:
             if place is None or place != bar_place(self.lines[earlier].text):
                 break
             last = earlier  # drawn once more at the same place
+        if last >= 0 and self._is_drawn_at_the_end(last):
+            return next((n for n in places if not self._is_drawn_at_the_end(n)), -1)
         return last
+
+    def _is_drawn_at_the_end(self, place: int) -> bool:
+        """True for the last line with progress, if it is written while the program ends.
+
+        An exception draws an unfinished bar once more. A launcher reports that its program is finished, right after a message
+        after which a program always ends.
+        """
+        text = self.lines[place].message
+        is_bar = _UNFINISHED.match(text) is not None
+        if place == 0 or not (is_bar or _FINISHED.match(text)):
+            return False
+        before = find_signs(self.lines, self.haystack, place - 1, place)
+        return any(
+            s.row.aborts or (is_bar and _EXCEPTION.match(s.line.message) is not None)
+            for s in before
+        )
 
     def _is_alarm(self, place: int) -> bool:
         """True if a message is on the line itself: it follows a progress bar, which has no line end."""
@@ -229,6 +253,14 @@ class Story:
             return None
         hints = (s for s in self.signs if s.role is Role.HINTS and s.cause == "cgroup_oom")
         return next(hints, None)
+
+    @property
+    def last_words(self) -> Sign | None:
+        """The last line, if it reports a refused request for GPU memory and no output follows."""
+        last = next(reversed(self.signs), None)
+        if last is None or last.role is not Role.HINTS or last.cause != "gpu_oom":
+            return None
+        return last if last.index + 1 == len(self.lines) else None
 
     @cached_property
     def starved_device(self) -> LogLine | None:

@@ -35,6 +35,8 @@ _WALL_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,9})?: [IWEF]
 # Time zones differ by a multiple of this, and by 26 hours at most.
 _ZONE_SECONDS = 900.0
 _FARTHEST_SECONDS = 26 * 3600.0
+# "python3[4711]: segfault at 0 ip ...", "process 4711 (python3)"
+_OF_PYTHON = re.compile(r"\b(?:python|ipykernel|jupyter)[\w.-]{0,20}(?:\[\d{1,10}\]|\))")
 _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
 
 
@@ -72,26 +74,40 @@ def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Ver
     Args:
         kernel_log: The lines of the operating system's log. A memory daemon or a batch system may report its kill there.
     """
-    sign = story.settled or kernel_log.reported or story.best
+    sign = story.settled or kernel_log.reported or story.best or _in_system_log(story, kernel_log)
     if status is not None and status.cause is not None and _only_ended(sign):
         line = sign or story.ended
         return Verdict(status.cause, Confidence.LIKELY, None, line.line if line else None)
     if sign is not None:
         after = story.ended.line if story.ended is not None and story.ended is not sign else None
-        deciding = sign.line if sign is not kernel_log.reported else sign.line._replace(number=0)
+        deciding = (
+            sign.line
+            if sign in story.signs or sign in story.survived
+            else sign.line._replace(number=0)
+        )
         return Verdict(*_weighed(story, sign), sign, deciding, after)
     if story.ended_badly or (status is not None and (status.code or status.signal)):
         return _of_failure(story, status)
+    if (last := story.last_words) is not None:
+        return Verdict(last.cause, Confidence.POSSIBLE, last, last.line)
     if story.alarming or story.last_progress >= 0:
         went_on = story.last_progress >= 0
         progress_line = story.lines[story.last_progress] if went_on else None
         # Another program may have gone on after a line that says that this one ended.
         ends = (Role.SETTLES, Role.FATAL, Role.ENDING, Role.ENDED)
-        ended = any(sign.role in ends for sign in story.survived)
+        ended = any(sign.role in ends or sign.row.aborts for sign in story.survived)
         certain = bool(story.survived) and went_on and not ended
         sure = Confidence.CERTAIN if certain else Confidence.LIKELY
         return Verdict("no_crash", sure, None, progress_line, survived=tuple(story.alarming))
     return Verdict("unknown", Confidence.POSSIBLE)
+
+
+def _in_system_log(story: Story, kernel_log: Story) -> Sign | None:
+    """The sign in the operating system's log, if no text was given with it, or if its line names a Python process."""
+    sign = kernel_log.best
+    if sign is None or (story.lines and not _OF_PYTHON.search(sign.line.text)):
+        return None
+    return sign
 
 
 def _only_ended(sign: Sign | None) -> bool:
