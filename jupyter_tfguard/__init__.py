@@ -22,7 +22,7 @@ __all__ = [
     "find_batch_size",
     "fit",
     "load_ipython_extension",
-    "resume_fit",
+    "resume",
     "unload_ipython_extension",
 ]
 
@@ -45,7 +45,7 @@ def checkpoint(model: Any, optimizer: Any = None) -> None:
         session.stop.keep(model, optimizer)
 
 
-def resume_fit(model: Any, path: str | os.PathLike[str], optimizer: Any = None) -> int:
+def resume(model: Any, path: str | os.PathLike[str], optimizer: Any = None) -> int:
     """Restore a model from the checkpoint that the guard saved when it stopped a fit or a training loop.
 
     Args:
@@ -54,16 +54,16 @@ def resume_fit(model: Any, path: str | os.PathLike[str], optimizer: Any = None) 
         optimizer: The optimizer of a training loop; None for the one that the model was compiled with.
 
     Returns:
-        The epoch to resume with: ``model.fit(..., initial_epoch=resume_fit(model, path))``. Of a training loop, the number
+        The epoch to resume with: ``model.fit(..., initial_epoch=resume(model, path))``. Of a training loop, the number
         of steps that were made.
 
     Raises:
         CheckpointUnusable: The file does not belong to this model, or is damaged.
         ModelNotSupported: The model is not built, or has several optimizers.
     """
-    from .guard.resume import resume_fit as resume
+    from .guard.resume import restore_training
 
-    return resume(model, path, optimizer)
+    return restore_training(model, path, optimizer)
 
 
 def estimate(

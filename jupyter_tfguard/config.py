@@ -49,7 +49,7 @@ class TfGuard(Configurable):
         True,
         help="Record the first characters of each cell, redacted, so that a report can show them.",
     ).tag(config=True, read_by="kernel")
-    keep_native_stderr = Bool(
+    record_stderr = Bool(
         True,
         help="Record the stderr tail: the last text written to file descriptor 2. The text still reaches its destination.",
     ).tag(config=True, read_by="kernel")
@@ -58,7 +58,7 @@ class TfGuard(Configurable):
         help="Print three lines below the traceback of a cell that ran out of GPU memory: the size of the failed "
         "request, the free memory, and what to change. The panel shows the event in any case.",
     ).tag(config=True, read_by="kernel")
-    announce_last_death = Bool(
+    announce_last_crash = Bool(
         True,
         help="At the first cell of the next kernel, print two lines about the last crash. Printed once, and only if no open page has shown the crash.",
     ).tag(config=True, read_by="kernel")
@@ -73,13 +73,13 @@ class TfGuard(Configurable):
         min=2.0,
         help="A busy kernel counts as hung after this many seconds without a training step, CPU time, input, output or GPU work.",
     ).tag(config=True, read_by="server")
-    bundle_limit_count = Integer(50, min=1, help="Maximum number of reports to keep.").tag(
+    report_limit_count = Integer(50, min=1, help="Maximum number of reports to keep.").tag(
         config=True, read_by="server"
     )
-    bundle_limit_bytes = Integer(
+    report_limit_bytes = Integer(
         64 * 1024 * 1024, min=1024 * 1024, help="Maximum total size of the reports, in bytes."
     ).tag(config=True, read_by="server")
-    bundle_limit_days = Float(14.0, min=0.01, help="Maximum age of a report, in days.").tag(
+    report_limit_days = Float(14.0, min=0.01, help="Maximum age of a report, in days.").tag(
         config=True, read_by="server"
     )
 

@@ -7,9 +7,9 @@ from jupyter_tfguard import (
     find_batch_size,
     fit,
     load_ipython_extension,
+    resume,
     unload_ipython_extension,
 )
-from jupyter_tfguard import resume_fit as resume
 
 __all__ = [
     "__version__",

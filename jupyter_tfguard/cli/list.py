@@ -35,7 +35,7 @@ def run(chosen: argparse.Namespace) -> int:
         print(NOTHING)
     for entry, others in folded(entries):
         mark = "*" if entry["unread"] else " "
-        print(one_line(f"{mark} {local_time(entry['died_at'])}  {_what(entry)}"))
+        print(one_line(f"{mark} {local_time(entry['crashed_at'])}  {_what(entry)}"))
         print(one_line(f"    {_where(entry, others)}   why: jupyter tfguard why {entry['id']}"))
     if stops := stopped_cells(recordings_folder()):
         print("Cells that tfguard stopped; their kernels went on:")
@@ -52,5 +52,5 @@ def _what(entry: dict[str, Any]) -> str:
 def _where(entry: dict[str, Any], others: list[dict[str, Any]]) -> str:
     parts = [entry.get("notebook_path") or "no notebook", entry.get("where")]
     if others:
-        parts.append(f"{len(others)} more like this since {local_time(others[-1]['died_at'])}")
+        parts.append(f"{len(others)} more like this since {local_time(others[-1]['crashed_at'])}")
     return " · ".join(part for part in parts if part)

@@ -38,7 +38,7 @@ class CheckpointHalfRestored(TfGuardError):
     """Only some variables were restored; the text says why, and what to do."""
 
 
-def resume_fit(model: Any, path: str | os.PathLike[str], optimizer: Any = None) -> int:
+def restore_training(model: Any, path: str | os.PathLike[str], optimizer: Any = None) -> int:
     """Restore weights, optimizer and random seeds of a model from a file ``tfguard-stop-….npz``.
 
     Args:

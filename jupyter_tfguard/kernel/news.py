@@ -43,7 +43,7 @@ class News:
         self._store: BackedStore | None = None
         self._reported = threading.Event()
         self._ready: threading.Event | None = None  # from the first cell on
-        self._printed = not settings.announce_last_death or _VOILA_VARIABLE in os.environ
+        self._printed = not settings.announce_last_crash or _VOILA_VARIABLE in os.environ
 
     def start(self) -> None:
         """Report kernels that crashed without a watcher, in the background; a running watcher reports them itself."""

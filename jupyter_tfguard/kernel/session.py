@@ -158,7 +158,7 @@ class GuardSession:
             recordings_folder(), identity, header | {"guard": self._guard_state()}, sampler.metrics
         )
         self._native.start(
-            recording.folder, keep_text=self.settings.keep_native_stderr, watched=is_watched()
+            recording.folder, keep_text=self.settings.record_stderr, watched=is_watched()
         )
 
     # --- events and samples

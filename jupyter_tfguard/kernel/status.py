@@ -125,5 +125,5 @@ def _last_death(session: GuardSession) -> str:
     if not entries:
         return "Last crash: none recorded"
     newest = entries[0]
-    when = str(newest.get("died_at", ""))[:16].replace("T", " ")
+    when = str(newest.get("crashed_at", ""))[:16].replace("T", " ")
     return one_line(f"Last crash: {when} UTC, {newest.get('title')} Details: %tfguard why")

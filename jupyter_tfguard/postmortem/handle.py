@@ -213,9 +213,9 @@ class Postmortem:
         self._store.save(bundle, report, entry)
         prune(
             self._store,
-            limit_count=self._settings.bundle_limit_count,
-            limit_bytes=self._settings.bundle_limit_bytes,
-            limit_days=self._settings.bundle_limit_days,
+            limit_count=self._settings.report_limit_count,
+            limit_bytes=self._settings.report_limit_bytes,
+            limit_days=self._settings.report_limit_days,
         )
         why = None if self._backed is None else self._backed.unsaved_sentence(entry["id"])
         return entry | {"unread": True} | ({} if why is None else {"unsaved": why})

@@ -42,6 +42,8 @@ READ = "read"
 ANNOUNCED = "announced"
 STAMP_LENGTH = len("20261121-021407")
 _LIMIT_BYTES = 8 * 1024 * 1024
+# Fields of reports that were saved before 27 November 2026.
+_NEW_NAMES = {"died_at": "crashed_at", "native_tail": "stderr_tail", "died": "crash_time"}
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{1,10}-[0-9a-f]{4,8}")
 
 
@@ -122,7 +124,7 @@ class BundleStore:
         for report_id in self.ids():
             with contextlib.suppress(RecordUnreadable, BundleNotFound):
                 found.append(self.entry(report_id))
-        found.sort(key=lambda entry: str(entry.get("died_at", "")), reverse=True)
+        found.sort(key=lambda entry: str(entry.get("crashed_at", "")), reverse=True)
         return with_same_as((entry, died_of(entry["id"])) for entry in found)
 
     def entry(self, report_id: str) -> dict[str, Any]:
@@ -212,7 +214,8 @@ class BundleStore:
 
     def _load(self, bundle_id: str, name: str) -> dict[str, Any]:
         try:
-            value = json.loads(self._content(bundle_id, name) or b"")
+            content = self._content(bundle_id, name) or b""
+            value = json.loads(content, object_hook=None if name == BUNDLE else _with_new_names)
         except (ValueError, RecursionError) as bad:
             raise RecordUnreadable(
                 f"{name} of the report {bundle_id} is missing or damaged."
@@ -220,6 +223,10 @@ class BundleStore:
         if not isinstance(value, dict):
             raise RecordUnreadable(f"{name} of the report {bundle_id} has invalid content.")
         return value
+
+
+def _with_new_names(fields: dict[str, Any]) -> dict[str, Any]:
+    return {_NEW_NAMES.get(name, name): value for name, value in fields.items()}
 
 
 def files_of(

@@ -12,8 +12,12 @@ from typing import Any
 
 _SAME_MOMENT_SECONDS = 1.0
 _TEXT_LIMIT = 40
-# Labels in a curve and a timeline for events that the kernel survives.
-OUT_OF_MEMORY_LABELS = {"gpu_oom": "GPU OOM", "memory_stop": "stopped", "memory_growth": "grows"}
+# Events that the kernel survives, by their kind in the journal: the kind in a report, the label in a curve.
+OUT_OF_MEMORY = {
+    "gpu_oom": ("gpu_oom", "GPU OOM"),
+    "memory_stop": ("memory_stop", "stopped"),
+    "memory_growth": ("leak", "grows"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,8 @@ class MarkReader:
             numbered = self._cell is not None and self._cell.label != "cell"
             label = f"{self._cell.label} {what}" if self._cell and numbered else what
             self._marks.append(Mark(when, label))
-        elif isinstance(kind, str) and kind in OUT_OF_MEMORY_LABELS:
-            self._marks.append(Mark(when, OUT_OF_MEMORY_LABELS[kind]))
+        elif isinstance(kind, str) and kind in OUT_OF_MEMORY:
+            self._marks.append(Mark(when, OUT_OF_MEMORY[kind][1]))
 
 
 def _number(value: object) -> float | None:

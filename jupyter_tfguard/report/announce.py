@@ -58,7 +58,7 @@ def _age_seconds(entry: dict[str, Any]) -> float:
 
 def _moment(entry: dict[str, Any]) -> datetime.datetime | None:
     try:
-        return datetime.datetime.fromisoformat(str(entry["died_at"]).replace("Z", "+00:00"))
+        return datetime.datetime.fromisoformat(str(entry["crashed_at"]).replace("Z", "+00:00"))
     except (KeyError, ValueError):
         return None
 

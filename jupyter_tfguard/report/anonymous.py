@@ -31,7 +31,7 @@ _ORDINARY = frozenset(
 # Values of these keys are terms of the format if they have the form of a term, even if they equal a person's name.
 _VOCABULARY = frozenset(
     {
-        "batch_dtype", "boot_id", "cause", "cell_id", "columns", "confidence", "died_at", "how", "id", "kernel_id", "kind",
+        "batch_dtype", "boot_id", "cause", "cell_id", "columns", "confidence", "crashed_at", "how", "id", "kernel_id", "kind",
         "limit_name", "module", "peak_source", "pid_namespace", "reason", "signal", "source", "state", "unit", "what",
         "written_at",
     }

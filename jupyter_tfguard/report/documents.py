@@ -70,7 +70,7 @@ class Summary(Kept):
     signal: Annotated[str | None, "The signal that ended it, for instance SIGKILL."]
     where: Annotated[str | None, "Cell, epoch and step."]
     cell: RunningCell | None
-    died_at: str
+    crashed_at: str
     kernel_alive: Annotated[bool, "True when a child process was killed and the kernel still runs."]
     next_step: Annotated[str | None, "Title of the first advice."]
 
@@ -103,7 +103,7 @@ class Moment(TypedDict):
     time: float
     kind: Annotated[
         str,
-        "cell, fit, epoch, checkpoint, gpu_oom, memory_stop, memory_growth, warning, hang or death.",
+        "cell, fit, epoch, checkpoint, gpu_oom, memory_stop, leak, warning, hang or crash.",
     ]
     label: str
 
@@ -128,7 +128,7 @@ class Memory(TypedDict):
     peak_bytes: int | None
     events: list[Moment]
     curves: list[Curve]
-    died: float
+    crash_time: float
     source: Annotated[str, Source]
 
 
@@ -187,7 +187,7 @@ class Report(Summary):
     memory: Memory | None
     left: Left
     arrays: list[Array]
-    native_tail: Annotated[list[str], "The last lines of the kernel's stderr."]
+    stderr_tail: Annotated[list[str], "The last lines of the kernel's stderr."]
     python_stack: list[str]
     versions: Annotated[dict[str, str], "Version by library."]
 
@@ -211,7 +211,7 @@ class LogFinding(TypedDict):
     cause: str
     confidence: Annotated[str, Confidence]
     title: str
-    because: list[LogFact]
+    evidence: list[LogFact]
     against: list[LogFact]
     advice: list[Advice]
 
@@ -221,7 +221,7 @@ class Explanation(TypedDict):
 
     schema_version: Literal[1]
     findings: list[LogFinding]
-    unchecked: list[str]
+    not_checked: list[str]
 
 
 def crashes_json(entries: list[dict[str, Any]]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def to_json(diagnosis: Diagnosis) -> Json:
     found: documents.Explanation = {
         "schema_version": 1,
         "findings": [_finding(finding) for finding in diagnosis.findings],
-        "unchecked": list(diagnosis.not_checked),
+        "not_checked": list(diagnosis.not_checked),
     }
     return cast(Json, found)
 
@@ -27,7 +27,7 @@ def _finding(finding: Finding) -> documents.LogFinding:
         "cause": finding.cause,
         "confidence": finding.confidence.value,
         "title": finding.title,
-        "because": _facts(finding.because),
+        "evidence": _facts(finding.because),
         "against": _facts(finding.against),
         "advice": [
             {"title": a.title, "text": redact(a.text), "code": a.code} for a in finding.advice
@@ -54,12 +54,12 @@ def render(explained: Json) -> str:
         ("What to do", advice_lines(best["advice"])),
         (
             "How we know",
-            fact_lines(_with_lines(best["because"]))
+            fact_lines(_with_lines(best["evidence"]))
             or ["  No line of the text decides the cause."],
         ),
         ("Evidence against it", fact_lines(_with_lines(best["against"]))),
         ("Also possible", [f"  {cause_text(other)}: {other['title']}" for other in others]),
-        ("Not checked", [line for t in explained["unchecked"] for line in wrapped(t, "  ")]),
+        ("Not checked", [line for t in explained["not_checked"] for line in wrapped(t, "  ")]),
     ]
     head = "\n".join([*wrapped(best["title"], ""), cause_text(best)])
     parts = [head, *(f"{title}\n" + "\n".join(lines) for title, lines in sections if lines)]

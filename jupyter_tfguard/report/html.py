@@ -47,7 +47,7 @@ def render(report: Json, links: Links | None = None) -> str:
         return _template("report.html").render(
             report=cleaned,
             confidence=confidence if confidence in _CONFIDENCES else UNKNOWN_TEXT,
-            died=_stamp(cleaned.get("died_at")),
+            died=_stamp(cleaned.get("crashed_at")),
             pictures=pictures(cleaned.get("memory")),
             memory_sentence=memory_sentence(cleaned),
             links=links,

@@ -51,7 +51,7 @@ def left_out(bundle: Json, report: Json, without: frozenset[str]) -> tuple[Json,
         report["other_findings"] = others
     if STDERR in without:
         bundle = _in_kernel(bundle, "stderr_tail", lambda _: [LEFT_OUT])
-        report = report | {"native_tail": [LEFT_OUT] if report.get("native_tail") else []}
+        report = report | {"stderr_tail": [LEFT_OUT] if report.get("stderr_tail") else []}
     if PATH in without:
         report = report | {"notebook_path": None}
     return bundle, report
@@ -68,7 +68,7 @@ def replacements(bundle: Json, report: Json, without: frozenset[str]) -> list[Re
     if STDERR in without:
         lines += [
             *map(str, _list(kernel.get("stderr_tail"))),
-            *map(str, _list(report.get("native_tail"))),
+            *map(str, _list(report.get("stderr_tail"))),
         ]
     found += _literally(lines, LEFT_OUT, _LINE_CHARACTERS)
     own = {str(path) for path in _own_paths(bundle, report)}

@@ -14,7 +14,7 @@ from ..diagnosis.limits_seen import use_of
 from ..diagnosis.memory import memory_source, when_of_old_peak
 from ..diagnosis.typed import number_of, text_of, whole_of
 from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, MACHINE_MEMORY, Limit
-from ..record.marks import OUT_OF_MEMORY_LABELS
+from ..record.marks import OUT_OF_MEMORY
 from ..record.timeline import Point
 from ..units import human_bytes, human_seconds
 from . import documents
@@ -30,7 +30,7 @@ _EVENTS_LIMITS = {
     "checkpoint": 20,
     "gpu_oom": 10,
     "memory_stop": 10,
-    "memory_growth": 10,
+    "leak": 10,
 }
 _LABEL_LIMIT = 40
 _WARNING_FRACTION = 0.9
@@ -64,7 +64,7 @@ def memory_json(seen: Evidence) -> documents.Memory | None:
         else seen.peak(),
         "events": _events(seen, since),
         "curves": _curves(seen, since),
-        "died": seen.died,
+        "crash_time": seen.died,
         "source": memory_source(seen).value,
     }
 
@@ -164,8 +164,8 @@ def _of_journal(seen: Evidence) -> list[documents.Moment]:
             if written is not None and abs(written - when) < 3600:
                 when = written
             found.append(_event(when, "checkpoint", "checkpoint"))
-        elif isinstance(kind, str) and kind in OUT_OF_MEMORY_LABELS:
-            found.append(_event(when, kind, OUT_OF_MEMORY_LABELS[kind]))
+        elif isinstance(kind, str) and kind in OUT_OF_MEMORY:
+            found.append(_event(when, *OUT_OF_MEMORY[kind]))
     return found
 
 
@@ -187,7 +187,7 @@ def _endings(seen: Evidence) -> list[documents.Moment]:
     if seen.hang is not None:
         found.append(_event(seen.died - seen.hang.seconds, "hang", "hang"))
     label = "child process ended" if seen.kernel_alive else "ended"
-    return [*found, _event(seen.died, "death", label)]
+    return [*found, _event(seen.died, "crash", label)]
 
 
 def memory_sentence(report: Json) -> str | None:

@@ -42,12 +42,12 @@ def pasted_report(text: str) -> Json | None:
                 "cause": cause,
                 "confidence": confidence,
                 "title": redact(title[:_LIMIT]),
-                "because": [_fact(Source.TEXT.value, IS_REPORT), *because[:_MOST]],
+                "evidence": [_fact(Source.TEXT.value, IS_REPORT), *because[:_MOST]],
                 "against": [],
                 "advice": advice[:_MOST],
             }
         ],
-        "unchecked": [],
+        "not_checked": [],
     }
     return cast(Json, explanation)
 
@@ -67,10 +67,9 @@ def _of_json(text: str) -> _Found | None:
     cause, title = value.get("cause"), value.get("title")
     if cause not in _causes() or not isinstance(title, str):
         return None
-    facts = value.get("evidence", value.get("because"))
     because = [
         _fact(Source.TEXT.value, fact["text"], fact.get("raw"))
-        for fact in _dicts(facts)
+        for fact in _dicts(value.get("evidence"))
         if isinstance(fact.get("text"), str)
     ]
     advice = [

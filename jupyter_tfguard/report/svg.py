@@ -17,7 +17,7 @@ _SMALLEST_SHARE = (
     1 / 8
 )  # with a smaller share the curve would be flat, so the limit is not drawn inside the chart
 _TIME_PARTS = 4
-_BAD = ("warning", "gpu_oom", "memory_stop", "memory_growth", "hang")
+_BAD = ("warning", "gpu_oom", "memory_stop", "leak", "hang")
 
 Json = dict[str, Any]
 Samples = list[tuple[float, float]]
@@ -82,12 +82,12 @@ def pictures(memory: Json | None) -> list[Picture]:
     samples = _samples((memory or {}).get("samples"))
     if memory is None or len(samples) < 2:
         return []
-    died = _number(memory.get("died"))
+    died = _number(memory.get("crash_time"))
     end = died if died is not None and died >= samples[-1][0] else None
     span = (samples[0][0], max(samples[-1][0], end or 0.0))
     curves = [c for c in memory.get("curves") or [] if len(_samples(c.get("samples"))) > 1]
     beside = [c for c in curves if not str(c["name"]).startswith("gpu")]
-    events = [e for e in memory.get("events") or [] if e.get("kind") != "death"]
+    events = [e for e in memory.get("events") or [] if e.get("kind") != "crash"]
     first = {"title": "This kernel", "samples": samples} | {
         key: memory.get(key) for key in ("limit_bytes", "limit_name")
     }

@@ -25,7 +25,7 @@ def render(report: dict[str, Any], *, whole: bool = False) -> str:
     Args:
         whole: Print all lines of the stderr tail, all frames, and the versions.
     """
-    native, stack = report["native_tail"], report["python_stack"]
+    native, stack = report["stderr_tail"], report["python_stack"]
     versions = [f"{name} {version}" for name, version in report["versions"].items()]
     if not whole:
         native = [line[:_LINE_WIDTH] for line in native[-_NATIVE_LINES:]]
@@ -90,7 +90,7 @@ def _headline(report: dict[str, Any]) -> str:
         cause_text(report),
         *report["chips"],
         report.get("notebook_path") or "",
-        local_time(report["died_at"]),
+        local_time(report["crashed_at"]),
     ]
     return " · ".join(dict.fromkeys(fact for fact in facts if fact)) + f"\nreport {report['id']}"
 

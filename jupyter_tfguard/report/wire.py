@@ -42,7 +42,7 @@ def _summary(bundle: Json, seen: Evidence, diagnosis: Diagnosis) -> documents.Su
         "signal": seen.first_signal,
         "where": activity.where(seen),
         "cell": _running_cell(seen),
-        "died_at": utc_text(seen.died),
+        "crashed_at": utc_text(seen.died),
         "kernel_alive": seen.kernel_alive,
         "next_step": best.advice[0].title if best.advice else None,
     }
@@ -91,7 +91,7 @@ def _report(summary: documents.Summary, seen: Evidence, diagnosis: Diagnosis) ->
             "checkpoint": _checkpoint(seen),
         },
         "arrays": [{"name": n, "bytes": size} for n, size in activity.largest_arrays(seen)],
-        "native_tail": without_harmless(seen.stderr_lines)[-NATIVE_LINES_LIMIT:],
+        "stderr_tail": without_harmless(seen.stderr_lines)[-NATIVE_LINES_LIMIT:],
         "python_stack": _python_stack(seen),
         "versions": _versions(seen.header.get("versions")),
     }

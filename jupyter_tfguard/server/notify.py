@@ -10,8 +10,8 @@ from ..record.alive import FRESH_SECONDS
 from ..redact import redact
 from ..watch.death import Death
 
-EVENT_SCHEMA = "https://schema.jupyter-tfguard.org/kernel_death/v1"
-EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_death.yaml"
+EVENT_SCHEMA = "https://schema.jupyter-tfguard.org/kernel_crash/v1"
+EVENT_SCHEMA_FILE = Path(__file__).with_name("events") / "kernel_crash.yaml"
 
 # Redact before truncating: a truncated key no longer matches a pattern.
 _PLAIN_LIMIT = 5000

@@ -148,7 +148,7 @@ class StreamSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
     def hint_deaths(self, to_hidden: bool) -> None:
         """Notify the page of a changed list of crashes; a hidden page reloads the list anyway when it is shown."""
         if to_hidden or self._watch.visible:
-            self._send({"type": "deaths"})
+            self._send({"type": "crashes"})
 
     def _send(self, message: dict[str, Any]) -> None:
         try:

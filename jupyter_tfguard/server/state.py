@@ -119,7 +119,7 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         "cells": list(live.cells),
         "gpu_oom": live.gpu_oom,
         "memory_stop": live.memory_stop,
-        "memory_growth": live.memory_growth,
+        "leak": live.memory_growth,
     }
 
 

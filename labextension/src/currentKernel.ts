@@ -9,7 +9,7 @@ export interface ITarget {
   readonly kernelId: string | null;
 }
 
-const OUT_OF_MEMORY = ['memory_stop', 'gpu_oom', 'memory_growth'] as const;
+const OUT_OF_MEMORY = ['memory_stop', 'gpu_oom', 'leak'] as const;
 
 /** Memory that ran out, or grows, with the name of its kind. */
 export type ShownOutOfMemory = OutOfMemory & { readonly kind: (typeof OUT_OF_MEMORY)[number] };

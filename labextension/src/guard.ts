@@ -55,7 +55,7 @@ export class Guard {
       notifier: this._notifier(),
       onDeath: entry => {
         void this._model.refreshCrashes();
-        if (this._settings.openReportOnDeath && !entry.kernel_alive) {
+        if (this._settings.openReportOnCrash && !entry.kernel_alive) {
           this._reports.open(entry.id);
         }
       }

@@ -279,7 +279,7 @@ export class GuardModel implements IDisposable {
       case 'limits':
         this._limitsAhead.emit(message.kernels);
         break;
-      case 'deaths':
+      case 'crashes':
         this._hint ??= setTimeout(() => {
           this._hint = null;
           void this.refreshCrashes();

@@ -4,7 +4,7 @@ import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 export interface IGuardSettings {
   readonly rateHertz: number;
   readonly chartHertz: number;
-  readonly openReportOnDeath: boolean;
+  readonly openReportOnCrash: boolean;
   readonly showStatusItem: boolean;
   readonly warnNearLimit: boolean;
   readonly markCells: boolean;
@@ -13,7 +13,7 @@ export interface IGuardSettings {
 export const DEFAULT_SETTINGS: IGuardSettings = {
   rateHertz: 2,
   chartHertz: 10,
-  openReportOnDeath: false,
+  openReportOnCrash: false,
   showStatusItem: true,
   warnNearLimit: true,
   markCells: true
@@ -31,7 +31,7 @@ export function readSettings(
   return {
     rateHertz: hertz('rateHertz'),
     chartHertz: hertz('chartHertz'),
-    openReportOnDeath: chosen.openReportOnDeath === true,
+    openReportOnCrash: chosen.openReportOnCrash === true,
     showStatusItem: chosen.showStatusItem !== false,
     warnNearLimit: chosen.warnNearLimit !== false,
     markCells: chosen.markCells !== false

@@ -25,7 +25,7 @@ export type StreamMessage =
   | ({ readonly type: 'history' } & History)
   | ({ readonly type: 'number' } & Fresh)
   | { readonly type: 'limits'; readonly kernels: readonly LimitAhead[] }
-  | { readonly type: 'deaths' };
+  | { readonly type: 'crashes' };
 
 export type Mark = Readonly<{ time: number; label: string }>;
 
@@ -236,7 +236,7 @@ export type KernelState = Brief &
     gpu_oom: OutOfMemory | null;
     /** A cell that the guard stopped because the host memory was nearly full. */
     memory_stop: OutOfMemory | null;
-    memory_growth: OutOfMemory | null;
+    leak: OutOfMemory | null;
   }>;
 
 export type OtherKernel = Readonly<{

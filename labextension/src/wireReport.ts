@@ -2,7 +2,7 @@
 import type { Logged } from './wire';
 
 /** Schema of the event that announces a crash on Jupyter's event stream. */
-export const DEATH_SCHEMA_ID = 'https://schema.jupyter-tfguard.org/kernel_death/v1';
+export const CRASH_SCHEMA_ID = 'https://schema.jupyter-tfguard.org/kernel_crash/v1';
 
 export type Confidence = 'certain' | 'likely' | 'possible';
 
@@ -18,7 +18,7 @@ export type CrashEntry = Readonly<{
   where: string | null;
   /** The cell that was running. `cell_id` is its ID in the notebook file. */
   cell: { readonly cell_id: string | null } | null;
-  died_at: string;
+  crashed_at: string;
   kernel_alive: boolean;
   unread: boolean;
   /** Why the report is only in the memory of the server, and what to do; missing in a saved report. */
@@ -53,7 +53,7 @@ export type DeathMemory = Readonly<{
   limit_name: string | null;
   events: TimelineEvent[];
   curves: Curve[];
-  died: number | null;
+  crash_time: number | null;
 }>;
 
 export type Checkpoint = Readonly<{
@@ -88,7 +88,7 @@ export type Report = CrashEntry &
       checkpoint: Checkpoint | null;
     };
     arrays: { name: string; bytes: number }[];
-    native_tail: string[];
+    stderr_tail: string[];
     python_stack: string[];
     versions: Record<string, string>;
   }>;

@@ -2,7 +2,7 @@
 
 One real Jupyter server with the extension; both are measured at the same deaths, over its own websockets:
 
-* event: tfguard's ``kernel_death`` event arrives (the report can be read from then on)
+* event: tfguard's ``kernel_crash`` event arrives (the report can be read from then on)
 * report: the whole report was fetched over REST after the event
 * stock: the kernel's websocket carries the status ``restarting``
 
@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from jupyter_tfguard.demo.server import DemoServer
 from tests.conftest import private_jupyter
 
-EVENT = "https://schema.jupyter-tfguard.org/kernel_death/v1"
+EVENT = "https://schema.jupyter-tfguard.org/kernel_crash/v1"
 HELD_BYTES = 1 << 30
 # How the kernel is made to die, and what it runs before.
 DEATHS = {

@@ -27,7 +27,7 @@ TEXTS = [hostile.text for hostile in hostile_texts(5000)]
 A_REPORT = 500
 KILL = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
 # What the front end decides by, and no person writes.
-_FIXED = {"id", "type", "kernel_id", "cause", "confidence", "died_at", "source", "kind", "state",
+_FIXED = {"id", "type", "kernel_id", "cause", "confidence", "crashed_at", "source", "kind", "state",
           "language", "columns", "written_at"}  # fmt: skip
 # Every element below a root, in order, with the names of its attributes.
 _SKELETON = """root => [...root.querySelectorAll('*')].map(
@@ -104,7 +104,7 @@ def made_report(text: Callable[[], str], bundle_id: str, count: int) -> dict[str
     found["arrays"] = [{"name": next_text(), "bytes": 10**9 - n} for n in range(10)]
     left = count - next(spent)
     assert left > 100
-    found["native_tail"] = [text() for _ in range(left // 2)]
+    found["stderr_tail"] = [text() for _ in range(left // 2)]
     found["python_stack"] = [text() for _ in range(left - left // 2)]
     return found | {"id": bundle_id, "unread": True, "kernel_alive": False}
 
@@ -113,10 +113,10 @@ def keep(store: BundleStore, text: Callable[[], str], number: int) -> str:
     """A report in the store as a forger who gets past our cleaning would have it."""
     bundle_id = new_bundle_id(4711, 1_800_000_000.0 + number)
     report = made_report(text, bundle_id, A_REPORT)
-    report["died_at"] = f"2027-01-15T08:00:{number:02}.000Z"
+    report["crashed_at"] = f"2027-01-15T08:00:{number:02}.000Z"
     entry_names = (
         "id", "kernel_id", "kernel_name", "pid", "notebook_path", "cause", "confidence", "title", "short_title",
-        "because", "where", "died_at", "kernel_alive",
+        "because", "where", "crashed_at", "kernel_alive",
     )  # fmt: skip
     entry = {name: report[name] for name in entry_names} | {"next_step": text()}
     store.save({"id": bundle_id, "format": [1, 0]}, report, entry)

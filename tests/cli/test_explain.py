@@ -66,11 +66,11 @@ def test_any_bytes_by_pipe(name: str) -> None:
 
 def test_the_json_has_what_the_readme_promises() -> None:
     found = piped(LOG.read_bytes(), "--exit-code", "134")
-    assert set(found) == {"schema_version", "findings", "unchecked"}
+    assert set(found) == {"schema_version", "findings", "not_checked"}
     (best, *_) = found["findings"]  # type: ignore[misc]
-    assert {"cause", "confidence", "title", "because", "advice"} <= set(best)
-    assert best["because"][0]["line"] == 1
-    assert found["unchecked"]
+    assert {"cause", "confidence", "title", "evidence", "advice"} <= set(best)
+    assert best["evidence"][0]["line"] == 1
+    assert found["not_checked"]
 
 
 def test_the_kernel_log_and_the_exit_code_count(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_our_own_report_is_no_log(wrapping: str) -> None:
     assert (best["cause"], best["confidence"]) == ("cgroup_oom", "certain")
     assert best["title"] == report["title"]
     assert [step["title"] for step in best["advice"]] == [s["title"] for s in report["advice"]]
-    assert "report of jupyter-tfguard" in best["because"][0]["text"]
+    assert "report of jupyter-tfguard" in best["evidence"][0]["text"]
 
 
 def test_a_log_with_one_of_our_headings_is_still_a_log() -> None:

@@ -78,5 +78,5 @@ def test_the_last_native_words_of_an_abort_are_in_the_report(kernel: Kernel) -> 
         "import ctypes, os\nos.write(2, b'engine: cannot go on\\n')\nctypes.CDLL(None).abort()"
     )
     report = kernel.report()
-    assert "engine: cannot go on" in report["native_tail"]
+    assert "engine: cannot go on" in report["stderr_tail"]
     assert len(kernel.entries()) == 1

@@ -101,7 +101,7 @@ def test_stacks_of_a_user_who_enabled_faulthandler_hide_no_line_and_make_no_old_
     bundle = aborted(stderr_tail=tail, fault_text=[], stderr_time=DIED - 0.1)
     entry, report = to_entry_and_report(bundle | {"earlier_deaths": []}, diagnose(bundle))
     assert entry["cause"] == cause
-    assert report["native_tail"] == tail[:2]
+    assert report["stderr_tail"] == tail[:2]
     assert '  File "/tmp/ipykernel_4711/2093841.py", line 4 in load' in report["python_stack"]
 
 

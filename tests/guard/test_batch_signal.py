@@ -181,7 +181,7 @@ MODEL = """
 import glob, os, pathlib, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import keras, numpy as np
-from jupyter_tfguard import resume_fit
+from jupyter_tfguard import resume
 from jupyter_tfguard.guard.batch_signal import BatchSignal
 from jupyter_tfguard.guard.checkpoint import Position, save
 random = np.random.default_rng(0)
@@ -205,8 +205,8 @@ model.fit(x, y, epochs=10**6, verbose=0, callbacks=[Shows()])
 """
 RESUME = """
 [path] = glob.glob("tfguard-stop-*.npz")
-print(resume_fit(model, path), int(model.optimizer.iterations), model.evaluate(x, y, verbose=0))
-epoch = resume_fit(model, path)
+print(resume(model, path), int(model.optimizer.iterations), model.evaluate(x, y, verbose=0))
+epoch = resume(model, path)
 history = model.fit(x, y, initial_epoch=epoch, epochs=epoch + 1, verbose=0)
 print(history.history["loss"][0])
 """

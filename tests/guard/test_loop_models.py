@@ -11,7 +11,7 @@ import pytest
 
 from jupyter_tfguard.guard.checkpoint import Saved
 from jupyter_tfguard.guard.loop_models import LoopModels
-from jupyter_tfguard.guard.resume import resume_fit
+from jupyter_tfguard.guard.resume import restore_training
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick
@@ -70,7 +70,7 @@ def test_two_models_are_saved_in_two_files_with_the_steps_of_their_optimizers(
         assert isinstance(one, Saved)
         assert "optimizer=optimizer" in one.text()
         fresh, steps = Model(model.name, 0.0), Optimizer(0)
-        assert resume_fit(fresh, one.path, steps) == int(optimizer._iterations)
+        assert restore_training(fresh, one.path, steps) == int(optimizer._iterations)
         assert (fresh.variables[0].value == model.variables[0].value).all()
         assert (steps.variables[1].value == optimizer.variables[1].value).all()
     assert saved_of(models, tmp_path) == []

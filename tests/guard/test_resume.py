@@ -14,7 +14,11 @@ import numpy
 import pytest
 
 from jupyter_tfguard.guard.checkpoint import HEADER, Position, save
-from jupyter_tfguard.guard.resume import CheckpointHalfRestored, CheckpointUnusable, resume_fit
+from jupyter_tfguard.guard.resume import (
+    CheckpointHalfRestored,
+    CheckpointUnusable,
+    restore_training,
+)
 
 pytestmark = pytest.mark.quick
 
@@ -146,7 +150,7 @@ def test_a_forged_file_changes_nothing(
     model = made()
     before = content(model)
     with pytest.raises(CheckpointUnusable):
-        resume_fit(model, path)
+        restore_training(model, path)
     assert content(model) == before
 
 
@@ -166,7 +170,7 @@ def test_a_damaged_file_changes_nothing(tmp_path: Path, place: float, how: str) 
     model, intact = made(), made(5.0)
     before = content(model)
     try:
-        resume_fit(model, path)
+        restore_training(model, path)
     except CheckpointUnusable:
         assert content(model) == before
     else:  # a byte that no reader of the archive uses
@@ -180,15 +184,15 @@ def test_files_of_other_programs_are_not_checkpoints(tmp_path: Path) -> None:
     (tmp_path / "d.txt").write_text("")
     for path in tmp_path.iterdir():
         with pytest.raises(CheckpointUnusable, match="not a checkpoint of tfguard"):
-            resume_fit(made(), path)
+            restore_training(made(), path)
     with pytest.raises(FileNotFoundError):
-        resume_fit(made(), tmp_path / "none.npz")
+        restore_training(made(), tmp_path / "none.npz")
 
 
 def test_what_was_saved_comes_back(tmp_path: Path) -> None:
     saved, new = made(5.0), made()
     path = save(saved, Position(epoch=3, step=1, steps=4), tmp_path).path
-    assert resume_fit(new, path) == 2
+    assert restore_training(new, path) == 2
     assert content(new) == content(saved)
 
 
@@ -210,6 +214,6 @@ def test_memory_that_runs_out_is_said_as_it_is(
     before = content(model)
     kind = CheckpointHalfRestored if failing else CheckpointUnusable
     with pytest.raises(kind, match="Memory ran out") as raised:
-        resume_fit(model, path)
+        restore_training(model, path)
     assert (content(model) == before) is not bool(failing)
     assert ("after 2 of 5 variables" in str(raised.value)) is bool(failing)

@@ -120,7 +120,7 @@ def test_a_leak_in_a_callback_is_stopped_and_the_model_is_saved(kernel: GuardedK
     assert (event["path"], event["by"]) == (path, "tfguard")
     ran = kernel.run(
         "leak.kept.clear()\nimport jupyter_tfguard\nagain = new_model()\n"
-        f"epoch = jupyter_tfguard.resume_fit(again, {path!r})\n"
+        f"epoch = jupyter_tfguard.resume(again, {path!r})\n"
         "same = all(np.array_equal(a, b) for a, b in zip(again.get_weights(), model.get_weights()))\n"
         "history = again.fit(x, y, verbose=0, epochs=9, initial_epoch=epoch)\n"
         "same, epoch, history.epoch[-1]"

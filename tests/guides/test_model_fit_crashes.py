@@ -36,7 +36,7 @@ def test_the_batch_is_named_and_the_smaller_one_fits() -> None:
 
     environment = run.deaths["environment"]
     assert environment["cause"] == "tf_check_failed"
-    assert any("Unknown flag" in line for line in environment["native_tail"])
+    assert any("Unknown flag" in line for line in environment["stderr_tail"])
     assert "Unknown flag" in run.text("why-environment")
     assert "2." in run.text("fix-environment")
     assert "XLA_FLAGS = None" in run.text("fix-environment")

@@ -141,7 +141,7 @@ class TestInAKernel:
 def test_without_native_text_the_error_alone_is_told(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     settings = tmp_path / "config" / "jupyter_tfguard_config.json"
-    settings.write_text('{"TfGuard": {"keep_native_stderr": false}}')
+    settings.write_text('{"TfGuard": {"record_stderr": false}}')
     with guarded_kernel(tmp_path) as kernel:
         kernel.run(SETUP, timeout=240)
         lines = told(kernel, "raise OOM(None, None, ON_GPU)")

@@ -60,7 +60,7 @@ def test_the_kernel_leaves_by_itself_after_native_text(new_kernel: Make) -> None
 def test_an_option_leaves_the_descriptor_alone(new_kernel: Make, tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     settings = tmp_path / "config" / "jupyter_tfguard_config.json"
-    settings.write_text('{"TfGuard": {"keep_native_stderr": false}}')
+    settings.write_text('{"TfGuard": {"record_stderr": false}}')
     kernel = new_kernel()
     names = kernel.run("import threading; print([t.name for t in threading.enumerate()])").stdout
     assert "tfguard-stderr" not in names

@@ -84,7 +84,7 @@ def test_of_hundreds_of_orphans_the_newest_have_reports(
     root = data_folder / "recordings"
     for number in range(30):
         orphan(root, number)
-    assert len(Postmortem(root, store, TfGuard(bundle_limit_count=10)).handle_unwatched()) == 30
+    assert len(Postmortem(root, store, TfGuard(report_limit_count=10)).handle_unwatched()) == 30
     kept = {store.entry(i)["kernel_id"] for i in store.ids()}
     assert kept == {f"k{number}" for number in range(20, 30)}
     assert os.listdir(root) == []

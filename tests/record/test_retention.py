@@ -32,7 +32,7 @@ def keep(
     died = time.time() - age_seconds
     bundle_id = new_bundle_id(4711, died)
     bundle = {"id": bundle_id, "format": [1, 0], "filler": "x" * size_bytes}
-    entry = {"id": bundle_id, "died_at": "2026-11-21T02:14:07.123Z"}
+    entry = {"id": bundle_id, "crashed_at": "2026-11-21T02:14:07.123Z"}
     entry |= {"kernel_id": bundle_id, "cause": "host_oom"}
     store.save(bundle, entry, entry)
     return bundle_id
@@ -96,3 +96,14 @@ def test_reading_what_was_removed_since_it_was_listed_is_not_found(store: Bundle
     with pytest.raises(BundleNotFound):
         store.mark(bundle_id, READ)
     assert os.listdir(store.root) == []  # nobody who looked made it anew
+
+
+def test_a_report_with_the_fields_of_an_earlier_version_is_read(store: BundleStore) -> None:
+    bundle_id = new_bundle_id(4711, 1_795_227_247.0)
+    old = {"id": bundle_id, "died_at": "2026-11-21T02:14:07.123Z"}
+    report = old | {"native_tail": ["Killed"], "memory": {"died": 1.0}}
+    store.save({"id": bundle_id, "format": [1, 0], "identity": {"died": 1.0}}, report, old)
+    assert store.entry(bundle_id)["crashed_at"] == old["died_at"]
+    read = store.report(bundle_id)
+    assert (read["stderr_tail"], read["memory"]) == (["Killed"], {"crash_time": 1.0})
+    assert store.bundle(bundle_id)["identity"] == {"died": 1.0}

@@ -96,7 +96,7 @@ def _bundle(host: str, cwd: str, prefix: str = "/opt/venv") -> dict[str, Any]:
 
 @pytest.mark.parametrize("host", ["gpu07", "gpu07.lab-smith.example"])
 def test_an_export_elsewhere_does_not_tell_where_the_kernel_ran(host: str) -> None:
-    report = json.loads((WIRE / "report.json").read_text()) | {"native_tail": [f"at {host}"]}
+    report = json.loads((WIRE / "report.json").read_text()) | {"stderr_tail": [f"at {host}"]}
     made = export(_bundle(host, "/mnt/c/Users/Bob Miller/p"), report, ANN)
     for name, text in made.files.items():
         for word in ("gpu07", "GPU07", "lab-smith", "Miller"):

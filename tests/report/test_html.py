@@ -18,7 +18,7 @@ from tests.rigs.hostile import hostile_texts
 
 pytestmark = pytest.mark.quick
 
-_FIXED = {"kind", "confidence", "died_at", "written_at", "name"}
+_FIXED = {"kind", "confidence", "crashed_at", "written_at", "name"}
 
 
 class Skeleton(HTMLParser):

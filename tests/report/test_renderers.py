@@ -59,7 +59,7 @@ def test_no_line_is_wider_than_a_terminal_except_code() -> None:
 
 def test_markdown_is_the_whole_text_in_a_code_block_that_no_line_ends() -> None:
     report: Any = report_of("tf_check_failed/" + NATIVE_EXAMPLE)
-    report["native_tail"] = [f"line {n}" for n in range(60)] + ["`" * 5]
+    report["stderr_tail"] = [f"line {n}" for n in range(60)] + ["`" * 5]
     first, *lines, last = text.markdown(report).splitlines()
     assert (first, last) == ("``````text", "``````")
     assert {"  line 0", "  `````", "Versions"} <= set(lines)
@@ -77,7 +77,7 @@ def test_the_list_has_the_fields_that_scripts_read() -> None:
         "confidence",
         "title",
         "because",
-        "died_at",
+        "crashed_at",
         "notebook_path",
     }
     assert wanted <= set(entry)
@@ -283,7 +283,7 @@ def test_what_tensorflow_prints_at_every_start_is_one_line_of_the_stderr_tail() 
     end = "2026-09-21 14:13:19.9: F tensorflow/core/platform/cpu_feature_guard.cc:38] The TensorFlow library was compiled to"
     bundle["kernel"]["stderr_tail"] = [*starts, end, starts[0]]
     report: Any = to_report(bundle, diagnose(bundle))
-    assert report["native_tail"] == [
+    assert report["stderr_tail"] == [
         "… 3 known harmless lines of TensorFlow",
         end,
         "… 1 known harmless line of TensorFlow",

@@ -22,7 +22,7 @@ KINDS = [
     "gpu_oom",
     "memory_stop",
     "hang",
-    "death",
+    "crash",
 ]
 
 
@@ -71,7 +71,7 @@ def test_a_fit_that_dies_is_told_from_its_cell_to_its_end() -> None:
         ("gpu_oom", "GPU OOM"),
         ("memory_stop", "stopped"),
         ("warning", "90 % of the limit"),
-        ("death", "ended"),
+        ("crash", "ended"),
     ]
 
 
@@ -104,7 +104,7 @@ def test_events_before_the_curve_and_after_the_death_are_left_out() -> None:
             {"kind": "epoch_end", "t": 500.0, "epoch": 2},
         )
     )
-    assert [kind for kind, _ in found] == ["cell", "warning", "death"]
+    assert [kind for kind, _ in found] == ["cell", "warning", "crash"]
 
 
 def test_a_standstill_is_on_the_curve() -> None:

@@ -16,7 +16,7 @@ from traitlets.config import Config
 
 from tests.rigs.waiting import DEADLINE_SECONDS, wait_until_async
 
-EVENT = "https://schema.jupyter-tfguard.org/kernel_death/v1"
+EVENT = "https://schema.jupyter-tfguard.org/kernel_crash/v1"
 
 
 @pytest.fixture

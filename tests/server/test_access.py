@@ -72,7 +72,7 @@ def routes(server: Server, bundle_id: str) -> list[tuple[str, type]]:
 def keep(server: Server) -> str:
     bundle_id = new_bundle_id(4711, 1.0)
     report = json.loads((server.samples / "report.json").read_text())
-    entry = {"id": bundle_id, "died_at": "2026-11-21T02:14:07.123Z", "cause": "unknown"}
+    entry = {"id": bundle_id, "crashed_at": "2026-11-21T02:14:07.123Z", "cause": "unknown"}
     store = server.app.web_app.settings["tfguard_service"].store
     store.save({"id": bundle_id, "format": [1, 0]}, report | entry, entry)
     return bundle_id

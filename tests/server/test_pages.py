@@ -37,9 +37,9 @@ def keep(server: Server, **changes: Any) -> str:
     report = json.loads((server.samples / "report.json").read_text()) | changes
     entry = {
         name: report[name]
-        for name in ("died_at", "cause", "confidence", "short_title", "notebook_path")
+        for name in ("crashed_at", "cause", "confidence", "short_title", "notebook_path")
     }
-    bundle = {"id": bundle_id, "format": [1, 0], "kernel": {"stderr_tail": report["native_tail"]}}
+    bundle = {"id": bundle_id, "format": [1, 0], "kernel": {"stderr_tail": report["stderr_tail"]}}
     store = server.app.web_app.settings["tfguard_service"].store
     store.save(bundle, report | {"id": bundle_id}, entry | {"id": bundle_id})
     return bundle_id
@@ -129,7 +129,7 @@ async def test_secrets_and_names_do_not_leave_with_the_bundle(server: Server) ->
     ]
     path = "/home/ann-lee/runs/m.keras"
     left = {"metrics": None, "checkpoint": {"path": path, "written_at": None, "resume_code": path}}
-    bundle_id = keep(server, native_tail=told, left=left, notebook_path="ann-lee/a.ipynb")
+    bundle_id = keep(server, stderr_tail=told, left=left, notebook_path="ann-lee/a.ipynb")
     files = await exported(server, bundle_id)
     for name, text in files.items():
         for word in ("ann-lee", "/home/", "bob", "gpu-box-7"):
@@ -143,7 +143,7 @@ async def test_secrets_and_names_do_not_leave_with_the_bundle(server: Server) ->
 
 
 async def test_what_the_user_chooses_is_in_preview_and_bundle(server: Server) -> None:
-    bundle_id = keep(server, native_tail=["of ACME: q9Xt2LbV7cRm4KwZp1Ns"])
+    bundle_id = keep(server, stderr_tail=["of ACME: q9Xt2LbV7cRm4KwZp1Ns"])
     [flag] = (await server.get("crashes", bundle_id, "bundle", "preview"))["flagged"]
     body = json.dumps({"without": ["path"], "replace": ["acme", flag["text"]]})
     where = ("tfguard", "api", "crashes", bundle_id, "bundle")
@@ -163,7 +163,7 @@ async def test_what_the_user_chooses_is_in_preview_and_bundle(server: Server) ->
 
 
 async def test_a_long_text_is_cut_in_the_preview_and_whole_in_the_bundle(server: Server) -> None:
-    bundle_id = keep(server, native_tail=["word " * 10_000] * 10)
+    bundle_id = keep(server, stderr_tail=["word " * 10_000] * 10)
     preview = await server.get("crashes", bundle_id, "bundle", "preview")
     files = await exported(server, bundle_id)
     cut = {file["name"]: file for file in preview["files"]}["report.json"]

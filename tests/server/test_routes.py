@@ -17,7 +17,7 @@ ENTRY = {
     "cause": "cgroup_oom",
     "confidence": "certain",
     "title": "The kernel reached the memory limit of its container",
-    "died_at": "2026-11-21T02:14:07.123Z",
+    "crashed_at": "2026-11-21T02:14:07.123Z",
     "kernel_alive": False,
 }
 

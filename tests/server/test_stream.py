@@ -192,7 +192,7 @@ async def test_a_death_is_hinted_to_hidden_pages_too(server: Server, connect: An
     await stream.watch(kernel_id=None, visible=False)
     kernel_id = await server.start_kernel()
     await server.execute(kernel_id, "import os; os.kill(os.getpid(), 9)")
-    assert await stream.next("deaths") == {"type": "deaths"}
+    assert await stream.next("crashes") == {"type": "crashes"}
     assert len((await server.get("crashes"))["crashes"]) == 1
 
 
@@ -205,15 +205,15 @@ async def test_a_report_that_was_read_or_forgotten_is_hinted_to_pages_that_are_s
     await hidden.watch(kernel_id=None, visible=False)
     await server.execute(kernel_id, "import os; os.kill(os.getpid(), 9)")
     for stream in (seen, hidden):
-        await stream.next("deaths")
+        await stream.next("crashes")
     (entry,) = (await server.get("crashes"))["crashes"]
     crash = ("tfguard", "api", "crashes", entry["id"])
     await server.fetch(*crash, "read", method="POST", body="")
-    await seen.next("deaths")
+    await seen.next("crashes")
     await server.fetch(*crash, method="DELETE")
-    await seen.next("deaths")
+    await seen.next("crashes")
     with pytest.raises(asyncio.TimeoutError):
-        await hidden.next("deaths", 2)
+        await hidden.next("crashes", 2)
 
 
 BAD = [

@@ -59,7 +59,7 @@ describe('Options', () => {
   });
 
   it('prints bytes with their unit', () => {
-    options = [{ ...options[0], name: 'bundle_limit_bytes', value: 67108864 }];
+    options = [{ ...options[0], name: 'report_limit_bytes', value: 67108864 }];
     expect(draw().text).toContain('64 MiB');
   });
 });

@@ -365,7 +365,7 @@ describe('Panel', () => {
   });
 
   it('shows that memory grows steadily, and what grows with it', () => {
-    const event = { ...kernel(0).memory_growth, kind: 'memory_growth' };
+    const event = { ...kernel(0).leak, kind: 'leak' };
     const { node } = draw({ outOfMemory: [event] }, vi.fn(), vi.fn(), event.time + 60);
     const notice = node.querySelector('.jp-TfGuard-OutOfMemory');
     expect(notice?.textContent).toMatch(

@@ -98,7 +98,7 @@ describe('Report', () => {
       report.memory = null;
       report.left = { metrics: null, checkpoint: null };
       report.arrays = [];
-      report.native_tail = [];
+      report.stderr_tail = [];
       report.other_findings = [];
     });
     expect(headings(drawn)).toHaveLength(5);
@@ -220,7 +220,7 @@ describe('Report', () => {
       report.advice = [{ title: evil, text: evil, code: evil }];
       report.activity = [{ label: evil, value: evil, code: true }];
       report.arrays = [{ name: evil, bytes: 1 }];
-      report.native_tail = [evil];
+      report.stderr_tail = [evil];
       report.python_stack = [evil];
       report.left = {
         metrics: { columns: [evil], rows: [[evil]] },

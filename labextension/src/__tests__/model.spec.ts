@@ -200,8 +200,8 @@ describe('GuardModel', () => {
     await model.start();
     const emitted = vi.fn();
     model.crashesRead.connect(emitted);
-    stream.say({ type: 'deaths' });
-    stream.say({ type: 'deaths' });
+    stream.say({ type: 'crashes' });
+    stream.say({ type: 'crashes' });
     await vi.advanceTimersByTimeAsync(2_900);
     expect(emitted).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(200);

@@ -18,7 +18,7 @@ const KINDS = new Map<string | undefined, IEventKind>([
   ['checkpoint', { sign: '◆', isHigh: true, isBad: false, rank: 1 }],
   ['warning', { sign: '▲', isHigh: true, isBad: true, rank: 3 }],
   ['gpu_oom', { sign: '✕', isHigh: true, isBad: true, rank: 3 }],
-  ['memory_growth', { sign: '▲', isHigh: true, isBad: true, rank: 3 }],
+  ['leak', { sign: '▲', isHigh: true, isBad: true, rank: 3 }],
   ['memory_stop', { sign: '▼', isHigh: true, isBad: true, rank: 3 }],
   ['hang', { sign: '■', isHigh: true, isBad: true, rank: 3 }]
 ]);

@@ -39,7 +39,7 @@ function titleOf(event: ShownOutOfMemory, now: number, trans: Trans): string {
   const { execution_count: count, kind, time } = event;
   const when = dayAndTime(time, now, trans);
   const cell = count === null ? trans.__('a cell') : trans.__('cell [%1]', count);
-  if (kind === 'memory_growth') return trans.__('Memory grows steadily in %1 (%2).', cell, when);
+  if (kind === 'leak') return trans.__('Memory grows steadily in %1 (%2).', cell, when);
   if (kind === 'gpu_oom') {
     return trans.__(
       'The GPU ran out of memory in %1 (%2). The kernel is still running.',

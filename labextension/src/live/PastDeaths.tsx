@@ -91,7 +91,7 @@ function Death(props: PastDeaths.IProps & { entry: CrashEntry; title: string }):
           {entry.unread && <span className="jp-TfGuard-hidden">{trans.__(', unread')}</span>}
         </span>
         <span className="jp-TfGuard-quiet jp-TfGuard-small">
-          {dayAndTime(parseStamp(entry.died_at), now, trans)}
+          {dayAndTime(parseStamp(entry.crashed_at), now, trans)}
         </span>
       </span>
       <span className="jp-TfGuard-quiet jp-TfGuard-small jp-TfGuard-name">

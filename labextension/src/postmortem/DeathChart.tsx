@@ -109,7 +109,7 @@ interface IPicture {
 }
 
 function picturesOf(memory: DeathMemory, isAlive: boolean, trans: Trans): IPicture[] | null {
-  const { samples, limit_bytes, limit_name, died } = memory;
+  const { samples, limit_bytes, limit_name, crash_time: died } = memory;
   const first = samples[0];
   const last = samples[samples.length - 1];
   if (first === undefined || last === undefined) {
@@ -139,7 +139,7 @@ function picturesOf(memory: DeathMemory, isAlive: boolean, trans: Trans): IPictu
         points: pointsOf(samples),
         range,
         limit: limit_bytes === null ? null : { value: limit_bytes, label: limitLabel },
-        marks: memory.events.filter(({ kind }) => kind !== 'death'),
+        marks: memory.events.filter(({ kind }) => kind !== 'crash'),
         end,
         description:
           limit_bytes === null

@@ -6,7 +6,7 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
 import { fileName, shortName } from '../units';
-import { DEATH_SCHEMA_ID } from '../wire';
+import { CRASH_SCHEMA_ID } from '../wire';
 import type { CrashEntry, Emission } from '../wire';
 import type { Trans } from '../words';
 
@@ -35,7 +35,7 @@ export class DeathNotice {
 
   /** Take an event of Jupyter's event stream; events of other schemas are ignored. */
   async onEmission({ schema_id, id }: Emission): Promise<void> {
-    if (schema_id !== DEATH_SCHEMA_ID || typeof id !== 'string' || this._known.has(id)) {
+    if (schema_id !== CRASH_SCHEMA_ID || typeof id !== 'string' || this._known.has(id)) {
       return;
     }
     this._known.add(id);

@@ -64,7 +64,7 @@ export function Report(props: Report.IProps): React.JSX.Element {
         <Arrays arrays={report.arrays} trans={trans} />
       </Boundary>
       <Boundary>
-        <Lines name="Native" title={trans.__('Last lines of stderr')} lines={report.native_tail} />
+        <Lines name="Native" title={trans.__('Last lines of stderr')} lines={report.stderr_tail} />
         <Lines name="Stack" title={trans.__('Python stack trace')} lines={report.python_stack} />
       </Boundary>
       {report.same_before_count !== null && report.same_before_count > 0 && (
@@ -121,7 +121,7 @@ function origin(report: ReportData, trans: Trans): string {
   return [
     trans.__('Crash report'),
     ...(report.notebook_path === null ? [] : [fileName(report.notebook_path)]),
-    fullTime(report.died_at),
+    fullTime(report.crashed_at),
     ...(report.kernel_name === null ? [] : [report.kernel_name])
   ].join(' · ');
 }

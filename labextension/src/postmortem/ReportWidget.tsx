@@ -50,12 +50,12 @@ export class ReportWidget extends ReactWidget {
       return;
     }
     if (this._report !== null) {
-      const { died_at, notebook_path, title } = this._report;
+      const { crashed_at, notebook_path, title } = this._report;
       const name =
         notebook_path === null
           ? trans.__('Crash report')
           : shortName(fileName(notebook_path), TAB_LENGTH);
-      const died = parseStamp(died_at);
+      const died = parseStamp(crashed_at);
       this.title.label = died === null ? name : `${name} ${clock(died)}`;
       this.title.caption = title;
     }

@@ -91,7 +91,7 @@ export class CellMarks {
 
   private _lineOf(entry: CrashEntry): HTMLElement {
     const { markRead, openReport, trans } = this._options;
-    const when = dayAndTime(parseStamp(entry.died_at), Date.now() / 1000, trans);
+    const when = dayAndTime(parseStamp(entry.crashed_at), Date.now() / 1000, trans);
     const sign = element('span', 'jp-TfGuard-CellMark-sign', '✕');
     sign.setAttribute('aria-hidden', 'true');
     const why = element('button', 'jp-TfGuard-link', trans.__('Show why'));
