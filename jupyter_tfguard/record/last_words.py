@@ -219,23 +219,26 @@ def _leave_exit(folder: int, pidfd: int) -> None:
         pass
 
 
-def wait_for_lock(folder: int) -> None:
-    """Lock a recording's folder, for at most about a second: a helper process may be at work there."""
+def try_lock(folder: int) -> bool:
+    """Lock a recording's folder; True also where the file system has no such locks."""
     try:
         import fcntl
     except ImportError:  # Windows
-        return
-    end = time.monotonic() + 1.5 * FINISH_SECONDS
-    while True:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() < end:
-                time.sleep(0.005)
-                continue
-        except OSError:  # a file system without such locks
-            pass
-        return
+        return True
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def wait_for_lock(folder: int) -> None:
+    """Lock a recording's folder, for at most three seconds: a helper process may be at work there."""
+    end = time.monotonic() + 3 * FINISH_SECONDS
+    while not try_lock(folder) and time.monotonic() < end:
+        time.sleep(0.005)
 
 
 def wait_until_finished(path: str | os.PathLike[str]) -> None:
@@ -255,10 +258,8 @@ def wait_until_finished(path: str | os.PathLike[str]) -> None:
 
 def main() -> None:
     """Wait for the end of the kernel, and finish its work; end at once when dismissed."""
-    path, *numbers = sys.argv[1:]
-    pipe, position, original, kernel, lifeline = map(int, numbers)
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    # Held until this process ends: a reader of the recording waits for it.
+    folder, pipe, position, original, kernel, lifeline = map(int, sys.argv[1:])
+    # Held until this process ends, in most cases since its kernel started it: a reader of the recording waits for it.
     wait_for_lock(folder)
     ends = select.poll()
     ends.register(kernel, select.POLLIN)

@@ -77,20 +77,28 @@ class LastWordsHelper:
         """Start it now, unless it was started: a cell may end the kernel at once."""
         with self._lock:
             if self._passed and not self._begun.is_set():
-                program = (sys.executable, "-I", "-S", last_words.__file__, str(self._folder))
+                program = (sys.executable, "-I", "-S", last_words.__file__)
+                folder = -1
                 try:
+                    # Locked here, so that a reader waits also if the kernel ends before the helper has started.
+                    folder = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
+                    last_words.try_lock(folder)
+                    passed = (folder, *self._passed)
                     self._process = subprocess.Popen(
-                        [*_COMMAND, *program, *map(str, self._passed)],
+                        [*_COMMAND, *program, *map(str, passed)],
                         stdin=subprocess.DEVNULL,
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL,
-                        pass_fds=self._passed,
+                        pass_fds=passed,
                         start_new_session=True,
                         cwd="/",
                         env={n: os.environ[n] for n in _KEPT_VARIABLES if n in os.environ},
                     )
                 except OSError as bad:
                     self._problem(bad.strerror)
+                finally:
+                    if folder >= 0:
+                        os.close(folder)
                 self._begun.set()
 
     def _begin_later(self) -> None:

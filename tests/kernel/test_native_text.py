@@ -114,8 +114,10 @@ def test_the_helper_ends_with_the_guard_and_with_the_kernel(new_kernel: Make) ->
 def holders(pipe: int) -> set[int]:
     """Processes that have this pipe open."""
     found = set()
-    for path in Path("/proc").glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError):
-            if os.readlink(path) == f"pipe:[{pipe}]":
-                found.add(int(path.parts[2]))
+    for folder in Path("/proc").glob("[0-9]*/fd"):
+        with contextlib.suppress(OSError):  # the process ends meanwhile
+            for path in folder.iterdir():
+                with contextlib.suppress(OSError):  # or closes it
+                    if os.readlink(path) == f"pipe:[{pipe}]":
+                        found.add(int(folder.parts[2]))
     return found

@@ -105,8 +105,6 @@ def test_a_kernel_without_a_server_is_told_of_by_the_command(told: Told) -> None
     assert counted(seen["events"]) == {"oom": 1, "oom_kill": 1}
     assert (report["cause"], report["confidence"]) == ("cgroup_oom", "likely"), report
     assert "128 MiB" in report["title"]
-    # Its helper process read the exit status.
-    assert not any("no server saw the crash" in line for line in report["not_checked"])
 
 
 def test_a_cell_is_stopped_before_the_limit_of_version_2(told: Told) -> None:
