@@ -1,18 +1,16 @@
-"""Which limit binds: the fullest, and not another one each second."""
+"""Which limit binds: the one with the least headroom."""
 
 from __future__ import annotations
 
 import pytest
 
 from jupyter_tfguard.limits import (
-    ADDRESS_SPACE_LIMIT,
-    CONTAINER_LIMIT,
-    DATA_LIMIT,
-    MACHINE_MEMORY,
     Limit,
-    fullest_limit,
+    LimitKind,
+    binding_limit,
     memory_in_use,
-    used_of,
+    memory_limit,
+    named,
 )
 
 GIB = 1 << 30
@@ -36,27 +34,27 @@ def values(
 
 
 @pytest.mark.parametrize(
-    ("seen", "name"),
+    ("seen", "kind"),
     [
-        (values(), MACHINE_MEMORY),
-        (values(group=1), CONTAINER_LIMIT),
-        (values(space=1.9), MACHINE_MEMORY),
-        (values(space=2.9), ADDRESS_SPACE_LIMIT),
-        (values(space=2.9, group=3), CONTAINER_LIMIT),
-        (values(space=2.9, data=3.1, group=3), DATA_LIMIT),
+        (values(), LimitKind.HOST),
+        (values(group=1), LimitKind.CGROUP),
+        (values(space=1.9), LimitKind.ADDRESS_SPACE),
+        (values(space=2.9), LimitKind.ADDRESS_SPACE),
+        (values(space=2.9, group=3), LimitKind.CGROUP),
+        (values(space=2.9, data=3.1, group=3), LimitKind.DATA),
     ],
 )
-def test_the_fullest_limit_binds(seen: dict[str, float], name: str) -> None:
-    found = fullest_limit(seen)
+def test_the_limit_with_the_least_headroom_binds(seen: dict[str, float], kind: LimitKind) -> None:
+    found = binding_limit(seen)
     assert found is not None
-    assert found.name == name
+    assert found.kind is kind
 
 
 def test_a_limit_whose_use_is_not_known_does_not_bind() -> None:
     seen = values(space=3.9)
     del seen["process.address_space_bytes"]
-    assert fullest_limit(seen) == Limit(16 * GIB, MACHINE_MEMORY)
-    assert fullest_limit({}) is None
+    assert binding_limit(seen) == Limit(16 * GIB, LimitKind.HOST)
+    assert binding_limit({}) is None
 
 
 def test_a_limit_of_the_process_alone_binds() -> None:
@@ -64,32 +62,39 @@ def test_a_limit_of_the_process_alone_binds() -> None:
         "process.data_bytes": 0.1 * GIB,
         "process.data_limit_bytes": 4.0 * GIB,
     }
-    assert fullest_limit(seen) == Limit(4 * GIB, DATA_LIMIT)
+    assert binding_limit(seen) == Limit(4 * GIB, LimitKind.DATA)
 
 
 def test_each_limit_has_its_kind_and_its_use() -> None:
-    space = Limit(4 * GIB, ADDRESS_SPACE_LIMIT)
+    space = Limit(4 * GIB, LimitKind.ADDRESS_SPACE)
     assert [
-        limit.kind for limit in (space, Limit(1, CONTAINER_LIMIT), Limit(1, MACHINE_MEMORY))
+        limit.wire_kind for limit in (space, Limit(1, LimitKind.CGROUP), Limit(1, LimitKind.HOST))
     ] == [
         "ulimit",
         "cgroup",
         "host",
     ]
-    assert used_of(*space, values(space=2.9)) == 2.9 * GIB
-    assert used_of(*space, values()) is None
+    assert space.used(values(space=2.9)) == 2.9 * GIB
+    assert space.used(values()) is None
 
 
 def test_a_name_with_a_bracket_is_not_put_into_another() -> None:
-    assert Limit(1, CONTAINER_LIMIT).text("4.0 GiB") == "4.0 GiB (container limit)"
+    space = Limit(4 * GIB, LimitKind.ADDRESS_SPACE)
+    assert Limit(4 * GIB, LimitKind.CGROUP).text() == "4.00 GiB (container limit)"
     assert (
-        Limit(1, ADDRESS_SPACE_LIMIT).text("4.0 GiB") == "4.0 GiB, address space limit (ulimit -v)"
+        space.text() == named("4.00 GiB", space.name) == "4.00 GiB, address space limit (ulimit -v)"
     )
 
 
 def test_the_memory_in_use_is_what_the_limit_counts_or_else_resident_memory() -> None:
     resident = {"process.rss_bytes": 3.0 * GIB}
-    assert memory_in_use(Limit(4 * GIB, CONTAINER_LIMIT), values(group=2) | resident) == 2 * GIB
-    assert memory_in_use(Limit(4 * GIB, CONTAINER_LIMIT), resident) == 3 * GIB
+    assert memory_in_use(Limit(4 * GIB, LimitKind.CGROUP), values(group=2) | resident) == 2 * GIB
+    assert memory_in_use(Limit(4 * GIB, LimitKind.CGROUP), resident) == 3 * GIB
     assert memory_in_use(None, resident) == 3 * GIB
     assert memory_in_use(None, {}) is None
+
+
+def test_the_machine_binds_where_other_programs_fill_it() -> None:
+    seen = values(group=1) | {"host.available_bytes": 2.0 * GIB}
+    assert memory_limit(seen) == binding_limit(seen) == Limit(16 * GIB, LimitKind.HOST)
+    assert memory_limit(values(group=1)) == Limit(4 * GIB, LimitKind.CGROUP)

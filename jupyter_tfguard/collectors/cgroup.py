@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
@@ -16,7 +18,7 @@ _PF_EXITING = 0x4  # include/linux/sched.h: the task is exiting
 
 
 class CgroupCollector:
-    """Memory of the group with the binding limit: the smallest limit among the group of a process and its ancestors.
+    """Memory of the group with the least headroom, among the group of a process and its ancestors.
 
     Each sample reads only the use; counters and limits are read once a second. The group is also looked up once a
     second, because a process can be moved. While the process is exiting the last group is kept: cgroup v1 then shows
@@ -36,13 +38,13 @@ class CgroupCollector:
             "cgroup.limit_bytes",
             "Memory limit of the control group",
             Unit.BYTES,
-            "memory.max, memory.limit_in_bytes; smallest of the group and its ancestors",
+            "memory.max, memory.limit_in_bytes of the group with the least headroom",
         ),
         Metric(
             "cgroup.used_bytes",
             "Memory in use by the control group, with file cache",
             Unit.BYTES,
-            "memory.current, memory.usage_in_bytes of the group whose limit binds",
+            "memory.current, memory.usage_in_bytes of the same group",
         ),
         Metric(
             "cgroup.reclaimable_bytes",
@@ -60,13 +62,13 @@ class CgroupCollector:
             "cgroup.failcnt_count",
             "Times the memory limit was hit",
             Unit.COUNT,
-            "memory.failcnt; memory.events.local: max",
+            "memory.failcnt; memory.events.local: max; of the group and its ancestors",
         ),
         Metric(
             "cgroup.oom_count",
             "Times the memory limit invoked the out-of-memory killer",
             Unit.COUNT,
-            "memory.events.local: oom, of the group whose limit binds; cgroup v2 only",
+            "memory.events.local: oom, of the group and its ancestors; cgroup v2 only",
         ),
     )
 
@@ -85,7 +87,7 @@ class CgroupCollector:
 
     @property
     def binding(self) -> MemoryGroup:
-        """The group with the binding limit; without a limit, the group of the process."""
+        """The group with the least headroom; without a limit, the group of the process."""
         return self._values.binding
 
     def collect(self) -> dict[str, float]:
@@ -114,6 +116,35 @@ class CgroupCollector:
         """Nothing is kept open."""
 
 
+def limit_hits(groups: Sequence[MemoryGroup]) -> dict[str, int | None]:
+    """How often a limit was hit, summed over a group and its ancestors: a kernel does not know which will be."""
+
+    def total(counts: list[int | None]) -> int | None:
+        known = [count for count in counts if count is not None]
+        return sum(known) if known else None
+
+    return {
+        "failcnt_count": total([group.failcnt_count() for group in groups]),
+        "oom_count": total([group.oom_count() for group in groups]),
+    }
+
+
+class _Read(NamedTuple):
+    """The numbers of one group, in bytes; None = unknown, or no limit."""
+
+    group: MemoryGroup
+    limit: int | None
+    used: int | None
+    reclaimable: int | None
+
+    @classmethod
+    def of(cls, group: MemoryGroup) -> _Read:
+        return cls(group, group.limit_bytes(), group.used_bytes(), group.reclaimable_bytes())
+
+    def left(self) -> int:
+        return (self.limit or 0) - (self.used or 0) + (self.reclaimable or 0)
+
+
 class GroupValues:
     """The numbers of a group and its ancestors, the same for all processes in it.
 
@@ -122,7 +153,7 @@ class GroupValues:
         host_bytes: Memory of the machine.
 
     Attributes:
-        binding: The group with the binding limit; the first if there is no limit.
+        binding: The group with the least headroom; the first if there is no limit.
     """
 
     def __init__(self, groups: tuple[MemoryGroup, ...], host_bytes: float) -> None:
@@ -135,17 +166,16 @@ class GroupValues:
 
     def refresh(self) -> None:
         """Read the limits and the file cache again."""
-        limits = [(group.limit_bytes(), group) for group in self.groups]
-        bounded = [(limit, group) for limit, group in limits if limit is not None]
-        limit, binding = min(bounded, key=lambda pair: pair[0], default=(None, self.groups[0]))
+        read = [_Read.of(group) for group in self.groups]
+        bounded = [one for one in read if one.limit is not None and one.limit < self._host_bytes]
+        found = min(bounded, key=_Read.left, default=read[0])
         values: dict[str, float] = {}
-        if limit is not None and limit < self._host_bytes:
-            values["cgroup.limit_bytes"] = limit
-        reclaimable = binding.reclaimable_bytes()
-        if reclaimable is not None:
-            values["cgroup.reclaimable_bytes"] = reclaimable
-        self.binding, self._slow_values = binding, values
-        self._used_then = binding.used_bytes()
+        if bounded and found.limit is not None:
+            values["cgroup.limit_bytes"] = found.limit
+        if found.reclaimable is not None:
+            values["cgroup.reclaimable_bytes"] = found.reclaimable
+        self.binding, self._slow_values = found.group, values
+        self._used_then = found.used
 
     def used(self) -> dict[str, float]:
         """Use of the binding group, with its limit and file cache.
@@ -164,12 +194,8 @@ class GroupValues:
 
     def counts(self) -> dict[str, float]:
         """Counters of kills and of limit hits."""
-        found = {
-            "cgroup.oom_kill_count": self.groups[0].oom_kill_count(),
-            "cgroup.failcnt_count": self.binding.failcnt_count(),
-            "cgroup.oom_count": self.binding.oom_count(),
-        }
-        return {name: count for name, count in found.items() if count is not None}
+        found = {"oom_kill_count": self.groups[0].oom_kill_count()} | limit_hits(self.groups)
+        return {f"cgroup.{name}": count for name, count in found.items() if count is not None}
 
 
 class Placement:

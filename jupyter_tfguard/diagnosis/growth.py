@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..limits import CONTAINER_LIMIT
+from ..limits import Limit, memory_in_use
 from ..trend import LEAST_BYTES, WARM_UP, Trend, grown, trend
 from ..units import human_bytes, human_seconds
 from .activity import last_cell, last_fit
 from .finding import Fact, Source
 from .fitted_models import FittedModels
-from .limits_seen import memory_limit_of
+from .limits_seen import last_values, memory_limit_of
 from .moments import Moment, cell_runs, epoch_ends, fit_events, fit_starts
 from .observed import Observed
 
@@ -125,7 +125,7 @@ def host_growth(seen: Observed) -> Growth | None:
     if found is None:
         return None
     room = limit and room_bytes(seen, limit)
-    return found if matters(found, limit and limit[0], room, last_fit(seen)) else None
+    return found if matters(found, limit and limit.size_bytes, room, last_fit(seen)) else None
 
 
 def steady_growth(
@@ -172,15 +172,10 @@ def matters(
     return left is not None and left[0] <= fit.epochs - fit.epoch
 
 
-def room_bytes(seen: Observed, limit: tuple[int, str]) -> float:
+def room_bytes(seen: Observed, limit: Limit) -> float:
     """How much was left to the limit at the last sample."""
-    if limit[1] == CONTAINER_LIMIT:
-        used, cache = seen.last("cgroup.used_bytes"), seen.last("cgroup.reclaimable_bytes")
-        if used is not None:
-            return max(0.0, limit[0] - used + (cache or 0.0))
-    elif (available := seen.last("host.available_bytes")) is not None:
-        return available
-    return max(0.0, limit[0] - (seen.last("process.rss_bytes") or 0.0))
+    used = memory_in_use(limit, last_values(seen))
+    return max(0.0, limit.size_bytes - (used or 0.0))
 
 
 def _at_epochs(seen: Observed, ends: list[Moment], curve: Curve) -> Curve:

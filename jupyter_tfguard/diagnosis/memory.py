@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..limits import MACHINE_MEMORY, Limit, binding_limit
+from ..limits import Limit, LimitKind
 from ..units import human_bytes, human_seconds
 from .activity import Cell, Fit, last_cell, last_fit
 from .evidence import Evidence
@@ -27,11 +27,6 @@ def memory_source(seen: Evidence) -> Source:
     return Source.SERVER if (seen.server or {}).get("rows") else Source.KERNEL
 
 
-def limit_text(limit: tuple[int, str]) -> str:
-    """``4.00 GiB (container limit)``."""
-    return f"{human_bytes(limit[0])} ({limit[1]})"
-
-
 def use_at_death(seen: Evidence) -> int | None:
     """Highest use of the memory that the limit counts, in the last moments before the death; None = unknown.
 
@@ -44,7 +39,7 @@ def use_at_death(seen: Evidence) -> int | None:
     points = [point for point in use_of(seen, limit) if point[0] <= seen.died]
     newest = points[-1][0] if points else 0.0
     tops = [value for when, value in points if when >= newest - _LAST_MOMENTS_SECONDS]
-    if limit.name == MACHINE_MEMORY:
+    if limit.kind is LimitKind.HOST:
         available = seen.host("host_available_bytes")
         tops += [limit.size_bytes - available] if available is not None else []
     for group in seen.groups:
@@ -59,7 +54,7 @@ def near_limit(seen: Evidence) -> bool | None:
     limit, used = seen.memory_limit(), use_at_death(seen)
     if limit is None or used is None:
         return None
-    return used >= NEAR_LIMIT_FRACTION * limit[0]
+    return used >= NEAR_LIMIT_FRACTION * limit.size_bytes
 
 
 def came_near_limit(seen: Evidence, *, claimed: bool = True) -> bool | None:
@@ -71,7 +66,7 @@ def came_near_limit(seen: Evidence, *, claimed: bool = True) -> bool | None:
     limit, reached = seen.memory_limit(), _reached_bytes(seen, claimed=claimed)
     if limit is None or reached is None:
         return None
-    return reached >= NEAR_LIMIT_FRACTION * limit[0]
+    return reached >= NEAR_LIMIT_FRACTION * limit.size_bytes
 
 
 def _reached_bytes(seen: Evidence, *, claimed: bool) -> int | None:
@@ -79,9 +74,9 @@ def _reached_bytes(seen: Evidence, *, claimed: bool) -> int | None:
     limit = seen.memory_limit()
     if limit is None:
         return seen.peak(claimed=claimed)
-    if limit[1] == MACHINE_MEMORY:
+    if limit.kind is LimitKind.HOST:
         lowest = lowest_available(seen, claimed=claimed)
-        return limit[0] - int(lowest) if lowest is not None else seen.peak(claimed=claimed)
+        return limit.size_bytes - int(lowest) if lowest is not None else seen.peak(claimed=claimed)
     tops = [value for _, value in seen.series("cgroup.used_bytes", claimed=claimed)]
     for group in seen.groups:
         if group.limit_bytes is not None:
@@ -113,11 +108,11 @@ def peak_fact(seen: Evidence) -> Fact | None:
         held = seen.last("process.rss_bytes")
         text += f", {when}" + (f"; it held {human_bytes(held)} at the end" if held else "")
     if limit is not None:
-        text += f"; the limit is {limit_text(limit)}"
-        if peak > limit[0]:
+        text += f"; the limit is {limit.text()}"
+        if peak > limit.size_bytes:
             text += "; the peak may include mapped files that the limit does not count"
     binding = seen.limit()
-    if binding is not None and binding.counts_address_space:
+    if binding is not None and binding.is_ulimit:
         used = max((value for _, value in use_of(seen, binding)), default=None)
         text += f"; {human_bytes(used)} of its {binding.name} of {human_bytes(binding.size_bytes)} was in use"
     return Fact(memory_source(seen), text)
@@ -130,7 +125,7 @@ def children_fact(seen: Evidence) -> Fact | None:
     """
     limit, used = seen.memory_limit(), use_at_death(seen)
     own = seen.last("process.rss_bytes")
-    if own is None or used is None or limit is None or limit.name == MACHINE_MEMORY:
+    if own is None or used is None or limit is None or limit.kind is LimitKind.HOST:
         return None
     sizes = seen.timeline("process.children_rss_bytes")
     last = [p.highest for p in sizes if 0 <= seen.died - p.time <= _LAST_OF_CHILDREN_SECONDS]
@@ -178,7 +173,8 @@ def _peak_of_cell(seen: Evidence) -> int | None:
 
 def machine_limit(seen: Evidence) -> Limit | None:
     """Total memory of the machine; None when it was not recorded."""
-    return binding_limit(None, seen.host("host_total_bytes") or seen.last("host.total_bytes"))
+    total = seen.host("host_total_bytes") or seen.last("host.total_bytes")
+    return Limit(int(total), LimitKind.HOST) if total else None
 
 
 def peak_chips(seen: Evidence) -> tuple[str, ...]:

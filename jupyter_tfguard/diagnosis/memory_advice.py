@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from ..kept_data import Holder, holders_text, large_part
-from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, Limit
+from ..limits import Limit, LimitKind
 from ..units import human_bytes
 from .activity import largest_arrays, last_fit
 from .evidence import Evidence
@@ -26,9 +26,9 @@ from .verdict import record_is_old
 
 FEWER_WORKERS = "Use fewer worker processes, or give each one less data."
 _SETTERS = {
-    CONTAINER_LIMIT: "The administrator of this container, batch job or service sets the limit.",
-    ADDRESS_SPACE_LIMIT: "It is set by `ulimit -v` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
-    DATA_LIMIT: "It is set by `ulimit -d` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
+    LimitKind.CGROUP: "The administrator of this container, batch job or service sets the limit.",
+    LimitKind.ADDRESS_SPACE: "It is set by `ulimit -v` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
+    LimitKind.DATA: "It is set by `ulimit -d` in the shell, batch system or service that started Jupyter, or by the notebook itself.",
 }
 # I tensorflow/core/kernels/data/shuffle_dataset_op.cc:452] ShuffleDatasetV3:12: Filling up shuffle buffer (this may take a
 # while): 3471 of 20000. Source: tensorflow/core/kernels/data/shuffle_dataset_op.cc; written every ten seconds.
@@ -75,9 +75,9 @@ def memory_advice(seen: Evidence, limit: Limit | None) -> tuple[Advice, ...]:
                 f"{grown.text}." if grown else "",
             )
         )
-    if limit is not None and limit.name in _SETTERS and len(found) < 3:
+    if limit is not None and limit.kind in _SETTERS and len(found) < 3:
         raising = f"Or raise the limit of {human_bytes(limit.size_bytes)}."
-        found.append(Advice(raising, _SETTERS[limit.name]))
+        found.append(Advice(raising, _SETTERS[limit.kind]))
     return tuple(found[:3])
 
 
@@ -109,14 +109,14 @@ def _pipeline_advice(seen: Evidence) -> list[Advice]:
 def _batch_advice(seen: Evidence, limit: Limit) -> list[Advice]:
     """A smaller batch for the fit that ran; empty when none can be estimated, as for a limit of the address space."""
     fit, peak = last_fit(seen), seen.peak()
-    if limit.counts_address_space or fit is None or not (fit.rss_bytes and fit.batch_size and peak):
+    if limit.is_ulimit or fit is None or not (fit.rss_bytes and fit.batch_size and peak):
         return []
     base = fit.rss_bytes
     smaller = next_batch_size(fit.batch_size, base, peak, limit.size_bytes)
     if smaller is None:
         return []
     used = f"batch size {fit.batch_size} needed more than {human_bytes(peak - base)}, in addition to the {human_bytes(base)} in use when {fit.what} started"
-    text = f"The {used}; the limit is {limit.text(human_bytes(limit.size_bytes))}."
+    text = f"The {used}; the limit is {limit.text()}."
     code = fit.batch_place.code(fit.what, smaller)
     if code is None:
         text += f" To set it: {fit.batch_place.change(fit.what, smaller)}."

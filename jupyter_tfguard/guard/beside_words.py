@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..limits import Limit
 from ..units import human_bytes
 
 POOL_HAS_ENDED = "A process pool of an earlier cell has ended with its workers: make a new one."
@@ -11,14 +12,13 @@ _SHOWN_NAMES = 3
 
 
 def beside_lines(
-    names: Sequence[str], limit_name: str, total_bytes: int, left_bytes: int, *, in_cell: bool
+    names: Sequence[str], limit: Limit, left_bytes: int, *, in_cell: bool
 ) -> tuple[str, ...]:
     """The sentences about a stop of something that earlier cells had started, a line each.
 
     Args:
         names: Names of the threads, or of the function of a task or callback.
-        limit_name: Name of the binding limit, for the user.
-        total_bytes: The limit.
+        limit: The binding limit.
         left_bytes: Available memory when they were stopped.
         in_cell: Whether a cell was running, which was not stopped.
     """
@@ -26,7 +26,7 @@ def beside_lines(
     what = "the cell" if is_cell else "what an earlier cell had left running"
     lines = [
         f"tfguard stopped {what} ({_listed(names)}) before the system would have ended the kernel: "
-        f"{human_bytes(max(0, left_bytes))} of {human_bytes(total_bytes)} ({limit_name}) were left."
+        f"{human_bytes(max(0, left_bytes))} of {limit.text()} were left."
     ]
     if in_cell:
         lines.append(f"The {'other' if is_cell else 'running'} cell was not stopped.")

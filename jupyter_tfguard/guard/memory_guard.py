@@ -18,11 +18,12 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+from ..collectors.available import binding_now
 from ..collectors.cgroup import Placement
-from ..collectors.memory_group import MemoryGroup, groups_at, machine_bytes
+from ..collectors.memory_group import MemoryGroup, groups_at
 from ..errors import SourceUnavailable
 from ..levels import Levels
-from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
+from ..limits import Limit, LimitKind
 from ..shield import shielded
 from ..units import MIB
 from .activity import notebook_function
@@ -89,7 +90,7 @@ class MemoryGuard:
     ) -> None:
         self._code_name = code_name
         self.paused = False
-        self.stops = Stops(facts)
+        self.stops = Stops(facts, self.limit)
         self._gate = gate
         self.parts: dict[str, str | None] = {}
         self.unavailable: str | None = None
@@ -144,11 +145,6 @@ class MemoryGuard:
         if not self.is_started or self.paused:
             return None
         return Levels.of(self._sampler.total_bytes()).stop_bytes
-
-    @property
-    def is_group_limit(self) -> bool:
-        """True if the binding limit is that of a memory group, not the machine's memory."""
-        return self.is_started and self._sampler.total_bytes() < machine_bytes()
 
     def callback_begins(self) -> bool:
         """Start watching a callback of a widget, unless a cell is running; end it with :meth:`cell_ends`."""
@@ -266,13 +262,16 @@ class MemoryGuard:
         """Read the available memory now, in bytes."""
         return self._sampler.available_bytes()
 
-    def total_bytes(self) -> int:
-        """The binding limit."""
-        return self._sampler.total_bytes()
+    def limit(self) -> Limit:
+        """The binding limit: the one that :meth:`available_bytes` belongs to."""
+        try:
+            return binding_now()[1]
+        except SourceUnavailable:
+            return Limit(self._sampler.total_bytes(), LimitKind.HOST)
 
     def refuse(self, text: str, what: str = "not_started") -> BaseException:
         """The exception for what cannot fit. `text` says why. `what`: as in :class:`~.stops.Stop`."""
-        stop = self.stops.hopeless(text, self.available_bytes(), self.total_bytes(), what)
+        stop = self.stops.hopeless(text, self.available_bytes(), what)
         refused: BaseException = HostMemoryLimitReached(stop.text)
         return refused
 
@@ -340,8 +339,7 @@ class MemoryGuard:
         return self._cell, self._sampler.snapshot()
 
     def _beside(self, cell: Cell, seen: Snapshot, names: list[str]) -> Stop:
-        limit_name = CONTAINER_LIMIT if self.is_group_limit else MACHINE_MEMORY
-        return self.stops.beside(seen, cell, names, limit_name)
+        return self.stops.beside(seen, cell, names)
 
     def give_back(self) -> None:
         """Collect garbage, and return free memory of allocators to the system; takes up to 0.2 s."""

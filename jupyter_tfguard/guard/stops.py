@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from ..limits import Limit
 from ..shield import shielded
 from .beside_words import beside_lines
 from .children import children_of
@@ -84,6 +85,7 @@ class Stops:
 
     Args:
         facts: Returns the known facts about the running cell, given the bytes that it has added, if known.
+        limit: Returns the binding limit.
 
     Attributes:
         last: The newest stop; None if there was none.
@@ -92,8 +94,10 @@ class Stops:
         later: Lines for the next stop of this cell: the message of a refusal is made when the cell has ended.
     """
 
-    def __init__(self, facts: Callable[[int | None], CellFacts]) -> None:
-        self._facts = facts
+    def __init__(
+        self, facts: Callable[[int | None], CellFacts], limit: Callable[[], Limit]
+    ) -> None:
+        self._facts, self._limit = facts, limit
         self.last: Stop | None = None
         self.of_cell: Stop | None = None
         self.is_composing = False
@@ -139,9 +143,10 @@ class Stops:
             # The sampler counts a page once for each process that shares it.
             added = min(added, cell.available_bytes - left)
         added = min(added, cell.total_bytes - max(0, left))
+        limit = self._limit()
         lines = stop_lines(
             self._known_facts(added),
-            cell.total_bytes,
+            limit,
             left,
             added,
             moment=moment,
@@ -150,7 +155,7 @@ class Stops:
         )
         if cell.what != CELL:
             lines = tuple(line.replace(f"his {CELL}", f"his {cell.what}") for line in lines)
-        return self._keep(round(seen.trip_seconds_ago, 4), left, cell.total_bytes, lines)
+        return self._keep(round(seen.trip_seconds_ago, 4), left, limit.size_bytes, lines)
 
     def ended(self, seen: Snapshot, cell: Cell, error: BaseException | None) -> None:
         """Record what ended the cell if its error does not mention it: that of a cancelled function, or of a refusal."""
@@ -164,40 +169,38 @@ class Stops:
     def refused(self, seen: Snapshot, cell: Cell, error: BaseException | None = None) -> Stop:
         """Record that a cell ended because an allocation was refused. `error`: as in :meth:`look`."""
         left, wanted = seen.last_refused_available_bytes, seen.last_refused_bytes
+        limit = self._limit()
         lines = refusal_lines(
             self._known_facts(None),
-            cell.total_bytes,
+            limit,
             left,
             wanted,
             moment=self._seen(error),
             is_first=self.last is None,
         )
-        return self._keep(0.0, left, cell.total_bytes, lines, "refused")
+        return self._keep(0.0, left, limit.size_bytes, lines, "refused")
 
-    def hopeless(
-        self, text: str, available_bytes: int, total_bytes: int, what: str = "not_started"
-    ) -> Stop:
+    def hopeless(self, text: str, available_bytes: int, what: str = "not_started") -> Stop:
         """Record what was refused because it cannot fit. `text` says why. `what`: as in :class:`Stop`."""
         lines = tuple(text.splitlines())
-        return self._keep(0.0, available_bytes, total_bytes, lines, what)
+        return self._keep(0.0, available_bytes, self._limit().size_bytes, lines, what)
 
-    def beside(self, seen: Snapshot, cell: Cell, names: Sequence[str], limit_name: str) -> Stop:
+    def beside(self, seen: Snapshot, cell: Cell, names: Sequence[str]) -> Stop:
         """Record a stop of what earlier cells had left running.
 
         Args:
             seen: The state of the sampler.
             cell: The watched cell.
             names: Names of the threads, or of the function of a task or callback.
-            limit_name: Name of the binding limit, for the user.
         """
+        limit, left = self._limit(), seen.trip_available_bytes
         lines = beside_lines(
             names,
-            limit_name,
-            cell.total_bytes,
-            seen.trip_available_bytes,
+            limit,
+            left,
             in_cell=not cell.is_over,
         )
-        stop = self._keep(seen.trip_seconds_ago, seen.trip_available_bytes, cell.total_bytes, lines)
+        stop = self._keep(seen.trip_seconds_ago, left, limit.size_bytes, lines)
         self.last = self.of_cell = stop._replace(is_beside=True, what="beside")
         if cell.is_over:
             self._unreported = self.last

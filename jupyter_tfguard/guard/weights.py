@@ -149,7 +149,7 @@ class WeightGuard:
             available += free_in_pool()
         if weight.need_bytes <= available:
             return None
-        return guard.refuse(weight.text(available, guard.total_bytes()), "refused")
+        return guard.refuse(weight.text(available, guard.limit().size_bytes), "refused")
 
 
 def _is_imported(keras: ModuleType | None) -> TypeGuard[ModuleType]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..batch_place import IN_ARGUMENT, BatchPlace
 from ..kept_data import Holder, Kept, holders_text, large_part
-from ..limits import MACHINE_MEMORY
+from ..limits import Limit
 from ..units import human_bytes
 from .children import Child
 from .children import text as text_of_children
@@ -33,7 +33,6 @@ class CellFacts(NamedTuple):
     """Known facts about the stopped cell. None: unknown.
 
     Attributes:
-        limit_name: Name of the binding limit, for the user.
         arrays: The largest variables, as ``{"name", "bytes"}``.
         fit: ``fit``, ``evaluate`` or ``predict`` while one is running.
         batch_size: Batch size of that run.
@@ -47,7 +46,6 @@ class CellFacts(NamedTuple):
         was_full: Most of the memory was in use before this cell, or before the single request.
     """
 
-    limit_name: str = MACHINE_MEMORY
     arrays: Sequence[dict[str, Any]] = ()
     fit: str | None = None
     batch_size: int | None = None
@@ -74,7 +72,7 @@ class Moment(NamedTuple):
 
 def stop_lines(
     facts: CellFacts,
-    total_bytes: int,
+    limit: Limit,
     left_bytes: int,
     added_bytes: int,
     *,
@@ -86,7 +84,7 @@ def stop_lines(
 
     Args:
         facts: Facts about the cell.
-        total_bytes: The limit.
+        limit: The binding limit.
         left_bytes: Available memory when the cell was stopped.
         added_bytes: Memory that the cell had added by then.
         moment: What was seen when the cell was stopped.
@@ -97,15 +95,15 @@ def stop_lines(
     asked = "" if wanted_bytes is None else f"it asked for {human_bytes(wanted_bytes)}, and "
     lines = [
         f"tfguard stopped this cell before the system would have ended the kernel: {asked}{human_bytes(max(0, left_bytes))} "
-        f"of {human_bytes(total_bytes)} ({facts.limit_name}) were left."
+        f"of {limit.text()} were left."
     ]
     taken = f"This cell added {human_bytes(max(0, added_bytes))}."
     if facts.loop_step is not None:
         taken += f" Its training loop had reached step {facts.loop_step:,}."
     is_in_children = _is_in_children(moment, added_bytes)
     if is_in_children:
-        taken += f" {text_of_children(moment.children, total_bytes - max(0, left_bytes))}"
-    large = [a for a in facts.arrays if a["bytes"] >= _LARGE_FRACTION * total_bytes]
+        taken += f" {text_of_children(moment.children, limit.size_bytes - max(0, left_bytes))}"
+    large = [a for a in facts.arrays if a["bytes"] >= _LARGE_FRACTION * limit.size_bytes]
     if large and not is_in_children:
         named = ", ".join(f"{a['name']} {human_bytes(a['bytes'])}" for a in large[:_SHOWN_ARRAYS])
         taken += f" Largest variables: {named}."
@@ -118,7 +116,7 @@ def stop_lines(
 
 def refusal_lines(
     facts: CellFacts,
-    total_bytes: int,
+    limit: Limit,
     left_bytes: int,
     wanted_bytes: int,
     *,
@@ -129,14 +127,14 @@ def refusal_lines(
 
     Args:
         facts: Facts about the cell.
-        total_bytes: The limit.
+        limit: The binding limit.
         left_bytes: Available memory at the time of the request.
         wanted_bytes: Size of the request.
         moment, is_first: As in :func:`stop_lines`.
     """
     lines = [
-        f"tfguard refused {human_bytes(wanted_bytes)}: {human_bytes(max(0, left_bytes))} of {human_bytes(total_bytes)} "
-        f"({facts.limit_name}) were left, and the system would have ended the kernel. {_advice(facts, moment or Moment())}"
+        f"tfguard refused {human_bytes(wanted_bytes)}: {human_bytes(max(0, left_bytes))} of {limit.text()} "
+        f"were left, and the system would have ended the kernel. {_advice(facts, moment or Moment())}"
     ]
     return (*lines, SWITCH_OFF) if is_first else tuple(lines)
 
@@ -151,6 +149,7 @@ def _advice(facts: CellFacts, moment: Moment, added_bytes: int | None = None) ->
 
     Args:
         facts: Facts about the cell.
+        limit: The binding limit.
         moment: What was seen when the cell was stopped.
         added_bytes: Memory that the cell added bit by bit; None for a single request.
     """

@@ -49,7 +49,7 @@ class FitGuard(FitHooks):
                 self._meter = FitMeter.of(model, arguments)
         if not self._guard.is_watching:
             return None
-        available, limit = self._guard.available_bytes, self._guard.total_bytes()
+        available, limit = self._guard.available_bytes, self._guard.limit().size_bytes
         text = None
         if what == "fit" and (found := check_fit(arguments, model, available, limit)) is not None:
             text = refusal_text(found, model, arguments)

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..kept_data import Holder, Kept
-from ..limits import Limit, kept_bytes, memory_limit, used_of
+from ..limits import Limit, kept_bytes, memory_limit
 from ..record.facts import LOOP
 from ..trend import FEWEST_POINTS, WARM_UP, Trend, floors, grown
-from ..units import human_bytes, human_seconds
+from ..units import human_seconds
 from .fit_floor import FitFloor
 from .growing import Growing
 from .hidden import results
@@ -241,7 +241,7 @@ class GrowthAlarm:
 
         is_gpu = rounds is self._gpu_epochs
         limit = None if is_gpu else memory_limit(values)
-        used = None if limit is None else used_of(*limit, values)
+        used = None if limit is None else limit.used(values)
         room = None if limit is None or used is None else max(0.0, limit.size_bytes - used)
         per = Per[rounds.per]
         over = per.count_text(rounds.length if per is Per.STEPS else rounds.span + 1)
@@ -304,7 +304,7 @@ def _outlook(rounds: _Rounds, growth: Growth, limit: Limit, room: float) -> list
     if left is None:
         return []
     seconds = human_seconds(room / growth.trend.slope * rounds.seconds_each)
-    name = limit.text(human_bytes(limit.size_bytes))
+    name = limit.text()
     return [f"At this rate it reaches the limit of {name} in {left}, {seconds} after this alarm."]
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..batch_place import IN_ARGUMENT
 from ..kept_data import Holder
-from ..limits import CONTAINER_LIMIT, MACHINE_MEMORY
 from ..shield import shielded
 from ..training.fit_hooks import FitHooks
 from ..units import MIB, human_bytes
@@ -295,9 +294,7 @@ class MemoryStop:
         from ..guard.words import CellFacts
 
         running, guard = self._running_fit(), self.guard
-        is_group = guard is not None and guard.is_group_limit
         facts = CellFacts(
-            limit_name=CONTAINER_LIMIT if is_group else MACHINE_MEMORY,
             arrays=largest_arrays(self._shell.user_ns),
             fit=None if running is None else running.what,
             batch_size=None if running is None else running.batch_size,
@@ -308,7 +305,7 @@ class MemoryStop:
             keeps_between_steps=2 * self._alarm.floor.rise_bytes >= (added_bytes or math.inf),
         )
         with shielded("what holds memory"):
-            total = 0 if guard is None else guard.total_bytes()
+            total = 0 if guard is None else guard.limit().size_bytes
             # A request may have been refused because of what earlier cells hold.
             left = 0 if guard is None else guard.available_bytes()
             was_full = (left if added_bytes is None else added_bytes) < _FULL_FRACTION * total

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from ..errors import TfGuardError
-from ..limits import Limit, fullest_limit, memory_in_use
+from ..limits import Limit, binding_limit, memory_in_use
 from ..metrics import Sample
 from ..record.contents import read_recording
 from ..record.recording import Recording
@@ -60,7 +60,7 @@ class PanelState:
         """Take a sample. Samples taken while a cell runs feed the forecast of when the limit is reached."""
         if self._session.cells.is_running and "process.rss_bytes" in sample.values:
             values = {**sample.values, **self._session.memory.ulimits()}
-            self._forecaster.take(sample.monotonic, values, fullest_limit(values))
+            self._forecaster.take(sample.monotonic, values, binding_limit(values))
 
     def now(self) -> dict[str, Any]:
         """``PanelState`` of the widget; unknown values are None."""
@@ -89,7 +89,7 @@ class PanelState:
         recording = self._session.recording
         if recording is None:
             return []
-        limit = fullest_limit(self._values()[1])
+        limit = binding_limit(self._values()[1])
         try:
             found = read_recording(recording.folder.path)
         except TfGuardError:
@@ -128,7 +128,7 @@ class PanelState:
     def _host(self) -> dict[str, Any]:
         """``Host`` of the wire format."""
         sample, values = self._values()
-        limit = fullest_limit(values)
+        limit = binding_limit(values)
         return {
             "used_bytes": _whole(memory_in_use(limit, values)),
             "rss_bytes": _whole(values.get("process.rss_bytes")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from .._version import __version__
-from ..limits import fullest_limit, memory_in_use
+from ..limits import binding_limit, memory_in_use
 from ..places import FAST_FIX, slow_recordings
 from ..redact import one_line
 from ..report.stopped import StoppedCell
@@ -73,11 +73,11 @@ def _memory(session: GuardSession) -> str:
     values = dict(sample.values) if sample is not None else {}
     values |= session.memory.process() | session.memory.ulimits()
     rss, peak = values.get("process.rss_bytes"), values.get("process.peak_bytes")
-    limit = fullest_limit(values)
+    limit = binding_limit(values)
     used = memory_in_use(limit, values)
     text = human_bytes(used)
     if limit is not None:
-        text += f" of {limit.text(human_bytes(limit.size_bytes))}"
+        text += f" of {limit.text()}"
         if used is not None:
             text += f", {100 * used / limit.size_bytes:.0f} %"
     if rss is not None:

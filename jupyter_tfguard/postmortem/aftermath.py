@@ -9,9 +9,10 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..collectors.cgroup import limit_hits
 from ..collectors.host import HostCollector
 from ..collectors.memory_group import groups_at
 from ..collectors.os_log import SystemLogReader
@@ -61,7 +62,10 @@ def counters_around(contents: RecordingContents) -> dict[str, Any]:
 
 
 def _groups_before(claimed: object, last: Mapping[str, float]) -> Iterator[GroupCounters]:
-    """The kernel's group, and the group whose limit applies if that is a different one, from the last sample."""
+    """The kernel's group, and the group whose limit applied at its start if that is a different one, from the last sample.
+
+    How often a limit was hit is in the last of them, for the group and its ancestors together.
+    """
     if not isinstance(claimed, dict) or not isinstance(claimed.get("path"), str):
         return
     version = 1 if claimed.get("version") == 1 else 2
@@ -80,13 +84,16 @@ def _groups_before(claimed: object, last: Mapping[str, float]) -> Iterator[Group
     yield GroupCounters(binding, version, own=False, **limits)
 
 
-def _groups_now(before: Iterable[GroupCounters]) -> Iterator[GroupCounters]:
+def _groups_now(before: Sequence[GroupCounters]) -> Iterator[GroupCounters]:
     for group in before:
         try:
             found = groups_at(group.path, group.version)[0]
+            counters = found.counters() | {"own": group.own}
+            if group is before[-1]:  # as the sample that was read before
+                counters |= limit_hits(groups_at(before[0].path, before[0].version))
         except SourceUnavailable:
             continue
-        yield GroupCounters(**found.counters() | {"own": group.own})
+        yield GroupCounters(**counters)
 
 
 def _whole(value: float | None) -> int | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import RecordUnreadable
-from ..limits import fullest_limit, used_of
+from ..limits import binding_limit
 from ..private_files import remove_folder
 from ..record.alive import (
     JudgedBy,
@@ -206,6 +206,6 @@ def _cell_runs(contents: RecordingContents) -> bool:
 def _is_near_limit(contents: RecordingContents) -> bool:
     """True if memory use is near a limit, or not known."""
     values = contents.samples[-1].values if contents.samples else {}
-    limit = fullest_limit(values)
-    used = None if limit is None else used_of(*limit, values)
+    limit = binding_limit(values)
+    used = None if limit is None else limit.used(values)
     return limit is None or used is None or used > _NEAR_FRACTION * limit.size_bytes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..batch_place import IN_ARGUMENT, BatchPlace
-from ..limits import Limit
+from ..limits import Limit, LimitKind
 from ..units import human_bytes
 from .answer_html import as_html
 
@@ -86,14 +86,14 @@ class Answer:
 
     def headline(self) -> str:
         """The verdict with its numbers, one sentence."""
-        on_gpu = self.limit is not None and self.limit.kind == "gpu"
+        on_gpu = self.limit is not None and self.limit.kind is LimitKind.GPU
         memory = "GPU memory" if on_gpu else "memory"
         if self.best_bytes is None or self.high_bytes is None:
             need = f"at least {human_bytes(self.low_bytes)} more {memory}"
         else:
             between = f"{human_bytes(self.low_bytes)} to {human_bytes(self.high_bytes)}"
             need = f"about {human_bytes(self.best_bytes)} more {memory} ({between})"
-        limit = "" if self.limit is None else self.limit.text(human_bytes(self.limit.size_bytes))
+        limit = "" if self.limit is None else self.limit.text()
         available = f"{human_bytes(self.available_bytes)} is available"
         subject = self.place.stated(self.batch_size)
         subject = subject if "=" in subject else subject.capitalize()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
-from ..collectors.available import AvailableMemory
-from ..collectors.memory_group import machine_bytes, memory_groups
+from ..collectors.available import binding_now
 from ..errors import SourceUnavailable, TfGuardError
 from ..levels import Levels
-from ..limits import CONTAINER_LIMIT, GPU_MEMORY, MACHINE_MEMORY, Limit
+from ..limits import Limit, LimitKind
 from .reusable import gpu_pool_bytes
 from .trial import Trial
 
@@ -32,21 +30,10 @@ class Room(NamedTuple):
             CannotEstimate: This system has no memory figures.
         """
         try:
-            groups = memory_groups(os.getpid())
-        except SourceUnavailable:
-            groups = ()
-        try:
-            memory = AvailableMemory(groups)
-            available, total = memory.read(), memory.total_bytes()
-            memory.close()
-            name = CONTAINER_LIMIT if total < machine_bytes() else MACHINE_MEMORY
+            left, limit = binding_now()
         except SourceUnavailable as absent:
             raise CannotEstimate(f"The available memory is unknown. {absent}") from absent
-        if available is None:
-            raise CannotEstimate(
-                "The available memory is unknown: /proc/meminfo has no MemAvailable."
-            )
-        return cls(max(0, available - Levels.of(total).stop_cap_bytes), Limit(total, name))
+        return cls(max(0, left - Levels.of(limit.size_bytes).stop_cap_bytes), limit)
 
     @classmethod
     def on_gpu(cls, found: Trial) -> Room:
@@ -61,4 +48,4 @@ class Room(NamedTuple):
                 "is unknown."
             )
         total = found.gpu_limit_bytes + gpu_pool_bytes()
-        return cls(found.gpu_limit_bytes, Limit(total, GPU_MEMORY))
+        return cls(found.gpu_limit_bytes, Limit(total, LimitKind.GPU))

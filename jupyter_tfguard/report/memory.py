@@ -13,7 +13,7 @@ from ..diagnosis.evidence import Evidence
 from ..diagnosis.limits_seen import use_of
 from ..diagnosis.memory import memory_source, when_of_old_peak
 from ..diagnosis.typed import number_of, text_of, whole_of
-from ..limits import ADDRESS_SPACE_LIMIT, CONTAINER_LIMIT, DATA_LIMIT, MACHINE_MEMORY, Limit
+from ..limits import LimitKind, named
 from ..record.marks import OUT_OF_MEMORY
 from ..record.timeline import Point
 from ..units import human_bytes, human_seconds
@@ -37,10 +37,10 @@ _WARNING_FRACTION = 0.9
 # A cell that begins with a fit has one mark.
 _SAME_MOMENT_SECONDS = 1.0
 _USE_TITLES = {
-    CONTAINER_LIMIT: "In use in the container",
-    MACHINE_MEMORY: "In use in the machine",
-    ADDRESS_SPACE_LIMIT: "Address space in use",
-    DATA_LIMIT: "Data in use",
+    LimitKind.CGROUP: "In use in the container",
+    LimitKind.HOST: "In use in the machine",
+    LimitKind.ADDRESS_SPACE: "Address space in use",
+    LimitKind.DATA: "Data in use",
 }
 
 Json = dict[str, Any]
@@ -56,8 +56,8 @@ def memory_json(seen: Evidence) -> documents.Memory | None:
     since = points[0].time
     return {
         "samples": _drawn([(p.time, p.highest) for p in points], MEMORY_POINTS_LIMIT),
-        "limit_bytes": limit[0] if limit else None,
-        "limit_name": limit[1] if limit else None,
+        "limit_bytes": limit.size_bytes if limit else None,
+        "limit_name": limit.name if limit else None,
         # An older peak would not fit the curve, nor the sentence about it.
         "peak_bytes": int(max(p.highest for p in points))
         if when_of_old_peak(seen)
@@ -113,7 +113,7 @@ def _curves(seen: Evidence, since: float) -> list[documents.Curve]:
         }
 
     limit = seen.limit()
-    title = _USE_TITLES[CONTAINER_LIMIT if limit is None else limit.name]
+    title = _USE_TITLES[LimitKind.CGROUP if limit is None else limit.kind]
     children = [(p.time, p.highest) for p in seen.timeline("process.children_rss_bytes")]
     found = [
         curve("limit.used_bytes", title, [] if limit is None else use_of(seen, limit)),
@@ -176,7 +176,7 @@ def _event(when: float, kind: str, label: str) -> documents.Moment:
 def _endings(seen: Evidence) -> list[documents.Moment]:
     found = []
     if (limit := seen.limit()) is not None:
-        line = _WARNING_FRACTION * limit[0]
+        line = _WARNING_FRACTION * limit.size_bytes
         used = use_of(seen, limit)
         before = [0.0, *(value for _, value in used)]
         rises = [
@@ -198,6 +198,5 @@ def memory_sentence(report: Json) -> str | None:
     (start, first), (end, _) = memory["samples"][0], memory["samples"][-1]
     text = f"{human_bytes(first)} → {human_bytes(memory.get('peak_bytes'))} in {human_seconds(end - start)}"
     if memory["limit_bytes"]:
-        limit = Limit(memory["limit_bytes"], memory["limit_name"])
-        text += f"; limit {limit.text(human_bytes(limit.size_bytes))}"
+        text += f"; limit {named(human_bytes(memory['limit_bytes']), memory['limit_name'])}"
     return text

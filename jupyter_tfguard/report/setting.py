@@ -7,7 +7,7 @@ from typing import Any
 
 from ..diagnosis.rule import all_rules
 from ..diagnosis.typed import dict_of, whole_of
-from ..limits import Limit
+from ..limits import named
 from ..units import human_bytes
 
 Json = dict[str, Any]
@@ -64,7 +64,7 @@ def _class(size_bytes: int) -> int:
 def _limit(report: Json) -> str:
     memory = dict_of(report.get("memory"))
     size, name = whole_of(memory.get("limit_bytes")), memory.get("limit_name")
-    return Limit(size, str(name)).text(human_bytes(size)) if size and name else "not known"
+    return named(human_bytes(size), str(name)) if size and name else "not known"
 
 
 def _stop(bundle: Json) -> str:

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..limits import Limit, used_of
+from ..limits import Limit
 from ..trend import Trend, trend
 
 HORIZON_SECONDS = 3600.0
@@ -86,11 +86,11 @@ class Forecaster:
             values: Metrics of the process, the group and the machine; NaN or left out where unknown.
             limit: The binding limit.
         """
-        used = None if limit is None else used_of(*limit, values)
+        used = None if limit is None else limit.used(values)
         if limit is None or used is None:
             return
         own = used  # a limit of the process counts only the kernel's memory
-        if not limit.counts_address_space:
+        if not limit.is_ulimit:
             children = values.get("process.children_rss_bytes", math.nan)
             own = values["process.rss_bytes"] + (0.0 if math.isnan(children) else children)
         self.add(moment, own, used, limit.size_bytes)

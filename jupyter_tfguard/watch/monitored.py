@@ -17,7 +17,7 @@ from ..collectors.process import ProcessCollector
 from ..collectors.procfs import read_environ
 from ..collectors.ulimits import UlimitCollector
 from ..errors import SourceUnavailable
-from ..limits import Limit, fullest_limit, memory_in_use
+from ..limits import Limit, binding_limit, memory_in_use
 from ..metrics import Sample
 from ..places import disabled_by_environment
 from ..record.facts import Counters, Cull, Hang, ServerFacts
@@ -274,7 +274,7 @@ class MonitoredKernel:
         """The binding limit; None before the first sample."""
         if self._last is None:
             return None
-        return fullest_limit({**self._shared, **self._ulimit})
+        return binding_limit({**self._shared, **self._ulimit})
 
     def forecast(self) -> Forecast | None:
         """When the memory of a busy kernel reaches the limit; None without a reliable forecast. Computed on demand."""
@@ -283,7 +283,7 @@ class MonitoredKernel:
     def limit(self) -> tuple[int | None, str | None]:
         """Bytes and kind of the binding limit; both None before the first sample."""
         found = self.binding_limit()
-        return (None, None) if found is None else (found.size_bytes, found.kind)
+        return (None, None) if found is None else (found.size_bytes, found.wire_kind)
 
     def was_asked_to_end(self) -> bool:
         """True if the end was requested in the last seconds."""

@@ -18,6 +18,7 @@ from jupyter_tfguard.guard.model_state import host_array
 from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
 from jupyter_tfguard.guard.words import CellFacts
+from jupyter_tfguard.limits import Limit, LimitKind
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick
@@ -84,7 +85,7 @@ def test_work_of_jax_is_waited_for_or_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert wait_for_jax(0.0)  # no device is open yet, and none is opened
     bridge._backends["cpu"] = None
     monkeypatch.setattr(stops, "wait_for_jax", lambda: wait_for_jax(0.01))
-    made = Stops(lambda added: CellFacts())
+    made = Stops(lambda added: CellFacts(), lambda: Limit(GIB, LimitKind.HOST))
     stop = made.reached(Snapshot(trip_count=1, trip_available_bytes=MIB), Cell(GIB))
     error = HostMemoryLimitReached(stop.text)
     made.will_show(error)

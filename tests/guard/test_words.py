@@ -12,11 +12,12 @@ from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
 from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, Moment, stop_lines
 from jupyter_tfguard.kept_data import Holder, Kept
-from jupyter_tfguard.limits import CONTAINER_LIMIT
+from jupyter_tfguard.limits import Limit, LimitKind
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick
 
+LIMIT = Limit(2 * GIB, LimitKind.CGROUP)
 LARGE = Kept("shuffle(5000) holds 5,000 elements of 192 KiB: use a smaller buffer.", 960 * MIB)
 KEPT = Holder("kept", "kept has 1,180 entries.", "Shorten it.", GIB)
 PIPELINED = BatchPlace("pipeline", "batch")
@@ -26,8 +27,8 @@ SMALL = Kept("shuffle(500) holds 500 elements of 192 KiB: use a smaller buffer."
 
 def test_it_says_what_was_left_what_took_it_and_what_to_change() -> None:
     arrays = [{"name": "images", "bytes": GIB}, {"name": "small", "bytes": MIB}]
-    facts = CellFacts(CONTAINER_LIMIT, arrays, fit="fit", batch_size=2048)
-    found = stop_lines(facts, 2 * GIB, 45 * MIB, int(1.5 * GIB), is_first=True)
+    facts = CellFacts(arrays, fit="fit", batch_size=2048)
+    found = stop_lines(facts, LIMIT, 45 * MIB, int(1.5 * GIB), is_first=True)
     assert "45 MiB of 2.00 GiB (container limit) were left" in found[0]
     assert found[1] == "This cell added 1.50 GiB. Largest variables: images 1.00 GiB."
     assert "batch_size=1024" in found[2]
@@ -35,17 +36,17 @@ def test_it_says_what_was_left_what_took_it_and_what_to_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted_bytes", "words"), [(0, ": 0 B of 4.00 GiB"), (GIB, ": it asked for 1.00 GiB, and 0 B")]
+    ("wanted_bytes", "words"), [(0, ": 0 B of 2.00 GiB"), (GIB, ": it asked for 1.00 GiB, and 0 B")]
 )
 def test_a_request_is_named_where_there_was_one(wanted_bytes: int, words: str) -> None:
     # The limit can be exceeded for a moment, by memory of the OS kernel.
     seen = Snapshot(trip_count=1, trip_available_bytes=-MIB, last_refused_bytes=wanted_bytes)
-    stop = Stops(lambda added: CellFacts(limit_name=CONTAINER_LIMIT)).reached(seen, Cell(4 * GIB))
+    stop = Stops(lambda added: CellFacts(), lambda: LIMIT).reached(seen, Cell(4 * GIB))
     assert words in stop.text
 
 
 def test_how_to_switch_it_off_is_said_once() -> None:
-    found = stop_lines(CellFacts(), 2 * GIB, MIB, GIB, is_first=False)
+    found = stop_lines(CellFacts(), LIMIT, MIB, GIB, is_first=False)
     assert SWITCH_OFF not in found
 
 
@@ -74,14 +75,14 @@ def test_how_to_switch_it_off_is_said_once() -> None:
     ],
 )
 def test_advice_fits_what_ran(facts: CellFacts, advice: str) -> None:
-    assert advice in stop_lines(facts, 2 * GIB, MIB, GIB, is_first=False)[2]
+    assert advice in stop_lines(facts, LIMIT, MIB, GIB, is_first=False)[2]
 
 
 WORKERS = [Child(12, "worker", 800 * MIB), Child(13, "worker", 400 * MIB)]
 
 
 def test_the_step_of_a_training_loop_is_named() -> None:
-    lines = stop_lines(CellFacts(loop_step=9740), 4 * GIB, 0, GIB, is_first=False)
+    lines = stop_lines(CellFacts(loop_step=9740), LIMIT, 0, GIB, is_first=False)
     assert "This cell added 1.00 GiB. Its training loop had reached step 9,740." in lines
     assert "Take smaller batches in the training loop" in lines[-1]
 
@@ -89,7 +90,7 @@ def test_the_step_of_a_training_loop_is_named() -> None:
 def test_growth_in_worker_processes_is_not_blamed_on_the_batch_or_the_variables() -> None:
     arrays = [{"name": "images", "bytes": GIB}]
     facts = CellFacts(arrays=arrays, fit="fit", batch_size=8)
-    found = stop_lines(facts, 2 * GIB, MIB, GIB, moment=Moment(WORKERS), is_first=False)
+    found = stop_lines(facts, LIMIT, MIB, GIB, moment=Moment(WORKERS), is_first=False)
     assert "2 child processes hold 1.17 GiB" in found[1]
     assert "the largest (worker, process 12) 800 MiB" in found[1]
     assert "images" not in found[1]
@@ -97,13 +98,13 @@ def test_growth_in_worker_processes_is_not_blamed_on_the_batch_or_the_variables(
     assert "batch" not in found[2]
     # Pools that hold little are not the cause.
     small = Moment([Child(12, "worker", 40 * MIB)])
-    found = stop_lines(facts, 2 * GIB, MIB, GIB, moment=small, is_first=False)
+    found = stop_lines(facts, LIMIT, MIB, GIB, moment=small, is_first=False)
     assert "worker" not in "".join(found)
 
 
 def test_a_program_that_fills_is_named_with_its_process() -> None:
     moment = Moment([Child(77, "python3 fill.py", GIB)])
-    found = stop_lines(CellFacts(), 2 * GIB, MIB, GIB, moment=moment, is_first=False)
+    found = stop_lines(CellFacts(), LIMIT, MIB, GIB, moment=moment, is_first=False)
     assert "A child process (python3 fill.py, process 77) holds 1.00 GiB" in found[1]
     assert "!kill 77" in found[2]
 
@@ -111,24 +112,26 @@ def test_a_program_that_fills_is_named_with_its_process() -> None:
 def test_the_cell_never_added_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     # The sampler counts a page that a child shares twice.
     seen = Snapshot(trip_count=1, trip_available_bytes=50 * MIB, trip_added_bytes=3 * GIB)
-    stop = Stops(lambda added: CellFacts()).reached(seen, Cell(2 * GIB))
+    stop = Stops(lambda added: CellFacts(), lambda: LIMIT).reached(seen, Cell(2 * GIB))
     assert "This cell added 1.95 GiB." in stop.text
     monkeypatch.setattr("jupyter_tfguard.guard.stops.children_of", lambda pid: WORKERS)
-    stop = Stops(lambda added: CellFacts()).reached(seen, Cell(2 * GIB, available_bytes=1536 * MIB))
+    stop = Stops(lambda added: CellFacts(), lambda: LIMIT).reached(
+        seen, Cell(2 * GIB, available_bytes=1536 * MIB)
+    )
     assert "This cell added 1.45 GiB." in stop.text
 
 
 def test_predict_is_advised_to_write_pieces() -> None:
     facts = CellFacts(fit="predict", batch_size=32, finished_rows=9_600)
-    advice = stop_lines(facts, 2 * GIB, MIB, GIB, is_first=False)[2]
+    advice = stop_lines(facts, LIMIT, MIB, GIB, is_first=False)[2]
     assert "of 2,000 rows, and write each to a file" in advice
     # The first batch already does not fit.
     facts = CellFacts(fit="predict", batch_size=32)
-    assert "smaller batch" in stop_lines(facts, 2 * GIB, MIB, GIB, is_first=False)[2]
+    assert "smaller batch" in stop_lines(facts, LIMIT, MIB, GIB, is_first=False)[2]
 
 
 def test_what_still_runs_is_said_instead_of_a_promise() -> None:
-    stops = Stops(CellFacts)
+    stops = Stops(lambda added: CellFacts(), lambda: LIMIT)
     raised = MemoryError(stops.reached(Snapshot(), Cell(2 * GIB)).text)
     assert "as they were" in str(raised)
     stops.runs_on(raised, runs_on_text(["a", "b"], 1))
@@ -141,13 +144,13 @@ def test_what_still_runs_is_said_instead_of_a_promise() -> None:
 def test_a_save_that_was_stopped_is_named_with_what_else_holds_the_memory() -> None:
     saving = Saving("model.save", "/work/m.keras", True)
     moment = Moment(saving=saving)
-    found = stop_lines(CellFacts(), 2 * GIB, MIB, GIB, moment=moment, is_first=False)[2]
+    found = stop_lines(CellFacts(), LIMIT, MIB, GIB, moment=moment, is_first=False)[2]
     assert "/work/m.keras is incomplete now" in found
     assert "save_weights" in found
     # A checkpoint of a fit that leaks.
     leak = Holder("kept", "kept has 900 entries.", "Empty it.", GIB)
     facts = CellFacts(fit="fit", batch_size=8, holders=[leak])
-    found = stop_lines(facts, 2 * GIB, MIB, GIB, moment=moment, is_first=False)[2]
+    found = stop_lines(facts, LIMIT, MIB, GIB, moment=moment, is_first=False)[2]
     assert "/work/m.keras is incomplete now" in found
     assert "kept has 900 entries." in found
     assert "save_weights" not in found

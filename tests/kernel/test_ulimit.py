@@ -5,11 +5,12 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable
 
-from jupyter_tfguard.limits import ADDRESS_SPACE_LIMIT
+from jupyter_tfguard.limits import Limit, LimitKind
 from tests.kernel.rig import GuardedKernel
 from tests.rigs.waiting import wait_until
 
 LIMIT_BYTES = 6 << 30
+NAME = Limit(LIMIT_BYTES, LimitKind.ADDRESS_SPACE).name
 RESERVE = "import mmap; held = mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)"
 PANEL = """\
 from jupyter_tfguard.kernel.current import current
@@ -25,8 +26,8 @@ def test_a_kernel_started_under_a_limit(new_kernel: Callable[..., GuardedKernel]
     kernel.run(RESERVE)
     wait_until(lambda: "address space" in kernel.run("%tfguard status").stdout or None, "the limit")
     status = kernel.run("%tfguard status").stdout.splitlines()[1]
-    assert f" GiB of 6.00 GiB, {ADDRESS_SPACE_LIMIT}, " in status
-    assert kernel.run(PANEL).stdout == f"{ADDRESS_SPACE_LIMIT}\n"
+    assert f" GiB of 6.00 GiB, {NAME}, " in status
+    assert kernel.run(PANEL).stdout == f"{NAME}\n"
 
     def recorded() -> bool | None:
         newest = kernel.recording().samples[-1].values

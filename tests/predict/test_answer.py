@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_tfguard.limits import CONTAINER_LIMIT, Limit
+from jupyter_tfguard.limits import Limit, LimitKind
 from jupyter_tfguard.predict.answer import Answer, Change, Grade, Verdict
 from jupyter_tfguard.units import GIB, MIB
 
@@ -20,7 +20,7 @@ ANSWER = Answer(
     high_bytes=4 * GIB,
     parts=(("activations", 2 * GIB), ("gradients", GIB)),
     available_bytes=5 * GIB,
-    limit=Limit(8 * GIB, CONTAINER_LIMIT),
+    limit=Limit(8 * GIB, LimitKind.CGROUP),
     fitting_batch_size=80,
     changes=(Change("Use fewer units.", 300 * MIB),),
     notes=("Not seen inside: <lambda>.",),

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import pytest
 
 from jupyter_tfguard.diagnosis.evidence import Evidence
-from jupyter_tfguard.limits import ADDRESS_SPACE_LIMIT, Limit
+from jupyter_tfguard.limits import Limit, LimitKind
 from jupyter_tfguard.report.memory import memory_json, memory_sentence
 from jupyter_tfguard.server.state import KernelView, kernel_state
 from tests.rigs.waiting import wait_until
@@ -30,11 +30,11 @@ def test_address_space_binds_though_little_is_resident(watch: Watch, start: Star
     process = start(RESERVE)
     resource.prlimit(process.pid, resource.RLIMIT_AS, (LIMIT_BYTES, resource.RLIM_INFINITY))
     monitored = watch.begin(process.pid)
-    limit = Limit(LIMIT_BYTES, ADDRESS_SPACE_LIMIT)
+    limit = Limit(LIMIT_BYTES, LimitKind.ADDRESS_SPACE)
     wait_until(lambda: monitored.binding_limit() == limit)
     assert monitored.limit() == (LIMIT_BYTES, "ulimit")
     host = kernel_state(KernelView(monitored.kernel, "python", monitored, None))["host"]
-    assert (host["limit"]["name"], host["limit"]["kind"]) == (ADDRESS_SPACE_LIMIT, "ulimit")
+    assert (host["limit"]["name"], host["limit"]["kind"]) == (limit.name, "ulimit")
     assert 700 * MIB < host["used_bytes"] < LIMIT_BYTES
     assert host["rss_bytes"] < 100 * MIB
     wait_until(

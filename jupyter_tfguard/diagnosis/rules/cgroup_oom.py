@@ -7,7 +7,7 @@ documentation of Linux; which counter rises in which group was measured on Linux
 
 from __future__ import annotations
 
-from ...limits import CONTAINER_LIMIT, Limit
+from ...limits import Limit, LimitKind
 from ...units import human_bytes
 from ..ending import TextEvidence, exit_fact, oom_fact, starter_facts, text_evidence
 from ..evidence import Evidence
@@ -58,8 +58,8 @@ def cgroup_oom(seen: Evidence) -> Finding | None:
     if not by_log and not (kills and limited):
         return None
     limit = limited.limit_bytes if limited and limited.limit_bytes else None
-    if limit is None and (known := seen.memory_limit()) and known[1] == CONTAINER_LIMIT:
-        limit = known[0]
+    if limit is None and (known := seen.memory_limit()) and known.kind is LimitKind.CGROUP:
+        limit = known.size_bytes
     if limit is None and seen.pasted is not None:
         limit = group_limit_bytes([*seen.story.lines, *seen.kernel_log.lines])
     because = [exit_fact(seen)] if seen.exit_signal else []
@@ -113,7 +113,7 @@ def _counted_lately(seen: Evidence) -> bool:
 
 
 def _advice(seen: Evidence, limit: int | None) -> tuple[Advice, ...]:
-    found = memory_advice(seen, Limit(limit, CONTAINER_LIMIT) if limit else seen.memory_limit())
+    found = memory_advice(seen, Limit(limit, LimitKind.CGROUP) if limit else seen.memory_limit())
     if seen.pasted is None or limit is not None:
         return found
     raising = Advice(

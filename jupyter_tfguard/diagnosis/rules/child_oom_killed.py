@@ -44,7 +44,7 @@ def child_oom_killed(seen: Evidence) -> Finding | None:
     )
     limit = seen.memory_limit()
     worker = next((kill.anonymous_bytes for kill in named if kill.anonymous_bytes), None)
-    size = f" ({human_bytes(limit[0])}, {limit[1]})" if limit else ""
+    size = f" ({human_bytes(limit.size_bytes)}, {limit.name})" if limit else ""
     text = "Each worker process uses its own memory. Fewer workers, or fewer items at a time, need less."
     if worker:
         text += f" The killed process held {human_bytes(worker)}."

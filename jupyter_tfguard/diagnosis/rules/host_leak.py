@@ -11,7 +11,7 @@ from ...units import human_bytes
 from ..evidence import Evidence
 from ..finding import Confidence, Finding
 from ..growth import Growth, Per, room_bytes
-from ..memory import limit_text, near_limit, peak_fact
+from ..memory import near_limit, peak_fact
 from ..memory_advice import leak_advice
 from ..rule import rule
 
@@ -49,7 +49,7 @@ def _outlook(seen: Evidence, found: Growth) -> str:
     if limit is None:
         return ""
     room = room_bytes(seen, limit)
-    if room < _FULL_FRACTION * limit[0] or near_limit(seen):
-        return f", and reached the limit of {limit_text(limit)}"
+    if room < _FULL_FRACTION * limit.size_bytes or near_limit(seen):
+        return f", and reached the limit of {limit.text()}"
     left = found.left(room)
-    return f"; the limit of {limit_text(limit)} would be reached in {left}" if left else ""
+    return f"; the limit of {limit.text()} would be reached in {left}" if left else ""

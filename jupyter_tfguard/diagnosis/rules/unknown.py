@@ -9,7 +9,6 @@ from ..ending import exit_fact, last_words, stack_facts, text_evidence
 from ..evidence import Evidence
 from ..finding import Advice, Confidence, Fact, Finding, Source
 from ..memory import (
-    limit_text,
     memory_source,
     near_limit,
     peak_chips,
@@ -63,7 +62,7 @@ def unknown(seen: Evidence) -> Finding | None:
         text = "The process that had started the kernel ended first; most kernels then exit on their own"
         because.append(Fact(Source.KERNEL, text))
     if near is not None:
-        used = f"{human_bytes(use_at_death(seen))} of {limit_text(near)} was in use"
+        used = f"{human_bytes(use_at_death(seen))} of {near.text()} was in use"
         because.append(Fact(memory_source(seen), used))
     peak = peak_fact(seen)
     if peak is not None:

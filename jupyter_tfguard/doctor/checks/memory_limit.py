@@ -6,7 +6,7 @@ from ...collectors.cgroup import GroupValues
 from ...collectors.memory_group import group_path, groups_at, machine_bytes
 from ...collectors.procfs import read_text
 from ...errors import SourceUnavailable
-from ...limits import CONTAINER_LIMIT, binding_limit
+from ...limits import LimitKind, memory_limit
 from ...units import GIB, human_bytes, is_known
 from ..check import CheckResult, Status
 from ..environment import Environment
@@ -31,15 +31,17 @@ def check(machine: Environment) -> CheckResult | None:
         text = f"could not read whether a control group limits memory: {absent}"
         return CheckResult(NAME, Status.UNKNOWN, text)
     known = machine_has if is_known(machine_has) else None
-    limit = binding_limit(values.get("cgroup.limit_bytes"), known)
+    if known is not None:
+        values["host.total_bytes"] = known
+    limit = memory_limit(values)
     if limit is None:
         return CheckResult(
             NAME, Status.UNKNOWN, "could not read the memory limit or the machine's memory"
         )
-    size, name = limit
-    if name != CONTAINER_LIMIT:
+    size = limit.size_bytes
+    if limit.kind is not LimitKind.CGROUP:
         return CheckResult(NAME, Status.OK, f"only the machine's memory, {human_bytes(size)}")
-    used = values["cgroup.used_bytes"] - values.get("cgroup.reclaimable_bytes", 0)
+    used = limit.used(values) or 0
     text = f"{human_bytes(used)} of {human_bytes(size)} allowed memory is in use"
     if known is not None:
         text += f"; the machine's {human_bytes(known)}, which `free` shows, is not the limit"
