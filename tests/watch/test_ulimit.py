@@ -54,7 +54,7 @@ def test_address_space_binds_though_little_is_resident(watch: Watch, start: Star
     assert seen.memory_limit() != limit
     memory = memory_json(seen)
     assert memory is not None
-    assert (memory["limit_bytes"], memory["limit_name"]) == limit
+    assert (memory["limit_bytes"], memory["limit_name"]) == (limit.size_bytes, limit.name)
     curve = next(curve for curve in memory["curves"] if curve["name"] == "limit.used_bytes")
     assert curve["title"] == "Address space in use"
     assert curve["samples"][-1][1] == pytest.approx(host["used_bytes"], rel=0.01)
