@@ -27,7 +27,13 @@ _CREATED = re.compile(
 )
 # "Memory usage: 8019231744 bytes free, 8361738240 bytes total." after a CUDA library could not start
 _USAGE = re.compile(r"Memory usage: (?P<free>\d{1,18}) bytes free, (?P<total>\d{1,18}) bytes total")
-_DATA_WORKER = ("_worker_loop", "DataLoader worker")
+_DATA_WORKER = (
+    "_worker_loop",
+    "DataLoader worker",
+    "multiprocessing/shared_memory.py",
+    "multiprocessing/heap.py",
+    "because /dev/shm has only",
+)
 # File "/usr/lib/python3.11/multiprocessing/heap.py", line 85, in __init__: the lines of the innermost frames
 _SHARED_MEMORY_FRAME = re.compile(
     r"[/\\]multiprocessing[/\\](?:heap|shared_memory|synchronize)\.py\b"
@@ -96,7 +102,7 @@ _END_WORD = re.compile(
 )
 # "CUDA out of memory. Tried to allocate 9.00 GiB, skipping this length": the program caught the error.
 _HANDLED = re.compile(
-    r"\b(?:skipp(?:ing|ed)|(?:will retry|retrying|retried)|caught|handled|halv(?:ing|ed)|falling back|fell back|ignor(?:ing|ed)|continuing"
+    r"\b(?:skipp(?:ing|ed)|(?:will retry|retrying|retried)|caught|handled|halv(?:ing|ed)|falling back|fell back|(?<!Exception )ignor(?:ing|ed)|continuing"
     r"|(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
     re.IGNORECASE,
 )
@@ -147,15 +153,18 @@ class Story:
         """True for the last line with progress, if it is written while the program ends.
 
         An exception draws an unfinished bar once more. A launcher reports that its program is finished, right after a message
-        after which a program always ends.
+        after which a program always ends. A program that is asked to end may save its state first.
         """
         text = self.lines[place].message
         is_bar = _UNFINISHED.match(text) is not None
-        if place == 0 or not (is_bar or _FINISHED.match(text)):
+        saves = _PROGRESS.search(text) is None and _DONE.search(text) is not None
+        if place == 0 or not (is_bar or saves or _FINISHED.match(text)):
             return False
         before = find_signs(self.lines, self.haystack, place - 1, place)
         return any(
-            s.row.aborts or (is_bar and _EXCEPTION.match(s.line.message) is not None)
+            (s.row.aborts and (is_bar or _FINISHED.match(text) is not None))
+            or (is_bar and _EXCEPTION.match(s.line.message) is not None)
+            or (saves and s.row.id == "asked-to-stop")
             for s in before
         )
 
@@ -291,9 +300,20 @@ class Story:
         """True if a line after the last progress reports an end or a failure."""
         return bool(self.best or self.ended or self.refuted or self.first(Role.FAILED))
 
+    @property
+    def ends_in_trouble(self) -> bool:
+        """True if an error without a known meaning, or the beginning of a traceback, follows the last progress."""
+        known = {sign.index for sign in self.signs}
+        after = enumerate(self.lines[self.last_progress + 1 :], self.last_progress + 1)
+        return self.last_progress >= 0 and any(
+            line.severity in ("E", "F") or line.message.startswith("Traceback (most recent call")
+            for n, line in after
+            if n not in known
+        )
+
     @cached_property
     def in_data_worker(self) -> bool:
-        """True if a data-loader worker is named, or its loop is in a stack. Such a worker writes to shared memory."""
+        """True if a data-loader worker is named, or its loop or Python's shared memory is in a stack: they write to shared memory."""
         return any(name in line.text for line in self.lines for name in _DATA_WORKER)
 
     def writes_shared_memory(self, sign: Sign) -> bool:

@@ -90,6 +90,8 @@ def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Ver
         return _of_failure(story, status)
     if (last := story.last_words) is not None:
         return Verdict(last.cause, Confidence.POSSIBLE, last, last.line)
+    if story.ends_in_trouble:
+        return Verdict("unknown", Confidence.POSSIBLE)
     if story.alarming or story.last_progress >= 0:
         went_on = story.last_progress >= 0
         progress_line = story.lines[story.last_progress] if went_on else None

@@ -47,6 +47,8 @@ KINDS = {
         "RuntimeError: FlashAttention only supports Ampere GPUs or newer.",
     ],
     "abi_mismatch": [
+        "AttributeError: module 'numpy' has no attribute 'object'.",
+        "AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.",
         # macOS and signatures
         "Exception Type:  EXC_CRASH (SIGKILL (Code Signature Invalid))\nTermination Reason: CODESIGNING 2 Invalid Page",
         "Termination Reason:    Namespace CODESIGNING, Code 0x2",
@@ -70,6 +72,7 @@ KINDS = {
         "Process finished with exit code -1073741515 (0xC0000135)",
     ],
     "cgroup_oom": [
+        "TaskOOM container_id=4c0ffee",
         "notebook-kernel: Out-of-memory detected!\n[I 2026-02-03 10:11:12.130 ServerApp] AsyncIOLoopKernelRestarter: restarting kernel (1/5), new random ports",
         "Your container was terminated due to exceeding its memory limit",
         "The kernel for fit.ipynb was killed because of out of memory",
@@ -77,6 +80,7 @@ KINDS = {
         "The job was stopped: memory limit of 16 GB exceeded",
     ],
     "terminated_by_user_or_manager": [
+        "Epoch 2/9\nReceived SIGTERM: 15\nSaving checkpoint before exit",
         "Aborted by PBS Server\nJob exceeded its walltime limit. Job was aborted\nSee Administrator for help",
         "nbclient.exceptions.CellTimeoutError: A cell timed out while it was being executed, after 300 seconds.",
         "torch.distributed.elastic.multiprocessing.api.SignalException: Process 412 got signal: 15",
@@ -95,6 +99,8 @@ KINDS = {
         "[81233.120] cgroup: fork rejected by pids controller in /docker/ab12",
     ],
     "bus_error_shm": [
+        'Fatal Python error: Bus error\n\nThread 0x00007f (most recent call first):\n  File "/usr/lib/python3.12/multiprocessing/shared_memory.py", line 141 in __init__',
+        "The object store is using /tmp instead of /dev/shm because /dev/shm has only 67108864 bytes available.\nBus error (core dumped)",
         "lab-7:311:402 [6] misc/shmutils.cc:71 NCCL WARN Error: failed to extend /dev/shm/nccl-aB3dE9 to 4194660 bytes",
         "lab-7:311:402 [6] NCCL WARN Error while creating shared memory segment /dev/shm/nccl-aB3dE9 (size 4194656)",
     ],
@@ -112,6 +118,8 @@ KINDS = {
         "Process finished with exit code -1073741801 (0xC0000017)",
     ],
     "gpu_oom": [
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`\nException ignored in: <function close>",
+        "TPU compile error. Ran out of memory in memory space hbm. Used 20.10G of 15.48G hbm.",
         "RuntimeError: Invalid buffer size: 37.25 GB",
         # The bar is drawn once more while the program ends.
         "RuntimeError: MPS backend out of memory (MPS allocated: 8.10 GB, max allowed: 9.07 GB).\nEpoch 2:  41%|████▏     | 205/500 [03:10<04:33,  1.08it/s]",
@@ -135,11 +143,14 @@ KINDS = {
     ],
     "segfault_native": ["Command terminated by signal 11"],
     "sigkill_unattributed": [
+        "    Last State:     Terminated\n      Reason:       Error\n      Exit Code:    137\n      Finished:     Tue, 03 Feb 2026 10:11:12 +0100",
+        "training job: ExitCode 137",
         "bash: line 1: 7 Killed ( python train.py --steps=100 ) > out 2> err",
         "/var/spool/job/script.sh: line 12: 4711 Killed python train.py",
         "[2]  + 4711 killed     python train.py",
     ],
     "tf_check_failed": [
+        "/AppleInternal/MPSKernel.mm:1234: failed assertion `Unsupported data type'\nzsh: abort      python fit.py",
         "*** SIGABRT received by PID 88 (TID 91) on cpu 2 from PID 88; stack trace: ***",
         "*** Received signal 6 ***\n*** BEGIN MANGLED STACK TRACE ***",
         # The rest of the last record was not copied.
@@ -147,6 +158,14 @@ KINDS = {
         "F0203 10:11:12.000001 4711",
     ],
     "unknown": [
+        # An error without a known meaning, or the beginning of a traceback, follows the progress.
+        "Epoch 1/9\n2026-01-02 03:04:05.000001: E lab/common/operations.cc:516] The background loop ended: read error: Connection reset by peer",
+        "Epoch 1/9\n 12/83 [=>....] - ETA: 1:13 - loss: 1.0636Traceback (most recent call last):",
+        "step 40 loss 0.2\nTraceback (most recent call last):\n  File \"fit.py\", line 12, in <module>\n    main()",
+        # An assertion in a graph raises an exception.
+        "Epoch 1/9\nTraceback (most recent call last):\nInvalid argument: assertion failed: [The batch is empty] [Condition x > 0 did not hold]",
+        # The launcher ends the others, after one of them failed.
+        "[WARNING] Sending process 812 closing signal SIGTERM\n[ERROR] failed (exitcode: 1) local_rank: 2 (pid: 813) of binary: /opt/lab/bin/python",
         # The processes waited for each other; which of them failed is not in the text.
         "Epoch 3:  17%|█▋  | 51/300 [02:10<10:35,  2.55s/it][rank1]:[E203 10:11:12.1 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=81)",
         "Epoch 3:  17%|█▋  | 51/300 [02:10<10:35,  2.55s/it][E ProcessGroupNCCL.cpp:458] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=81)",
@@ -161,6 +180,8 @@ KINDS = {
         "order 1073741571 was shipped",
     ],
     "no_crash": [
+        "I tensorflow/stream_executor/dso_loader.cc:105] Couldn't open CUDA library libcuda.so.1. LD_LIBRARY_PATH: /opt/cuda/lib64",
+        "I tensorflow/stream_executor/dso_loader.cc:99] Couldn't open CUDA library libcudnn.so. LD_LIBRARY_PATH:",
         "Couldn't get ptxas version string: INTERNAL: Couldn't invoke ptxas --version\nRelying on driver to perform ptx compilation.\nEpoch 1/2\n9/9 - 1s 40ms/step - loss: 0.2",
         "Successfully completed.\n\nResource usage summary:\n\n    Max Memory :   49 MB",
         "Process finished with exit code 0",
