@@ -141,6 +141,16 @@ def test_a_starter_that_ended_because_its_kernel_died_is_no_cause() -> None:
     assert "started" not in diagnose(bundle).best.title
 
 
+@pytest.mark.parametrize(("code", "cause"), [(1, "unknown"), (3, "sys_exit")])
+def test_the_exit_code_of_ipykernel_after_the_end_of_its_starter_blames_no_code(
+    code: int, cause: str
+) -> None:
+    [example] = [e for e in examples("fires") if str(e).endswith("fires-parent-gone")]
+    bundle = copy.deepcopy(example.bundle)
+    bundle["kernel"]["exit"] = {"code": code, "signal": None}
+    assert diagnose(bundle).best.cause == cause
+
+
 def test_memory_that_the_kernel_saw_itself_is_no_little_memory() -> None:
     [example] = [e for e in examples("fires") if str(e).endswith("fires-unwatched-by-counters")]
     assert diagnose(example.bundle).best.against == ()
