@@ -9,6 +9,7 @@ import json
 import math
 import os
 import sys
+import tokenize
 import zipfile
 import zlib
 from typing import IO, Any
@@ -24,6 +25,7 @@ _DAMAGED = (
     zipfile.BadZipFile,
     EOFError,
     zlib.error,
+    tokenize.TokenError,  # an array's header, which NumPy reads as Python
     RuntimeError,
     MemoryError,
     *OTHER_SHAPE,
@@ -84,6 +86,8 @@ def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
         raise CheckpointUnusable(
             f"The file has format {found['format']}, and this version of tfguard reads format {FORMAT}."
         )
+    if not isinstance(found["optimizer"], (str, type(None))):
+        raise ValueError("the name of its optimizer is wrong")
     for name, one in found["variables"].items():
         if not isinstance(one["dtype"], str) or not isinstance(one["name"], str):
             raise ValueError(f"its description of {name} is wrong")

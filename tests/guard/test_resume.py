@@ -102,6 +102,9 @@ FORGED: dict[str, Callable[[Parts], Any]] = {
     "a shape of terabytes": entry(LAST, HUGE),
     "an array cut off": lambda parts: parts.__setitem__(f"{LAST}.npy", parts[f"{LAST}.npy"][:-4]),
     "an array that is none": entry(LAST, b"no array"),
+    "an array whose header does not end": entry(
+        LAST, npy(numpy.ones((3, 2), "float32")).replace(b"}", b" ")
+    ),
     "an empty array": entry(LAST, b""),
     "an array missing": lambda parts: parts.pop(f"{LAST}.npy"),
     "no header": lambda parts: parts.pop(HEADER),
@@ -119,6 +122,8 @@ FORGED: dict[str, Callable[[Parts], Any]] = {
     "a step that is a fraction": header(lambda found: found["position"].update(step=1.5)),
     "no step": header(lambda found: found["position"].update(step=None)),
     "an unknown part of the position": header(lambda found: found["position"].update(era=1)),
+    "no optimizer": header(lambda found: found.pop("optimizer")),
+    "an optimizer that is a number": header(lambda found: found.update(optimizer=4)),
     "another optimizer": header(lambda found: found.update(optimizer="Adam")),
     "another shape in the header": header(
         lambda found: found["variables"][LAST].update(shape=[2, 3])
