@@ -26,6 +26,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -248,7 +249,7 @@ def _page(url: str) -> str:
     def read() -> str:
         try:
             with urllib.request.urlopen(url, timeout=CLIENT_SECONDS) as answer:
-                return str(answer.read().decode())
+                return _until_quiet(answer)
         except urllib.error.HTTPError as failed:
             return f"{failed.code}: {failed.read().decode()}"
         except OSError:
@@ -256,6 +257,16 @@ def _page(url: str) -> str:
 
     text = re.sub(r"<(script|style).*?</\1>", "", wait_until(read, "the page"), flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]+>", "", text))
+
+
+def _until_quiet(answer: HTTPResponse) -> str:
+    """The page. Voila waits without end for a cell whose kernel its restarter replaced first; it keeps the page alive."""
+    found, ends = b"", time.monotonic() + CLIENT_SECONDS
+    while part := answer.read1(65536):
+        found += part
+        if time.monotonic() > ends:
+            return found.decode() + "\nthe page never ends"
+    return found.decode()
 
 
 def _outputs(notebook: Path) -> str:
