@@ -17,8 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .bars import cut_at_bar
+from .carriers import uncarried
 
 LONGEST_LINE = 4000
+TRACEBACK = "Traceback (most recent call last)"
 # If a message is repeated ten thousand times, only the first occurrences count.
 _HITS_OF_A_ROW = 40
 _ANSI = re.compile(
@@ -44,8 +46,9 @@ _NARROWEST = 60
 _SHORTEST_REST = 10
 # How a line begins that is no rest of a wrapped one.
 _FRESH = re.compile(
-    r"\s|\d{4}-\d\d|\[|[IWEF]\d{4}|Traceback|Killed|Terminated|Aborted|Segmentation|Bus error|Illegal|File |Epoch|\d{1,9}/\d|[\w.]{1,80}(?:Error|Exception|"
-    r"Interrupt|Exit)\b|[A-Z][a-z]{2} [ \d]\d \d\d:|\S{1,40}: |zsh|bash|\*\*\*|---|Fatal|terminate|OMP|Kernel|.{0,60}\d%\|"
+    r"\s{2}|\t|\d{4}-\d\d|\[|[IWEF]\d{4}|Traceback|Killed|Terminated|Aborted|Segmentation|Bus error|Illegal|File |Epoch|\d{1,9}/\d|[\w.]{1,80}(?:Error|Exception|"
+    r"Interrupt|Exit)\b|[A-Z][a-z]{2} [ \d]\d \d\d:|[A-Z/][^\s()]{2,40}: |"
+    r"(?:[\w./-]{0,60}(?:sh|python[\d.]{0,6}|jupyter[\w-]{0,20}|run|stepd|mpirun|exec|kernel|conda|docker))(?:\[\d{1,10}\])?: |zsh|bash|\*\*\*|---|Fatal|terminate|OMP|Kernel|.{0,60}\d%\|"
 )
 _BEFORE = frozenset("[(0123456789\x1b")
 _MARGIN = ("    ", "\t")
@@ -126,7 +129,7 @@ def without_guesses(text: str) -> str:
 
 def log_lines(text: str) -> list[LogLine]:
     """The lines of a pasted log."""
-    lines = [_bare(line) for line in text.split("\n")]
+    lines = [_bare(line) for line in uncarried(text.split("\n"))]
     return list(_read(enumerate(_unindented(_rejoined(lines)), 1)))
 
 
@@ -156,6 +159,13 @@ def _of_json(line: str) -> str:
     return found.rstrip("\n").replace("\n", "\r") if isinstance(found, str) else line
 
 
+def is_cut_in_traceback(lines: Sequence[LogLine]) -> bool:
+    """True if the text ends inside a traceback, before its exception."""
+    frames = itertools.takewhile(lambda line: line.text[:1].isspace(), reversed(lines))
+    place = len(lines) - 1 - sum(1 for _ in frames)
+    return place >= 0 and lines[place].message.startswith(TRACEBACK)
+
+
 def _rejoined(lines: list[str]) -> list[str]:
     """The lines, joined again where a terminal had cut them at its width; the places of their rests are empty."""
     width = max(map(len, lines), default=0)
@@ -168,7 +178,8 @@ def _rejoined(lines: list[str]) -> list[str]:
     found = list(lines)
     for place in reversed(full):
         rest = found[place + 1]
-        if alone and len(rest) < _SHORTEST_REST:
+        in_word = rest[:1].islower() and (found[place][-1].isalpha() or found[place][-1] == " ")
+        if alone and len(rest) < _SHORTEST_REST and not in_word:
             continue
         if rest and _FRESH.match(rest) is None and len(rest) < LONGEST_LINE:
             found[place], found[place + 1] = f"{found[place]}{rest}", ""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .bars import bar_place
-from .log_lines import Haystack, LogLine, without_guesses
+from .log_lines import TRACEBACK, Haystack, LogLine, without_guesses
 from .signs import Role, Sign, find_signs
 
 # "totalMemory: 11.17GiB freeMemory: 163.62MiB", TensorFlow 1; others use a device that has less than this left.
@@ -306,7 +306,7 @@ class Story:
         known = {sign.index for sign in self.signs}
         after = enumerate(self.lines[self.last_progress + 1 :], self.last_progress + 1)
         return self.last_progress >= 0 and any(
-            line.severity in ("E", "F") or line.message.startswith("Traceback (most recent call")
+            line.severity in ("E", "F") or line.message.startswith(TRACEBACK)
             for n, line in after
             if n not in known
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .exit_status import ExitStatus
 from .finding import Confidence
-from .log_lines import LogLine
+from .log_lines import LogLine, is_cut_in_traceback
 from .observed import Observed
 from .os_log import runs_python
 from .signs import Role, Sign
@@ -90,6 +90,8 @@ def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Ver
         return _of_failure(story, status)
     if (last := story.last_words) is not None:
         return Verdict(last.cause, Confidence.POSSIBLE, last, last.line)
+    if is_cut_in_traceback(story.lines):
+        return _of_failure(story, status)
     if story.ends_in_trouble:
         return Verdict("unknown", Confidence.POSSIBLE)
     if story.alarming or story.last_progress >= 0:

@@ -80,6 +80,8 @@ KINDS = {
         "The job was stopped: memory limit of 16 GB exceeded",
     ],
     "terminated_by_user_or_manager": [
+        'start-worker 2026/01/02 03:04:05 the metadata service says termination is imminent',
+        'Jan 02 03:04:05 lab systemd-logind[811]: Power key pressed.',
         "Epoch 2/9\nReceived SIGTERM: 15\nSaving checkpoint before exit",
         "Aborted by PBS Server\nJob exceeded its walltime limit. Job was aborted\nSee Administrator for help",
         "nbclient.exceptions.CellTimeoutError: A cell timed out while it was being executed, after 300 seconds.",
@@ -99,6 +101,7 @@ KINDS = {
         "[81233.120] cgroup: fork rejected by pids controller in /docker/ab12",
     ],
     "bus_error_shm": [
+        'Error while creating shared memory segment /dev/shm/nccl-Ab12Cd (size 4194304)',
         'Fatal Python error: Bus error\n\nThread 0x00007f (most recent call first):\n  File "/usr/lib/python3.12/multiprocessing/shared_memory.py", line 141 in __init__',
         "The object store is using /tmp instead of /dev/shm because /dev/shm has only 67108864 bytes available.\nBus error (core dumped)",
         "lab-7:311:402 [6] misc/shmutils.cc:71 NCCL WARN Error: failed to extend /dev/shm/nccl-aB3dE9 to 4194660 bytes",
@@ -129,6 +132,9 @@ KINDS = {
         "I0000 00:00:1700000000.1 7 cuda_executor.cc:1] failed to allocate 4.00GiB (4294967296 bytes) from device: RESOURCE_EXHAUSTED: : CUDA_ERROR_OUT_OF_MEMORY: out of memory",
     ],
     "disk_full": [
+        'E tensorflow/core/util/events_writer.cc:62] Could not open events file: /lab/logs/events.out.tfevents.1.lab: Resource exhausted: /lab/logs/events.out.tfevents.1.lab',
+        'InternalError (see above for traceback): Error writing (tmp) checkpoint file: /lab/m.ckpt-6.tempstate97: Resource exhausted: /lab/m.ckpt-6.tempstate97',
+        'ResourceExhaustedError: ./lab/m-49.tempstate5787',
         "RuntimeError: PytorchStreamWriter failed writing file data/7: file write failed",
         "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 2112 vs 2006",
     ],
@@ -143,6 +149,9 @@ KINDS = {
     ],
     "segfault_native": ["Command terminated by signal 11"],
     "sigkill_unattributed": [
+        '**Killed**',
+        '`Killed`',
+        'Epoch 2/9 `Killed`  ',
         "    Last State:     Terminated\n      Reason:       Error\n      Exit Code:    137\n      Finished:     Tue, 03 Feb 2026 10:11:12 +0100",
         "training job: ExitCode 137",
         "bash: line 1: 7 Killed ( python train.py --steps=100 ) > out 2> err",
@@ -158,6 +167,9 @@ KINDS = {
         "F0203 10:11:12.000001 4711",
     ],
     "unknown": [
+        'Error while creating shared memory segment /dev/shm/nccl-Ab12Cd (size 4194304): Permission denied',
+        'Killed** by review',
+        'without a notice that termination is imminent',
         # An error without a known meaning, or the beginning of a traceback, follows the progress.
         "Epoch 1/9\n2026-01-02 03:04:05.000001: E lab/common/operations.cc:516] The background loop ended: read error: Connection reset by peer",
         "Epoch 1/9\n 12/83 [=>....] - ETA: 1:13 - loss: 1.0636Traceback (most recent call last):",
@@ -223,3 +235,12 @@ def test_a_missing_zlib_is_not_a_wrong_cudnn() -> None:
     best = best_of("Could not locate zlibwapi.dll. Please make sure it is in your library path!")
     assert best.advice[0].title.startswith("Put zlibwapi.dll")
     assert not any("tensorflow[and-cuda]" in (advice.code or "") for advice in best.advice)
+
+
+def test_a_text_that_ends_inside_a_traceback_is_no_success() -> None:
+    hint = "RTX 3070 with CUDA capability sm_86 is not compatible with the current PyTorch installation."
+    cut = 'Traceback (most recent call last):\n  File "fit.py", line 7, in <module>\n    step()'
+    assert best_of(f"{hint}\n{cut}").cause == "gpu_arch_unsupported"
+    assert best_of(f"WARNING:tensorflow:slow\n{cut}").cause == "unknown"
+    assert best_of(f"Epoch 2/9\n{cut}").cause == "unknown"
+    assert best_of(f"{hint}\nEpoch 2/9\n9/9 - 1s - loss: 0.1").cause == "no_crash"

@@ -74,6 +74,11 @@ WRAPPINGS = {
     "begun late": lambda text: f"ter than 11.1. ptxas before\n{text}",
     "with words around": lambda text: f"Hallo zusammen, mein Kernel stirbt:\n\n```\n{text}\n```\nWas tun?",
 }  # fmt: skip
+MARKS = [
+    "2026-05-05 10:00:00,123 - train - ERROR - ", "2026-05-05 10:00:00 ", "2026-05-05T10:00:00.123456789Z stderr F ", "10:00:00 ", "[10:00:00] ",
+    "[2026-05-05, 10:00:00 UTC] {subprocess.py:93} INFO - ", "notebook_1    | ", "trainer-1  | ", "0: ", "[1,mpirank:0,algo-1]<stderr>:", "[stderr] ",
+    "  12  ", "May 05 10:00:00 lab python3[4711]: ", "\t", "// ",
+]  # fmt: skip
 MESSY = [
     "cuda_illegal_access/fires-wrapped-in-a-check.txt",
     "cudnn_version_mismatch/fires-older-than-the-build.txt",
@@ -86,6 +91,52 @@ MESSY = [
 def test_wrapping_changes_no_cause(path: str, wrapping: str) -> None:
     pasted = example(path)
     assert best_of(WRAPPINGS[wrapping](pasted.text)).cause == path.split("/")[0]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize(
+    "path", [*MESSY, "gpu_oom/fires-received-tensor.txt", "illegal_instruction/fires-qemu.txt"]
+)
+def test_a_mark_before_every_line_changes_no_cause(path: str, mark: str) -> None:
+    marked = "\n".join(f"{mark}{line}" for line in example(path).text.split("\n"))
+    assert best_of(marked).cause == path.split("/")[0]
+    assert best_of(f"{mark}Epoch 2/9\n{mark}Killed").cause == "sigkill_unattributed"
+
+
+@pytest.mark.parametrize("beside", [{"stream": "stderr", "time": "2026-05-05T10:00:00Z"}, {}])
+def test_a_json_object_around_every_line_changes_no_cause(beside: dict[str, str]) -> None:
+    texts = ["Epoch 2/9", "Killed"]
+    lines = [json.dumps({"log": f"{text}\n", **beside}) for text in texts]
+    assert best_of("\n".join(lines)).cause == "sigkill_unattributed"
+    assert best_of('{"message": "Killed", "other": 1}').cause == "unknown"
+    assert best_of('{"message": 137}\n{"message": }').cause == "unknown"
+
+
+def test_a_mark_before_some_lines_stays() -> None:
+    lines = ["10:00:00 Epoch 2/9", "0: saved", "12:00:00 Epoch 3/9"]
+    assert [line.text for line in log_lines("\n".join(lines))] == lines
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("rest", ["library: 5005 (version 5000)", " version 5000) but", "y (shm)."])
+def test_the_rest_of_a_cut_line_may_look_like_a_name_or_begin_with_a_space(
+    rest: str, width: int
+) -> None:
+    end = " " if rest.startswith("library") else "a"
+    assert len(log_lines(f"{'x' * (width - 1)}{end}\n{rest}\n")) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bash: line 1: 4711 done",
+        "python3: can't open file",
+        "RuntimeError: no",
+        "srun: error: lab-1",
+    ],
+)
+def test_a_line_of_another_program_is_not_joined_to_a_full_line(line: str) -> None:
+    assert len(log_lines(f"{'x' * 80}\n{line}")) == 2
 
 
 AROUND = {
