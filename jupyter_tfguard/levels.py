@@ -29,7 +29,7 @@ class Levels(NamedTuple):
         stop_cap_bytes: If memory fills fast, the cell is stopped earlier, at most at this level.
         rate_seconds: How far ahead the fill rate is extrapolated.
         reserve_bytes: A single allocation that would leave less is refused.
-        total_bytes: The binding limit.
+        total_bytes: The smallest limit, of which the levels are parts.
         own_fraction: Of the fall of available memory, how much this process must have caused for a stop.
     """
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..limits import Limit
 from .activity import last_cell
 from .growth import Growth, host_growth
-from .limits_seen import memory_limit_of, tightest_limit_of
+from .limits_seen import binding_limit_of, memory_limit_of
 from .observed import Observed
 from .pasted import Pasted
 from .system_log import DeathLog
@@ -47,14 +47,14 @@ class Evidence(Observed):
         return host_growth(self)
 
     def limit(self) -> Limit | None:
-        """The tightest limit of this kernel: of memory, or of the process if that was used up further at its peak.
+        """The limit with the least headroom at its peak, of memory or of the process.
 
         For display. Use :meth:`memory_limit` to judge whether memory ran out in a way that kills.
         """
-        return tightest_limit_of(self)
+        return binding_limit_of(self)
 
     def memory_limit(self) -> Limit | None:
-        """The limit of resident memory that applies to this kernel: its container's or the machine's."""
+        """The limit of resident memory that binds the kernel: of its container or of the machine."""
         return memory_limit_of(self)
 
     @cached_property

@@ -31,7 +31,7 @@ def memory_limit_of(seen: Observed) -> Limit | None:
     return memory_limit(last_values(seen))
 
 
-def tightest_limit_of(seen: Observed) -> Limit | None:
+def binding_limit_of(seen: Observed) -> Limit | None:
     """The limit with the least headroom at the peak of its use, of memory or of the process."""
     memory = memory_limit_of(seen)
     found = _ulimits_of(seen)

@@ -339,7 +339,7 @@ static int64_t read_available(void)
     return available;
 }
 
-/* The binding limit; INT64_MAX if unknown. */
+/* The smallest limit; INT64_MAX if unknown. */
 static int64_t read_total(void)
 {
     char text[2048];

@@ -184,7 +184,7 @@ class NativeGuard:
         self._short.tfguard_use_groups(len(groups), versions, folders)
 
     def total_bytes(self) -> int:
-        """The binding limit: the smallest of the groups' limits and the machine's memory."""
+        """The smallest of the groups' limits and the machine's memory: the levels of a stop are parts of it."""
         return int(self._short.tfguard_total())
 
     def arm(self, levels: Levels) -> None:

@@ -82,7 +82,7 @@ class PythonSampler:
             old.close()
 
     def total_bytes(self) -> int:
-        """The binding limit."""
+        """The smallest limit: the levels of a stop are parts of it."""
         assert self._available is not None
         return self._available.total_bytes()
 

@@ -59,7 +59,7 @@ class MemorySampler(Protocol):
         """Read these memory groups, with and without a limit, from now on. Call while disarmed."""
 
     def total_bytes(self) -> int:
-        """The binding limit: the smallest of the groups' limits and the machine's memory."""
+        """The smallest of the groups' limits and the machine's memory: the levels of a stop are parts of it."""
 
     def arm(self, levels: Levels) -> None:
         """Arm for a new cell; resets an earlier trip."""
