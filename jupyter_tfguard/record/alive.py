@@ -41,6 +41,8 @@ _CLAIMANT_LIMIT_BYTES = 1000
 # abandoned. The watcher touches its copies of a running kernel's recording every three seconds. Other machines may see
 # that a minute late (acregmax of nfs(5)), and their clocks may be some minutes off.
 FRESH_SECONDS = 300.0
+# A process of an earlier version did not name itself. Its report takes a second, or fails: an upgrade changed the files under it.
+_UNNAMED_SECONDS = 15.0
 _TAKEN = (errno.EAGAIN, errno.EACCES)
 # Early versions wrote a process id instead of eight random digits.
 _CLAIMED = re.compile(r"claimed-[0-9a-f]{1,8}-(\d{1,10}-\d{1,20})", re.ASCII)
@@ -219,20 +221,15 @@ def is_claimed(path: Path) -> bool:
     """True if a process has claimed this recording and may still be writing its report."""
     if _CLAIMED.fullmatch(path.name) is None or silent_seconds(path) >= FRESH_SECONDS:
         return False
-    claimant = _claimant(path)
-    return claimant is None or claimant.is_running()
-
-
-def _claimant(path: Path) -> ProcessIdentity | None:
-    """The process that has claimed this recording; None if that is unknown, or not a process of this place."""
     try:
         text = PrivateFolder(path, make=False).read(_CLAIMANT, _CLAIMANT_LIMIT_BYTES)
         named = json.loads(text or b"null")
     except (OSError, ValueError, FolderUnusable):
-        return None
-    if not isinstance(named, dict) or Place.of(named) != Place.here():
-        return None
-    return ProcessIdentity.from_folder_name(str(named.get("process")))
+        return True
+    if not isinstance(named, dict):
+        return silent_seconds(path) < _UNNAMED_SECONDS
+    claimant = ProcessIdentity.from_folder_name(str(named.get("process")))
+    return Place.of(named) != Place.here() or claimant is None or claimant.is_running()
 
 
 def recording_name(path: Path) -> str:

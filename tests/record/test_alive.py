@@ -188,3 +188,8 @@ def test_the_claim_of_a_process_that_ended_is_taken_over_at_once(root: Path) -> 
     for elsewhere in ('{"process": "1-1", "boot_id": "other"}', "[", '{"process": 5}'):
         (claimed / "claimant.json").write_text(elsewhere)
         assert is_claimed(claimed)
+    # A watcher of an earlier version names itself nowhere. After an upgrade under it, it cannot write its report.
+    (claimed / "claimant.json").unlink()
+    assert is_claimed(claimed)
+    age(claimed, 20)
+    assert not is_claimed(claimed)
