@@ -51,7 +51,7 @@ _PROGRESS = re.compile(
     r"|\b\d+(?:\.\d+)?(?:s|ms|us)/(?:step|sample|epoch|it)\b|\b\d+(?:\.\d+)?(?:it/s|s/it)\b"
     r"|\b(?:loss|accuracy|acc|mae|mse|auc|f1|precision|recall|reward|return|score)\b\s?[:=]\s?\[?-?\d"
     r"|\b(?:global )?step:? ?\d{1,12}\b"
-    r"|\b(?:finished with exit code|exited with (?:code|status)|exit code:) 0(?![\dx])\b)",
+    r"|\b(?:finished with exit code|exited with (?:code|status)|exit code:|COMPLETED \(exit code) 0(?![\dx])\b|\bCOMPLETED\s{1,20}0:0\b)",
     re.IGNORECASE,
 )
 # A container's state says when it ended: `Finished:   Mon, 02 Feb ...`, "FinishedAt": "2026-02-03T...". That is no progress.
@@ -68,7 +68,7 @@ _DONE = re.compile(
 _REST_OF_A_WARNING = re.compile(
     r"^\s*(?:(?:If you|You (?:can|may|might|should|could)|Please|Consider|To (?:disable|enable|avoid|fix|turn|silence|support)|We (?:expect|recommend)|Some modules?\b"
     r"|For (?:more|debugging|most)|This (?:may|can|might|could|will|message|warning)|Note:?|See (?:also )?(?:https?:|the|more))\b.{10}"
-    r"|[a-z][^=:|]{0,200} [^=:|]{10,200}\.$|.{0,80}\bfollowing\b.{0,60}:$|(?:\.{0,2}/|[A-Z]:\\)\S*$)"
+    r"|(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|Reserved|PeakReserved|LargestFreeBlock): {1,30}\d+$|[a-z][^=:|]{0,200} [^=:|]{10,200}\.$|.{0,80}\bfollowing\b.{0,60}:$|(?:\.{0,2}/|[A-Z]:\\)\S*$)"
 )
 # What people write around a log.
 _OF_A_PERSON = re.compile(
@@ -107,7 +107,7 @@ _HANDLED = re.compile(
     re.IGNORECASE,
 )
 # Epoch 0:   4%|#         | 120/3000 [00:41<16:20, 2.94it/s]    Epoch 0:   4%|##
-_UNFINISHED = re.compile(r"[^%|]{0,60}\b\d{1,2}(?:\.\d{1,3})?%\|")
+_UNFINISHED = re.compile(r"[^%|]{0,160}\b\d{1,2}(?:\.\d{1,3})?%\|")
 # Finished processing all songs
 _FINISHED = re.compile(r"(?i)(?:finished|done|completed?)\b(?!.{0,40}\d)")
 _EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]{0,120}\.)?[A-Z]\w{0,60}(?:Error|Exception)\b: ")

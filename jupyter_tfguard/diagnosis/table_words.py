@@ -71,6 +71,7 @@ _BATCH_REASONS = {
     "h_cpu": "it used up its processor time",
     "cpulimit": "it used up its processor time",
     "cput": "it used up its processor time",
+    "proc usage": "it used more processors than it had asked for",
     "ncpus": "it used more processors than it had asked for",
 }
 _SENDERS = {

@@ -16,6 +16,7 @@ from .finding import Confidence
 from .log_lines import LogLine, is_cut_in_traceback
 from .observed import Observed
 from .os_log import runs_python
+from .remarks import is_on_gpu, says_that_it_hung
 from .signs import Role, Sign
 from .story import Story
 from .typed import dict_of, number_of
@@ -35,8 +36,10 @@ _WALL_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,9})?: [IWEF]
 # Time zones differ by a multiple of this, and by 26 hours at most.
 _ZONE_SECONDS = 900.0
 _FARTHEST_SECONDS = 26 * 3600.0
-# "python3[4711]: segfault at 0 ip ...", "process 4711 (python3)"
-_OF_PYTHON = re.compile(r"\b(?:python|ipykernel|jupyter)[\w.-]{0,20}(?:\[\d{1,10}\]|\))")
+# "python3[4711]: segfault at 0 ip ...", "process 4711 (python3)", "Process python3 pid 4711 thread python3"
+_OF_PYTHON = re.compile(
+    r"\b(?:i?python|ipykernel|jupyter)[\w.-]{0,20}(?:\[\d{1,10}\]|\)| pid \d{1,10} thread )"
+)
 _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
 
 
@@ -92,7 +95,7 @@ def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Ver
         return Verdict(last.cause, Confidence.POSSIBLE, last, last.line)
     if is_cut_in_traceback(story.lines):
         return _of_failure(story, status)
-    if story.ends_in_trouble:
+    if story.ends_in_trouble or says_that_it_hung(story.lines[story.last_progress + 1 :]):
         return Verdict("unknown", Confidence.POSSIBLE)
     if story.alarming or story.last_progress >= 0:
         went_on = story.last_progress >= 0
@@ -141,6 +144,8 @@ def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
         sure = Confidence.LIKELY
     if sure is Confidence.CERTAIN and sign.role is Role.NAMES and story.is_uncertain_end(sign):
         sure = Confidence.LIKELY
+    if sign.row.id == "xla-cpu-out-of-memory" and is_on_gpu(story.lines):
+        return "gpu_oom", Confidence.LIKELY
     if cause == "gpu_oom" and story.starved_device is not None:
         return "gpu_oom_other_process", Confidence.LIKELY
     if sign.row.id == "bus-error" and story.in_data_worker:
