@@ -10,6 +10,7 @@ from .log_lines import LogLine
 # "... and then never progresses", "it hangs here": what a person writes under a log that did not go on.
 _STUCK = re.compile(
     r"\b(?:(?:then|it|and|training|kernel|cell|program|script|process|that|which) (?:just )?never (?:progress|finish|complet|continu|end|return|start|advanc|mov)(?:e?s|es)?\b"
+    r"|never gets? (?:past|beyond|further)\b|no output (?:for (?:\d|an? |hours|minutes|days|ages)|any ?more\b)|(?:just )?sits there\b"
     r"|(?:it|just|then|and|training|kernel|cell|program|script|process) (?:just |simply )?(?:hangs|freezes|froze|stalls|hung)\b|(?:hangs|freezes|stalls|stuck|hung) (?:here|there|forever|indefinitely|at this|on this|in the first|at epoch)\b"
     r"|(?:got|gets|is) stuck\b|no (?:further|more) output\b|nothing (?:more )?happens\b|(?:does not|doesn.t|did not|didn.t) (?:progress|go on|move on|advance)\b)",
     re.IGNORECASE,

@@ -51,7 +51,7 @@ _PROGRESS = re.compile(
     r"|\b\d+(?:\.\d+)?(?:s|ms|us)/(?:step|sample|epoch|it)\b|\b\d+(?:\.\d+)?(?:it/s|s/it)\b"
     r"|\b(?:loss|accuracy|acc|mae|mse|auc|f1|precision|recall|reward|return|score)\b\s?[:=]\s?\[?-?\d"
     r"|\b(?:global )?step:? ?\d{1,12}\b"
-    r"|\b(?:finished with exit code|exited with (?:code|status)|exit code:|COMPLETED \(exit code) 0(?![\dx])\b|\bCOMPLETED\s{1,20}0:0\b)",
+    r"|\b(?:finished with exit code|exited with (?:code|status)|exit code:|COMPLETED \(exit code)\s{1,8}0(?![\dx])\b|\bCOMPLETED\s{1,20}0:0\b)",
     re.IGNORECASE,
 )
 # A container's state says when it ended: `Finished:   Mon, 02 Feb ...`, "FinishedAt": "2026-02-03T...". That is no progress.
@@ -102,7 +102,7 @@ _END_WORD = re.compile(
 )
 # "CUDA out of memory. Tried to allocate 9.00 GiB, skipping this length": the program caught the error.
 _HANDLED = re.compile(
-    r"\b(?:skipp(?:ing|ed)|(?:will retry|retrying|retried)|caught|handled|halv(?:ing|ed)|falling back|fell back|(?<!Exception )ignor(?:ing|ed)|continuing"
+    r"\b(?:skipp(?:ing|ed)|(?:will retry|retrying|retried)|caught|handled|halv(?:ing|ed)|falling back|fell back|(?<!Exception )ignor(?:ing|ed)(?! \(for causing)|continuing"
     r"|(?:reduc|lower|decreas|shrink)ing|trying (?:again|with|a smaller|half)|trying \d|next (?:trial|size|batch|config\w*))\b",
     re.IGNORECASE,
 )

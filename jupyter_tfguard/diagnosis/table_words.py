@@ -60,6 +60,7 @@ _MANAGERS = {"Kubernetes": "kubernetes", "Ray": "ray", "Dask": "dask"}
 _BATCH_REASONS = {
     "preempt": "it was preempted: another job got its place",
     "node failure": "its node failed",
+    "node_fail": "its node failed",
     "taken back": "the platform took the machine back, or the machine was shut down",
     "time limit": "it reached its time limit",
     "walltime": "it reached its time limit",

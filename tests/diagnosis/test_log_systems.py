@@ -39,6 +39,8 @@ KINDS = {
         "2026-01-02 03:04:05.000003: W tensorflow/core/common_runtime/bfc_allocator.cc:512] ****************************************____xxxx",
     ],
     "cuda_driver_mismatch": [
+        "CUDA error 222 at fit.cu:8",
+        "LinkerError: [222] Call to cuLinkAddData results in UNKNOWN_CUDA_ERROR\nptxas application ptx input, line 9; fatal   : Unsupported .version 8.4; current version is '8.2'",
         # The driver is older than the PTX: another card would not help.
         "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
         "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: cuModuleLoadData failed: CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
@@ -48,6 +50,10 @@ KINDS = {
         "Node: 'unet/down/Conv2D'\nDNN library is not found.\n\t [[{{node unet/down/Conv2D}}]] [Op:__inference_predict_function_88]",
     ],
     "cuda_illegal_access": [
+        "Callback: Queue 0x7f12 aborting with error : HSA_STATUS_ERROR_MEMORY_FAULT: Agent attempted to access an inaccessible address. code: 0x2b",
+        "Ignored (for causing prior/excessive GPU errors) (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)",
+        "CUDA error 700 at fit.cu:88",
+        "cuda error: 719",
         # The driver of an AMD GPU names the program: newer, older, a timeout.
         "[  711.100200] amdgpu 0000:03:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:3 pasid:32771)\n"
         "[  711.100210] amdgpu 0000:03:00.0: amdgpu:  Process python3 pid 4711 thread python3 pid 4711",
@@ -59,6 +65,7 @@ KINDS = {
         "HSA_STATUS_ERROR_INVALID_PACKET_FORMAT: The AQL packet is malformed. code: 0x1009",
     ],
     "tf_check_failed": [
+        "2026-01-02 03:04:05.1 python[811:9] *** Assertion failure in -[Graph encode:], Graph.mm:99",
         "/AppleInternal/Sources/MPSCore/Types/MPSNDArray.mm:712: failed assertion '[MPSNDArray initWithDevice:descriptor:] Error: too many dimensions '",
         '-[MTLDebugComputeCommandEncoder dispatch]:311: failed assertion "the buffer is missing"',
         "* thread #2, stop reason = hit program assert\n    frame #0: 0x0001 libsystem_kernel.dylib`__pthread_kill + 8",
@@ -68,6 +75,10 @@ KINDS = {
         "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such layer",
     ],
     "segfault_native": [
+        "make: *** [train] Error 139",
+        "[1]    318 bus error  python fit.py",
+        "[1]    318 segmentation fault (core dumped)  python fit.py",
+        "**Segmentation fault (core dumped)**",
         "Application Name: pythonw.exe\n  Fault Module Name: fit.pyd\n  Exception Code:   c0000005",
         "Ausnahmecode: c0000005",
         "(1a2c.3f40): Access violation - code c0000005 (!!! second chance !!!)",
@@ -76,17 +87,37 @@ KINDS = {
         "returned 3221225477",
         "Process exited with code 0XC0000005",
     ],
+    "gpu_hardware_xid": ["amdgpu 0000:03:00.0: amdgpu: 3 uncorrectable hardware errors detected in umc block"],
+    "disk_full": ["OSError: [WinError 112] Es steht nicht genug Speicherplatz auf dem Datenträger zur Verfügung"],
     "stack_overflow": ["Exception Code: c00000fd", "exited: 3221225725"],
     "glibc_abort_heap_corruption": ["Exception Code:  c0000374"],
     "abi_mismatch": ["python.exe: STATUS_DLL_NOT_FOUND", "Exit code 3221225785"],
-    "io_error": ["Exception code: 0xc0000006"],
+    "io_error": [
+        "OSError: [WinError 1117] Der Vorgang konnte nicht ausgeführt werden",
+        "OSError: [WinError 23] 数据错误(循环冗余检查)。",
+        "Exception code: 0xc0000006"],
     "cgroup_oom": [
+        "The job attribute PeriodicHold expression 'MemoryUsage > RequestMemory' evaluated to TRUE",
+        "oarsub: job killed: memory limit exceeded",
+        "State: OUT_OF_MEMORY (exit code 0)",
         "PBS Job Id: 411.lab\njob deleted\nJob deleted at request of root@lab\njob 411 exceeded MEM usage hard limit (9100 > 8192)",
         "job 12.lab exceeded VMEM usage hard limit",
         "Hold reason: Error from slot2_1@gpu.lab: Docker job has gone over memory limit of 2048 Mb",
         "012 (4711.000.000) Job was held.\n\tError from slot1@lab: Job has gone over memory limit of 4096 megabytes. Peak usage: 4200 megabytes.",
     ],
     "terminated_by_user_or_manager": [
+        "The job attribute PeriodicRemove expression '(time() - EnteredCurrentStatus > 3600)' evaluated to TRUE",
+        "State: TIMEOUT (exit code 0)",
+        "4711  fit  gpu  lab  8  TIMEOUT      0:0",
+        "4711  fit  gpu  lab  8  NODE_FAIL      1:0",
+        "State: CANCELLED (exit code 0)",
+        "The node was terminated: spot instance interruption",
+        "[1]    318 terminated  python fit.py",
+        "[1]  + 318 hangup     python fit.py",
+        "User defined signal 2",
+        "SignalException: Process 811 got signal: 1",
+        "Received Signals.SIGINT death signal, shutting down workers",
+        "make: *** [train] Error 143",
         "PBS Job Id: 2606.lab\njob deleted\nJob deleted at request of root@lab\nMOAB_INFO:  job exceeded wallclock limit",
         "Aborted by PBS Server\nJob exceeded its walltime limit. Job was aborted\nSee Administrator for help\nExit_status=-11",
         "job 77 has reached its run time limit",
@@ -100,6 +131,8 @@ KINDS = {
         "W0203 10:11:12.000001 411 torch/distributed/elastic/agent/server/api.py:704] Received 15 death signal, shutting down workers",
     ],
     "sigkill_unattributed": [
+        "make: *** [Makefile:12: train] Error 137",
+        "Termination Reason:    Namespace SIGNAL, Code 9 Killed: 9",
         # What a page, a spinner or a person puts around the word.
         "**Killed**",
         "`Killed`",
@@ -112,6 +145,8 @@ KINDS = {
         "Exit_status=265",
     ],
     "no_crash": [
+        "    State:          Terminated\n      Reason:       Completed\n      Exit Code:    0",
+        "4711 fit COMPLETED 0:0\nsocket TIMEOUT 10:30",
         "# Job ID:          11\n# State:           COMPLETED (exit code 0)\n# Cores:           8",
         "4711  fit  gpu  lab  8  COMPLETED      0:0",
         # The allocator's list, and the program went on.
@@ -120,6 +155,18 @@ KINDS = {
         "Received SIGTERM handler registered: SIGTERM installed\nEpoch 4/9",
     ],
     "unknown": [
+        "terminate called after throwing an instance of 'c10::DistBackendError'\n  what():  NCCL communicator was aborted on rank 1.",
+        "Epoch 1/10\nIt never gets past the first epoch",
+        "Epoch 1/10\n(no output for hours)",
+        "Epoch 1/10\nthen it just sits there",
+        "amdgpu 0000:03:00.0: amdgpu: 0 uncorrectable hardware errors detected in umc block",
+        "[1]    318 abort (core dumped)  python fit.py",
+        "make: *** [train] Error 1",
+        "spot interruption handler installed",
+        "the expression 'x > 3' evaluated to TRUE",
+        "no job has exceeded its walltime limit",
+        "OSError: [WinError 64] The specified network name is no longer available",
+        "Exit Code:    1",
         # Epochs are announced, and a person says that nothing follows.
         "Epoch 1/50\n\n...and then never progresses. No further output, no error.",
         "Epoch 1/5\nIt hangs here, the GPU is idle.",
