@@ -113,6 +113,10 @@ KINDS = {
         'File "/lab/ipykernel_launcher.py", line 16, in\nfrom ipykernel import kernelapp as app\nModuleNotFoundError: No module named \'traitlets.config\'',
     ],
     "cpu_alloc_failure": [
+        'W tensorflow/core/framework/op_kernel.cc:1745] OP_REQUIRES failed at batch_dataset_op.cc:241 : Resource exhausted: Failed to allocate memory for the batch of component 0',
+        'RuntimeError: bad allocation',
+        "terminate called after throwing an instance of 'std::bad_array_new_length'\n  what():  std::bad_array_new_length",
+        "OSError: Can't read data (memory allocation failed)",
         "Resource exhausted: MemoryError: Unable to allocate",
         "tensorflow.python.framework.errors_impl.UnknownError: MemoryError: Unable to allocate 9.31 GiB for an array with shape (50000, 50000) and data type float32",
         "Exception has occurred: MemoryError",
@@ -121,6 +125,8 @@ KINDS = {
         "Process finished with exit code -1073741801 (0xC0000017)",
     ],
     "gpu_oom": [
+        '2026-01-02 03:04:05 [E:onnxruntime:, sequential_executor.cc:514] bfc_arena.cc:376 void* onnxruntime::BFCArena::AllocateRawInternal(size_t) Failed to allocate memory for requested buffer of size 4194304',
+        'RuntimeError: Could not allocate tensor with 4194304 bytes. There is not enough GPU video memory available!',
         "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`\nException ignored in: <function close>",
         "TPU compile error. Ran out of memory in memory space hbm. Used 20.10G of 15.48G hbm.",
         "RuntimeError: Invalid buffer size: 37.25 GB",
@@ -167,6 +173,8 @@ KINDS = {
         "F0203 10:11:12.000001 4711",
     ],
     "unknown": [
+        'a bad allocation of time slots',
+        'the batch of component 0 was skipped',
         'Error while creating shared memory segment /dev/shm/nccl-Ab12Cd (size 4194304): Permission denied',
         'Killed** by review',
         'without a notice that termination is imminent',
