@@ -90,6 +90,11 @@ _GUESS = re.compile(
     r"|\b(?:may|might|could) have (?:crashed|run out|hit|exceeded))).*?(?:\. (?=[A-Z])|$)"
     r"|(?i:(?:potential|possible|common|likely) (?:root )?(?:causes|reasons)\b).*"
     r"|^\s{0,20}\(\d\) (?:[Tt]he )?(?:process|worker|job|task|node|kernel|ray)\b.*"
+    # A line of source code, a setting, an explanation, a question how: they name an end that has not happened.
+    r"|^.{0,300}?\b(?:os\.kill(?:pg)?\(|signal\.(?:signal|raise_signal|pthread_kill)\(|signal\.SIG[A-Z]{2,8}\s?[,)\]]).*"
+    r"|^\s{0,20}trap ['\"].*|--signal[= ]\S{1,20}|\bsends? SIG(?:TERM|KILL|INT)\b(?! to ).*"
+    r"|(?i:\bexit codes?:?) ?-?\d{1,10} (?:means|indicates|stands|is (?:a|the|usually|described))\b.*|(?i:\bexit codes:).*|^.{0,200}\bis (?:described|documented|explained) (?:at|in|here|there)\b.*"
+    r"|^(?:How (?:can|do|to|should)|What (?:does|is|are|should)|Should (?:I|we))\b.{0,300}\?$"
 )
 
 
@@ -122,6 +127,17 @@ def without_guesses(text: str) -> str:
         or "causes" in text
         or "reasons" in text
         or ") " in text
+        or "os.kill" in text
+        or "ignal" in text
+        or "trap " in text
+        or "sends " in text
+        or "send " in text
+        or "means" in text
+        or "indicates" in text
+        or "codes:" in text
+        or "stands" in text
+        or " is " in text
+        or "?" in text
     ):
         return _GUESS.sub("", text)
     return text

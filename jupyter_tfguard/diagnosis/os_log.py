@@ -58,7 +58,7 @@ _SYSTEM = re.compile(
 # NVRM: Xid (PCI:0000:c2:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
 # NVRM: Xid (0000:02:00): 31, Ch 00000010, ...
 _XID = re.compile(
-    r"NVRM: Xid \((?:PCI:)?(?P<place>[0-9a-fA-F:.]{4,20})[^)]{0,40}\): (?P<number>\d{1,4})\b,?"
+    r"(?:NVRM: |^)Xid \((?:PCI:)?(?P<place>[0-9a-fA-F:.]{4,20})[^)]{0,40}\): (?P<number>\d{1,4})\b,?"
     r"(?: pid='?(?P<pid>\d{1,10}|<[a-z ]{1,20}>)'?,?)?(?: name=(?P<name>[^,]{0,64}),?)?"
 )
 _BUS = re.compile(
@@ -216,7 +216,7 @@ def xids(lines: Iterable[str]) -> list[Xid]:
     """The driver's faults in these lines, in order; a repeated fault counts once."""
     found: dict[tuple[int, str, int | None], Xid] = {}
     for line in lines:
-        if "NVRM:" not in line:
+        if "NVRM:" not in line and not line.startswith("Xid ("):
             continue
         if hit := _XID.search(line):
             pid = int(hit["pid"]) if hit["pid"] and hit["pid"].isdigit() else None

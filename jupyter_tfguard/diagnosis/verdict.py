@@ -40,6 +40,10 @@ _FARTHEST_SECONDS = 26 * 3600.0
 _OF_PYTHON = re.compile(
     r"\b(?:i?python|ipykernel|jupyter)[\w.-]{0,20}(?:\[\d{1,10}\]|\)| pid \d{1,10} thread )"
 )
+# An exception that a missing file of CUDA can explain.
+_ABOUT_GPU = re.compile(
+    r"(?i)cuda|cudnn|cublas|gpu|nvidia|nccl|ptx|driver|device|dlopen|\.so\b|\.dll\b|symbol|library"
+)
 _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
 
 
@@ -126,11 +130,24 @@ def _of_failure(story: Story, status: ExitStatus | None) -> Verdict:
     end = story.ended or story.first(Role.FAILED) or story.refuted
     line = end.line if end is not None else None
     hint = story.first(Role.HINTS)
-    if hint is not None and (hint.cause != "abi_mismatch" or story.failed_import):
+    if hint is not None and _may_explain(hint, story, end):
         return Verdict(hint.cause, Confidence.POSSIBLE, hint, hint.line, line)
     if status is not None and status.by_itself and end is None:
         return Verdict("sys_exit", Confidence.POSSIBLE)
     return Verdict("unknown", Confidence.POSSIBLE, None, line)
+
+
+def _may_explain(hint: Sign, story: Story, end: Sign | None) -> bool:
+    """True if a warning can be the reason of the failure: an import, or anything that is not an exception about another thing."""
+    if hint.cause == "abi_mismatch":
+        return story.failed_import
+    if (
+        hint.cause == "cuda_library_missing"
+        and end is not None
+        and (end.role is Role.FAILED or "CalledProcessError" in end.line.text)
+    ):
+        return _ABOUT_GPU.search(end.line.text) is not None
+    return True
 
 
 def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:

@@ -17,6 +17,7 @@ def best_of(text: str, kernel_log: str = "") -> Finding:
 
 KINDS = {
     "cpu_alloc_failure": [
+        "2026-01-02 03:04:05.1: W tensorflow/core/common_runtime/bfc_allocator.cc:456] Allocator (mklcpu) ran out of memory trying to allocate 9.00GiB\n2026-01-02 03:04:05.1: W tensorflow/core/common_runtime/bfc_allocator.cc:468] ****************************____________",
         # Windows in other languages: the number is the same.
         'OSError: [WinError 1455] Die Auslagerungsdatei ist zu klein. Error loading "D:\\lab\\torch\\lib\\cublas64_11.dll" or one of its dependencies.',
         "OSError: [WinError 1455] Le fichier de pagination est insuffisant",
@@ -29,6 +30,9 @@ KINDS = {
         "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 8589934592 bytes.",
     ],
     "gpu_oom": [
+        "2026-01-02 03:04:05.1: I tensorflow/core/common_runtime/bfc_allocator.cc:1101] InUse at 7f1200000000 of size 8388608 next 12\n2026-01-02 03:04:05.1: I tensorflow/core/common_runtime/bfc_allocator.cc:1106]      Summary of in-use Chunks by size: ",
+        "2026-01-02 03:04:05.1: I tensorflow/core/common_runtime/bfc_allocator.cc:1033] Bin (256): \tTotal Chunks: 40, Chunks in use: 40. 10.0KiB allocated for chunks.",
+        "Limit:                      7912554496\nInUse:                      7634223104\nMaxInUse:                   7634223616\nNumAllocs:                         811\nMaxAllocSize:               2533359616",
         # XLA, in a program on a GPU
         "I0203 10:11:12.000001 411 gpu_compiler.cc:512] autotuning\njax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 8589934592 bytes.",
         "devices: [CudaDevice(id=0)]\nRuntimeError: Resource exhausted: Out of memory allocating 1073741824 bytes.",
@@ -50,6 +54,7 @@ KINDS = {
         "Node: 'unet/down/Conv2D'\nDNN library is not found.\n\t [[{{node unet/down/Conv2D}}]] [Op:__inference_predict_function_88]",
     ],
     "cuda_illegal_access": [
+        "Xid (PCI:0000:0a:00): 31, pid=13332, name=python, Ch 00000010, intr 00000000. MMU Fault: ENGINE GRAPHICS",
         "Callback: Queue 0x7f12 aborting with error : HSA_STATUS_ERROR_MEMORY_FAULT: Agent attempted to access an inaccessible address. code: 0x2b",
         "Ignored (for causing prior/excessive GPU errors) (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)",
         "CUDA error 700 at fit.cu:88",
@@ -75,6 +80,8 @@ KINDS = {
         "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such layer",
     ],
     "segfault_native": [
+        "systemd[1]: lab.service: Main process exited, code=dumped, status=11/SEGV",
+        "command terminated with exit code 139",
         "make: *** [train] Error 139",
         "[1]    318 bus error  python fit.py",
         "[1]    318 segmentation fault (core dumped)  python fit.py",
@@ -89,6 +96,7 @@ KINDS = {
     ],
     "gpu_hardware_xid": ["amdgpu 0000:03:00.0: amdgpu: 3 uncorrectable hardware errors detected in umc block"],
     "disk_full": ["OSError: [WinError 112] Es steht nicht genug Speicherplatz auf dem Datenträger zur Verfügung"],
+    "cuda_library_missing": ["2026-01-02 03:04:05.1: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file or directory\nInternalError: cudaGetDevice() failed. Status: the symbol was not found."],
     "stack_overflow": ["Exception Code: c00000fd", "exited: 3221225725"],
     "glibc_abort_heap_corruption": ["Exception Code:  c0000374"],
     "abi_mismatch": ["python.exe: STATUS_DLL_NOT_FOUND", "Exit code 3221225785"],
@@ -106,6 +114,8 @@ KINDS = {
         "012 (4711.000.000) Job was held.\n\tError from slot1@lab: Job has gone over memory limit of 4096 megabytes. Peak usage: 4200 megabytes.",
     ],
     "terminated_by_user_or_manager": [
+        "mpirun noticed that process rank 2 with PID 811 on node n1 exited on signal 15 (Terminated).",
+        "systemd[1]: lab.service: Main process exited, code=killed, status=15/TERM",
         "The job attribute PeriodicRemove expression '(time() - EnteredCurrentStatus > 3600)' evaluated to TRUE",
         "State: TIMEOUT (exit code 0)",
         "4711  fit  gpu  lab  8  TIMEOUT      0:0",
@@ -131,6 +141,10 @@ KINDS = {
         "W0203 10:11:12.000001 411 torch/distributed/elastic/agent/server/api.py:704] Received 15 death signal, shutting down workers",
     ],
     "sigkill_unattributed": [
+        "systemd[1]: lab.service: Main process exited, code=killed, status=9/KILL",
+        "Process exited with status 137",
+        "Process exited with status -9",
+        "subprocess.CalledProcessError: Command '['python', 'fit.py']' died with <Signals.SIGKILL: 9>.",
         "make: *** [Makefile:12: train] Error 137",
         "Termination Reason:    Namespace SIGNAL, Code 9 Killed: 9",
         # What a page, a spinner or a person puts around the word.
@@ -145,6 +159,8 @@ KINDS = {
         "Exit_status=265",
     ],
     "no_crash": [
+        "Registered SIGTERM handler\nEpoch 1/2\n9/9 - loss: 0.3",
+        "INFO: the job will be killed if it exceeds its memory limit of 8 GB\nEpoch 1/2\n9/9 - loss: 0.3",
         "    State:          Terminated\n      Reason:       Completed\n      Exit Code:    0",
         "4711 fit COMPLETED 0:0\nsocket TIMEOUT 10:30",
         "# Job ID:          11\n# State:           COMPLETED (exit code 0)\n# Cores:           8",
@@ -155,6 +171,19 @@ KINDS = {
         "Received SIGTERM handler registered: SIGTERM installed\nEpoch 4/9",
     ],
     "unknown": [
+        "handler = signal.signal(signal.SIGTERM, stop)",
+        "    os.kill(pid, signal.SIGKILL)",
+        "trap 'echo stop' SIGTERM SIGINT",
+        "#SBATCH --signal=SIGTERM@120",
+        "docker stop sends SIGTERM, then SIGKILL after 10 seconds",
+        "exit code 137 means that the container was killed",
+        "How can I avoid exit code 137?",
+        "# exit codes: 139 = segmentation fault, 137 = killed",
+        "0xC0000005 is described at https://lab.example/codes",
+        "CUDA error: out of memory? Try a smaller batch",
+        "2026-01-02 03:04:05.1: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file or directory\nTraceback (most recent call last):\n  File \"fit.py\", line 3, in <module>\n    fit()\nValueError: Input 0 of layer dense is incompatible",
+        "2026-01-02 03:04:05.1: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file or directory\nsubprocess.CalledProcessError: Command '['which', 'c++']' returned non-zero exit status 1.",
+        "systemd[1]: lab.service: Main process exited, code=exited, status=1/FAILURE",
         "terminate called after throwing an instance of 'c10::DistBackendError'\n  what():  NCCL communicator was aborted on rank 1.",
         "Epoch 1/10\nIt never gets past the first epoch",
         "Epoch 1/10\n(no output for hours)",
