@@ -153,9 +153,10 @@ class MemoryStop:
         self._loop_saver.keep(model, optimizer)
 
     def state(self) -> dict[str, Any]:
-        """For the header of the recording: ``{"state", "level", "stop_bytes", "notes"}``.
+        """For the header of the recording: ``{"state", "level", "stop_bytes", "notes", "patched"}``.
 
-        State: on, paused, off or unavailable. Notes: which parts do not work here and why, a sentence each.
+        State: on, paused, off or unavailable. Notes: which parts do not work here and why, a sentence each. Patched: whose
+        memory functions the guard has replaced; a crash report names them.
         """
         if self._level == "off":
             state = "off"
@@ -168,6 +169,7 @@ class MemoryStop:
             "level": self._level,
             "stop_bytes": None if self.guard is None else self.guard.stop_bytes,
             "notes": [] if self.guard is None else _notes(self.guard),
+            "patched": [] if self.guard is None else _patched(self.guard),
         }
 
     def text(self) -> str:
@@ -347,6 +349,12 @@ def _finished_rows(running: FitProgress) -> int | None:
     if running.batch_size is None or done < _SETTLED_STEPS:
         return None
     return running.batch_size * done
+
+
+def _patched(guard: MemoryGuard) -> list[str]:
+    armed = {name for name, reason in guard.parts.items() if reason is None}
+    named = {"TensorFlow" if name == "pool" else _PART_NAMES.get(name, name) for name in armed}
+    return sorted(named)
 
 
 def _notes(guard: MemoryGuard) -> list[str]:

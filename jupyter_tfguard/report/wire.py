@@ -10,7 +10,8 @@ from ..diagnosis import activity
 from ..diagnosis.checkpoint import doubt, last_checkpoint, resume_code
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.finding import Advice, Diagnosis, Fact
-from ..diagnosis.typed import text_of, whole_of
+from ..diagnosis.python_stacks import FAULT_SIGNALS
+from ..diagnosis.typed import dict_of, text_of, whole_of
 from ..units import human_count, human_seconds
 from . import documents
 from .frames import folded_frames, without_harmless
@@ -20,6 +21,7 @@ NATIVE_LINES_LIMIT = 60
 STACK_LINES_LIMIT = 120
 _VERSIONS_LIMIT = 50
 _CELL_ID_LIMIT = 100
+_PATCHED_LIMIT = 10
 _LAST_MOMENT = 253_402_300_799.0  # 9999-12-31 23:59:59 UTC
 
 Json = dict[str, Any]
@@ -168,7 +170,23 @@ def _activity(seen: Evidence) -> list[documents.Row]:
         rows.append(("ran for", f"{human_seconds(seen.died - cell.started)} in this cell", False))
     if cell is not None and not cell.running:
         rows.append(("state", "no cell was running", False))
+    if seen.first_signal in FAULT_SIGNALS.values() and (patched := _patched(seen)):
+        rows.append(("tfguard", patched, False))
     return [{"label": label, "value": value, "code": code} for label, value, code in rows]
+
+
+def _patched(seen: Evidence) -> str | None:
+    """What the guard had replaced in a process that crashed in native code: it may be at fault itself."""
+    stop = dict_of(dict_of(seen.header.get("guard")).get("stop"))
+    found = stop.get("patched")
+    names = [text for name in found if (text := text_of(name))] if isinstance(found, list) else []
+    if not names:
+        return None
+    functions = ", ".join(names[:_PATCHED_LIMIT])
+    return (
+        f"had replaced memory functions of {functions} (TfGuard.stop = {text_of(stop.get('level'))!r}); "
+        "with 'off' it replaces none"
+    )
 
 
 def _checkpoint(seen: Evidence) -> documents.Checkpoint | None:

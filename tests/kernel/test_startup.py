@@ -65,7 +65,7 @@ def test_the_header_tells_who_this_is(kernel: GuardedKernel) -> None:
         "growth": None,
         "faulthandler": "ours",
         "stderr": True,
-        "stop": {"state": "on", "level": "soft", "notes": []},
+        "stop": {"state": "on", "level": "soft", "notes": [], "patched": ["Python"]},
         "problems": [],
     }
 

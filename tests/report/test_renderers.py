@@ -111,6 +111,24 @@ def test_a_loss_that_is_not_a_number_is_a_word_and_the_json_stays_json() -> None
     assert "nan" in text.render(report)
 
 
+def test_a_crash_in_native_code_says_what_the_guard_had_replaced() -> None:
+    def said(path: str, stop: object) -> str:
+        bundle = Example("", "", EXAMPLES / path).bundle
+        bundle["kernel"]["header"]["guard"] = {"stop": stop}
+        return " ".join(text.render(to_report(bundle, diagnose(bundle))).split())
+
+    stop = {"level": "soft", "patched": ["NumPy", "Python", 7]}
+    crash, kill = (
+        "segfault_native/fires-with-python-stack.json",
+        "sigkill_unattributed/fires-plain-kill-9.json",
+    )
+    replaced = "replaced memory functions of NumPy, Python (TfGuard.stop = 'soft')"
+    assert replaced in said(crash, stop)
+    assert "replaced" not in said(kill, stop)
+    for other in (None, {"level": "off", "patched": []}, {"patched": "x"}):
+        assert "replaced" not in said(crash, other)
+
+
 def shape(value: object) -> object:
     """Names and nesting of a JSON value, without its data."""
     if isinstance(value, dict):
