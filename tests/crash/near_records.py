@@ -7,8 +7,11 @@ from jupyter_tfguard.diagnosis.finding import Diagnosis
 from tests.rigs.examples import EXAMPLES, Example, TextExample
 
 RIGHT_ANSWERS: dict[str, tuple[str, ...]] = {
+    "abi_mismatch/quiet-near-a-valid-signature.txt": ("sigkill_unattributed",),
     "abi_mismatch/quiet-near-a-warning-about-numpy.txt": ("no_crash",),
     "bus_error_shm/quiet-near-a-remark-of-two-minutes-ago.json": ("segfault_native",),
+    "cgroup_oom/quiet-near-a-soft-limit-of-torque.txt": ("no_crash",),
+    "cgroup_oom/quiet-near-advice-about-memory.txt": ("sigkill_unattributed",),
     "cgroup_oom/quiet-near-another-container.txt": ("sigkill_unattributed",),
     "cgroup_oom/quiet-near-exit-code-137-beside-a-killed-child.json": ("sys_exit",),
     "cgroup_oom/quiet-near-log-names-a-longer-process-id.json": ("sigkill_unattributed",),
@@ -23,9 +26,11 @@ RIGHT_ANSWERS: dict[str, tuple[str, ...]] = {
     "cpu_alloc_failure/quiet-near-caught-and-ended-well.json": ("sys_exit",),
     "cuda_driver_mismatch/quiet-near-went-on-without-the-gpu.txt": ("no_crash",),
     "cuda_illegal_access/quiet-near-a-fault-of-the-screen.txt": ("sigkill_unattributed",),
+    "cuda_illegal_access/quiet-near-the-screen-of-an-amd-gpu.txt": ("unknown",),
     "cuda_illegal_access/quiet-near-xid-of-another-process.json": ("unknown",),
     "cuda_library_missing/quiet-near-an-optional-library-and-a-kill.txt": ("sigkill_unattributed",),
     "cudnn_version_mismatch/quiet-near-loaded-as-it-should-be.txt": ("sigkill_unattributed",),
+    "cudnn_version_mismatch/quiet-near-zlib-is-what-is-missing.txt": ("cuda_library_missing",),
     "disk_full/quiet-near-it-was-the-shared-memory.txt": ("bus_error_shm",),
     "fork_or_thread_deadlock/quiet-near-warned-and-went-on.txt": ("no_crash",),
     "fork_or_thread_deadlock/quiet-near-warned-of-a-fork-and-crashed.json": ("segfault_native",),
@@ -58,6 +63,7 @@ RIGHT_ANSWERS: dict[str, tuple[str, ...]] = {
     ),
     "tf_check_failed/quiet-near-a-worker-that-was-started-again.txt": ("no_crash",),
     "tf_check_failed/quiet-near-an-old-log-was-printed.json": ("unknown",),
+    "thread_limit/quiet-near-a-locked-file.txt": ("unknown",),
     "thread_limit/quiet-near-did-with-one-thread.json": ("unknown",),
     "thread_limit/quiet-near-more-threads-than-it-was-built-for.txt": ("no_crash",),
 }
