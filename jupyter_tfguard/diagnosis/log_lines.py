@@ -98,6 +98,14 @@ _GUESS = re.compile(
 )
 
 
+# Lines of Python. People paste their program with its log, and a program that handles signals or errors names them.
+_CODE_BEGINS = ("from ", "import ", "if ", "elif ", "for ", "except", "raise ", "def ", "class ", "self.", "log", "return ", '"""', "assert ")  # fmt: skip
+_CODE = re.compile(
+    r"\s{0,80}(?:from [\w.]{1,100} import |import [\w., ]{1,200}$|(?:el)?if .{1,200}:$|for .{1,200} in .{1,200}:$|except\b.{0,200}:$"
+    r"|raise [\w.]{1,100}(?:\(|$)|def \w{1,80}\(|class \w{1,80}.{0,100}:$|(?:self|log|logger|logging)\.\w.{0,200}\(|return \w.{0,200}\(|assert \w.{0,200}[=<>(]|\x22{3})"
+)
+
+
 class LogLine(NamedTuple):
     """One line.
 
@@ -117,7 +125,9 @@ class LogLine(NamedTuple):
 
 
 def without_guesses(text: str) -> str:
-    """The line without what its author only supposes."""
+    """The line without what its author only supposes, or only programmed."""
+    if text.lstrip().startswith(_CODE_BEGINS) and _CODE.match(text):
+        return ""
     if (
         " be " in text
         or " have " in text

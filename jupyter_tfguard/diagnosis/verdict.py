@@ -155,7 +155,7 @@ def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
     verified = sign.row.check != "unverified"
     if sign.role in (Role.NAMES, Role.DEGRADES, Role.SETTLES) and verified:
         sure = Confidence.CERTAIN
-    if cause == "sigkill_unattributed" and verified:
+    if cause == "sigkill_unattributed" and verified and sign.row.id != "killed-in-a-sentence":
         sure = Confidence.CERTAIN
     if cause == "memory_daemon" and not _names_victim(story, sign):
         sure = Confidence.LIKELY

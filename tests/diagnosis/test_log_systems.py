@@ -97,6 +97,7 @@ KINDS = {
     "gpu_hardware_xid": ["amdgpu 0000:03:00.0: amdgpu: 3 uncorrectable hardware errors detected in umc block"],
     "disk_full": ["OSError: [WinError 112] Es steht nicht genug Speicherplatz auf dem Datenträger zur Verfügung"],
     "cuda_library_missing": ["2026-01-02 03:04:05.1: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file or directory\nInternalError: cudaGetDevice() failed. Status: the symbol was not found."],
+    "thread_limit": ["OpenBLAS blas_thread_init: RLIMIT_NPROC 4096 current, 8192 max"],
     "stack_overflow": ["Exception Code: c00000fd", "exited: 3221225725"],
     "glibc_abort_heap_corruption": ["Exception Code:  c0000374"],
     "abi_mismatch": ["python.exe: STATUS_DLL_NOT_FOUND", "Exit code 3221225785"],
@@ -171,6 +172,16 @@ KINDS = {
         "Received SIGTERM handler registered: SIGTERM installed\nEpoch 4/9",
     ],
     "unknown": [
+        "from signal import SIGINT, SIGTERM",
+        "for signum in (SIGTERM, SIGKILL):",
+        "elif number == SIGKILL:",
+        "self.log.critical(_(\"Shutdown confirmed\"))",
+        "except NoSuchKernel:",
+        "    raise CellTimeoutError.after(seconds)",
+        ") -> \"CellTimeoutError\":",
+        "\"RLIMIT_NPROC\", \"RLIMIT_RSS\",",
+        "log.debug(\"SIGTERM to process %s\", number)",
+        "\"\"\"Stop on SIGTERM or SIGINT\"\"\"",
         "handler = signal.signal(signal.SIGTERM, stop)",
         "    os.kill(pid, signal.SIGKILL)",
         "trap 'echo stop' SIGTERM SIGINT",
@@ -236,3 +247,10 @@ def test_a_worker_without_memory_and_a_bar_that_is_cut_off_are_not_certain() -> 
     text = "OSError: [WinError 1455] x\nscan:  97%|█████████▊| 873/900 [00:01<00:01, 9.1it/s]\nEpoch 1/2\n9/9 - loss: 0.2"
     best = best_of(text)
     assert (best.cause, best.confidence) != ("cpu_alloc_failure", Confidence.CERTAIN)
+
+
+def test_a_sentence_about_a_signal_is_not_certain() -> None:
+    best = best_of("The helper is removed once the worker gets SIGKILL from the pool")
+    assert best.confidence is not Confidence.CERTAIN
+    assert best_of("Signal 9 (SIGKILL) received by PID 811").confidence is Confidence.CERTAIN
+    assert best_of("exited due to signal SIGKILL").confidence is Confidence.CERTAIN
