@@ -24,6 +24,13 @@ _MESSAGE = re.compile(
     r"[\w./+-]{1,200}\.(?:cu|cuh|cc|cpp|hip|h):\d{1,6}: |[Kk]ernel (?:[Dd]ied|[Rr]estarting)|Dead ?Kernel|Your (?:session|notebook) |"
     r"thread '|python\S{0,40}: |Connection to |\[ *\d{2,9}\.\d{3,6}\] |(?:\[rank\d{1,5}\]:)?\[[EF]\d{0,4} |ERROR:? |FATAL:? "
 )
+# Each match of it contains one of these. Most bars do not, and the pattern takes 60 us for a bar.
+_OF_MESSAGES = (
+    "Killed", "Terminated", "Aborted", "Hangup", "fault", "Bus error", "Illegal", "exception", "Fatal Python", "terminate called",
+    "libc++abi", "Traceback", "double free", "free()", "alloc()", "munmap_chunk", "corrupted", "slurmstepd", "srun", "PBS", "***", "sh: ",
+    "^C", "CUDA ", "Error", "Exception", "Interrupt", "Check failed", "Out of memory", "Memory cgroup", ".cu", ".cc:", ".cpp:", ".hip:",
+    ".h:", "ernel", "Your ", "thread '", "python", "Connection to", "] ", "[rank", "[E", "[F", "ERROR", "FATAL",
+)  # fmt: skip
 # Any other output without a line end, and a message after its last number, bracket or dots: 12.1Killed   ....MemoryError
 _GLUED = re.compile(
     r"(?:(?<=[\d\])}%|…])|(?<=\.\.)|(?<=\d[smh]))(?<![A-Za-z]\d)(?<![A-Za-z]\d\d)[ \t]{0,3}(?=(?:Killed|Terminated|Aborted|Segmentation fault|Bus error|"
@@ -39,10 +46,23 @@ def cut_at_bar(text: str) -> list[str]:
         glued = _GLUED.search(text) if _may_be_glued(text) else None
         return [text] if glued is None else [text[: glued.end()], text[glued.end() :]]
     cuts = {found.end() for found in _CLOSED.finditer(text)}
-    if (message := _MESSAGE.search(text, bar.end())) is not None:
-        cuts.add(message.start())
+    if (message := _message(text, bar.end())) is not None:
+        cuts.add(message)
     places = [0, *sorted(cuts), len(text)]
     return [text[a:b] for a, b in itertools.pairwise(places) if b > a]
+
+
+def _message(text: str, begin: int) -> int | None:
+    """Where the message begins that follows a bar; None without one."""
+    if not any(part in text for part in _OF_MESSAGES):
+        return None
+    found = _MESSAGE.search(text, begin)
+    return None if found is None else found.start()
+
+
+def may_be_cut(text: str) -> bool:
+    """False if :func:`cut_at_bar` certainly leaves the line in one piece."""
+    return _may_have_bar(text) or _may_be_glued(text)
 
 
 def _may_have_bar(text: str) -> bool:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .bars import cut_at_bar
+from .bars import cut_at_bar, may_be_cut
 from .carriers import uncarried
 
 LONGEST_LINE = 4000
@@ -242,8 +242,12 @@ def _read(numbered: Iterable[tuple[int, str]]) -> Iterator[LogLine]:
         text = raw.strip()
         if not text:
             continue
-        if _WRAPPED.search(text) is None and text[0] not in _MARKS:
-            pieces: Iterable[str] = (raw,)  # nearly every line
+        is_plain = _WRAPPED.search(text) is None and text[0] not in _MARKS
+        if is_plain and "] " not in text and not may_be_cut(text):  # nearly every line
+            yield _line(number, raw[:LONGEST_LINE].rstrip())
+            continue
+        if is_plain:
+            pieces: Iterable[str] = (raw,)
         else:
             pieces = (_QUOTE_MARKS.sub("", piece, count=1) for piece in _unwrapped(raw))
         for piece in pieces:

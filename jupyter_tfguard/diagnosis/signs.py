@@ -124,15 +124,24 @@ FATAL_RECORD = MessageRow(
 )
 
 
-def find_signs(lines: Sequence[LogLine], haystack: Haystack, begin: int, end: int) -> list[Sign]:
+def find_signs(
+    lines: Sequence[LogLine],
+    haystack: Haystack,
+    begin: int,
+    end: int,
+    role: Role | None = None,
+) -> list[Sign]:
     """All signs in ``lines[begin:end]``, in order; one per line, the heaviest.
 
     Args:
         haystack: The haystack of all lines.
+        role: Search only for messages with this role.
     """
     found: dict[int, Sign] = {}
     order = list(Role)
     for row in message_rows():
+        if role is not None and row.role is not role:
+            continue
         for place in haystack.places(row.needles, begin, end):
             line = lines[place]
             text = without_guesses(line.text)

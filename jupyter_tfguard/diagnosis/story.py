@@ -205,7 +205,7 @@ class Story:
     @cached_property
     def reported(self) -> Sign | None:
         """Like :attr:`settled`, for a log of the operating system: it shows no progress."""
-        found = find_signs(self.lines, self.haystack, 0, len(self.lines))
+        found = find_signs(self.lines, self.haystack, 0, len(self.lines), Role.SETTLES)
         return next((sign for sign in reversed(found) if sign.role is Role.SETTLES), None)
 
     @cached_property
@@ -378,16 +378,15 @@ def _is_starved(line: LogLine) -> bool:
 def _shows_progress(line: LogLine) -> bool:
     """True for a line with a step, an epoch, a metric or a saved result, unless a message about the end follows in it."""
     text = line.message[:300]
-    if line.severity or text.startswith(("File ", "Traceback")) or _END_TEXT.search(line.text):
+    if line.severity or text.startswith(("File ", "Traceback")):
         return False
-    if _PROGRESS.search(text) is not None:
+    progress = _PROGRESS.search(text)
+    done = None if progress else _DONE.search(text)
+    if not (progress or done) or _END_TEXT.search(line.text):  # in the order of their cost
+        return False
+    if done is None:
         return _END_WORD.search(text) is None
-    done = _DONE.search(text)
-    return (
-        done is not None
-        and _NOT_ORDINARY.search(text) is None
-        and _NOT_DONE.search(text, 0, done.start()) is None
-    )
+    return _NOT_ORDINARY.search(text) is None and _NOT_DONE.search(text, 0, done.start()) is None
 
 
 def _is_ordinary(line: LogLine) -> bool:
