@@ -15,6 +15,18 @@ _STUCK = re.compile(
     r"|(?:got|gets|is) stuck\b|no (?:further|more) output\b|nothing (?:more )?happens\b|(?:does not|doesn.t|did not|didn.t) (?:progress|go on|move on|advance)\b)",
     re.IGNORECASE,
 )
+# "I got CUDA out of memory after an hour", "It says: ...": what a person writes about the end.
+_FAILED = re.compile(
+    r"\b(?:i|we)(?:'m| am| are|'ve| have)? (?:still |always |now |also |just |keep |kept |often |then )?(?:get|got|getting|see|saw|seeing|meet|met|hit|face|faced|facing|receive|received|run into|ran into)\b"
+    r"|\b(?:it|this|python|keras|tensorflow|colab|jupyter|kernel|notebook|training|program|script) (?:then |always |just |now |still )?(?:says?|said|crash(?:es|ed)|dies|died|fails|failed|stops|stopped|ends|ended)\b"
+    r"|\b(?:the|this|following|an) (?:error|problem|issue|exception)\b|\berrors? (?:out|says|is|was)\b|\bgives? me\b|\bthrows\b",
+    re.IGNORECASE,
+)
+# It was another run.
+_OTHER_RUN = re.compile(
+    r"\b(?:solved|fixed|no longer|not? any ?more|used to|before|earlier|previous(?:ly)?|yesterday|last (?:week|time|month|run)|instead|so i|so we|therefore|until|unless|never|did not|didn.t|don.t|do not|without|if)\b",
+    re.IGNORECASE,
+)
 # device:GPU:0    gpu_executable.cc:12    se_gpu_pjrt_client    GPU_0_bfc    CudaDevice(id=0)
 _ON_GPU = re.compile(
     r"device:GPU:\d|\bgpu_(?:executable|compiler|exec)|_gpu_pjrt|GPU_\d{1,2}_bfc|CudaDevice\(|RocmDevice\(|\bxla::gpu::|\bgpu\w{0,40}\.cc:\d"
@@ -24,6 +36,12 @@ _ON_GPU = re.compile(
 def says_that_it_hung(lines: Iterable[LogLine]) -> bool:
     """True if one of these lines is a remark that the program did not go on."""
     return any(not line.severity and _STUCK.search(line.text[:1000]) for line in lines)
+
+
+def says_that_it_failed(text: str) -> bool:
+    """True for a sentence of a person who reports an error of the run that the log is about."""
+    found = _FAILED.search(text[:400])
+    return found is not None and _OTHER_RUN.search(text[:1000]) is None
 
 
 def is_on_gpu(lines: Iterable[LogLine]) -> bool:

@@ -15,6 +15,8 @@ from functools import cached_property
 
 from .bars import bar_place
 from .log_lines import TRACEBACK, Haystack, LogLine, without_guesses
+from .progress import DONE, PROGRESS, is_ordinary, shows_end, shows_progress, shows_trouble
+from .remarks import says_that_it_failed
 from .signs import Role, Sign, find_signs
 
 # "totalMemory: 11.17GiB freeMemory: 163.62MiB", TensorFlow 1; others use a device that has less than this left.
@@ -42,63 +44,6 @@ _FRAME_LINES = 4
 # import pandas      from .core import api
 _IMPORT = re.compile(
     r"^\s*(?:import [\w.]+|from [\w.]+ import )|, in import_module$|<frozen importlib"
-)
-# Epoch 3/10      938/938 [=====>...] - 413s 436ms/step      64%|####   | 3.1it/s      val_loss: 0.39      step 340: ...
-_PROGRESS = re.compile(
-    r"(?:\bepoch:? ?\[?\d{1,7}\b"
-    r"|\b\d{1,9}/(?:\d{1,9}|unknown) ?\[[=>.#-]"
-    r"|\b\d{1,3}%\|"
-    r"|\b\d+(?:\.\d+)?(?:s|ms|us)/(?:step|sample|epoch|it)\b|\b\d+(?:\.\d+)?(?:it/s|s/it)\b"
-    r"|\b(?:loss|accuracy|acc|mae|mse|auc|f1|precision|recall|reward|return|score)\b\s?[:=]\s?\[?-?\d"
-    r"|\b(?:global )?step:? ?\d{1,12}\b"
-    r"|\b(?:finished with exit code|exited with (?:code|status)|exit code:|COMPLETED \(exit code)\s{1,8}0(?![\dx])\b|\bCOMPLETED\s{1,20}0:0\b)",
-    re.IGNORECASE,
-)
-# A container's state says when it ended: `Finished:   Mon, 02 Feb ...`, "FinishedAt": "2026-02-03T...". That is no progress.
-_DONE = re.compile(
-    r"\b(?:sav(?:ed|ing) (?:the |trained |best |final )*(?:model|checkpoint|weights|predictions|results?|file|output)"
-    r"|(?:models?|checkpoint|weights|predictions|results?|files?|output|report|table) (?:(?:is|are|was|were) )?(?:saved|written|stored)\b"
-    r"|training (?:complete|completed|finished|done)|completed successfully|successfully completed|done[.!]?$"
-    r"|finished(?!(?:At)?[\"']?:\s{1,20}[\"']?(?:[A-Z][a-z]{2}, \d|\d{4}-\d\d-\d\d))"
-    r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
-    re.IGNORECASE,
-)
-# The rest of a warning that a library prints over several lines: advice in whole sentences, a list of folders. It is no output
-# of the program.   If you are a user of the module, the easiest solution ...      ./cuda_sdk_lib      downgrade to 'numpy<2' or ... .
-_REST_OF_A_WARNING = re.compile(
-    r"^\s*(?:(?:If you|You (?:can|may|might|should|could)|Please|Consider|To (?:disable|enable|avoid|fix|turn|silence|support)|We (?:expect|recommend)|Some modules?\b"
-    r"|For (?:more|debugging|most)|This (?:may|can|might|could|will|message|warning)|Note:?|See (?:also )?(?:https?:|the|more))\b.{10}"
-    r"|(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|Reserved|PeakReserved|LargestFreeBlock): {1,30}\d+$|[a-z][^=:|]{0,200} [^=:|]{10,200}\.$|.{0,80}\bfollowing\b.{0,60}:$|(?:\.{0,2}/|[A-Z]:\\)\S*$)"
-)
-# What people write around a log.
-_OF_A_PERSON = re.compile(
-    r"\b(?:thanks|thank you|any ideas?|please|help|hi|hello|hallo|regards|cheers|anyone|somebody|i|my)\b|```",
-    re.IGNORECASE,
-)
-# "Canceled future for execute_request message before replies were done"
-_NOT_DONE = re.compile(
-    r"\b(?:before|until|unless|not|never|nothing|cancell?ed|disposing|without|instead of)\b",
-    re.IGNORECASE,
-)
-# Lines of a traceback, a shell prompt, remarks about a failure: none of them shows that the program continued.
-_NOT_ORDINARY = re.compile(
-    r"(?:Traceback|^\s|^\S{0,80}(?:Error|Exception|Warning|Interrupt|Exit)\b"
-    r"|\b(?:errors?|failed|failure|fatal|abort|aborted|killed|died|dead|crash|crashed|restart|restarting|kernel|core dumped|"
-    r"signal|exit code|exited|cannot|could not|unable|segmentation|terminated|warning|exception)\b"
-    r"|^[@#*^~=_+|-]|[$%>#] )",
-    re.IGNORECASE,
-)
-
-
-# 5/10 [====>....] - loss: 0.2Segmentation fault (core dumped): a progress bar has no line end, so the message follows it.
-_END_TEXT = re.compile(
-    r"Fatal Python error: |Segmentation fault|Bus error|Illegal instruction|Aborted\b|Killed\b|terminate called |OMP: Error #"
-    r"|Traceback \(most recent call last\)|[Kk]ernel\b.{0,60}\b(?:died|dead|crashed|[Rr]estarting)|[Dd]ead ?[Kk]ernel|double free or corruption|(?:free|malloc|realloc|munmap_chunk)\(\): |slurmstepd: error"
-)
-# "kernel crashed in epoch 3": a step or an epoch in a sentence about the end. A bar or a list of metrics has no such word.
-_END_WORD = re.compile(
-    r"\b(?:crash(?:ed|es|ing)?|died|dies|dead|killed|aborted|terminated|seg-?faults?|segfaulted|hangs|hung|froze|frozen|stopped responding)\b",
-    re.IGNORECASE,
 )
 # "CUDA out of memory. Tried to allocate 9.00 GiB, skipping this length": the program caught the error.
 _HANDLED = re.compile(
@@ -137,7 +82,7 @@ class Story:
     @cached_property
     def last_progress(self) -> int:
         """Index of the last line that shows that the program continued; -1 for none."""
-        places = (n for n in reversed(range(len(self.lines))) if _shows_progress(self.lines[n]))
+        places = (n for n in reversed(range(len(self.lines))) if shows_progress(self.lines[n]))
         nearest = enumerate(places)
         last = next((n for tried, n in nearest if tried >= _REDRAWN or not self._is_alarm(n)), -1)
         for earlier in itertools.islice(places, _REDRAWN):
@@ -157,7 +102,7 @@ class Story:
         """
         text = self.lines[place].message
         is_bar = _UNFINISHED.match(text) is not None
-        saves = _PROGRESS.search(text) is None and _DONE.search(text) is not None
+        saves = PROGRESS.search(text) is None and DONE.search(text) is not None
         if place == 0 or not (is_bar or saves or _FINISHED.match(text)):
             return False
         before = find_signs(self.lines, self.haystack, place - 1, place)
@@ -238,6 +183,7 @@ class Story:
                 and not self._went_on(s)
                 and not self._was_handled(s)
                 and not (s.cause == "gpu_oom" and self.refuted)
+                and not self._is_only_the_head(s)
             ),
             None,
         )
@@ -296,6 +242,24 @@ class Story:
         return [sign for sign in (*self.survived, *self.signs) if sign.role not in quiet]
 
     @property
+    def ended_well(self) -> bool:
+        """True if the last line with progress is an orderly end."""
+        return self.last_progress >= 0 and shows_end(self.lines[self.last_progress])
+
+    @property
+    def stops_midway(self) -> bool:
+        """True if the last line is an unfinished bar."""
+        last = len(self.lines) - 1
+        return self.last_progress == last >= 0 and bar_place(self.lines[last].text) is not None
+
+    @cached_property
+    def said(self) -> Sign | None:
+        """An error that a person reports in a sentence above the log; steps in the log do not show that it was survived."""
+        about = (Role.NAMES, Role.DEGRADES, Role.SUGGESTS, Role.FATAL, Role.ENDING)
+        found = (s for s in self.survived if s.role in about and says_that_it_failed(s.line.text))
+        return next(found, None)
+
+    @property
     def ended_badly(self) -> bool:
         """True if a line after the last progress reports an end or a failure."""
         return bool(self.best or self.ended or self.refuted or self.first(Role.FAILED))
@@ -306,7 +270,7 @@ class Story:
         known = {sign.index for sign in self.signs}
         after = enumerate(self.lines[self.last_progress + 1 :], self.last_progress + 1)
         return self.last_progress >= 0 and any(
-            line.severity in ("E", "F") or line.message.startswith(TRACEBACK)
+            shows_trouble(line) or line.message.startswith(TRACEBACK)
             for n, line in after
             if n not in known
         )
@@ -335,7 +299,7 @@ class Story:
         ends = (Role.SETTLES, Role.FATAL, Role.ENDING, Role.ENDED, Role.FAILED)
         if sign.row.aborts or any(s.index > sign.index and s.role in ends for s in self.signs):
             return False
-        return any(_is_ordinary(line) for line in self.lines[sign.index + 1 :])
+        return any(is_ordinary(line) for line in self.lines[sign.index + 1 :])
 
     def _was_handled(self, sign: Sign) -> bool:
         """True if the line itself, or the next one, says that the program handled the error, and no end follows."""
@@ -344,6 +308,13 @@ class Story:
             return False
         near = self.lines[sign.index : sign.index + 2]
         return any(_HANDLED.search(line.text[:1000]) for line in near)
+
+    def _is_only_the_head(self, sign: Sign) -> bool:
+        """True for the first line of a notebook's traceback, if its last line, with the message, is there too."""
+        head = dict(sign.details).get("head")
+        return head is not None and any(
+            line.message.startswith(f"{head}:") for line in self.lines[sign.index + 1 :]
+        )
 
     def _went_on(self, sign: Sign) -> bool:
         """True if a warning, or a record at error level or below, is followed by ordinary output and no failure.
@@ -359,7 +330,7 @@ class Story:
         )
         if end is not None and not sign.row.printed:
             return False
-        return any(_is_ordinary(line) for line in self.lines[sign.index + 1 : end])
+        return any(is_ordinary(line) for line in self.lines[sign.index + 1 : end])
 
 
 def _is_starved(line: LogLine) -> bool:
@@ -373,27 +344,3 @@ def _is_starved(line: LogLine) -> bool:
     if found := _CREATED.search(line.text):
         return int(found["size"]) < _STARVED_MIB
     return False
-
-
-def _shows_progress(line: LogLine) -> bool:
-    """True for a line with a step, an epoch, a metric or a saved result, unless a message about the end follows in it."""
-    text = line.message[:300]
-    if line.severity or text.startswith(("File ", "Traceback")):
-        return False
-    progress = _PROGRESS.search(text)
-    done = None if progress else _DONE.search(text)
-    if not (progress or done) or _END_TEXT.search(line.text):  # in the order of their cost
-        return False
-    if done is None:
-        return _END_WORD.search(text) is None
-    return _NOT_ORDINARY.search(text) is None and _NOT_DONE.search(text, 0, done.start()) is None
-
-
-def _is_ordinary(line: LogLine) -> bool:
-    """True for any normal output of the program: weaker than :func:`_shows_progress`, but enough to refute a warning."""
-    text = line.text[:300]
-    if line.severity or len(line.message) <= 3 or line.message.endswith("?"):
-        return False
-    if _REST_OF_A_WARNING.match(text) is not None:
-        return False
-    return _NOT_ORDINARY.search(text) is None and _OF_A_PERSON.search(text) is None

@@ -44,6 +44,8 @@ _OF_PYTHON = re.compile(
 _ABOUT_GPU = re.compile(
     r"(?i)cuda|cudnn|cublas|gpu|nvidia|nccl|ptx|driver|device|dlopen|\.so\b|\.dll\b|symbol|library"
 )
+# Words about SIGKILL that need not be about this program.
+_LOOSE_KILLS = ("killed-in-a-sentence", "killed-over-a-bar")
 _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
 
 
@@ -58,6 +60,7 @@ class Verdict:
         line: The line to quote; None if the end is known from another source.
         after: A later line that says how the program ended; a consequence.
         survived: Alarming lines that were not the end.
+        note: What the line says, if there is no sign.
     """
 
     cause: str
@@ -66,13 +69,14 @@ class Verdict:
     line: LogLine | None = None
     after: LogLine | None = None
     survived: tuple[Sign, ...] = ()
+    note: str = ""
 
     @property
     def says(self) -> str:
         """What the sign says, in a few words; empty without one."""
         if self.cause == "no_crash":
             return "the program continued"
-        return self.sign.row.says if self.sign is not None else ""
+        return self.sign.row.says if self.sign is not None else self.note
 
 
 def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Verdict:
@@ -101,16 +105,38 @@ def of_pasted(story: Story, kernel_log: Story, status: ExitStatus | None) -> Ver
         return _of_failure(story, status)
     if story.ends_in_trouble or says_that_it_hung(story.lines[story.last_progress + 1 :]):
         return Verdict("unknown", Confidence.POSSIBLE)
-    if story.alarming or story.last_progress >= 0:
-        went_on = story.last_progress >= 0
-        progress_line = story.lines[story.last_progress] if went_on else None
+    if story.said is not None and not story.ended_well:
+        return Verdict(story.said.cause, Confidence.POSSIBLE, story.said, story.said.line)
+    went_on = story.last_progress >= 0
+    progress_line = story.lines[story.last_progress] if went_on else None
+    if (sure := _survival(story)) is not None:
+        return Verdict("no_crash", sure, None, progress_line, survived=tuple(story.alarming))
+    return Verdict(
+        "unknown", Confidence.POSSIBLE, None, progress_line, note="the last step in this text"
+    )
+
+
+def _survival(story: Story) -> Confidence | None:
+    """How sure it is that nothing in a text without a failure ended the program; None if the text does not show it.
+
+    It is shown by an orderly end, or by steps after an alarming line. Lines that are always harmless need no steps. Steps
+    alone show nothing: a log of a program that was killed silently looks the same.
+    """
+    alarming = [s for s in story.survived if s.role not in (Role.ENDED, Role.FAILED)]
+    real = [s for s in alarming if s.role is not Role.NOISE]
+    if real or (alarming and not story.stops_midway):
         # Another program may have gone on after a line that says that this one ended.
         ends = (Role.SETTLES, Role.FATAL, Role.ENDING, Role.ENDED)
         ended = any(sign.role in ends or sign.row.aborts for sign in story.survived)
-        certain = bool(story.survived) and went_on and not ended
-        sure = Confidence.CERTAIN if certain else Confidence.LIKELY
-        return Verdict("no_crash", sure, None, progress_line, survived=tuple(story.alarming))
-    return Verdict("unknown", Confidence.POSSIBLE)
+        later = any(sign.role is not Role.NOISE for sign in story.signs)
+        certain = not ended and not later and not story.stops_midway and story.said is None
+        return Confidence.CERTAIN if certain else Confidence.LIKELY
+    if story.ended_well:
+        return Confidence.LIKELY
+    harmless = [s for s in story.signs if s.role in (Role.NOISE, Role.HINTS)]
+    # A large request for memory is harmless, but it may be the last thing that a program writes.
+    short = any(s.row.id == "tf-ten-percent" for s in harmless)
+    return Confidence.LIKELY if harmless and not short else None
 
 
 def _in_system_log(story: Story, kernel_log: Story) -> Sign | None:
@@ -155,7 +181,7 @@ def _weighed(story: Story, sign: Sign) -> tuple[str, Confidence]:
     verified = sign.row.check != "unverified"
     if sign.role in (Role.NAMES, Role.DEGRADES, Role.SETTLES) and verified:
         sure = Confidence.CERTAIN
-    if cause == "sigkill_unattributed" and verified and sign.row.id != "killed-in-a-sentence":
+    if cause == "sigkill_unattributed" and verified and sign.row.id not in _LOOSE_KILLS:
         sure = Confidence.CERTAIN
     if cause == "memory_daemon" and not _names_victim(story, sign):
         sure = Confidence.LIKELY

@@ -1,0 +1,123 @@
+"""Which lines of a log show that the program continued, that it finished, or that something went wrong.
+
+A line is judged by its words alone. What a whole log shows is in story.py.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .log_lines import LogLine
+
+# Epoch 3/10      938/938 [=====>...] - 413s 436ms/step      64%|####   | 3.1it/s      val_loss: 0.39      step 340: ...
+PROGRESS = re.compile(
+    r"(?:\bepoch:? ?\[?\d{1,7}\b"
+    r"|\b\d{1,9}/(?:\d{1,9}|unknown) ?\[[=>.#-]"
+    r"|\b\d{1,3}%\|"
+    r"|\b\d+(?:\.\d+)?(?:s|ms|us)/(?:step|sample|epoch|it)\b|\b\d+(?:\.\d+)?(?:it/s|s/it)\b"
+    r"|\b(?:loss|accuracy|acc|mae|mse|auc|f1|precision|recall|reward|return|score)\b\s?[:=]\s?\[?-?\d"
+    r"|\b(?:global )?step:? ?\d{1,12}\b"
+    r"|\b(?:finished with exit code|exited with (?:code|status)|exit code:|COMPLETED \(exit code)\s{1,8}0(?![\dx])\b|\bCOMPLETED\s{1,20}0:0\b)",
+    re.IGNORECASE,
+)
+# A container's state says when it ended: `Finished:   Mon, 02 Feb ...`, "FinishedAt": "2026-02-03T...". That is no progress.
+DONE = re.compile(
+    r"\b(?:sav(?:ed|ing) (?:the |trained |best |final )*(?:model|checkpoint|weights|predictions|results?|file|output)"
+    r"|(?:models?|checkpoint|weights|predictions|results?|files?|output|report|table) (?:(?:is|are|was|were) )?(?:saved|written|stored)\b"
+    r"|training (?:complete|completed|finished|done)|completed successfully|successfully completed|done[.!]?$"
+    r"|finished(?!(?:At)?[\"']?:\s{1,20}[\"']?(?:[A-Z][a-z]{2}, \d|\d{4}-\d\d-\d\d))"
+    r"|elapsed|tests? passed|\d{1,6} passed\b|predict(?:ion|ed)s?\b\s?[:=])",
+    re.IGNORECASE,
+)
+# The rest of a warning that a library prints over several lines: advice in whole sentences, a list of folders. It is no output
+# of the program.   If you are a user of the module, the easiest solution ...      ./cuda_sdk_lib      downgrade to 'numpy<2' or ... .
+_REST_OF_A_WARNING = re.compile(
+    r"^\s*(?:(?:If you|You (?:can|may|might|should|could)|Please|Consider|To (?:disable|enable|avoid|fix|turn|silence|support)|We (?:expect|recommend)|Some modules?\b"
+    r"|For (?:more|debugging|most)|This (?:may|can|might|could|will|message|warning)|Note:?|See (?:also )?(?:https?:|the|more))\b.{10}"
+    r"|(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|Reserved|PeakReserved|LargestFreeBlock): {1,30}\d+$|[a-z][^=:|]{0,200} [^=:|]{10,200}\.$|.{0,80}\bfollowing\b.{0,60}:$|(?:\.{0,2}/|[A-Z]:\\)\S*$)"
+)
+# What people write around a log.
+_OF_A_PERSON = re.compile(
+    r"\b(?:thanks|thank you|any ideas?|please|help|hi|hello|hallo|regards|cheers|anyone|somebody|i|my)\b|```",
+    re.IGNORECASE,
+)
+# The last step of an epoch or a fit with its numbers; a loading bar has none.   938/938 [====] - 413s - loss: 0.2    100%|###| ... loss=0.2
+_LAST_STEP = re.compile(r"(?<![\d/])(\d{1,9})/\1(?![\d/])|\b100%\|")
+_NUMBERS = re.compile(r"(?i)/step\b|\w{0,40}(?:loss|acc|accuracy|mae|mse|auc)\b\s?[:=]")
+_EXIT_0 = re.compile(r"(?i)\b(?:code|status|code:)\s{1,8}0(?![\dx])\b|\bCOMPLETED\b")
+# Lines of Jupyter Server and of the controller of a batch system: they go on when the program has ended.
+_OF_A_SERVER = re.compile(
+    r"^\[[IWEDC] [\d:. -]{5,30} \w{0,30}(?:App|Hub|Restarter)\b|\b_job_complete: |\bslurmctld\b"
+)
+# A failure without a message of its own.    [ERROR] - Error executing job      Job failed      CRITICAL: ...      fit: error while loading
+_TROUBLE = re.compile(
+    r"^\S{0,80}(?:Error|Exception)\b(?!\s{0,3}=)|\[(?:ERROR|CRITICAL|FATAL)\]|\b(?:ERROR|CRITICAL|FATAL)\b(?: -|:|/)"
+    r"|\bTraceback \(most recent|(?i:\berror (?:executing|running|while|occurred|during|in)\b|\b(?:compilation|execution|job|run|training|task|step|node|worker|process|command|program|script|build)s? "
+    r"(?:has |have |was )?(?:failed|failure|crashed|aborted|died)\b)"
+)
+# "Canceled future for execute_request message before replies were done"
+_NOT_DONE = re.compile(
+    r"\b(?:before|until|unless|not|never|nothing|cancell?ed|disposing|without|instead of)\b",
+    re.IGNORECASE,
+)
+# Lines of a traceback, a shell prompt, remarks about a failure: none of them shows that the program continued.
+_NOT_ORDINARY = re.compile(
+    r"(?:Traceback|^\s|^\S{0,80}(?:Error|Exception|Warning|Interrupt|Exit)\b"
+    r"|\b(?:errors?|failed|failure|fatal|abort|aborted|killed|died|dead|crash|crashed|restart|restarting|kernel|core dumped|"
+    r"signal|exit code|exited|cannot|could not|unable|segmentation|terminated|warning|exception)\b"
+    r"|^[@#*^~=_+|-]|[$%>#] )",
+    re.IGNORECASE,
+)
+
+
+# 5/10 [====>....] - loss: 0.2Segmentation fault (core dumped): a progress bar has no line end, so the message follows it.
+_END_TEXT = re.compile(
+    r"Fatal Python error: |Segmentation fault|Bus error|Illegal instruction|Aborted\b|Killed\b|terminate called |OMP: Error #"
+    r"|Killed[a-z]|Terminated[a-z]|Traceback \(most recent call last\)|[Kk]ernel\b.{0,60}\b(?:died|dead|crashed|[Rr]estarting)|[Dd]ead ?[Kk]ernel|double free or corruption|(?:free|malloc|realloc|munmap_chunk)\(\): |slurmstepd: error"
+)
+# "kernel crashed in epoch 3": a step or an epoch in a sentence about the end. A bar or a list of metrics has no such word.
+_END_WORD = re.compile(
+    r"\b(?:crash(?:ed|es|ing)?|died|dies|dead|killed|aborted|terminated|seg-?faults?|segfaulted|hangs|hung|froze|frozen|stopped responding)\b",
+    re.IGNORECASE,
+)
+
+
+def shows_progress(line: LogLine) -> bool:
+    """True for a line with a step, an epoch, a metric or a saved result, unless a message about the end follows in it."""
+    text = line.message[:300]
+    if line.severity or text.startswith(("File ", "Traceback")):
+        return False
+    if _OF_A_SERVER.search(text) is not None:
+        return False
+    progress = PROGRESS.search(text)
+    done = None if progress else DONE.search(text)
+    if not (progress or done) or _END_TEXT.search(line.text):  # in the order of their cost
+        return False
+    if done is None:
+        return _END_WORD.search(text) is None
+    return _NOT_ORDINARY.search(text) is None and _NOT_DONE.search(text, 0, done.start()) is None
+
+
+def is_ordinary(line: LogLine) -> bool:
+    """True for any normal output of the program: weaker than :func:`shows_progress`, but enough to refute a warning."""
+    text = line.text[:300]
+    if line.severity or len(line.message) <= 3 or line.message.endswith("?"):
+        return False
+    if _REST_OF_A_WARNING.match(text) is not None:
+        return False
+    return _NOT_ORDINARY.search(text) is None and _OF_A_PERSON.search(text) is None
+
+
+def shows_end(line: LogLine) -> bool:
+    """True for a line with progress that is also an orderly end: a saved result, exit code 0, the last step of an epoch."""
+    text = line.message[:1000]
+    if DONE.search(text) is not None or _EXIT_0.search(text) is not None:
+        return True
+    return _LAST_STEP.search(text) is not None and _NUMBERS.search(text) is not None
+
+
+def shows_trouble(line: LogLine) -> bool:
+    """True for a line that reports a failure, whatever it is."""
+    if line.severity:
+        return line.severity in ("E", "F")
+    return _TROUBLE.search(line.message[:300]) is not None
