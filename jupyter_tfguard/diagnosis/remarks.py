@@ -16,8 +16,8 @@ _STUCK = re.compile(
     re.IGNORECASE,
 )
 # "I got CUDA out of memory after an hour", "It says: ...": what a person writes about the end.
-_FAILED = re.compile(
-    r"\b(?:i|we)(?:'m| am| are|'ve| have)? (?:still |always |now |also |just |keep |kept |often |then )?(?:get|got|getting|see|saw|seeing|meet|met|hit|face|faced|facing|receive|received|run into|ran into)\b"
+_RETOLD = re.compile(
+    r"\b(?:i|we)(?:'m| am| are|'ve| have)? (?:still |always |now |also |just |keep |kept |often |then )?(?:get|got|getting|see|saw|seeing|meet|met|hit|face|faced|facing|receive|received|run into|ran into|have|had)\b"
     r"|\b(?:it|this|python|keras|tensorflow|colab|jupyter|kernel|notebook|training|program|script) (?:then |always |just |now |still )?(?:says?|said|crash(?:es|ed)|dies|died|fails|failed|stops|stopped|ends|ended)\b"
     r"|\b(?:the|this|following|an) (?:error|problem|issue|exception)\b|\berrors? (?:out|says|is|was)\b|\bgives? me\b|\bthrows\b",
     re.IGNORECASE,
@@ -38,10 +38,14 @@ def says_that_it_hung(lines: Iterable[LogLine]) -> bool:
     return any(not line.severity and _STUCK.search(line.text[:1000]) for line in lines)
 
 
-def says_that_it_failed(text: str) -> bool:
-    """True for a sentence of a person who reports an error of the run that the log is about."""
-    found = _FAILED.search(text[:400])
-    return found is not None and _OTHER_RUN.search(text[:1000]) is None
+def is_retold(text: str) -> bool:
+    """True for a sentence in which a person reports an error."""
+    return _RETOLD.search(text[:400]) is not None
+
+
+def is_of_another_run(text: str) -> bool:
+    """True for a sentence about an error that is past or was avoided."""
+    return _OTHER_RUN.search(text[:1000]) is not None
 
 
 def is_on_gpu(lines: Iterable[LogLine]) -> bool:

@@ -16,7 +16,7 @@ from functools import cached_property
 from .bars import bar_place
 from .log_lines import TRACEBACK, Haystack, LogLine, without_guesses
 from .progress import DONE, PROGRESS, is_ordinary, shows_end, shows_progress, shows_trouble
-from .remarks import says_that_it_failed
+from .remarks import is_of_another_run, is_retold
 from .signs import Role, Sign, find_signs
 
 # "totalMemory: 11.17GiB freeMemory: 163.62MiB", TensorFlow 1; others use a device that has less than this left.
@@ -253,10 +253,15 @@ class Story:
         return self.last_progress == last >= 0 and bar_place(self.lines[last].text) is not None
 
     @cached_property
+    def retold(self) -> list[Sign]:
+        """Errors that a person reports in sentences above the log: steps in the log do not show that they were survived."""
+        return [sign for sign in self.survived if is_retold(sign.line.text)]
+
+    @property
     def said(self) -> Sign | None:
-        """An error that a person reports in a sentence above the log; steps in the log do not show that it was survived."""
+        """The first error that a person reports of the run that the log shows."""
         about = (Role.NAMES, Role.DEGRADES, Role.SUGGESTS, Role.FATAL, Role.ENDING)
-        found = (s for s in self.survived if s.role in about and says_that_it_failed(s.line.text))
+        found = (s for s in self.retold if s.role in about and not is_of_another_run(s.line.text))
         return next(found, None)
 
     @property

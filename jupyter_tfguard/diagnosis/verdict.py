@@ -46,6 +46,8 @@ _ABOUT_GPU = re.compile(
 )
 # Words about SIGKILL that need not be about this program.
 _LOOSE_KILLS = ("killed-in-a-sentence", "killed-over-a-bar")
+# Harmless lines about these say something about the run; others are written by every start.
+_WHILE_RUNNING = ("cpu_alloc_failure", "fork_or_thread_deadlock", "gpu_oom")
 _SIGNALS_OF_A_CRASH = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP")
 
 
@@ -122,21 +124,21 @@ def _survival(story: Story) -> Confidence | None:
     It is shown by an orderly end, or by steps after an alarming line. Lines that are always harmless need no steps. Steps
     alone show nothing: a log of a program that was killed silently looks the same.
     """
-    alarming = [s for s in story.survived if s.role not in (Role.ENDED, Role.FAILED)]
-    real = [s for s in alarming if s.role is not Role.NOISE]
-    if real or (alarming and not story.stops_midway):
+    real = [sign for sign in story.survived if sign.role is not Role.NOISE]
+    running = [sign for sign in story.survived if sign.cause in _WHILE_RUNNING]
+    if real or (running and not story.stops_midway) or (story.survived and story.ended_well):
         # Another program may have gone on after a line that says that this one ended.
         ends = (Role.SETTLES, Role.FATAL, Role.ENDING, Role.ENDED)
         ended = any(sign.role in ends or sign.row.aborts for sign in story.survived)
+        handled = any(sign.role is not Role.FAILED for sign in story.survived)
         later = any(sign.role is not Role.NOISE for sign in story.signs)
-        certain = not ended and not later and not story.stops_midway and story.said is None
-        return Confidence.CERTAIN if certain else Confidence.LIKELY
+        certain = handled and not ended and not later and not story.stops_midway
+        return Confidence.CERTAIN if certain and not story.retold else Confidence.LIKELY
     if story.ended_well:
         return Confidence.LIKELY
-    harmless = [s for s in story.signs if s.role in (Role.NOISE, Role.HINTS)]
     # A large request for memory is harmless, but it may be the last thing that a program writes.
-    short = any(s.row.id == "tf-ten-percent" for s in harmless)
-    return Confidence.LIKELY if harmless and not short else None
+    short = any(sign.row.id == "tf-ten-percent" for sign in story.signs)
+    return Confidence.LIKELY if story.signs and story.alarming and not short else None
 
 
 def _in_system_log(story: Story, kernel_log: Story) -> Sign | None:

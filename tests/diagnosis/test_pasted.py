@@ -302,8 +302,9 @@ def test_a_kill_that_is_wrapped_before_its_name_does_not_name_the_logs_own_proce
     assert (best.cause, best.confidence) == ("host_oom", Confidence.LIKELY)
 
 
-def test_progress_alone_is_no_certain_end() -> None:
-    assert best_of("Epoch 3/10\n120/938 - loss: 0.2").confidence is Confidence.LIKELY
+def test_the_last_step_of_an_epoch_is_no_certain_end() -> None:
+    best = best_of("Epoch 3/10\n938/938 - loss: 0.2")
+    assert (best.cause, best.confidence) == ("no_crash", Confidence.LIKELY)
 
 
 @pytest.mark.parametrize(
