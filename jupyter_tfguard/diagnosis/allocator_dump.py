@@ -32,7 +32,10 @@ _BEGINS = re.compile(
     r" ?(?:\(rounded to (?P<rounded>\d{1,18})\))?"
 )
 _OTHER_MEMORY = re.compile(r"by allocator (?:\w{0,20}cpu|gpu_host_bfc)\b")
-_NOT_A_FAILURE = "caller indicates that this is not a failure"
+# The end of the sentence may not have been copied: "... with freed_by_count=0. The caller indicate"
+_NOT_A_FAILURE = re.compile(
+    r"caller indicates that this is not a failure|freed_by_count=\d{1,9}\. ?T|\. {0,3}The? ?(?:c|$)"
+)
 # BFCAllocator dump for GPU_0_bfc: the second line of a dump, or the first one that was recorded
 _NAMED = re.compile(r"^BFCAllocator dump for (?P<name>\w{1,40})")
 # gpu_async_0 cuMemAllocAsync failed to allocate 281923031072 bytes: CUDA error: out of memory
@@ -56,8 +59,10 @@ _POOL = re.compile(r"(?:Total bytes in pool|total_region_allocated_bytes_): (?P<
 _SUMMARY = re.compile(
     r"^Allocator memory summary: .{0,60}total free in pool (?P<size>[\d.]{1,20})(?P<unit>[KMGT]?i?B),"
 )
-# Free  at 797202000000 of size 4000000000 next 1
-_FREE = re.compile(r"^Free {1,2}at [\da-f]{1,16} of size (?P<size>\d{1,18})")
+# Free  at 797202000000 of size 4000000000 next 1       Free  at 0x7f7532 next 12 of size 4096
+_FREE = re.compile(
+    r"^Free {1,2}at (?:0x)?[\da-f]{1,16} (?:next \d{1,20} )?of size (?P<size>\d{1,18})"
+)
 # 4 Chunks of size 512000000 totalling 1.91GiB
 _SUMMED = re.compile(r"^(?P<count>\d{1,9}) Chunks of size (?P<size>\d{1,18}) totalling ")
 _ITEM_BYTES = {
@@ -235,7 +240,7 @@ def allocator_dump(lines: Sequence[LogLine]) -> AllocatorDump:
     for line in lines:
         message = line.message
         if begins := _BEGINS.search(message):
-            if _NOT_A_FAILURE not in message:
+            if _NOT_A_FAILURE.search(message) is None:
                 rounded = begins["rounded"]
                 asked = int(rounded) if rounded else _size(begins)
                 found.append(_Reading(begins["name"], asked=asked))

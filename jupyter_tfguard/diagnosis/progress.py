@@ -42,7 +42,11 @@ _OF_A_PERSON = re.compile(
     re.IGNORECASE,
 )
 # The last step of an epoch or a fit with its numbers; a loading bar has none.   938/938 [====] - 413s - loss: 0.2    100%|###| ... loss=0.2
-_LAST_STEP = re.compile(r"(?<![\d/])(\d{1,9})/\1(?![\d/])|\b100%\|")
+_LAST_STEP = re.compile(r"(?<![\d/])(\d{1,9})/\1(?![\d/])|\b100%\||\bval_\w{1,40}\s?[:=]")
+# 331/900 [=====>....]      12%|#2        |
+_BAR_BEFORE_ITS_END = re.compile(
+    r"(?<![\d/])(\d{1,9})/(?!\1\b)\d{1,9} ?[\[━]|^[^%|]{0,160}\b\d{1,2}(?:\.\d{1,3})?%\|"
+)
 _NUMBERS = re.compile(r"(?i)/step\b|\w{0,40}(?:loss|acc|accuracy|mae|mse|auc)\b\s?[:=]")
 _EXIT_0 = re.compile(r"(?i)\b(?:code|status|code:)\s{1,8}0(?![\dx])\b|\bCOMPLETED\b")
 # Lines of Jupyter Server and of the controller of a batch system: they go on when the program has ended.
@@ -114,6 +118,11 @@ def shows_end(line: LogLine) -> bool:
     if DONE.search(text) is not None or _EXIT_0.search(text) is not None:
         return True
     return _LAST_STEP.search(text) is not None and _NUMBERS.search(text) is not None
+
+
+def is_unfinished_bar(line: LogLine) -> bool:
+    """True for a progress bar before its end."""
+    return _BAR_BEFORE_ITS_END.search(line.message[:300]) is not None
 
 
 def shows_trouble(line: LogLine) -> bool:

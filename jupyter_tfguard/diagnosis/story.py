@@ -15,7 +15,15 @@ from functools import cached_property
 
 from .bars import bar_place
 from .log_lines import TRACEBACK, Haystack, LogLine, without_guesses
-from .progress import DONE, PROGRESS, is_ordinary, shows_end, shows_progress, shows_trouble
+from .progress import (
+    DONE,
+    PROGRESS,
+    is_ordinary,
+    is_unfinished_bar,
+    shows_end,
+    shows_progress,
+    shows_trouble,
+)
 from .remarks import is_of_another_run, is_retold
 from .signs import Role, Sign, find_signs
 
@@ -250,7 +258,7 @@ class Story:
     def stops_midway(self) -> bool:
         """True if the last line is an unfinished bar."""
         last = len(self.lines) - 1
-        return self.last_progress == last >= 0 and bar_place(self.lines[last].text) is not None
+        return self.last_progress == last >= 0 and is_unfinished_bar(self.lines[last])
 
     @cached_property
     def retold(self) -> list[Sign]:
