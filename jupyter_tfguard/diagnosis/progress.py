@@ -49,6 +49,12 @@ _BAR_BEFORE_ITS_END = re.compile(
 )
 _NUMBERS = re.compile(r"(?i)/step\b|\w{0,40}(?:loss|acc|accuracy|mae|mse|auc)\b\s?[:=]")
 _EXIT_0 = re.compile(r"(?i)\b(?:code|status|code:)\s{1,8}0(?![\dx])\b|\bCOMPLETED\b")
+# Saved in the middle of a run
+_ON_THE_WAY = re.compile(
+    r"(?i)\bsaving\b|\bsaved (?:the |a )?checkpoints?\b|\bcheckpoints? (?:is |was |were )?(?:saved|written)\b|\bimproved\b|\binit"
+)
+# Epoch 10/10
+_LAST_EPOCH = re.compile(r"(?i)\bepoch:? ?\[?(\d{1,7})/\1(?!\d)")
 # Lines of Jupyter Server and of the controller of a batch system: they go on when the program has ended.
 _OF_A_SERVER = re.compile(
     r"^\[[IWEDC] [\d:. -]{5,30} \w{0,30}(?:App|Hub|Restarter)\b|\b_job_complete: |\bslurmctld\b"
@@ -115,9 +121,16 @@ def is_ordinary(line: LogLine) -> bool:
 def shows_end(line: LogLine) -> bool:
     """True for a line with progress that is also an orderly end: a saved result, exit code 0, the last step of an epoch."""
     text = line.message[:1000]
-    if DONE.search(text) is not None or _EXIT_0.search(text) is not None:
+    if _EXIT_0.search(text) is not None:
+        return True
+    if DONE.search(text) is not None and _ON_THE_WAY.search(text) is None:
         return True
     return _LAST_STEP.search(text) is not None and _NUMBERS.search(text) is not None
+
+
+def is_last_epoch(line: LogLine) -> bool:
+    """True for the line that announces the last epoch of a fit."""
+    return "poch" in line.text and _LAST_EPOCH.search(line.message[:300]) is not None
 
 
 def is_unfinished_bar(line: LogLine) -> bool:

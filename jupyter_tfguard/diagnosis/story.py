@@ -18,6 +18,7 @@ from .log_lines import TRACEBACK, Haystack, LogLine, without_guesses
 from .progress import (
     DONE,
     PROGRESS,
+    is_last_epoch,
     is_ordinary,
     is_unfinished_bar,
     shows_end,
@@ -249,12 +250,18 @@ class Story:
         quiet = (Role.ENDED, Role.FAILED)
         return [sign for sign in (*self.survived, *self.signs) if sign.role not in quiet]
 
-    @property
+    @cached_property
     def ended_well(self) -> bool:
-        """True if the last line with progress is an orderly end."""
-        return self.last_progress >= 0 and shows_end(self.lines[self.last_progress])
+        """True if the last line with progress is an orderly end, or the last epoch is finished."""
+        if self.last_progress < 0 or self.stops_midway:
+            return False
+        if shows_end(self.lines[self.last_progress]):
+            return True
+        places = reversed(range(self.last_progress + 1))
+        last = next((n for n in places if is_last_epoch(self.lines[n])), self.last_progress)
+        return any(shows_end(line) for line in self.lines[last : self.last_progress])
 
-    @property
+    @cached_property
     def stops_midway(self) -> bool:
         """True if the last line is an unfinished bar."""
         last = len(self.lines) - 1

@@ -31,6 +31,9 @@ KINDS = {
         "Batch [2547/3811] | loss: 0.3690 |",
         "Epoch 1/50\n 3/9 [===>.....] - ETA: 2s - loss: 0.4\nEpoch 2/50",
         f"{START}{START}",
+        # Saved on the way
+        "INFO:tensorflow:Done running local_init_op.\nINFO:tensorflow:Saving checkpoints for 0 into /tmp/m/model.ckpt.",
+        "Epoch 4: val_loss improved from 0.03111 to 0.03081, saving model to trt1",
         # A loading bar is not the program's work.
         "Downloading: 100%|##########| 420M/420M [00:08<00:00, 50.5MB/s]\nSome weights were not used when initializing the model",
         "Loading clouds\n100%|##########| 2/2 [00:14<00:00,  7.34s/it]",
@@ -56,6 +59,7 @@ KINDS = {
         f"{NOISE}Epoch 1/1\n900/900 [==============================] - 9s 10ms/step - loss: 0.2",
         "Epoch 41/200\n1562/1562 [==============================] - 480s - loss: 0.7737 - val_loss: 0.6830",
         "Epoch 44: 100%|##########| 500/500 [02:00<00:00, 4.1it/s, loss=0.3]",
+        "Epoch 10/10\n313/313 - 3s - accuracy: 0.91 - loss: 0.22\nTest accuracy: 0.9",
         "step 900: loss 0.2\nModel saved to net.keras",
         "step 900: loss 0.2\ntraining finished",
         # The line is cut, in the middle of the words that make it harmless.
@@ -92,6 +96,7 @@ KINDS = {
     "sigkill_unattributed": [
         "train data: 101 Killedssing: 1 batch / 2 batches.",
         "Epoch 1/3\nKilled/900 [====>....] - ETA: 33s - loss: 1.9",
+        "Epoch 1/9\nKilled 3/99 [>....] - ETA: 2s - loss: 0.3",
         "Killed%|####      | 12/30",
         "[2026-01-02T11:37:57.377] _job_complete: JobId=127441 WTERMSIG 9\n[2026-01-02T11:37:57.377] _job_complete: JobId=127441 done",
         "_job_complete: JobId=9_4(13) WTERMSIG 9",
