@@ -97,11 +97,11 @@ def shows_progress(line: LogLine) -> bool:
     text = line.message[:300]
     if line.severity or text.startswith(("File ", "Traceback")):
         return False
-    if _OF_A_SERVER.search(text) is not None:
-        return False
     progress = PROGRESS.search(text)
     done = None if progress else DONE.search(text)
-    if not (progress or done) or _END_TEXT.search(line.text):  # in the order of their cost
+    if (
+        not (progress or done) or _END_TEXT.search(line.text) or _OF_A_SERVER.search(text)
+    ):  # in the order of their cost
         return False
     if done is None:
         return _END_WORD.search(text) is None
