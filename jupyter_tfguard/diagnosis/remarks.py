@@ -17,7 +17,7 @@ _STUCK = re.compile(
 )
 # "I got CUDA out of memory after an hour", "It says: ...": what a person writes about the end.
 _RETOLD = re.compile(
-    r"\b(?:i|we)(?:'m| am| are|'ve| have)? (?:still |always |now |also |just |keep |kept |often |then )?(?:get|got|getting|see|saw|seeing|meet|met|hit|face|faced|facing|receive|received|run into|ran into|have|had)\b"
+    r"\b(?:i|we)(?:'m| am| are|'ve| have)? (?:still |always |now |also |just |keep |kept |often |then )?(?:get|got|getting|see|saw|seeing|meet|met|hit|face|faced|facing|receive|received|run into|ran into)\b|\bi (?:always |often |still )?(?:have|had)\b"
     r"|\bit (?:then |always |just |now |still )?(?:says?|said|crash(?:es|ed)|dies|died|fails|failed|stops|stopped|ends|ended)\b"
     r"|\b(?:the|this|following) (?:error|problem|issue|exception)(?: message)? (?:is|says|was)\b|\bwith (?:the|this|following) error\b|\bgives? me\b",
     re.IGNORECASE,

@@ -122,6 +122,7 @@ NEAR = {
     "WTERMSIG": "the macro WTERMSIG returns the number",
     "a worker's name": "KilledWorkers: 0\nEpoch 1/1\n9/9 - loss: 0.2",
     "a finished job": "_job_complete: JobId=77 WEXITSTATUS 0\n_job_complete: JobId=77 done",
+    "a worker of several": "We have 2 workers. Worker 1 received SIGTERM\nstep 9 loss: 0.2\nstep 10 loss: 0.2",
     "a ^C alone": "Epoch 1/3\n^C",
     "too many files": "ResourceExhaustedError   Traceback (most recent call last)\nResourceExhaustedError: logs/events; Too many open files",
     "a finished run above": "I got CUDA out of memory. yesterday\nEpoch 1/1\n9/9 - loss: 0.2\nModel saved",
@@ -144,7 +145,7 @@ def test_a_near_miss_names_no_cause(name: str) -> None:
 def test_only_steps_after_an_alarm_are_certain(text: str) -> None:
     best = best_of(text)
     assert best.confidence is not Confidence.CERTAIN or any(
-        mark in text for mark in ("caught", "factory", "trial 3")
+        mark in text for mark in ("caught", "factory", "trial 3", "Worker 1")
     )
 
 
