@@ -106,10 +106,8 @@ class CgroupCollector:
     def refresh(self) -> None:
         """Look up groups and limits again; keeps the old groups if the new ones are not reliable."""
         with contextlib.suppress(SourceUnavailable):
-            place = self._placement.look()
-            # The list of mounts can be long; read it only if the process was moved.
-            if place is not None:
-                self._values = GroupValues(groups_at(*place, root=self._root), self._host_bytes)
+            if (groups := self._placement.new_groups()) is not None:
+                self._values = GroupValues(groups, self._host_bytes)
         self._values.refresh()
 
     def close(self) -> None:
@@ -210,6 +208,16 @@ class Placement:
         self._pid = pid
         self._root = root
         self._placed = b""
+
+    def new_groups(self) -> tuple[MemoryGroup, ...] | None:
+        """Its groups, the innermost first; None as for :meth:`look`.
+
+        Raises:
+            SourceUnavailable: As :meth:`look`, or the groups are not visible.
+        """
+        # The list of mounts can be long: it is read only if the process was moved.
+        place = self.look()
+        return None if place is None else groups_at(*place, root=self._root)
 
     def look(self) -> tuple[str, int] | None:
         """Path and version of its group; None if it is unchanged, or if the process is exiting.

@@ -6,6 +6,7 @@ handler has raised the exception. Meanwhile the helper thread, helper.py, stops 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -13,14 +14,13 @@ import sys
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from functools import partial
 from types import FrameType
 from typing import Any
 
 from ..collectors.available import binding_now
 from ..collectors.cgroup import Placement
-from ..collectors.memory_group import MemoryGroup, groups_at
+from ..collectors.memory_group import MemoryGroup
 from ..errors import SourceUnavailable
 from ..levels import Levels
 from ..limits import Limit, LimitKind
@@ -100,7 +100,7 @@ class MemoryGuard:
         self._placement = Placement(os.getpid())
         self._cell: Cell | None = None  # None while no cell is watched
         self._raised = 0  # how often in this cell
-        self._between = ExitStack()  # cells
+        self._between = contextlib.ExitStack()  # cells
         self._cancellation = Cancellation(self.instead_of)
         self._work = CellWork(namespace)
         self._helper = StopHelper(
@@ -108,7 +108,7 @@ class MemoryGuard:
             self._cancellation,
             in_fit,
             self._state,
-            self._beside,
+            self.stops.beside,
             lambda: self._sampler.delivered(),
         )
         self._main = MainThread(
@@ -328,18 +328,12 @@ class MemoryGuard:
         self.is_started, self._cell = False, None
 
     def _new_groups(self) -> tuple[MemoryGroup, ...] | None:
-        """The memory groups of this process if they have changed; otherwise None."""
-        try:
-            place = self._placement.look()
-            return None if place is None else groups_at(*place)
-        except SourceUnavailable:
-            return None  # no memory groups: the machine's memory is the limit
+        with contextlib.suppress(SourceUnavailable):
+            return self._placement.new_groups()
+        return None  # no memory groups: the machine's memory is the limit
 
     def _state(self) -> tuple[Cell | None, Snapshot]:
         return self._cell, self._sampler.snapshot()
-
-    def _beside(self, cell: Cell, seen: Snapshot, names: list[str]) -> Stop:
-        return self.stops.beside(seen, cell, names)
 
     def give_back(self) -> None:
         """Collect garbage, and return free memory of allocators to the system; takes up to 0.2 s."""
@@ -378,7 +372,7 @@ class MemoryGuard:
                 self.stops.later.append(POOL_HAS_ENDED)
             if cell.is_over:
                 name = notebook_function(frame, self._work.namespace)
-                stop = self._beside(cell, seen, [name] if name else self._work.tasks.names)
+                stop = self.stops.beside(cell, seen, [name] if name else self._work.tasks.names)
             else:
                 stop = self.stops.reached(seen, cell)
         self._sampler.delivered()

@@ -185,12 +185,12 @@ class Stops:
         lines = tuple(text.splitlines())
         return self._keep(0.0, available_bytes, self._limit().size_bytes, lines, what)
 
-    def beside(self, seen: Snapshot, cell: Cell, names: Sequence[str]) -> Stop:
+    def beside(self, cell: Cell, seen: Snapshot, names: Sequence[str]) -> Stop:
         """Record a stop of what earlier cells had left running.
 
         Args:
-            seen: The state of the sampler.
             cell: The watched cell.
+            seen: The state of the sampler.
             names: Names of the threads, or of the function of a task or callback.
         """
         limit, left = self._limit(), seen.trip_available_bytes
