@@ -136,8 +136,8 @@ class _Read(NamedTuple):
     reclaimable: int | None
 
     @classmethod
-    def of(cls, group: MemoryGroup) -> _Read:
-        return cls(group, group.limit_bytes(), group.used_bytes(), group.reclaimable_bytes())
+    def of(cls, group: MemoryGroup, limit: int | None) -> _Read:
+        return cls(group, limit, group.used_bytes(), group.reclaimable_bytes())
 
     def left(self) -> int:
         return (self.limit or 0) - (self.used or 0) + (self.reclaimable or 0)
@@ -164,11 +164,14 @@ class GroupValues:
 
     def refresh(self) -> None:
         """Read the limits and the file cache again."""
-        read = [_Read.of(group) for group in self.groups]
-        bounded = [one for one in read if one.limit is not None and one.limit < self._host_bytes]
-        found = min(bounded, key=_Read.left, default=read[0])
+        limits = [(group, group.limit_bytes()) for group in self.groups]
+        bounded = [
+            (g, limit) for g, limit in limits if limit is not None and limit < self._host_bytes
+        ]
+        read = [_Read.of(*pair) for pair in bounded] or [_Read.of(self.groups[0], None)]
+        found = min(read, key=_Read.left)
         values: dict[str, float] = {}
-        if bounded and found.limit is not None:
+        if found.limit is not None:
             values["cgroup.limit_bytes"] = found.limit
         if found.reclaimable is not None:
             values["cgroup.reclaimable_bytes"] = found.reclaimable
