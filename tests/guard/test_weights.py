@@ -11,6 +11,7 @@ import pytest
 from jupyter_tfguard.guard import weights
 from jupyter_tfguard.guard.error import HostMemoryLimitReached
 from jupyter_tfguard.guard.weights import Weight, WeightGuard
+from jupyter_tfguard.limits import Limit, LimitKind
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick
@@ -27,8 +28,8 @@ class Guard:
     def available_bytes(self) -> int:
         return self.after if self.given_back else self.available
 
-    def total_bytes(self) -> int:
-        return 2 * GIB
+    def limit(self) -> Limit:
+        return Limit(2 * GIB, LimitKind.HOST)
 
     def give_back(self) -> None:
         self.given_back += 1
