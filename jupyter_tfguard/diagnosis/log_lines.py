@@ -33,6 +33,8 @@ _QUOTE_MARKS = re.compile(
 _MARKS = frozenset('>#/|`*"{')
 _WRAPPED = re.compile(r"[\x1b\r\x08\x0b\x0c\x85\u2028\u2029&]")
 _LINE_ENDS = re.compile(r"[\r\x08\x0b\x0c\x85\u2028\u2029]+|\n")
+# KeyboardInterruptTraceback (most recent call last): the head of a notebook's traceback that lost its blanks
+_HEAD_WITHOUT_GAP = re.compile(r"(?:(?<=Error)|(?<=Interrupt))(?=Traceback \(most)")
 # What launchers and collectors put before each line: "[rank0]: ", "[1,0]<stderr>:", "(fit pid=41, ip=10.0.0.2) ", "trainer-1  | ",
 # "2026-05-05T10:00:00.123Z ", "[pod/lab-0/notebook] ", "May 05 10:00:00 lab jupyter[811]: "
 _PREFIX = re.compile(
@@ -155,6 +157,8 @@ def without_guesses(text: str) -> str:
 
 def log_lines(text: str) -> list[LogLine]:
     """The lines of a pasted log."""
+    if "tTraceback (most" in text or "rTraceback (most" in text:
+        text = _HEAD_WITHOUT_GAP.sub("    ", text)
     lines = [_bare(line) for line in uncarried(text.split("\n"))]
     return list(_read(enumerate(_unindented(_rejoined(lines)), 1)))
 

@@ -47,6 +47,11 @@ _LAST_STEP = re.compile(r"(?<![\d/])(\d{1,9})/\1(?![\d/])|\b100%\||\bval_\w{1,40
 _BAR_BEFORE_ITS_END = re.compile(
     r"(?<![\d/])(\d{1,9})/(?!\1\b)\d{1,9} ?[\[━]|^[^%|]{0,160}\b\d{1,2}(?:\.\d{1,3})?%\|"
 )
+# Loading checkpoint shards: 100%|####| 4/4 [00:15<00:00, 3.85s/it]: each process draws it before its first step
+_PREPARES = re.compile(
+    r"(?i)^[^%|]{0,120}\b(?:(?:down)?load|fetch|read|import|unpack|extract|tokeniz|preprocess|prepar|install|cach|index|initiali[sz])ing\b[^%|]{0,120}\d%"
+)
+_PERCENT_BAR = re.compile(r"\d%(?:\||.{0,80}(?:it/s|s/it))")
 _NUMBERS = re.compile(r"(?i)/step\b|\w{0,40}(?:loss|acc|accuracy|mae|mse|auc)\b\s?[:=]")
 _EXIT_0 = re.compile(r"(?i)\b(?:code|status|code:)\s{1,8}0(?![\dx])\b|\bCOMPLETED\b")
 # Saved in the middle of a run
@@ -57,7 +62,7 @@ _ON_THE_WAY = re.compile(
 _LAST_EPOCH = re.compile(r"(?i)\bepoch:? ?\[?(\d{1,7})/\1(?!\d)")
 # Lines of Jupyter Server and of the controller of a batch system: they go on when the program has ended.
 _OF_A_SERVER = re.compile(
-    r"^\[[IWEDC] [\d:. -]{5,30} \w{0,30}(?:App|Hub|Restarter)\b|\b_job_complete: |\bslurmctld\b"
+    r"^\[[IWEDC] [\d:. -]{5,30} \w{0,30}(?:App|Hub|Restarter)\b|\b_job_complete: |\bslurmctld\b|^\s{0,20}\d{1,10}(?:_\d{1,6})?\.ext"
 )
 # A failure without a message of its own.    [ERROR] - Error executing job      Job failed      CRITICAL: ...      fit: error while loading
 _TROUBLE = re.compile(
@@ -136,6 +141,19 @@ def is_last_epoch(line: LogLine) -> bool:
 def is_unfinished_bar(line: LogLine) -> bool:
     """True for a progress bar before its end."""
     return _BAR_BEFORE_ITS_END.search(line.message[:300]) is not None
+
+
+def is_preparation(line: LogLine) -> bool:
+    """True for a bar of what a program does before its first step."""
+    return "ing" in line.text and _PREPARES.search(line.message[:300]) is not None
+
+
+def is_bare_bar(line: LogLine) -> bool:
+    """True for a bar without an epoch and without numbers of the training: any process may draw it."""
+    text = line.message[:300]
+    return _PERCENT_BAR.search(text) is not None and not (
+        "poch" in text or _NUMBERS.search(text) is not None
+    )
 
 
 def shows_trouble(line: LogLine) -> bool:

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .bars import bar_place
-from .log_lines import TRACEBACK, Haystack, LogLine, without_guesses
+from .free_memory import is_starved, roomy
+from .log_lines import TRACEBACK, Haystack, LogLine, is_cut_in_traceback, without_guesses
 from .progress import (
     DONE,
     PROGRESS,
+    is_bare_bar,
     is_last_epoch,
     is_ordinary,
+    is_preparation,
     is_unfinished_bar,
     shows_end,
     shows_progress,
@@ -28,16 +31,6 @@ from .progress import (
 from .remarks import is_of_another_run, is_retold
 from .signs import Role, Sign, find_signs
 
-# "totalMemory: 11.17GiB freeMemory: 163.62MiB", TensorFlow 1; others use a device that has less than this left.
-_FREE = re.compile(
-    r"totalMemory: (?P<total>[\d.]{1,12})(?P<total_unit>[KMG]i?B).{0,10}freeMemory: (?P<free>[\d.]{1,12})(?P<free_unit>[KMG]i?B)"
-)
-# "Created device /job:.../device:GPU:0 with 151 MB memory", of all releases
-_CREATED = re.compile(
-    r"Created (?:TensorFlow )?device .{0,200}device:GPU:\d{1,3} with (?P<size>\d{1,8}) MB memory"
-)
-# "Memory usage: 8019231744 bytes free, 8361738240 bytes total." after a CUDA library could not start
-_USAGE = re.compile(r"Memory usage: (?P<free>\d{1,18}) bytes free, (?P<total>\d{1,18}) bytes total")
 _DATA_WORKER = (
     "_worker_loop",
     "DataLoader worker",
@@ -67,10 +60,6 @@ _FINISHED = re.compile(r"(?i)(?:finished|done|completed?)\b(?!.{0,40}\d)")
 _EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]{0,120}\.)?[A-Z]\w{0,60}(?:Error|Exception)\b: ")
 # A bar is drawn again once or twice by each process that ends. Earlier lines than these are not compared.
 _REDRAWN = 50
-_STARVED_FRACTION = 0.1
-_ROOMY_FRACTION = 0.5
-_STARVED_MIB = 512
-_MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
 
 
 @dataclass(frozen=True)
@@ -100,8 +89,43 @@ class Story:
                 break
             last = earlier  # drawn once more at the same place
         if last >= 0 and self._is_drawn_at_the_end(last):
-            return next((n for n in places if not self._is_drawn_at_the_end(n)), -1)
-        return last
+            last = next((n for n in places if not self._is_drawn_at_the_end(n)), -1)
+        return self._last_step(last) if last >= 0 and is_preparation(self.lines[last]) else last
+
+    def _last_step(self, last: int) -> int:
+        """The last step before a loading bar, if an error between them ended a program: another process loads."""
+        step = next(
+            (
+                n
+                for n in range(last - 1, -1, -1)
+                if shows_progress(self.lines[n]) and not is_preparation(self.lines[n])
+            ),
+            -1,
+        )
+        between = find_signs(self.lines, self.haystack, step + 1, last)
+        return step if any(self._ends_a_program(sign) for sign in between) else last
+
+    def _ends_a_program(self, sign: Sign) -> bool:
+        """True for an exception that was not handled, an abort and a reported end."""
+        if sign.row.aborts or sign.role in (Role.FATAL, Role.ENDING):
+            return True
+        return self.is_raised(sign)
+
+    def is_raised(self, sign: Sign) -> bool:
+        """True for the line of an exception, if no words near it say that the program handled it."""
+        if sign.row.printed or sign.role is Role.NOISE:
+            return False
+        near = self.lines[sign.index : sign.index + 2]
+        return _EXCEPTION.match(sign.line.message) is not None and not any(
+            _HANDLED.search(line.text[:1000]) for line in near
+        )
+
+    @property
+    def may_be_of_another_process(self) -> bool:
+        """True if an exception was raised before the last progress, or only a bar without numbers follows an error."""
+        real = [sign for sign in self.survived if sign.role is not Role.NOISE]
+        bar = self.last_progress >= 0 and is_bare_bar(self.lines[self.last_progress])
+        return (bool(real) and bar) or any(self.is_raised(sign) for sign in real)
 
     def _is_drawn_at_the_end(self, place: int) -> bool:
         """True for the last line with progress, if it is written while the program ends.
@@ -193,6 +217,7 @@ class Story:
                 and not self._was_handled(s)
                 and not (s.cause == "gpu_oom" and self.refuted)
                 and not self._is_only_the_head(s)
+                and not (s.row.id == "launcher-traceback" and self._runs_cells(s))
             ),
             None,
         )
@@ -229,14 +254,12 @@ class Story:
     @cached_property
     def starved_device(self) -> LogLine | None:
         """The line that shows a GPU with almost no free memory when the program started to use it."""
-        return next((line for line in self.lines if _is_starved(line)), None)
+        return next((line for line in self.lines if is_starved(line)), None)
 
     @cached_property
     def roomy_device(self) -> tuple[int, int] | None:
         """Free and total bytes of the GPU, if the last numbers about it show that much was free."""
-        found = [hit for line in self.lines if (hit := _USAGE.search(line.text))]
-        free, total = (int(found[-1]["free"]), int(found[-1]["total"])) if found else (0, 0)
-        return (free, total) if 0 < _ROOMY_FRACTION * total <= free else None
+        return roomy(self.lines)
 
     @cached_property
     def refuted(self) -> Sign | None:
@@ -307,12 +330,22 @@ class Story:
 
     @cached_property
     def failed_import(self) -> bool:
-        """True if the last traceback leads through an import."""
+        """True if the last traceback leads through an import, or the message of an ImportError is on the next lines."""
         begin = max(
             (i for i, line in enumerate(self.lines) if "Traceback (most recent" in line.text),
             default=len(self.lines),
         )
-        return any(_IMPORT.search(line.text) for line in self.lines[begin:])
+        return any(_IMPORT.search(line.text) for line in self.lines[begin:]) or any(
+            line.message == "ImportError:" for line in self.lines
+        )
+
+    @property
+    def lists_numpy_stack(self) -> bool:
+        """True if the text ends in the stack that NumPy lists after its message about a module; its head has no line end."""
+        heads = [line.text for line in self.lines if line.message.startswith(TRACEBACK)]
+        return (
+            bool(heads) and f"{TRACEBACK}:  File " in heads[-1] and is_cut_in_traceback(self.lines)
+        )
 
     def is_uncertain_end(self, sign: Sign) -> bool:
         """True if ordinary output follows a line, and nothing that says that the program ended or failed."""
@@ -336,6 +369,12 @@ class Story:
             line.message.startswith(f"{head}:") for line in self.lines[sign.index + 1 :]
         )
 
+    def _runs_cells(self, sign: Sign) -> bool:
+        """True if the stack of a kernel leads through its main loop, so it was started; also for the one that NumPy lists."""
+        return self.lists_numpy_stack or any(
+            line.message == "app.start()" for line in self.lines[sign.index + 1 : sign.index + 9]
+        )
+
     def _went_on(self, sign: Sign) -> bool:
         """True if a warning, or a record at error level or below, is followed by ordinary output and no failure.
 
@@ -350,17 +389,7 @@ class Story:
         )
         if end is not None and not sign.row.printed:
             return False
+        if end is None:  # a traceback whose exception was not copied
+            after = range(sign.index + 1, len(self.lines))
+            end = next((n for n in after if self.lines[n].message == f"{TRACEBACK}:"), None)
         return any(is_ordinary(line) for line in self.lines[sign.index + 1 : end])
-
-
-def _is_starved(line: LogLine) -> bool:
-    if "Memory" not in line.text and "memory" not in line.text:
-        return False
-    if found := _FREE.search(line.text):
-        total, free = (
-            float(found[name]) * _MIB[found[f"{name}_unit"][0]] for name in ("total", "free")
-        )
-        return total > 0 and free < _STARVED_FRACTION * total
-    if found := _CREATED.search(line.text):
-        return int(found["size"]) < _STARVED_MIB
-    return False

@@ -133,6 +133,7 @@ def _survival(story: Story) -> Confidence | None:
         handled = any(sign.role is not Role.FAILED for sign in story.survived)
         later = any(sign.role is not Role.NOISE for sign in story.signs)
         certain = handled and not ended and not later and not story.stops_midway
+        certain = certain and not story.may_be_of_another_process
         return Confidence.CERTAIN if certain and not story.retold else Confidence.LIKELY
     if story.ended_well:
         return Confidence.LIKELY
@@ -168,7 +169,7 @@ def _of_failure(story: Story, status: ExitStatus | None) -> Verdict:
 def _may_explain(hint: Sign, story: Story, end: Sign | None) -> bool:
     """True if a warning can be the reason of the failure: an import, or anything that is not an exception about another thing."""
     if hint.cause == "abi_mismatch":
-        return story.failed_import
+        return story.failed_import or (end is None and story.lists_numpy_stack)
     if (
         hint.cause == "cuda_library_missing"
         and end is not None

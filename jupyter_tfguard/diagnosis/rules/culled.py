@@ -60,14 +60,15 @@ def culled(seen: Evidence) -> Finding | None:
 
 def _of_text(text: TextEvidence) -> Finding:
     """For a line of the server's or JupyterHub's culler."""
-    since = text.details.get("since")
-    if since is not None:
+    since, last = text.details.get("since"), text.details.get("last")
+    if since is not None or last is not None:
         hub = Advice(
             "Ask for a longer time in JupyterHub's settings.",
             "The hub's idle culler stops the whole server, with all of its kernels.",
             "python -m jupyterhub_idle_culler --timeout=86400",
         )
-        title = f"JupyterHub stopped the server: it saw no activity for {since} (hours, minutes, seconds)."
+        saw = f"for {since} (hours, minutes, seconds)" if since is not None else f"since {last}"
+        title = f"JupyterHub stopped the server: it saw no activity {saw}."
         return text.finding(
             title=title, short_title="Stopped by JupyterHub's culler", advice=(hub,)
         )
