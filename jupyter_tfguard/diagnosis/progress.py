@@ -49,7 +49,8 @@ _BAR_BEFORE_ITS_END = re.compile(
 )
 # Loading checkpoint shards: 100%|####| 4/4 [00:15<00:00, 3.85s/it]: each process draws it before its first step
 _PREPARES = re.compile(
-    r"(?i)^[^%|]{0,120}\b(?:(?:down)?load|fetch|read|import|unpack|extract|tokeniz|preprocess|prepar|install|cach|index|initiali[sz])ing\b[^%|]{0,120}\d%"
+    r"(?i)^\s{0,9}(?:(?:Map|Filter)(?: \([^)]{1,60}\))?:|Sanity Check|Generating \w{1,40} split)[^%|]{0,120}\d%"
+    r"|^[^%|]{0,120}\b(?:(?:down)?load|fetch|read|import|unpack|extract|tokeniz|preprocess|prepar|install|cach|index|initiali[sz])ing\b[^%|]{0,120}\d%"
 )
 _PERCENT_BAR = re.compile(r"\d%(?:\||.{0,80}(?:it/s|s/it))")
 _NUMBERS = re.compile(r"(?i)/step\b|\w{0,40}(?:loss|acc|accuracy|mae|mse|auc)\b\s?[:=]")
@@ -145,7 +146,7 @@ def is_unfinished_bar(line: LogLine) -> bool:
 
 def is_preparation(line: LogLine) -> bool:
     """True for a bar of what a program does before its first step."""
-    return "ing" in line.text and _PREPARES.search(line.message[:300]) is not None
+    return "%" in line.text and _PREPARES.search(line.message[:300]) is not None
 
 
 def is_bare_bar(line: LogLine) -> bool:

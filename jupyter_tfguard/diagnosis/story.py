@@ -57,7 +57,7 @@ _HANDLED = re.compile(
 _UNFINISHED = re.compile(r"[^%|]{0,160}\b\d{1,2}(?:\.\d{1,3})?%\|")
 # Finished processing all songs
 _FINISHED = re.compile(r"(?i)(?:finished|done|completed?)\b(?!.{0,40}\d)")
-_EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]{0,120}\.)?[A-Z]\w{0,60}(?:Error|Exception)\b: ")
+_EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]{0,120}\.)?[A-Z]\w{0,60}(?:Error|Exception)(?:: |:?$)")
 # A bar is drawn again once or twice by each process that ends. Earlier lines than these are not compared.
 _REDRAWN = 50
 
