@@ -25,6 +25,7 @@ class ChildKill:
     Attributes:
         before: Counters before the rise. after: counters after it.
         ended: Children that are gone; several if more than one ended in the same second.
+        known: All children before the rise. The victim may still be ending while another one is gone.
         time: Unix seconds of the poll that showed the rise.
     """
 
@@ -32,6 +33,7 @@ class ChildKill:
     after: Counters
     ended: tuple[int, ...]
     time: float
+    known: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class ChildKillDetector:
         before, after, known = self._rise
         ended = tuple(sorted(child for child in known if not is_running(child)))
         if ended:
-            self._found = ChildKill(before, after, ended, after.time)
+            self._found = ChildKill(before, after, ended, after.time, known)
             self._rise = None
         elif now.time - after.time > _WAIT_SECONDS:
             self._rise = None

@@ -136,7 +136,7 @@ class Deaths:
         named = {int(a or b) for line in log.lines for a, b in _VICTIM.findall(line.text)}
         ended = kill.ended
         if named:
-            ended = tuple(pid for pid in ended if pid in named)
+            ended = tuple(sorted(named & {*kill.known, *ended}))
         elif any(
             k.group == monitored.group.path and abs(k.died - kill.time) < _NEIGHBOUR_SECONDS
             for k in tuple(self._kills)

@@ -23,7 +23,7 @@ def test_the_neighbours_that_are_gone_are_named_without_the_kernel() -> None:
 
 
 def test_the_neighbours_of_a_killed_child_are_named_without_it() -> None:
-    facts = of_child(SEEN, ChildKill(BEFORE, AFTER, (8,), 2.0), (8,))
+    facts = of_child(SEEN, ChildKill(BEFORE, AFTER, (8,), 2.0, frozenset({8})), (8,))
     assert (facts.ended_neighbours, facts.ended_children) == ((7,), (8,))
 
 
