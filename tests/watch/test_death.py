@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from jupyter_tfguard.record.facts import Counters, ExitFacts, GroupCounters, ServerFacts
@@ -43,3 +45,14 @@ def test_of_a_pool_whose_workers_are_killed_again_and_again_one_kill_a_minute_is
         kill = detector.take(second + 0.5)
         found += [] if kill is None else [kill.time]
     assert found == [3.0, 63.0, 123.0]
+
+
+def test_a_victim_that_is_still_ending_is_known_when_another_child_is_gone() -> None:
+    detector = ChildKillDetector()
+    ended, ending = 1 << 22, os.getpid()
+    for second, kills in enumerate((0, 1)):
+        group = GroupCounters("/kernel", 2, own=True, oom_kill_count=kills)
+        detector.look(Counters(float(second), (group,)), (ended, ending))
+    kill = detector.take(3.0)
+    assert kill is not None
+    assert (kill.ended, kill.known) == ((ended,), {ended, ending})
