@@ -43,7 +43,7 @@ _OF_A_PERSON = re.compile(
 )
 # The last step of an epoch or a fit with its numbers; a loading bar has none.   938/938 [====] - 413s - loss: 0.2    100%|###| ... loss=0.2
 _LAST_STEP = re.compile(r"(?<![\d/])(\d{1,9})/\1(?![\d/])|\b100%\||\bval_\w{1,40}\s?[:=]")
-# 331/900 [=====>....]      12%|#2        |
+# 412/750 [=====>....]      12%|#2        |
 _BAR_BEFORE_ITS_END = re.compile(
     r"(?<![\d/])(\d{1,9})/(?!\1\b)\d{1,9} ?[\[━]|^[^%|]{0,160}\b\d{1,2}(?:\.\d{1,3})?%\|"
 )

@@ -67,14 +67,14 @@ KINDS = {
     "cgroup_oom": [SACCT.format(state="OUT_OF_MEMORY", code="0:125")],
     "cpu_alloc_failure": [f"MemoryError\n{LOADED}", "MemoryErrorTraceback (most recent call last)\n<ipython-input-4> in <module>()"],
     "culled": [
-        "[I 260102 01:23:21 cull_idle_servers:67] Culling server for user-7 (inactive since 2026-01-01 04:07:30.507000)\n[I 2026-01-02 01:23:21.827 JupyterHub proxy:254] Removing user user-7 from proxy (/user/user-7/)",
+        "[I 260102 01:23:21 cull_idle_servers:67] Culling server for user-7 (inactive since 2026-01-01 05:12:44.318000)\n[I 2026-01-02 02:31:14.605 JupyterHub proxy:254] Removing user user-7 from proxy (/user/user-7/)",
         "Culling server user-7 (inactive for 01:00:10)",
     ],
     "cuda_library_missing": ["NVIDIA-SMI couldn't find libnvidia-ml.so library in your system."],
     "gpu_arch_unsupported": [
         f'{RECORD}failed to get PTX kernel "add_1" from module: CUDA_ERROR_NOT_FOUND: named symbol not found',
         "".join(
-            f"I0102 03:04:05.341448 140491874862912 run_it.py:258] {line}\n"
+            f"I0102 03:04:05.341448 139724501083904 run_it.py:258] {line}\n"
             for line in (f'{RECORD}failed to get PTX kernel "add_1" from module: CUDA_ERROR_NOT_FOUND: named symbol not found', "Traceback (most recent call last):", 'File "/lab/fit.py", line 9, in <module>', "app.run(main)")
         ),
     ],
@@ -132,8 +132,8 @@ def test_an_error_that_the_program_handled_is_certainly_no_crash() -> None:
 
 
 def test_the_last_activity_is_named() -> None:
-    best = best_of("Culling server for user-7 (inactive since 2026-01-01 04:07:30.507000)")
-    assert "since 2026-01-01 04:07" in best.title
+    best = best_of("Culling server for user-7 (inactive since 2026-01-01 05:12:44.318000)")
+    assert "since 2026-01-01 05:12" in best.title
 
 
 def test_the_library_of_the_driver_comes_with_the_driver() -> None:

@@ -134,7 +134,7 @@ KINDS = {
         "RuntimeError: MPS backend out of memory (MPS allocated: 8.10 GB, max allowed: 9.07 GB).\nEpoch 2:  41%|████▏     | 205/500 [03:10<04:33,  1.08it/s]",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\ntrain:   7%|▋",
         # Nothing follows the refused requests.
-        "2026-01-02 03:04:05.000001: E tensorflow/stream_executor/rocm/rocm_driver.cc:601] failed to allocate 7.35G (7889485824 bytes) from device: hipError_t(1002)",
+        "2026-01-02 03:04:05.000001: E tensorflow/stream_executor/rocm/rocm_driver.cc:601] failed to allocate 7.50G (8053063680 bytes) from device: hipError_t(1002)",
         "I0000 00:00:1700000000.1 7 cuda_executor.cc:1] failed to allocate 4.00GiB (4294967296 bytes) from device: RESOURCE_EXHAUSTED: : CUDA_ERROR_OUT_OF_MEMORY: out of memory",
     ],
     "disk_full": [
@@ -180,7 +180,7 @@ KINDS = {
         'without a notice that termination is imminent',
         # An error without a known meaning, or the beginning of a traceback, follows the progress.
         "Epoch 1/9\n2026-01-02 03:04:05.000001: E lab/common/operations.cc:516] The background loop ended: read error: Connection reset by peer",
-        "Epoch 1/9\n 12/83 [=>....] - ETA: 1:13 - loss: 1.0636Traceback (most recent call last):",
+        "Epoch 1/9\n 12/83 [=>....] - ETA: 1:13 - loss: 1.2741Traceback (most recent call last):",
         "step 40 loss 0.2\nTraceback (most recent call last):\n  File \"fit.py\", line 12, in <module>\n    main()",
         # An assertion in a graph raises an exception.
         "Epoch 1/9\nTraceback (most recent call last):\nInvalid argument: assertion failed: [The batch is empty] [Condition x > 0 did not hold]",
@@ -206,7 +206,7 @@ KINDS = {
         "Successfully completed.\n\nResource usage summary:\n\n    Max Memory :   49 MB",
         "Process finished with exit code 0",
         "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\nUsing the CPU\nrows read so far 120",
-        "failed to allocate 7.35G (7889485824 bytes) from device: hipError_t(1002)\nEpoch 1/2\n9/9 - 1s 40ms/step - loss: 0.2",
+        "failed to allocate 7.50G (8053063680 bytes) from device: hipError_t(1002)\nEpoch 1/2\n9/9 - 1s 40ms/step - loss: 0.2",
         "RuntimeError: the socket was closed\nEpoch 2:  41%|████▏     | 205/500 [03:10<04:33,  1.08it/s]\nEpoch 2:  42%|████▏     | 210/500 [03:15<04:30,  1.07it/s]",
         "[rank0]:[W203 10:11:12.1 ProcessGroupNCCL.cpp:1] Warning: destroy_process_group() was not called\nsaved the model",
     ],

@@ -32,7 +32,7 @@ KINDS = {
     "gpu_oom": [
         "2026-01-02 03:04:05.1: I tensorflow/core/common_runtime/bfc_allocator.cc:1101] InUse at 7f1200000000 of size 8388608 next 12\n2026-01-02 03:04:05.1: I tensorflow/core/common_runtime/bfc_allocator.cc:1106]      Summary of in-use Chunks by size: ",
         "2026-01-02 03:04:05.1: I tensorflow/core/common_runtime/bfc_allocator.cc:1033] Bin (256): \tTotal Chunks: 40, Chunks in use: 40. 10.0KiB allocated for chunks.",
-        "Limit:                      7912554496\nInUse:                      7634223104\nMaxInUse:                   7634223616\nNumAllocs:                         811\nMaxAllocSize:               2533359616",
+        "Limit:                      7912554496\nInUse:                      7634223104\nMaxInUse:                   7634223616\nNumAllocs:                         811\nMaxAllocSize:               3087007744",
         # XLA, in a program on a GPU
         "I0203 10:11:12.000001 411 gpu_compiler.cc:512] autotuning\njax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 8589934592 bytes.",
         "devices: [CudaDevice(id=0)]\nRuntimeError: Resource exhausted: Out of memory allocating 1073741824 bytes.",
@@ -54,7 +54,7 @@ KINDS = {
         "Node: 'unet/down/Conv2D'\nDNN library is not found.\n\t [[{{node unet/down/Conv2D}}]] [Op:__inference_predict_function_88]",
     ],
     "cuda_illegal_access": [
-        "Xid (PCI:0000:0a:00): 31, pid=13332, name=python, Ch 00000010, intr 00000000. MMU Fault: ENGINE GRAPHICS",
+        "Xid (PCI:0000:0a:00): 31, pid=24117, name=python, Ch 00000010, intr 00000000. MMU Fault: ENGINE GRAPHICS",
         "Callback: Queue 0x7f12 aborting with error : HSA_STATUS_ERROR_MEMORY_FAULT: Agent attempted to access an inaccessible address. code: 0x2b",
         "Ignored (for causing prior/excessive GPU errors) (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)",
         "CUDA error 700 at fit.cu:88",
