@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..errors import SourceUnavailable
 from ..limits import Limit, LimitKind
@@ -19,6 +20,14 @@ _MEMINFO_BYTES = 2048
 _STAT_BYTES = 8192
 _NUMBER_BYTES = 64
 _NO_LIMIT_BYTES = 1 << 62
+
+
+class Headroom(NamedTuple):
+    """Bytes that can still be used, the limit that they belong to, and the smallest limit, of which the levels of a stop are parts."""
+
+    left_bytes: int
+    limit: Limit
+    smallest_bytes: int
 
 
 class AvailableMemory:
@@ -53,8 +62,8 @@ class AvailableMemory:
                 left.append(group.left(swap_bytes))
         return min(left)
 
-    def binding(self) -> tuple[int, Limit] | None:
-        """What :meth:`read` returns, and the limit that it belongs to; None if the machine's memory cannot be read."""
+    def binding(self) -> Headroom | None:
+        """What :meth:`read` returns, with the limit that it belongs to; None if the machine's memory cannot be read."""
         content = self._meminfo.read_bytes()
         found = _fields(content, b":", (b"MemTotal", b"MemAvailable", b"SwapFree"))
         if b"MemAvailable" not in found or b"MemTotal" not in found:
@@ -66,7 +75,8 @@ class AvailableMemory:
             with contextlib.suppress(SourceUnavailable, ValueError):
                 if (limit := group.limit()) is not None and limit < machine.size_bytes:
                     left.append((group.left(swap_bytes), Limit(limit, LimitKind.CGROUP)))
-        return min(left)
+        smallest = min(limit.size_bytes for _, limit in left)
+        return Headroom(*min(left, key=lambda pair: pair[0]), smallest)
 
     def total_bytes(self) -> int:
         """The smallest limit, of the machine or a group, in bytes."""
@@ -82,8 +92,8 @@ class AvailableMemory:
             file.close()
 
 
-def binding_now() -> tuple[int, Limit]:
-    """Bytes that this process can still use, and the limit with the least headroom; takes less than a millisecond.
+def binding_now() -> Headroom:
+    """What this process can still use; takes less than a millisecond.
 
     Raises:
         SourceUnavailable: This system has no memory figures.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..errors import SourceUnavailable
+from ..limits import memory_limit
 from ..metrics import Metric, Unit
 from .memory_group import MemoryGroup, group_path, groups_at, machine_bytes, memory_groups
 from .procfs import read_small, read_text
@@ -128,19 +129,23 @@ def limit_hits(groups: Sequence[MemoryGroup]) -> dict[str, int | None]:
 
 
 class _Read(NamedTuple):
-    """The numbers of one group, in bytes; None = unknown, or no limit."""
+    """The known metrics of one group."""
 
     group: MemoryGroup
-    limit: int | None
-    used: int | None
-    reclaimable: int | None
+    values: dict[str, float]
 
     @classmethod
     def of(cls, group: MemoryGroup, limit: int | None) -> _Read:
-        return cls(group, limit, group.used_bytes(), group.reclaimable_bytes())
+        found = {
+            "cgroup.limit_bytes": limit,
+            "cgroup.used_bytes": group.used_bytes(),
+            "cgroup.reclaimable_bytes": group.reclaimable_bytes(),
+        }
+        return cls(group, {name: size for name, size in found.items() if size is not None})
 
-    def left(self) -> int:
-        return (self.limit or 0) - (self.used or 0) + (self.reclaimable or 0)
+    def left(self) -> float:
+        limit = memory_limit(self.values)
+        return 0.0 if limit is None else limit.left(self.values)
 
 
 class GroupValues:
@@ -159,7 +164,7 @@ class GroupValues:
         self.binding = groups[0]
         self._host_bytes = host_bytes
         self._slow_values: dict[str, float] = {}
-        self._used_then: int | None = None
+        self._used_then: float | None = None
         self.refresh()
 
     def refresh(self) -> None:
@@ -170,13 +175,8 @@ class GroupValues:
         ]
         read = [_Read.of(*pair) for pair in bounded] or [_Read.of(self.groups[0], None)]
         found = min(read, key=_Read.left)
-        values: dict[str, float] = {}
-        if found.limit is not None:
-            values["cgroup.limit_bytes"] = found.limit
-        if found.reclaimable is not None:
-            values["cgroup.reclaimable_bytes"] = found.reclaimable
-        self.binding, self._slow_values = found.group, values
-        self._used_then = found.used
+        self.binding, self._slow_values = found
+        self._used_then = found.values.get("cgroup.used_bytes")
 
     def used(self) -> dict[str, float]:
         """Use of the binding group, with its limit and file cache.

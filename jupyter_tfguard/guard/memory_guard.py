@@ -265,7 +265,7 @@ class MemoryGuard:
     def limit(self) -> Limit:
         """The binding limit: the one that :meth:`available_bytes` belongs to."""
         try:
-            return binding_now()[1]
+            return binding_now().limit
         except SourceUnavailable:
             return Limit(self._sampler.total_bytes(), LimitKind.HOST)
 

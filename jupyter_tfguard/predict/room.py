@@ -30,10 +30,11 @@ class Room(NamedTuple):
             CannotEstimate: This system has no memory figures.
         """
         try:
-            left, limit = binding_now()
+            found = binding_now()
         except SourceUnavailable as absent:
             raise CannotEstimate(f"The available memory is unknown. {absent}") from absent
-        return cls(max(0, left - Levels.of(limit.size_bytes).stop_cap_bytes), limit)
+        cap_bytes = Levels.of(found.smallest_bytes).stop_cap_bytes
+        return cls(max(0, found.left_bytes - cap_bytes), found.limit)
 
     @classmethod
     def on_gpu(cls, found: Trial) -> Room:
