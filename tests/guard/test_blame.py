@@ -60,8 +60,12 @@ def judged(notebook: dict[str, Any]) -> Callable[[str, str], Blame]:
     """Judges by the names of functions."""
 
     def by_name(earlier: str, cell: str) -> Blame:
+        notebook["ended"].clear()
+        notebook["ran"].clear()
         thread = threading.Thread(target=notebook[earlier], name=earlier, daemon=True)
-        return judge(notebook, thread.start, notebook[cell])
+        blame = judge(notebook, thread.start, notebook[cell])
+        thread.join()
+        return blame
 
     return by_name
 

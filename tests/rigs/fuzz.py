@@ -257,18 +257,26 @@ class Fuzz:
             targets.one(self._seed, first)  # the rules and their tables are read once a process
             for number in range(first, end):
                 progress.at(number)
-                began = time.process_time()
                 try:
-                    kind = targets.one(self._seed, number)
-                    totals["kinds"][kind] = totals["kinds"].get(kind, 0) + 1
+                    kind, took = _timed(targets, self._seed, number)
                 except Wrong as bad:
                     _count("wrong", number, str(bad), totals)
                 except Exception:
                     _count("undeclared", number, traceback.format_exc()[-500:], totals)
-                if (took := time.process_time() - began) > LIMIT_SECONDS:
-                    _count("slow", number, f"{took:.3f} s", totals)
+                else:
+                    totals["kinds"][kind] = totals["kinds"].get(kind, 0) + 1
+                    # A busy machine may make one turn slow, a slow input makes each slow.
+                    again = (_timed(targets, self._seed, number)[1] for _ in range(3))
+                    if took > LIMIT_SECONDS and min(again) > LIMIT_SECONDS:
+                        _count("slow", number, f"{took:.3f} s", totals)
             totals["inputs"] = end - first
         return totals
+
+
+def _timed(targets: Targets, seed: int, number: int) -> tuple[str, float]:
+    """The kind of an input, and the processor time that it took in seconds."""
+    began = time.process_time()
+    return targets.one(seed, number), time.process_time() - began
 
 
 def _count(name: str, number: int, text: str, totals: Totals) -> None:
