@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_tfguard.limits import (
+from jupyter_tfguard.memory.limits import (
     Limit,
     LimitKind,
     binding_limit,

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..errors import SourceUnavailable
-from ..limits import memory_limit
+from ..memory.groups import MemoryGroup, group_path, groups_at, machine_bytes, memory_groups
+from ..memory.limits import memory_limit
 from ..metrics import Metric, Unit
-from .memory_group import MemoryGroup, group_path, groups_at, machine_bytes, memory_groups
-from .procfs import read_small, read_text
+from ..procfs import read_small, read_text
 
 _REFRESH_SECONDS = 1.0
 _CHANGED_BYTES = 16 << 20  # since the file cache was read

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SourceUnavailable
+from ..procfs import read_text
 from ..threads import background_thread
-from .procfs import read_text
 
 NVIDIA_VENDOR = "0x10de"
 _DISPLAY_CLASS = "0x03"  # the audio and USB functions of a card are separate devices

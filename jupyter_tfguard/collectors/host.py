@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
+from ..procfs import KeptFile, read_small
 from ..units import KIB
-from .procfs import KeptFile, read_small
 
 _SLOW_EVERY_SECONDS = 1.0
 # some avg10=0.12 avg60=0.03 avg300=0.00 total=1234

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import SourceUnavailable
-from .procfs import read_small
+from ..procfs import read_small
 
 _MARKS = (".dockerenv", "run/.containerenv", ".singularity.d")
 

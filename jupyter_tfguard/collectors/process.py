@@ -14,8 +14,8 @@ from typing import Any
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
+from ..procfs import read_small, read_text
 from ..units import KIB
-from .procfs import read_small, read_text
 from .resident import ResidentSize, psutil_process
 
 _STATUS_EVERY_SECONDS = 0.95

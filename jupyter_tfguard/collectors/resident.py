@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from ..errors import SourceUnavailable
-from .procfs import KeptFile, colon_lines, read_small, read_text
+from ..procfs import KeptFile, colon_lines, read_small, read_text
 
 _STATM_BYTES = 128
 

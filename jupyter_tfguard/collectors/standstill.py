@@ -15,7 +15,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from ..errors import SourceUnavailable
-from .procfs import read_small
+from ..procfs import read_small
 
 _SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s+(\d+)$", re.MULTILINE)
 _CAUGHT = re.compile(rb"^SigCgt:\s+([0-9a-f]+)$", re.MULTILINE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
-from .procfs import read_small
+from ..procfs import read_small
 
 _MINOR_FAULTS = 7  # field of `stat` behind the name
 

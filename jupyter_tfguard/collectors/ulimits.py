@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from ..errors import SourceUnavailable
 from ..metrics import Metric, Unit
+from ..procfs import read_int, read_small, read_text
 from ..units import KIB
-from .procfs import read_int, read_small, read_text
 
 _EVERY_SECONDS = 0.95
 # Max processes             94997                94997                processes

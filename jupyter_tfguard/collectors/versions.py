@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SourceUnavailable
+from ..procfs import read_text
 from .packages import Package, find_packages
-from .procfs import read_text
 
 
 @dataclass(frozen=True)

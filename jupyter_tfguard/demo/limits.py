@@ -14,8 +14,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from ..collectors.memory_group import memory_groups
 from ..errors import SourceUnavailable, TfGuardError
+from ..memory.groups import memory_groups
 
 _numbers = itertools.count(1)
 NAME_PREFIX = "tfguard-demo-"  # followed by the id of the process that created it

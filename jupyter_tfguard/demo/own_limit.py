@@ -8,9 +8,9 @@ from pathlib import Path
 
 import psutil
 
-from ..collectors.memory_group import MemoryGroup, memory_groups
 from ..errors import SourceUnavailable
 from ..kernel.current import current
+from ..memory.groups import MemoryGroup, memory_groups
 from ..units import GIB, human_bytes
 from .limits import NAME_PREFIX, NoLimitPossible, make_limit, set_limit
 

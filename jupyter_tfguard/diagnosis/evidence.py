@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from ..limits import Limit
+from ..memory.limits import Limit
 from .activity import last_cell
 from .growth import Growth, host_growth
 from .limits_seen import binding_limit_of, memory_limit_of

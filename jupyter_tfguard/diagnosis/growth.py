@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..limits import Limit, memory_in_use
+from ..memory.limits import Limit, memory_in_use
 from ..trend import LEAST_BYTES, WARM_UP, Trend, grown, trend
 from ..units import human_bytes, human_seconds
 from .activity import last_cell, last_fit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..limits import ULIMITS, Limit, LimitKind, memory_limit
+from ..memory.limits import ULIMITS, Limit, LimitKind, memory_limit
 from .observed import Observed
 
 _MEMORY = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..limits import Limit, LimitKind
+from ..memory.limits import Limit, LimitKind
 from ..units import human_bytes, human_seconds
 from .activity import Cell, Fit, last_cell, last_fit
 from .evidence import Evidence

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from ..kept_data import Holder, holders_text, large_part
-from ..limits import Limit, LimitKind
+from ..memory.limits import Limit, LimitKind
 from ..units import human_bytes
 from .activity import largest_arrays, last_fit
 from .evidence import Evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..limits import Limit
+from ..memory.limits import Limit
 from ..units import human_bytes
 
 POOL_HAS_ENDED = "A process pool of an earlier cell has ended with its workers: make a new one."

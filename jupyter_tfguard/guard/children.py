@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..collectors.process import descendants
-from ..collectors.procfs import read_text
 from ..collectors.resident import status_bytes
 from ..errors import SourceUnavailable
+from ..procfs import read_text
 from ..units import human_bytes
 
 _NAME_LIMIT = 40

@@ -18,12 +18,12 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from ..collectors.available import binding_now
 from ..collectors.cgroup import Placement
-from ..collectors.memory_group import MemoryGroup
 from ..errors import SourceUnavailable
 from ..levels import Levels
-from ..limits import Limit, LimitKind
+from ..memory.available import binding_now
+from ..memory.groups import MemoryGroup
+from ..memory.limits import Limit, LimitKind
 from ..shield import shielded
 from ..units import MIB
 from .activity import notebook_function

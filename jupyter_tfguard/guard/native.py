@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from ..collectors.memory_group import MemoryGroup
 from ..errors import SourceUnavailable
 from ..levels import Levels
+from ..memory.groups import MemoryGroup
 from ..mounts import is_remote
 from ..units import GIB
 from .snapshot import Snapshot

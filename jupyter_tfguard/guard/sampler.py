@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import psutil
 
-from ..collectors.available import AvailableMemory
-from ..collectors.memory_group import MemoryGroup
 from ..levels import Levels
+from ..memory.available import AvailableMemory
+from ..memory.groups import MemoryGroup
 from ..shield import note_problem
 from ..threads import background_thread
 from .snapshot import Snapshot

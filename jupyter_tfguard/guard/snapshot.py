@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from ..collectors.memory_group import MemoryGroup
 from ..levels import Levels
+from ..memory.groups import MemoryGroup
 
 
 class Snapshot(NamedTuple):

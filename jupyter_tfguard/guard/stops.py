@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..limits import Limit
+from ..memory.limits import Limit
 from ..shield import shielded
 from .beside_words import beside_lines
 from .children import children_of

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..batch_place import IN_ARGUMENT, BatchPlace
 from ..kept_data import Holder, Kept, holders_text, large_part
-from ..limits import Limit
+from ..memory.limits import Limit
 from ..units import human_bytes
 from .children import Child
 from .children import text as text_of_children

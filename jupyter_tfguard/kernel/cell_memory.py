@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..limits import kept_bytes
+from ..memory.limits import kept_bytes
 from ..training.gpu_memory import DeviceMemory
 
 Devices = tuple[DeviceMemory, ...]

@@ -11,9 +11,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..collectors.procfs import read_environ
 from ..errors import SourceUnavailable
 from ..places import DIRECTORY_VARIABLE, DISABLE_VARIABLE, LIVE_VARIABLE, data_folder
+from ..procfs import read_environ
 
 _MARK = "KERNEL_GATEWAY"  # "1" in each kernel of a gateway
 _CONFIG_VARIABLE = "JUPYTER_CONFIG_DIR"

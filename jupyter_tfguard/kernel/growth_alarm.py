@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..kept_data import Holder, Kept
-from ..limits import Limit, kept_bytes, memory_limit
+from ..memory.limits import Limit, kept_bytes, memory_limit
 from ..record.facts import LOOP
 from ..trend import FEWEST_POINTS, WARM_UP, Trend, floors, grown
 from ..units import human_seconds

@@ -17,9 +17,9 @@ from typing import Any
 
 from .._version import __version__
 from ..collectors.cgroup import CgroupCollector
-from ..collectors.procfs import read_small
 from ..collectors.ulimits import thread_limits
 from ..places import KERNEL_VARIABLE, WATCHER_VARIABLE
+from ..procfs import read_small
 from ..record.identity import ProcessIdentity
 from ..record.recording import Recording
 

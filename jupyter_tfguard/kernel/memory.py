@@ -10,7 +10,7 @@ from ..collectors.host import HostCollector
 from ..collectors.process import ProcessCollector
 from ..collectors.ulimits import UlimitCollector
 from ..errors import SourceUnavailable
-from ..limits import kept_bytes
+from ..memory.limits import kept_bytes
 from ..sampler import Collector, Sampler
 from ..training.gpu_memory import DeviceMemory, GpuAllocators
 

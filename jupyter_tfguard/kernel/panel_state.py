@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from ..errors import TfGuardError
-from ..limits import Limit, binding_limit, memory_in_use
+from ..memory.limits import Limit, binding_limit, memory_in_use
 from ..metrics import Sample
 from ..record.contents import read_recording
 from ..record.recording import Recording

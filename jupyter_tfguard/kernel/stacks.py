@@ -18,10 +18,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..collectors.procfs import read_small
 from ..collectors.standstill import catches
 from ..errors import FolderUnusable, SourceUnavailable
 from ..private_files import PrivateFolder
+from ..procfs import read_small
 from ..record.recording import STACKS, STACKS_WANTED
 from ..record.stacks import thread_name
 

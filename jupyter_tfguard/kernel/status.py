@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from .._version import __version__
-from ..limits import binding_limit, memory_in_use
+from ..memory.limits import binding_limit, memory_in_use
 from ..places import FAST_FIX, slow_recordings
 from ..redact import one_line
 from ..report.stopped import StoppedCell

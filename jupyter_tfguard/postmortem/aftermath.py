@@ -14,9 +14,9 @@ from typing import Any
 
 from ..collectors.cgroup import limit_hits
 from ..collectors.host import HostCollector
-from ..collectors.memory_group import groups_at
 from ..collectors.os_log import SystemLogReader
 from ..errors import SourceUnavailable
+from ..memory.groups import groups_at
 from ..record.contents import RecordingContents
 from ..record.facts import Counters, GroupCounters, SystemLog, SystemLogLine
 

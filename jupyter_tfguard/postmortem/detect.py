@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import RecordUnreadable
-from ..limits import binding_limit
+from ..memory.limits import binding_limit
 from ..private_files import remove_folder
 from ..record.alive import (
     JudgedBy,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..batch_place import IN_ARGUMENT, BatchPlace
-from ..limits import Limit, LimitKind
+from ..memory.limits import Limit, LimitKind
 from ..units import human_bytes
 from .answer_html import as_html
 

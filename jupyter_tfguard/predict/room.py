@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..collectors.available import binding_now
 from ..errors import SourceUnavailable, TfGuardError
 from ..levels import Levels
-from ..limits import Limit, LimitKind
+from ..memory.available import binding_now
+from ..memory.limits import Limit, LimitKind
 from .reusable import gpu_pool_bytes
 from .trial import Trial
 

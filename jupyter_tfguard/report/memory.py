@@ -13,7 +13,7 @@ from ..diagnosis.evidence import Evidence
 from ..diagnosis.limits_seen import use_of
 from ..diagnosis.memory import memory_source, when_of_old_peak
 from ..diagnosis.typed import number_of, text_of, whole_of
-from ..limits import LimitKind, named
+from ..memory.limits import LimitKind, named
 from ..record.marks import OUT_OF_MEMORY
 from ..record.timeline import Point
 from ..units import human_bytes, human_seconds

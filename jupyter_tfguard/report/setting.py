@@ -7,7 +7,7 @@ from typing import Any
 
 from ..diagnosis.rule import all_rules
 from ..diagnosis.typed import dict_of, whole_of
-from ..limits import named
+from ..memory.limits import named
 from ..units import human_bytes
 
 Json = dict[str, Any]

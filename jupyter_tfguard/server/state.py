@@ -10,7 +10,7 @@ from typing import Any
 
 from ..diagnosis.standstill import RUNNING, line_of, wait_text
 from ..kernelspecs.command import python_command
-from ..limits import memory_in_use
+from ..memory.limits import memory_in_use
 from ..places import DISABLE_VARIABLE
 from ..record.newest import size
 from ..watch.gpu_cards import notebook_path as path_of

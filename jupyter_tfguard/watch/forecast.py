@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..limits import Limit
+from ..memory.limits import Limit
 from ..trend import Trend, trend
 
 HORIZON_SECONDS = 3600.0

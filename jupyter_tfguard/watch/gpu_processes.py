@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from ..collectors.procfs import read_small
+from ..procfs import read_small
 
 # "libcuda.so.550.54.15"; Xorg and CUDA's server map "/dev/nvidia0" or "libnvidia-glcore.so.550.54".
 _DRIVER = (b"libcuda.so", b"nvidia")

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 
-from ..limits import ULIMITS
+from ..memory.limits import ULIMITS
 
 ROW_LIMIT = 1200  # 2 minutes at 10 Hz
 ROW_SECONDS = 120.0

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from ..collectors.cgroup import Placement
 from ..collectors.process import ProcessCollector
-from ..collectors.procfs import read_environ
 from ..collectors.ulimits import UlimitCollector
 from ..errors import SourceUnavailable
-from ..limits import Limit, binding_limit, memory_in_use
+from ..memory.limits import Limit, binding_limit, memory_in_use
 from ..metrics import Sample
 from ..places import disabled_by_environment
+from ..procfs import read_environ
 from ..record.facts import Counters, Cull, Hang, ServerFacts
 from .child_kill import ChildKillDetector, ReportedKill
 from .forecast import Forecast, Forecaster

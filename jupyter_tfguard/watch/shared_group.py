@@ -16,8 +16,8 @@ from weakref import WeakValueDictionary
 
 from ..collectors.cgroup import GroupValues
 from ..collectors.host import HostCollector
-from ..collectors.memory_group import MemoryGroup, groups_at, machine_bytes
 from ..errors import SourceUnavailable
+from ..memory.groups import MemoryGroup, groups_at, machine_bytes
 from ..record.facts import Counters, GroupCounters
 from .history import SHARED_COLUMNS
 

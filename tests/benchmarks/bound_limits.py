@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from jupyter_tfguard.collectors.memory_group import memory_groups
 from jupyter_tfguard.demo.limits import LimitedGroup
+from jupyter_tfguard.memory.groups import memory_groups
 
 CASES = (
     "conv3d 48 adam",

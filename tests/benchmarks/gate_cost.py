@@ -20,9 +20,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 
-from jupyter_tfguard.collectors.memory_group import memory_groups
 from jupyter_tfguard.guard.native import NativeGuard
 from jupyter_tfguard.levels import Levels
+from jupyter_tfguard.memory.groups import memory_groups
 from jupyter_tfguard.units import MIB
 from tests.benchmarks.bench import Bench, paired
 

@@ -25,8 +25,8 @@ import psutil
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
-from jupyter_tfguard.collectors.memory_group import MemoryGroup, memory_groups
 from jupyter_tfguard.demo.limits import LimitedGroup, make_limit
+from jupyter_tfguard.memory.groups import MemoryGroup, memory_groups
 from tests.conftest import write_options
 from tests.kernel.rig import PACKAGE_PARENTS, STARTUP_FILE
 

@@ -22,7 +22,7 @@ LIMIT_BYTES = 600 << 20
 FILL = """\
 import os, time
 import numpy as np
-from jupyter_tfguard.collectors.memory_group import memory_groups
+from jupyter_tfguard.memory.groups import memory_groups
 group, kept = memory_groups(os.getpid())[0], []
 while group.used_bytes() - group.reclaimable_bytes() < 510 << 20:
     kept.append(np.ones(250_000))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_tfguard.collectors.cgroup import CgroupCollector
-from jupyter_tfguard.collectors.memory_group import MemoryGroup, memory_groups
 from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.memory.groups import MemoryGroup, memory_groups
 
 pytestmark = pytest.mark.quick
 

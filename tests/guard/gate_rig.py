@@ -8,10 +8,10 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
-from jupyter_tfguard.collectors.memory_group import memory_groups
 from jupyter_tfguard.guard import native
 from jupyter_tfguard.guard.native import NativeGuard
 from jupyter_tfguard.levels import Levels
+from jupyter_tfguard.memory.groups import memory_groups
 
 SIGNAL = signal.SIGRTMIN + 9
 

@@ -18,7 +18,7 @@ from jupyter_tfguard.guard.model_state import host_array
 from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
 from jupyter_tfguard.guard.words import CellFacts
-from jupyter_tfguard.limits import Limit, LimitKind
+from jupyter_tfguard.memory.limits import Limit, LimitKind
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.available import AvailableMemory
-from jupyter_tfguard.collectors.memory_group import MemoryGroup
 from jupyter_tfguard.errors import SourceUnavailable
 from jupyter_tfguard.guard import native
 from jupyter_tfguard.guard.native import NativeGuard
 from jupyter_tfguard.levels import Levels
+from jupyter_tfguard.memory.available import AvailableMemory
+from jupyter_tfguard.memory.groups import MemoryGroup
 from jupyter_tfguard.units import MIB
 from tests.rigs.waiting import wait_until
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.memory_group import memory_groups
 from jupyter_tfguard.guard.native import LIBRARY
+from jupyter_tfguard.memory.groups import memory_groups
 from tests.guard.conftest import LIMIT_MIB, STOPPED
 from tests.kernel.rig import GuardedKernel
 
@@ -173,7 +173,7 @@ def test_memory_that_was_freed_is_given_back_before_a_child_shares_it(
 
 def test_a_full_but_steady_cell_is_not_stopped(kernel: GuardedKernel) -> None:
     ran = kernel.run(
-        "from jupyter_tfguard.collectors.memory_group import memory_groups\nimport os\n"
+        "from jupyter_tfguard.memory.groups import memory_groups\nimport os\n"
         "group, kept = memory_groups(os.getpid())[0], []\n"
         "while group.used_bytes() - group.reclaimable_bytes() < 0.9 * group.limit_bytes():\n"
         "    kept.append(block())\n"

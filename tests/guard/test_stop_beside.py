@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from jupyter_tfguard.collectors.memory_group import memory_groups
+from jupyter_tfguard.memory.groups import memory_groups
 from tests.guard.conftest import LIMIT_MIB, STOPPED
 from tests.kernel.rig import GuardedKernel
 from tests.rigs.waiting import wait_until
@@ -106,7 +106,7 @@ def test_tasks_of_a_stopped_cell_end_and_their_memory_is_free(kernel: GuardedKer
         "        except errors: pass\n"
     )
     left = (
-        "from jupyter_tfguard.collectors.memory_group import memory_groups\nimport os\n"
+        "from jupyter_tfguard.memory.groups import memory_groups\nimport os\n"
         "await asyncio.sleep(0.2)\n"
         "group = memory_groups(os.getpid())[0]\ngroup.used_bytes() - group.reclaimable_bytes() < 200 << 20"
     )

@@ -11,7 +11,7 @@ import pytest
 from jupyter_tfguard.guard import weights
 from jupyter_tfguard.guard.error import HostMemoryLimitReached
 from jupyter_tfguard.guard.weights import Weight, WeightGuard
-from jupyter_tfguard.limits import Limit, LimitKind
+from jupyter_tfguard.memory.limits import Limit, LimitKind
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick

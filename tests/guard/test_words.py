@@ -12,7 +12,7 @@ from jupyter_tfguard.guard.snapshot import Snapshot
 from jupyter_tfguard.guard.stops import Cell, Stops
 from jupyter_tfguard.guard.words import SWITCH_OFF, CellFacts, Moment, stop_lines
 from jupyter_tfguard.kept_data import Holder, Kept
-from jupyter_tfguard.limits import Limit, LimitKind
+from jupyter_tfguard.memory.limits import Limit, LimitKind
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick

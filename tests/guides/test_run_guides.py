@@ -10,9 +10,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from jupyter_tfguard.collectors.memory_group import memory_groups
 from jupyter_tfguard.demo.limits import NAME_PREFIX, NoLimitPossible, make_limit
 from jupyter_tfguard.demo.own_limit import limit_memory, remove_left_groups
+from jupyter_tfguard.memory.groups import memory_groups
 from notebooks.run_guides import GUIDES, GuideFailed, guide_paths, run_guide
 from tests.crash.conftest import no_cgroup
 
@@ -57,7 +57,7 @@ def test_a_second_call_changes_the_limit_and_groups_of_ended_kernels_are_removed
         no_cgroup(str(no))
     script = """
 import os
-from jupyter_tfguard.collectors.memory_group import memory_groups
+from jupyter_tfguard.memory.groups import memory_groups
 from jupyter_tfguard.demo import limit_memory
 for gib in (0.25, 0.5):
     limit_memory(gib)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable
 
-from jupyter_tfguard.limits import Limit, LimitKind
+from jupyter_tfguard.memory.limits import Limit, LimitKind
 from tests.kernel.rig import GuardedKernel
 from tests.rigs.waiting import wait_until
 

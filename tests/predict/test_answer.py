@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_tfguard.limits import Limit, LimitKind
+from jupyter_tfguard.memory.limits import Limit, LimitKind
 from jupyter_tfguard.predict.answer import Answer, Change, Grade, Verdict
 from jupyter_tfguard.units import GIB, MIB
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.available import AvailableMemory
+from jupyter_tfguard.memory.available import AvailableMemory
 from jupyter_tfguard.predict.room import CannotEstimate, Room
 from tests.kernel.rig import GuardedKernel, guarded_kernel, works
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from jupyter_tfguard.collectors.host import HostCollector
-from jupyter_tfguard.collectors.procfs import read_environ
 from jupyter_tfguard.diagnosis.standstill import RUNNING
+from jupyter_tfguard.procfs import read_environ
 from jupyter_tfguard.record.facts import Hang
 from jupyter_tfguard.server.state import (
     KernelView,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.memory_group import MemoryGroup, memory_groups
 from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.memory.groups import MemoryGroup, memory_groups
 from jupyter_tfguard.metrics import Metric, Unit
 from jupyter_tfguard.record.identity import ProcessIdentity
 from jupyter_tfguard.record.recording import Recording

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jupyter_tfguard.collectors.memory_group import MemoryGroup
+from jupyter_tfguard.memory.groups import MemoryGroup
 from tests.rigs.waiting import wait_until
 
 from .conftest import MIB, Start, Watch, enter

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import pytest
 
 from jupyter_tfguard.diagnosis.evidence import Evidence
-from jupyter_tfguard.limits import Limit, LimitKind
+from jupyter_tfguard.memory.limits import Limit, LimitKind
 from jupyter_tfguard.report.memory import memory_json, memory_sentence
 from jupyter_tfguard.server.state import KernelView, kernel_state
 from tests.rigs.waiting import wait_until

@@ -7,7 +7,7 @@ documentation of Linux; which counter rises in which group was measured on Linux
 
 from __future__ import annotations
 
-from ...limits import Limit, LimitKind
+from ...memory.limits import Limit, LimitKind
 from ...units import human_bytes
 from ..ending import TextEvidence, exit_fact, oom_fact, starter_facts, text_evidence
 from ..evidence import Evidence

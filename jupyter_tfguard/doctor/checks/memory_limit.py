@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...collectors.cgroup import GroupValues
-from ...collectors.memory_group import group_path, groups_at, machine_bytes
-from ...collectors.procfs import read_text
 from ...errors import SourceUnavailable
-from ...limits import LimitKind, memory_limit
+from ...memory.groups import group_path, groups_at, machine_bytes
+from ...memory.limits import LimitKind, memory_limit
+from ...procfs import read_text
 from ...units import GIB, human_bytes, is_known
 from ..check import CheckResult, Status
 from ..environment import Environment

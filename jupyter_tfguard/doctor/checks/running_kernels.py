@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...collectors.procfs import read_environ, read_text
 from ...config import load_settings
 from ...errors import KernelSpecUnusable, SettingsUnreadable, SourceUnavailable
 from ...kernelspecs.command import (
@@ -27,6 +26,7 @@ from ...places import (
     disabled_by_environment,
     recordings_folder,
 )
+from ...procfs import read_environ, read_text
 from ..check import CheckResult, Status
 from ..environment import Environment
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...collectors.procfs import colon_lines
+from ...procfs import colon_lines
 from ..check import CheckResult, Status
 from ..environment import Environment
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_tfguard.collectors.available import AvailableMemory
 from jupyter_tfguard.collectors.cgroup import CgroupCollector
 from jupyter_tfguard.collectors.host import HostCollector
-from jupyter_tfguard.collectors.memory_group import FILES, memory_groups
-from jupyter_tfguard.limits import Limit, LimitKind, binding_limit
+from jupyter_tfguard.memory.available import AvailableMemory
+from jupyter_tfguard.memory.groups import FILES, memory_groups
+from jupyter_tfguard.memory.limits import Limit, LimitKind, binding_limit
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick

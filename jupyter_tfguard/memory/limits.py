@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from .units import human_bytes
+from ..units import human_bytes
 
 
 class LimitKind(Enum):

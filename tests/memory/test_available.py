@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jupyter_tfguard.collectors.available import AvailableMemory
-from jupyter_tfguard.collectors.memory_group import MemoryGroup, memory_groups
 from jupyter_tfguard.errors import SourceUnavailable
+from jupyter_tfguard.memory.available import AvailableMemory
+from jupyter_tfguard.memory.groups import MemoryGroup, memory_groups
 from jupyter_tfguard.units import GIB, MIB
 
 pytestmark = pytest.mark.quick

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..errors import SourceUnavailable
-from ..limits import Limit, LimitKind
-from .memory_group import STAT, MemoryGroup, memory_groups
-from .procfs import KeptFile
+from ..procfs import KeptFile
+from .groups import STAT, MemoryGroup, memory_groups
+from .limits import Limit, LimitKind
 
 _MEMINFO_BYTES = 2048
 _STAT_BYTES = 8192

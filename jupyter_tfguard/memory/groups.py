@@ -15,8 +15,8 @@ import re
 from typing import Any, NamedTuple
 
 from ..errors import SourceUnavailable
+from ..procfs import colon_lines, read_int, read_text, space_lines
 from ..units import parse_kib
-from .procfs import colon_lines, read_int, read_text, space_lines
 
 # v1 prints the largest page count it can hold for "no limit": 9223372036854771712 with pages of 4 KiB.
 _V1_NO_LIMIT_BYTES = 1 << 62

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from ..errors import SourceUnavailable
+from .errors import SourceUnavailable
 
 _FILE_LIMIT_BYTES = 1 << 20
 _PAGE_BYTES = 4096
