@@ -61,7 +61,7 @@ MAY_IMPORT = {
     "diagnosis": {"record"},
     "kernelspecs": set(),
     "doctor": {"collectors", "record", "diagnosis", "guard", "kernelspecs"},
-    "report": {"record", "diagnosis"},
+    "report": {"record", "diagnosis", "watch"},
     "kernel": _INNER,
     "server": _INNER | {"kernelspecs"},
     "cli": _INNER | {"demo", "kernelspecs"},

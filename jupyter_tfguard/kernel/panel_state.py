@@ -1,4 +1,4 @@
-"""The data of ``%tfguard panel``, taken from existing samples and the recording.
+"""The data of ``%tfguard panel`` for :mod:`~.report.live`, taken from existing samples and the recording.
 
 The kernel takes no samples while native code holds the GIL. GPU data comes only from TensorFlow's allocators.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import asdict
 from typing import Any, Protocol
 
 from ..errors import TfGuardError
@@ -16,18 +15,14 @@ from ..metrics import Sample
 from ..record.contents import read_recording
 from ..record.recording import Recording
 from ..record.series import Summary
-from ..watch.forecast import Forecaster
+from ..report import live as shown
+from ..watch.forecast import Forecast, Forecaster
 from ..watch.live import Live, LiveReader
 from .cells import CellRecorder
-from .libraries import UserLibraries
 from .memory import KernelMemory
-from .memory_stop import MemoryStop
 from .pulse import Pulse
 
 HISTORY_SECONDS = 300.0
-_FRESH_SECONDS = 5.0
-_TEXT_LIMIT = 300
-_PROBLEM_LIMIT = 10
 _FREE = ("cgroup.reclaimable_bytes", "host.available_bytes")
 
 
@@ -37,10 +32,10 @@ class Guarded(Protocol):
     recording: Recording | None
     pulse: Pulse | None
     memory: KernelMemory
-    libraries: UserLibraries
     cells: CellRecorder
-    problems: list[str]
-    stop: MemoryStop
+
+    def guard_state(self) -> dict[str, Any]:
+        """What the header of the recording says about the guard."""
 
 
 class PanelState:
@@ -71,17 +66,9 @@ class PanelState:
             "time": time.time(),
             "notebook": _name(header.get("notebook_path")),
             "busy": session.cells.is_running,
-            "host": self._host(),
-            "training": live.training,
-            "marks": list(live.marks),
-            "gpu": [
-                {
-                    key: one.get(key)
-                    for key in ("device", "in_use_bytes", "peak_bytes", "limit_bytes")
-                }
-                for one in live.gpu_memory
-            ],
-            "guard": self._guard(),
+            **shown.kernel(live, self._sample(), self._forecast()),
+            "gpu": [shown.tensors(memory) for memory in live.gpu_memory],
+            "guard": shown.guard(session.guard_state()),
         }
 
     def history(self) -> list[list[float | int | None]]:
@@ -89,7 +76,7 @@ class PanelState:
         recording = self._session.recording
         if recording is None:
             return []
-        limit = binding_limit(self._values()[1])
+        limit = binding_limit(shown.fresh(self._sample()))
         try:
             found = read_recording(recording.folder.path)
         except TfGuardError:
@@ -102,7 +89,7 @@ class PanelState:
         ]
         last = rows[-1][0] if rows else None
         rows += [
-            [round(one.time, 3), _whole(memory_in_use(limit, one.values))]
+            [round(one.time, 3), shown.whole(memory_in_use(limit, one.values))]
             for one in found.samples
             if one.time >= (oldest if last is None else last + 0.001)
         ]
@@ -125,57 +112,25 @@ class PanelState:
                 self._reader = LiveReader(recording.folder.path)
             return self._reader.read()
 
-    def _host(self) -> dict[str, Any]:
-        """``Host`` of the wire format."""
-        sample, values = self._values()
-        limit = binding_limit(values)
-        return {
-            "used_bytes": _whole(memory_in_use(limit, values)),
-            "rss_bytes": _whole(values.get("process.rss_bytes")),
-            "peak_bytes": _whole(values.get("process.peak_bytes")),
-            "children_rss_bytes": _whole(values.get("process.children_rss_bytes")),
-            "swap_bytes": _whole(values.get("process.swap_bytes")),
-            "limit": None if limit is None else limit.state(),
-            "available_bytes": _whole(values.get("host.available_bytes")),
-            "time": None if sample is None else sample.time,
-            "forecast": None if sample is None else self._forecast(),
-        }
-
-    def _values(self) -> tuple[Sample | None, dict[str, float]]:
-        """The kernel's newest sample and its metrics; None and an empty dictionary if it is too old."""
+    def _sample(self) -> Sample | None:
+        """The kernel's newest sample with the limits of the process; None before the first."""
         pulse = self._session.pulse
         sample = pulse.latest if pulse is not None else None
-        if sample is None or time.monotonic() - sample.monotonic > _FRESH_SECONDS:
-            return None, {}
-        return sample, {**sample.values, **self._session.memory.ulimits()}
+        if sample is None:
+            return None
+        return sample._replace(values={**sample.values, **self._session.memory.ulimits()})
 
-    def _forecast(self) -> dict[str, float] | None:
-        found = self._forecaster.now() if self._session.cells.is_running else None
-        return None if found is None else asdict(found)
-
-    def _guard(self) -> dict[str, Any]:
-        growth = self._session.libraries.growth
-        return {
-            "loaded": True,
-            "text": "guarding",
-            "fix": None,
-            "problems": [text[:_TEXT_LIMIT] for text in self._session.problems[:_PROBLEM_LIMIT]],
-            "growth": None if growth is None else growth._asdict(),
-            "stop": self._session.stop.state(),
-        }
+    def _forecast(self) -> Forecast | None:
+        return self._forecaster.now() if self._session.cells.is_running else None
 
 
 def _highest_in_use(limit: Limit | None, second: Summary) -> int | None:
     """Peak use within a second: the maximum of each metric, but the minimum of free and reclaimable memory."""
     lowest = {name: second.minimum[name] for name in _FREE if name in second.minimum}
-    return _whole(memory_in_use(limit, {**second.maximum, **lowest}))
+    return shown.whole(memory_in_use(limit, {**second.maximum, **lowest}))
 
 
 def _name(path: object) -> str | None:
     """The last part of a notebook's path; None if the front end gave a folder or a session id."""
     name = str(path or "").replace("\\", "/").rpartition("/")[2]
-    return name[:_TEXT_LIMIT] if "." in name else None
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else round(value)
+    return name[: shown.TEXT_LIMIT] if "." in name else None

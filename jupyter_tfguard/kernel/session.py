@@ -155,7 +155,7 @@ class GuardSession:
         if identity is None:
             raise SourceUnavailable("Could not read the start time of this process.")
         self.recording = recording = Recording(
-            recordings_folder(), identity, header | {"guard": self._guard_state()}, sampler.metrics
+            recordings_folder(), identity, header | {"guard": self.guard_state()}, sampler.metrics
         )
         self._native.start(
             recording.folder, keep_text=self.settings.record_stderr, watched=is_watched()
@@ -230,7 +230,8 @@ class GuardSession:
         self.problems.append(text)
         self._write_guard_state()
 
-    def _guard_state(self) -> dict[str, Any]:
+    def guard_state(self) -> dict[str, Any]:
+        """What works, for the header of the recording and for the panel."""
         growth = self.libraries.growth
         return {
             "growth": None if growth is None else {"state": growth.state, "text": growth.text},
@@ -240,7 +241,7 @@ class GuardSession:
         }
 
     def _write_guard_state(self) -> None:
-        self._header.write({"guard": self._guard_state()})
+        self._header.write({"guard": self.guard_state()})
 
     # --- the stop of cells that fill the memory
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import growth_words as words
 from ..diagnosis.gpu_health import Alarm, CardHealth
+from ..report.live import tensors
 from ..shield import shielded
 from ..watch.gpu_cards import Card, Holder, is_about, notebook_path
 from ..watch.gpu_helper import Gpus
@@ -75,7 +76,7 @@ class GpuWatch:
             return None
         tensorflow = [
             {
-                "device": memory.get("device"),
+                **tensors(memory),
                 "gpu_uuid": next(
                     (
                         card.device.get("gpu_uuid")
@@ -84,9 +85,6 @@ class GpuWatch:
                     ),
                     None,
                 ),
-                **{
-                    name: memory.get(name) for name in ("in_use_bytes", "peak_bytes", "limit_bytes")
-                },
             }
             for memory in monitored.live.gpu_memory
         ]

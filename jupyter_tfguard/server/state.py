@@ -1,18 +1,20 @@
-"""Builds what the panel shows of a kernel from data in memory."""
+"""What only the server knows of a kernel, added to what every panel shows (:mod:`~.report.live`); from data in memory."""
 
 from __future__ import annotations
 
 import math
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ..diagnosis.standstill import RUNNING, line_of, wait_text
 from ..kernelspecs.command import python_command
-from ..memory.limits import memory_in_use
+from ..memory.limits import binding_limit, memory_in_use
+from ..metrics import Sample
 from ..places import DISABLE_VARIABLE
-from ..record.newest import size
+from ..report import live as shown
+from ..watch.forecast import Forecast
 from ..watch.gpu_cards import notebook_path as path_of
 from ..watch.gpu_helper import Gpus
 from ..watch.live import Live
@@ -25,22 +27,6 @@ STARTING = "starting"
 _SWITCHED_OFF = f"The guard is turned off in this kernel by {DISABLE_VARIABLE}."
 _NOT_LOADED = "The guard is not loaded in this kernel: it is not enabled there, it is turned off, or a script without `exec` starts the kernel."
 _GUARD_WAIT_SECONDS = 10.0
-_FRESH_SECONDS = 5.0
-# States that a kernel may report; only the server reports growth as proven.
-_GROWTH_STATES = frozenset(
-    [
-        "on",
-        "off_by_user",
-        "too_late",
-        "capped",
-        "async",
-        "no_gpu",
-        "unknown",
-    ]
-)
-_STOP_STATES = frozenset(["on", "paused", "off", "unavailable"])
-_TEXT_LIMIT = 300
-_PROBLEM_LIMIT = 10
 # Warn of a limit that is expected this soon, or that is this full while the kernel grew by this fraction of it.
 _SOON_SECONDS = 300.0
 _NEAR_FRACTION = 0.9
@@ -111,9 +97,7 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
         "watched": monitored is not None,
         "unwatched_reason": None if monitored else view.unwatched_reason,
         "guard": guard,
-        "host": _host(monitored),
-        "training": live.training,
-        "marks": list(live.marks),
+        **shown.kernel(live, _latest(monitored), _forecast(monitored)),
         "hang": _hang(view),
         "gpu": gpus.watch.of_kernel(monitored, gpus.gpus) if gpus.watch is not None else None,
         "cells": list(live.cells),
@@ -125,12 +109,12 @@ def kernel_state(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
 
 def other_kernel(view: KernelView, gpus: GpuView = NO_GPUS) -> dict[str, Any]:
     """``OtherKernel`` of the wire: one line for a kernel whose notebook is not active."""
-    rss = _latest(view.monitored).get("process.rss_bytes")
+    rss = shown.fresh(_latest(view.monitored)).get("process.rss_bytes")
     return {
         "kernel_id": view.kernel.kernel_id,
         "notebook_path": notebook_path(view),
         "kernel_name": view.kernel.kernel_name,
-        "rss_bytes": _whole(rss),
+        "rss_bytes": shown.whole(rss),
         "gpu_bytes": None if gpus.watch is None else gpus.watch.bytes_of(view.monitored, gpus.gpus),
     }
 
@@ -140,8 +124,8 @@ def limit_ahead(view: KernelView) -> dict[str, Any] | None:
 
     In a container the limit counts other kernels too. A kernel that does not grow while another one grows is left out.
     """
-    monitored, values = view.monitored, _latest(view.monitored)
-    limit = monitored.binding_limit() if monitored and values else None
+    monitored, values = view.monitored, shown.fresh(_latest(view.monitored))
+    limit = binding_limit(values)
     used = memory_in_use(limit, values)
     if monitored is None or limit is None or used is None or not monitored.is_busy:
         return None
@@ -173,7 +157,7 @@ def number(view: KernelView) -> dict[str, Any]:
         "kernel_id": view.kernel.kernel_id,
         "pid": monitored.identity.pid if monitored else None,
         "watched": monitored is not None,
-        "host": _host(monitored),
+        "host": shown.host(_latest(monitored), _forecast(monitored)),
         "hang": _hang(view),
     }
 
@@ -185,7 +169,7 @@ def history(view: KernelView | None, kernel_id: str, gpus: GpuView = NO_GPUS) ->
     return {
         "type": "history",
         "kernel_id": kernel_id,
-        "rows": [[when, _whole(used)] for when, used in rows],
+        "rows": [[when, shown.whole(used)] for when, used in rows],
         "gpu_rows": gpus.watch.history(monitored) if gpus.watch is not None and monitored else {},
         "marks": list(monitored.live.marks) if monitored else [],
     }
@@ -199,39 +183,21 @@ def notebook_path(view: KernelView) -> str | None:
 
 
 def _guard(view: KernelView, live: Live) -> dict[str, Any]:
-    guard: dict[str, Any] = {
-        "loaded": None,
-        "text": "not known",
-        "fix": None,
-        "problems": [],
-        "growth": None,
-        "stop": None,
-    }
     if view.monitored is None:
-        return guard
+        return shown.guard(loaded=None, text="not known")
     if live.header is not None:
-        claimed = live.header.get("guard")
-        claimed = claimed if isinstance(claimed, dict) else {}
-        return guard | {
-            "loaded": True,
-            "text": "guarding",
-            "problems": _sentences(claimed.get("problems")),
-            "growth": _growth(claimed.get("growth")),
-            "stop": _stop(claimed.get("stop")),
-        }
+        return shown.guard(live.header.get("guard"))
     if view.language is not None and view.language.lower() != "python":
-        return guard | {
-            "loaded": False,
-            "text": "Not a Python kernel: only memory and crashes are recorded.",
-        }
+        text = "Not a Python kernel: only memory and crashes are recorded."
+        return shown.guard(loaded=False, text=text)
     if view.monitored.is_switched_off:
-        return guard | {"loaded": False, "text": _SWITCHED_OFF}
+        return shown.guard(loaded=False, text=_SWITCHED_OFF)
     if not lacks_guard(view.monitored):
-        return guard | {"text": STARTING}
+        return shown.guard(loaded=None, text=STARTING)
     if view.argv is not None and python_command(view.argv) is None:
         text = f"The guard is not loaded in this kernel: {os.path.basename(view.argv[0])} starts it, not ipykernel."
-        return guard | {"loaded": False, "text": text}
-    return guard | {"loaded": False, "text": _NOT_LOADED, "fix": view.fix}
+        return shown.guard(loaded=False, text=text)
+    return shown.guard(loaded=False, text=_NOT_LOADED, fix=view.fix)
 
 
 def lacks_guard(monitored: MonitoredKernel) -> bool:
@@ -241,50 +207,12 @@ def lacks_guard(monitored: MonitoredKernel) -> bool:
     )
 
 
-def _sentences(claimed: object) -> list[str]:
-    found = claimed if isinstance(claimed, list) else []
-    return [str(one)[:_TEXT_LIMIT] for one in found[:_PROBLEM_LIMIT]]
+def _latest(monitored: MonitoredKernel | None) -> Sample | None:
+    return monitored.latest if monitored is not None else None
 
 
-def _stop(claimed: object) -> dict[str, Any] | None:
-    """``Stop`` of the wire; None if the header has no valid state."""
-    if not isinstance(claimed, dict) or str(claimed.get("state")) not in _STOP_STATES:
-        return None
-    return {
-        "state": claimed["state"],
-        "stop_bytes": size(claimed.get("stop_bytes")),
-        "notes": _sentences(claimed.get("notes")),
-    }
-
-
-def _growth(claimed: object) -> dict[str, str] | None:
-    if not isinstance(claimed, dict) or str(claimed.get("state")) not in _GROWTH_STATES:
-        return None
-    return {"state": claimed["state"], "text": str(claimed.get("text", ""))[:_TEXT_LIMIT]}
-
-
-def _host(monitored: MonitoredKernel | None) -> dict[str, Any]:
-    values = _latest(monitored)
-    sample = monitored.latest if monitored else None
-    limit = monitored.binding_limit() if monitored and values else None
-    return {
-        "used_bytes": _whole(memory_in_use(limit, values)),
-        "rss_bytes": _whole(values.get("process.rss_bytes")),
-        "peak_bytes": _whole(values.get("process.peak_bytes")),
-        "children_rss_bytes": _whole(values.get("process.children_rss_bytes")),
-        "swap_bytes": _whole(values.get("process.swap_bytes")),
-        "limit": None if limit is None else limit.state(),
-        "forecast": _forecast(monitored, values),
-        "available_bytes": _whole(values.get("host.available_bytes")),
-        "time": sample.time if sample and values else None,
-    }
-
-
-def _forecast(
-    monitored: MonitoredKernel | None, values: dict[str, float]
-) -> dict[str, float] | None:
-    found = monitored.forecast() if monitored and values else None
-    return None if found is None else asdict(found)
+def _forecast(monitored: MonitoredKernel | None) -> Forecast | None:
+    return monitored.forecast() if monitored is not None else None
 
 
 def _hang(view: KernelView) -> dict[str, Any] | None:
@@ -304,15 +232,3 @@ def _hang(view: KernelView) -> dict[str, Any] | None:
         "has_stacks": bool(hang.stacks),
         "worker_killed": list(kill.facts) if kill is not None and waits else None,
     }
-
-
-def _latest(monitored: MonitoredKernel | None) -> dict[str, float]:
-    """The newest sample's values; empty if it is old: a kernel that is ending has no numbers."""
-    sample = monitored.latest if monitored else None
-    if sample is None or time.monotonic() - sample.monotonic > _FRESH_SECONDS:
-        return {}
-    return dict(sample.values)
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else round(value)

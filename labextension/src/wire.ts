@@ -1,5 +1,5 @@
 /**
- * Types of the server's messages about running kernels and of the stream: the counterpart of `server/state.py`.
+ * Types of the messages about running kernels and of the stream: the counterpart of `report/live.py` and `server/state.py`.
  * Samples are in `tests/wire/`.
  *
  * Server and page come in one package, so messages are not validated here. Keys that the page does not read are
@@ -145,9 +145,9 @@ export type Forecast = Readonly<{ seconds_left: number; bytes_per_second: number
 export type Host = Readonly<{
   used_bytes: number | null;
   rss_bytes: number | null;
-  peak_bytes: number | null;
   children_rss_bytes: number | null;
-  swap_bytes: number | null;
+  /** More about the kernel's memory: `resident 5.90 GiB`. Unknown values are left out. */
+  details: readonly string[];
   limit: Limit | null;
   forecast: Forecast | null;
   time: number | null;

@@ -28,7 +28,7 @@ describe('the memory of the kernel', () => {
       host: {
         ...host,
         rss_bytes: mebibytes * MIB,
-        peak_bytes: mebibytes * MIB,
+        details: [`resident ${mebibytes} MiB`, `peak ${mebibytes} MiB`],
         used_bytes: (mebibytes + 1) * MIB,
         limit
       }

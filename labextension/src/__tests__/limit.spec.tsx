@@ -19,9 +19,8 @@ const MIB = 2 ** 20;
 function host(used: number, secondsLeft: number | null = null): Host {
   return {
     rss_bytes: used * GIB,
-    peak_bytes: null,
     children_rss_bytes: null,
-    swap_bytes: null,
+    details: [],
     limit: { bytes: 8 * GIB, name: 'container limit', kind: 'cgroup' },
     used_bytes: used * GIB,
     forecast:

@@ -9,7 +9,7 @@ import type { Host } from '../wire';
 import type { Trans } from '../words';
 
 import { limitNotice } from './forecastText';
-import { limitText, memoryDetails, memoryText, sharesText } from './hostText';
+import { limitText, memoryText, sharesText } from './hostText';
 import { memoryShares } from './memory';
 import type { IShares } from './memory';
 import { MemoryChart } from './MemoryChart';
@@ -79,7 +79,7 @@ function Holders({ model, trans }: HostMemory.IProps): React.JSX.Element {
         <Moving
           model={model}
           className={`${QUIET} jp-TfGuard-resident`}
-          write={host => memoryDetails(host, trans)}
+          write={host => host.details.join(' · ')}
         />
       </details>
     </>

@@ -1,5 +1,5 @@
 /** Texts about a kernel's memory, shared by the panel and the widget. */
-import { bytesOfLimit, humanBytes, UNKNOWN } from '../units';
+import { bytesOfLimit, humanBytes } from '../units';
 import type { Host } from '../wire';
 import type { Trans } from '../words';
 
@@ -44,19 +44,6 @@ export function atLimitText({ limit }: Host, trans: Trans): string {
   return limit?.kind === 'ulimit'
     ? trans.__('At the limit, allocations fail and native code may crash.')
     : trans.__('At the limit, the system kills the kernel.');
-}
-
-/** The kernel's resident memory and its peak; child processes and swap only if not zero. */
-export function memoryDetails(host: Host, trans: Trans): string {
-  const parts = [
-    trans.__('resident %1', humanBytes(host.rss_bytes)),
-    trans.__('peak %1', humanBytes(host.peak_bytes)),
-    ...((host.children_rss_bytes ?? 0) > 0
-      ? [trans.__('child processes %1', humanBytes(host.children_rss_bytes))]
-      : []),
-    ...((host.swap_bytes ?? 0) > 0 ? [trans.__('swapped out %1', humanBytes(host.swap_bytes))] : [])
-  ];
-  return parts.filter(part => !part.includes(UNKNOWN)).join(' · ');
 }
 
 /** Free memory below the limit. */

@@ -2,7 +2,7 @@
 import { onThemeChange } from '../chart/theme';
 import { TimeChart } from '../chart/timeChart';
 import { limitNotice } from '../live/forecastText';
-import { limitText, memoryDetails, memoryText, sharesText } from '../live/hostText';
+import { limitText, memoryText, sharesText } from '../live/hostText';
 import { memoryShares } from '../live/memory';
 import { memoryChartOptions, memoryData } from '../live/memoryCurve';
 import { clock, humanSpan } from '../when';
@@ -66,7 +66,7 @@ export class PanelView {
     write(this._held, memoryText(host, trans));
     write(this._limit, limitText(host, trans));
     write(this._shares, sharesText(memoryShares(host, []), trans) || trans.__('this kernel'));
-    write(this._details, memoryDetails(host, trans));
+    write(this._details, host.details.join(' · '));
     const notice = isNearStop ? null : limitNotice(host, trans);
     this._near.hidden = notice === null;
     write(this._near, notice === null ? '' : `▲ ${notice.head} ${notice.rest}`);
